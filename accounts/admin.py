@@ -22,19 +22,19 @@ from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm
 
 from accounts import emails, tokens
-from accounts.admin_base import Audited
+from accounts.admin_base import AuditedAdmin
 from accounts.admin_forms import UserChangeForm, UserCreationForm
 from accounts.admin_lists import BoundedPaginator
 from accounts.audit import admin as _audit  # noqa: F401
 from accounts.audit.log import log_rows
-from accounts.devices import in_words
+from accounts.devices import describe_device
 from accounts.lockout import admin as _lockout  # noqa: F401
 from accounts.models import LoginStats, Session, User
 from accounts.second_factor import factors
-from accounts.session_list import handle_of
-from accounts.session_services import MOST, end, end_all_sessions
+from accounts.session_list import make_handle
+from accounts.session_services import SESSIONS_PER_TRANSACTION, end_all_sessions, end_by_digest
 
-AT_ONCE: Final = 1000  # users or sessions that one action changes
+MAX_SELECTED_ROWS: Final = 1000  # users or sessions that one action changes
 NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 admin.site.unregister(Group)
@@ -55,29 +55,29 @@ class LoginStatsInline(StackedInline):
         return False
 
 
-class FewAtOnce(Audited):
+class LimitedActionsAdmin(AuditedAdmin):
     """Base for lists with actions that run inside a request, so they are limited to ``AT_ONCE`` rows."""
 
     list_per_page = 50
     paginator: Any = BoundedPaginator
     show_full_result_count = False
 
-    def _few(self, request: HttpRequest, rows: QuerySet[Any]) -> list[Any]:
+    def _get_selected_rows(self, request: HttpRequest, rows: QuerySet[Any]) -> list[Any]:
         """Return the selected rows. With too many of them, show a message and return an empty list."""
-        chosen = list(rows.order_by("pk")[: AT_ONCE + 1])
-        if len(chosen) <= AT_ONCE:
+        chosen = list(rows.order_by("pk")[: MAX_SELECTED_ROWS + 1])
+        if len(chosen) <= MAX_SELECTED_ROWS:
             return chosen
-        text = gettext("Too many selected: choose at most %(n)d.") % {"n": AT_ONCE}
+        text = gettext("Too many selected: choose at most %(n)d.") % {"n": MAX_SELECTED_ROWS}
         self.message_user(request, text, messages.ERROR)
         return []
 
-    def _say_ended(self, request: HttpRequest, count: int) -> None:
+    def _report_ended_sessions(self, request: HttpRequest, count: int) -> None:
         text = ngettext("%(n)d session was ended.", "%(n)d sessions were ended.", count)
         self.message_user(request, text % {"n": count}, messages.SUCCESS)
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin, FewAtOnce):
+class UserAdmin(DjangoUserAdmin, LimitedActionsAdmin):
     """Users with their type, logins and sessions."""
 
     form = UserChangeForm
@@ -122,10 +122,10 @@ class UserAdmin(DjangoUserAdmin, FewAtOnce):
         return given if request.user.is_superuser else [*given, *self.POWERS]
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        return super().has_change_permission(request, obj) and _may_touch(request, obj)
+        return super().has_change_permission(request, obj) and _may_change(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        return super().has_delete_permission(request, obj) and _may_touch(request, obj)
+        return super().has_delete_permission(request, obj) and _may_change(request, obj)
 
     def get_inlines(self, request: HttpRequest, obj: User | None) -> list[Any]:
         return list(super().get_inlines(request, obj)) if obj else []
@@ -137,7 +137,7 @@ class UserAdmin(DjangoUserAdmin, FewAtOnce):
             obj.email = form.initial.get("email", "")
         super().save_model(request, obj, form, change)
         if wanted:
-            emails.note_wish(obj, wanted)
+            emails.store_request(obj, wanted)
             emails.send_link(obj.pk)
             text = gettext("%(email)s becomes the email address when it is verified: a link was sent to it.")
             self.message_user(request, text % {"email": wanted}, messages.WARNING)
@@ -180,16 +180,16 @@ class UserAdmin(DjangoUserAdmin, FewAtOnce):
     def end_sessions(self, request: HttpRequest, users: QuerySet[User]) -> None:
         if not request.user.is_superuser:
             users = users.exclude(Q(is_superuser=True) | Q(is_staff=True))
-        chosen = self._few(request, users)
+        chosen = self._get_selected_rows(request, users)
         if not chosen:
             return
         log_rows(request, chosen, CHANGE, gettext("Ended all sessions."))
-        self._say_ended(request, sum(end_all_sessions(user) for user in chosen))
+        self._report_ended_sessions(request, sum(end_all_sessions(user) for user in chosen))
 
     @admin.action(description=_("Remove second factors of selected users"), permissions=["remove_factors"])
     def remove_factors(self, request: HttpRequest, users: QuerySet[User]) -> None:
         """Remove lost second factors, so that their owners can log in, and end the owners' sessions."""
-        chosen = self._few(request, users)
+        chosen = self._get_selected_rows(request, users)
         for user in chosen:
             factors.remove_all(user, actor=request.user)
         if chosen:
@@ -205,7 +205,7 @@ class UserAdmin(DjangoUserAdmin, FewAtOnce):
         return bool(request.user.is_superuser)
 
 
-def _may_touch(request: HttpRequest, user: User | None) -> bool:
+def _may_change(request: HttpRequest, user: User | None) -> bool:
     """Return whether the request's user may change this account. Only superusers may change accounts of staff.
 
     Setting the password or the address of another account takes over that account with its permissions.
@@ -215,7 +215,7 @@ def _may_touch(request: HttpRequest, user: User | None) -> bool:
 
 
 @admin.register(Session)
-class SessionAdmin(FewAtOnce):
+class SessionAdmin(LimitedActionsAdmin):
     """Sessions of all users. Deleting a session here ends it."""
 
     actions = ["end_selected"]
@@ -241,14 +241,14 @@ class SessionAdmin(FewAtOnce):
         """Return the page of the list, with the last-seen times from Redis in one round trip."""
         changelist: ChangeList = super().get_changelist_instance(request)
         rows = list(changelist.result_list)
-        times = tokens.last_seen([row.pk for row in rows])
+        times = tokens.read_last_seen([row.pk for row in rows])
         for row in rows:
             row.seen_in_redis = times.get(row.pk, 0.0)
         changelist.result_list = rows
         return changelist
 
     def delete_model(self, request: HttpRequest, obj: Session) -> None:
-        end([obj.pk])
+        end_by_digest([obj.pk])
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Return the actions without Django's bulk deletion, which lists every row first and skips the services."""
@@ -256,32 +256,38 @@ class SessionAdmin(FewAtOnce):
 
     @admin.action(description=_("End selected sessions"), permissions=["delete"])
     def end_selected(self, request: HttpRequest, sessions: QuerySet[Session]) -> None:
-        rows = self._few(request, sessions)
+        rows = self._get_selected_rows(request, sessions)
         chosen = [session.pk for session in rows]
         if chosen:
             log_rows(request, rows, DELETION)
-            self._say_ended(request, sum(end(chosen[n : n + MOST]) for n in range(0, len(chosen), MOST)))
+            self._report_ended_sessions(
+                request,
+                sum(
+                    end_by_digest(chosen[n : n + SESSIONS_PER_TRANSACTION])
+                    for n in range(0, len(chosen), SESSIONS_PER_TRANSACTION)
+                ),
+            )
 
     @display(description=_("digest"))
     def short(self, session: Session) -> str:
-        return handle_of(session.pk)
+        return make_handle(session.pk)
 
     @display(description=_("device"))
     def where(self, session: Session) -> str:
-        return in_words(session.device)
+        return describe_device(session.device)
 
     @display(description=_("last seen"))
     def seen_at(self, session: Session) -> datetime | None:
         score = getattr(session, "seen_in_redis", None)
         if score is None:
-            score = tokens.last_seen([session.pk]).get(session.pk, 0.0)
+            score = tokens.read_last_seen([session.pk]).get(session.pk, 0.0)
         if score:
             return datetime.fromtimestamp(score, tz=UTC)
         return session.last_seen.seen_at if hasattr(session, "last_seen") else None
 
 
 @admin.register(Group)
-class GroupAdmin(DjangoGroupAdmin, Audited):
+class GroupAdmin(DjangoGroupAdmin, AuditedAdmin):
     """Groups, which give staff their permissions. Only superusers change them: staff could change their own groups."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:

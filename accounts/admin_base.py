@@ -13,10 +13,10 @@ from unfold.admin import ModelAdmin
 from accounts.admin_lists import BoundedPaginator
 from accounts.audit.log import log_rows
 
-AT_ONCE: Final = 200  # rows that one action changes inside one request
+MAX_SELECTED_ROWS: Final = 200  # rows that one action changes inside one request
 
 
-class Audited(ModelAdmin):
+class AuditedAdmin(ModelAdmin):
     """Base that also records deletions of several rows in the audit log."""
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[LogEntry]:
@@ -24,7 +24,7 @@ class Audited(ModelAdmin):
         return log_rows(request, queryset, DELETION)
 
 
-class Bounded(Audited):
+class BigTableAdmin(AuditedAdmin):
     """A list of a table that may have millions of rows, newest first. Rows are neither added nor edited."""
 
     list_per_page = 50
@@ -42,10 +42,10 @@ class Bounded(Audited):
 
     def chosen(self, request: HttpRequest, rows: QuerySet[Any]) -> list[Any]:
         """Return the selected rows. With too many of them, show a message and return an empty list."""
-        found = list(rows.order_by("pk")[: AT_ONCE + 1])
-        if len(found) <= AT_ONCE:
+        found = list(rows.order_by("pk")[: MAX_SELECTED_ROWS + 1])
+        if len(found) <= MAX_SELECTED_ROWS:
             return found
-        text = gettext("Too many selected: choose at most %(n)d.") % {"n": AT_ONCE}
+        text = gettext("Too many selected: choose at most %(n)d.") % {"n": MAX_SELECTED_ROWS}
         self.message_user(request, text, messages.ERROR)
         return []
 

@@ -12,7 +12,7 @@ from accounts.models import User
 from accounts.names import fold, is_misleading
 
 
-class _OwnName:
+class _UniqueNameMixin:
     """Mixin that refuses names of other users in any case or width, and new names that look like existing ones."""
 
     cleaned_data: dict[str, Any]
@@ -29,9 +29,9 @@ class _OwnName:
         return name
 
 
-class UserChangeForm(_OwnName, UnfoldChangeForm):
+class UserChangeForm(_UniqueNameMixin, UnfoldChangeForm):
     """Change an existing user."""
 
 
-class UserCreationForm(_OwnName, UnfoldCreationForm):
+class UserCreationForm(_UniqueNameMixin, UnfoldCreationForm):
     """Create a user."""

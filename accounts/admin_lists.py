@@ -5,7 +5,7 @@ from typing import Any, Final
 from django.core.paginator import Paginator
 from django.utils.functional import cached_property
 
-COUNTED: Final = 10_000
+MAX_COUNTED_ROWS: Final = 10_000
 
 
 class BoundedPaginator(Paginator):
@@ -14,4 +14,4 @@ class BoundedPaginator(Paginator):
     @cached_property
     def count(self) -> int:
         rows: Any = self.object_list
-        return int(rows.order_by().values("pk")[:COUNTED].count())
+        return int(rows.order_by().values("pk")[:MAX_COUNTED_ROWS].count())

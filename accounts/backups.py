@@ -14,10 +14,10 @@ from mirror.backup import Backup, register
 from mirror.conf import setting
 from mirror.scripts import Script
 
-_put_back = Script(Path(__file__).parent / "lua" / "put_back.lua")
+_put_back_script = Script(Path(__file__).parent / "lua" / "put_back.lua")
 _EPOCH = datetime.fromtimestamp(0, tz=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-SCAN = 1000
+SCAN_COUNT = 1000
 
 # On PostgreSQL the sessions are locked against deletion until the commit, in the order in which deletions lock them:
 # a row for a session that is being deleted would make the whole batch, or the deletion, fail.
@@ -81,7 +81,7 @@ class LastSeenBackup(Backup):
     def put_back(self, redis: Any, values: Mapping[str, int]) -> None:
         flat = [part for item, value in values.items() for part in (f"{value / 1e6:.6f}", item)]
         if flat:
-            _put_back(redis, [keys.recent()], flat)
+            _put_back_script(redis, [keys.recent()], flat)
 
     def items_after(self, after: str | None, limit: int) -> list[str]:
         rows = Session.objects.using(setting("DATABASE")).order_by("pk")
@@ -92,7 +92,7 @@ class LastSeenBackup(Backup):
     def scan(self, redis: Any) -> Iterator[list[str]]:
         cursor = -1
         while cursor != 0:
-            cursor, found = redis.zscan(keys.recent(), max(cursor, 0), count=SCAN)
+            cursor, found = redis.zscan(keys.recent(), max(cursor, 0), count=SCAN_COUNT)
             yield [item.decode() for item, _ in found]
 
     def drop(self, redis: Any, items: Sequence[str]) -> None:

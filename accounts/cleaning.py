@@ -19,24 +19,24 @@ from django.utils import timezone
 
 from accounts import keys, tokens
 from accounts.backups import LastSeenBackup
-from accounts.ending import SLICE, end
+from accounts.ending import SESSIONS_PER_SLICE, end_sessions
 from accounts.models import Session
-from accounts.tokens import LUA
+from accounts.tokens import LUA_DIR
 from mirror.backup.restore import restore
 from mirror.conf import setting
 from mirror.redis import relay_client
 from mirror.relay import Deadline
 from mirror.scripts import Script
 
-CLAIM = 100  # sessions per call of the script
-LIST = 1000  # digests per reply
+CLAIMS_PER_CALL = 100  # sessions per call of the script
+DIGESTS_PER_REPLY = 1000  # digests per reply
 
-claim_script = Script(LUA / "claim.lua")
-Progress = Callable[[str, int], object]
+claim_script = Script(LUA_DIR / "claim.lua")
+ProgressCallback = Callable[[str, int], object]
 
 
 @dataclass
-class Cleaned:
+class CleaningReport:
     """The result of a run: numbers of sessions ended for the limit, of expired sessions, and of removed strays.
 
     left: the number of sessions in Redis now. over: the number of those that a later run has to remove.
@@ -50,9 +50,13 @@ class Cleaned:
     over: int = 0
 
 
-def clean(
-    limit: int, *, seconds: float | None = None, progress: Progress = lambda what, count: None, redis: Any = None
-) -> Cleaned:
+def clean_sessions(
+    limit: int,
+    *,
+    seconds: float | None = None,
+    progress: ProgressCallback = lambda what, count: None,
+    redis: Any = None,
+) -> CleaningReport:
     """Keep the newest ``limit`` sessions, and end older and expired ones within a budget of ``seconds``.
 
     ``progress`` is called with a name and a number for each slice. Raises ValueError for a limit below 0, and
@@ -60,7 +64,7 @@ def clean(
     """
     if limit < 0:
         raise ValueError("the limit cannot be negative")
-    redis, deadline, done = redis or relay_client(), Deadline(seconds), Cleaned(limit)
+    redis, deadline, done = redis or relay_client(), Deadline(seconds), CleaningReport(limit)
     steps = {"expired": _end_expired, "strays": _drop_strays}
     if restore(LastSeenBackup(), seconds, redis=redis).done:  # otherwise the oldest sessions are not known yet
         steps["removed"] = _end_oldest
@@ -68,58 +72,58 @@ def clean(
         while not deadline.passed() and (count := step(redis, limit)):
             setattr(done, name, getattr(done, name) + count)
             progress(name, count)
-    count_left(redis, done)
+    count_remaining(redis, done)
     return done
 
 
-def count_left(redis: Any, done: Cleaned) -> Cleaned:
+def count_remaining(redis: Any, done: CleaningReport) -> CleaningReport:
     """Fill in ``left`` and ``over`` from Redis and return the result. Nothing is removed."""
     known, claimed = redis.zcard(keys.recent()), redis.zcount(keys.recent(), 0, 0)
     done.left, done.over = known, max(known - done.limit, claimed)
     return done
 
 
-def expired() -> Q:
+def expired_condition() -> Q:
     """Return the condition for expired sessions."""
     return Q(expire_date__lt=timezone.now())
 
 
-def claim(redis: Any, limit: int) -> list[str]:
+def claim_oldest(redis: Any, limit: int) -> list[str]:
     """Claim up to one slice of the oldest sessions beyond the limit. Return all claimed digests, also of other runs."""
     claim_script.load(redis)
     pipe = redis.pipeline(transaction=False)
-    calls = SLICE // CLAIM
+    calls = SESSIONS_PER_SLICE // CLAIMS_PER_CALL
     for _ in range(calls):
-        claim_script.add(pipe, [keys.recent()], [limit, CLAIM])
-    for start in range(0, SLICE, LIST):
-        pipe.zrangebyscore(keys.recent(), 0, 0, start=start, num=LIST)
+        claim_script.add(pipe, [keys.recent()], [limit, CLAIMS_PER_CALL])
+    for start in range(0, SESSIONS_PER_SLICE, DIGESTS_PER_REPLY):
+        pipe.zrangebyscore(keys.recent(), 0, 0, start=start, num=DIGESTS_PER_REPLY)
     return [digest.decode() for some in pipe.execute()[calls:] for digest in some]
 
 
 def _end_oldest(redis: Any, limit: int) -> int:
-    claimed = claim(redis, limit)
+    claimed = claim_oldest(redis, limit)
     if claimed:
-        end(redis, claimed)
+        end_sessions(redis, claimed)
     return len(claimed)
 
 
 def _end_expired(redis: Any, limit: int) -> int:
-    rows = Session.objects.using(setting("DATABASE")).filter(expired()).order_by("expire_date")
-    digests = list(rows.values_list("pk", flat=True)[:SLICE])
+    rows = Session.objects.using(setting("DATABASE")).filter(expired_condition()).order_by("expire_date")
+    digests = list(rows.values_list("pk", flat=True)[:SESSIONS_PER_SLICE])
     # A session that was prolonged in the meantime stays.
-    return len(end(redis, digests, only=expired())) if digests else 0
+    return len(end_sessions(redis, digests, only=expired_condition())) if digests else 0
 
 
 def _drop_strays(redis: Any, limit: int) -> int:
     """Remove strays among the oldest digests: a digest without a session is never touched, so it becomes old."""
-    oldest = [digest.decode() for digest in redis.zrangebyscore(keys.recent(), "(0", "+inf", 0, LIST)]
+    oldest = [digest.decode() for digest in redis.zrangebyscore(keys.recent(), "(0", "+inf", 0, DIGESTS_PER_REPLY)]
     strays = list(LastSeenBackup().is_stray(oldest))
     if strays:
         tokens.remove(redis, strays)
     return len(strays)
 
 
-def look(limit: int, redis: Any = None) -> Cleaned:
+def preview_cleaning(limit: int, redis: Any = None) -> CleaningReport:
     """Return the numbers that ``clean`` would find, without changes. An expired session may count in ``over`` too."""
-    rows = Session.objects.using(setting("DATABASE")).filter(expired())
-    return count_left(redis or relay_client(), Cleaned(limit, expired=rows.count()))
+    rows = Session.objects.using(setting("DATABASE")).filter(expired_condition())
+    return count_remaining(redis or relay_client(), CleaningReport(limit, expired=rows.count()))

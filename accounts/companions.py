@@ -11,31 +11,31 @@ itself decides whether to trust them: the pipeline is not a transaction, and onl
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-Ask = Callable[[Any, str], object]
+AddCommands = Callable[[Any, str], object]
 
 
 class Companion(NamedTuple):
     """A registered read. size: the fixed number of commands that ``ask(pipe, digest)`` adds to a pipeline."""
 
     size: int
-    ask: Ask
+    ask: AddCommands
 
 
 _registered: Final[dict[str, Companion]] = {}
 
 
-def register(name: str, size: int, ask: Ask) -> None:
+def register(name: str, size: int, ask: AddCommands) -> None:
     """Register a read that accompanies each read of a session."""
     _registered[name] = Companion(size, ask)
 
 
-def ask(pipe: Any, digest: str) -> None:
+def add_commands(pipe: Any, digest: str) -> None:
     """Add the commands of all companions to a pipeline."""
     for companion in _registered.values():
         companion.ask(pipe, digest)
 
 
-def said(replies: Sequence[Any]) -> dict[str, Sequence[Any]]:
+def split_replies(replies: Sequence[Any]) -> dict[str, Sequence[Any]]:
     """Return the replies to the commands of ``ask``, by the name of the companion."""
     found, start = dict[str, Sequence[Any]](), 0
     for name, companion in _registered.items():

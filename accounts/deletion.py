@@ -31,7 +31,7 @@ SALT: Final = "accounts.deletion"
 TOKEN_SECONDS: Final = 1800
 
 
-class Backend(ModelBackend):
+class GracePeriodBackend(ModelBackend):
     """Django's backend, which also accepts users in the grace period: the login page offers to keep their account.
 
     It is the only backend that checks passwords. Django's own stays in the settings for the sessions that name it.
@@ -45,14 +45,14 @@ class Backend(ModelBackend):
         return user
 
     def user_can_authenticate(self, user: Any) -> bool:
-        return super().user_can_authenticate(user) or due_time(user) is not None
+        return super().user_can_authenticate(user) or get_due_time(user) is not None
 
     def get_user(self, user_id: Any) -> Any:
         user = super().get_user(user_id)
         return user if user and user.is_active else None
 
 
-def ask(user: User) -> datetime:
+def request_deletion(user: User) -> datetime:
     """Deactivate ``user``, end all sessions and schedule the deletion. Return the time at which it is due."""
     now = clock.now()
     due = now + timedelta(days=settings.ACCOUNT_DELETION_DAYS)
@@ -63,11 +63,11 @@ def ask(user: User) -> datetime:
         row.is_active = False
         row.save(update_fields=["is_active"])  # not ``update``: the signals of ``save`` bring it to Redis at once
         end_all_sessions(row)
-        letters.notify("deletion_asked", row.email, name=row.username, days=settings.ACCOUNT_DELETION_DAYS)
+        letters.queue_email("deletion_asked", row.email, name=row.username, days=settings.ACCOUNT_DELETION_DAYS)
     return due
 
 
-def due_time(user: User) -> datetime | None:
+def get_due_time(user: User) -> datetime | None:
     """Return the time at which the account will be deleted. None: no deletion is scheduled, or it is already due."""
     if user.is_active or not hasattr(user, "deletion"):
         return None
@@ -80,7 +80,7 @@ def make_token(user: User) -> str:
     return signing.dumps([user.pk, user.session_secret], salt=SALT)
 
 
-def keep(token: str) -> User | None:
+def cancel_deletion(token: str) -> User | None:
     """Cancel the deletion and return the user of a token. None: the token is invalid or expired, or deletion is due."""
     try:
         user_id, secret = signing.loads(token, salt=SALT, max_age=TOKEN_SECONDS)
@@ -88,7 +88,7 @@ def keep(token: str) -> User | None:
         return None
     with transaction.atomic():
         user = User.objects.select_for_update().filter(pk=user_id).first()
-        if user is None or due_time(user) is None or not constant_time_compare(user.session_secret, secret):
+        if user is None or get_due_time(user) is None or not constant_time_compare(user.session_secret, secret):
             return None
         AccountDeletion.objects.filter(user=user).delete()
         user.is_active = True
@@ -96,7 +96,7 @@ def keep(token: str) -> User | None:
     return user
 
 
-def delete_due(seconds: float | None = None) -> int:
+def delete_due_accounts(seconds: float | None = None) -> int:
     """Delete the accounts that are due within a budget of ``seconds``. Return the number of deleted accounts.
 
     At least one slice is deleted. A failure of one account does not stop the others. Raises redis-py's errors.
@@ -108,7 +108,7 @@ def delete_due(seconds: float | None = None) -> int:
     while user_id := due.filter(pk__gt=last).values_list("pk", flat=True).first():
         last = user_id
         try:
-            gone += _delete(user_id, deadline)
+            gone += _delete_account(user_id, deadline)
         except RedisError:
             raise
         except Exception:
@@ -118,7 +118,7 @@ def delete_due(seconds: float | None = None) -> int:
     return gone
 
 
-def _delete(user_id: int, deadline: Deadline) -> bool:
+def _delete_account(user_id: int, deadline: Deadline) -> bool:
     """Delete one account as far as the deadline allows. Return whether the user's row is deleted."""
     is_whole = True
     for part in personal.all_parts():
@@ -126,7 +126,7 @@ def _delete(user_id: int, deadline: Deadline) -> bool:
             while part.erase(user_id):
                 if deadline.passed():
                     return False
-        except personal.NotYet:
+        except personal.NotErasableYet:
             is_whole = False
     if is_whole:
         User.objects.get(pk=user_id).delete()

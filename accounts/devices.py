@@ -9,8 +9,8 @@ from typing import Final
 
 from django.utils.translation import gettext as _
 
-LONGEST: Final = 200  # characters that are stored
-LOOKED_AT: Final = 512  # characters of the header that are examined
+MAX_DEVICE_NAME: Final = 200  # characters that are stored
+MAX_EXAMINED: Final = 512  # characters of the header that are examined
 
 BROWSERS: Final = (
     ("Edg", "Edge"),
@@ -41,30 +41,30 @@ SYSTEMS: Final = (
     ("Linux", "Linux"),
     ("FreeBSD", "FreeBSD"),
 )
-_PROGRAM = re.compile(r"[A-Za-z][A-Za-z0-9._ -]{0,39}")  # "curl" of "curl/8.5.0"
-ON: Final = " on "
+_PROGRAM_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9._ -]{0,39}")  # "curl" of "curl/8.5.0"
+SEPARATOR: Final = " on "
 
 
-def device_of(user_agent: str) -> str:
+def parse_user_agent(user_agent: str) -> str:
     """Return a name for a browser: "Firefox on Windows", "Firefox", "curl"; "" if the header is not usable.
 
     The name has at most 200 characters: letters, digits, blanks and ``._-``.
     """
-    said = user_agent[:LOOKED_AT]
-    browser, system = _first(said, BROWSERS), _first(said, SYSTEMS)
+    said = user_agent[:MAX_EXAMINED]
+    browser, system = _find_name(said, BROWSERS), _find_name(said, SYSTEMS)
     if browser and system:
-        return f"{browser}{ON}{system}"
-    program = _PROGRAM.match(said)
-    return (browser or system or (program[0].strip() if program else ""))[:LONGEST]
+        return f"{browser}{SEPARATOR}{system}"
+    program = _PROGRAM_PATTERN.match(said)
+    return (browser or system or (program[0].strip() if program else ""))[:MAX_DEVICE_NAME]
 
 
-def _first(said: str, names: tuple[tuple[str, str], ...]) -> str:
+def _find_name(said: str, names: tuple[tuple[str, str], ...]) -> str:
     return next((name for sign, name in names if sign in said), "")
 
 
-def in_words(device: str) -> str:
+def describe_device(device: str) -> str:
     """Return the stored name of a device in the active language."""
-    browser, on, system = device.partition(ON)
+    browser, on, system = device.partition(SEPARATOR)
     if not browser:
         return _("Unknown device")
     return _("%(browser)s on %(system)s") % {"browser": browser, "system": system} if on else browser

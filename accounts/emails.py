@@ -11,21 +11,21 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts import letters
-from accounts.audit.log import Kind, note
+from accounts.audit.log import Kind, record_event
 from accounts.models import EmailChange, User, new_secret
 
 SALT = "accounts.emails"
 
 
-def ask(user: User, email: str) -> None:
+def request_change(user: User, email: str) -> None:
     """Store the requested address, send a link to it and notify the old address. ``User.email`` stays unchanged."""
     with transaction.atomic():
-        note_wish(user, email)
+        store_request(user, email)
         send_link(user.pk)
-        letters.notify("email_asked", user.email, name=user.username, email=email)
+        letters.queue_email("email_asked", user.email, name=user.username, email=email)
 
 
-def note_wish(user: User, email: str) -> None:
+def store_request(user: User, email: str) -> None:
     """Store the address that ``user`` requests, in place of an earlier request.
 
     Other accounts may have the same address, since each of them has verified it. So this function does not look for
@@ -38,39 +38,39 @@ def note_wish(user: User, email: str) -> None:
 def send_link(user_id: int) -> None:
     """Send a link to the address that a user has requested. Earlier links to it stay valid."""
     change = EmailChange.objects.select_related("user").get(pk=user_id)
-    path = reverse("accounts:email_confirm", args=[_token(change)])
-    letters.notify("email_confirm", change.email, name=change.user.username, path=path)
+    path = reverse("accounts:email_confirm", args=[_make_token(change)])
+    letters.queue_email("email_confirm", change.email, name=change.user.username, path=path)
 
 
-def wish_of(user_id: int, token: str) -> EmailChange | None:
+def find_request(user_id: int, token: str) -> EmailChange | None:
     """Return the user's request that belongs to a link. None: the link is forged, expired, used, or of another user."""
     try:
         said = signing.loads(token, salt=SALT, max_age=settings.PASSWORD_RESET_TIMEOUT)
     except signing.BadSignature:  # or SignatureExpired, its subclass
         return None
     change = EmailChange.objects.select_related("user").filter(user=user_id).first()
-    return change if change is not None and said == _said(change) else None
+    return change if change is not None and said == _make_payload(change) else None
 
 
-def confirm(user_id: int, token: str) -> bool:
+def verify_address(user_id: int, token: str) -> bool:
     """Set the address of the link and notify the previous address. Return False if the link is not valid."""
     with transaction.atomic():
         user = User.objects.select_for_update().get(pk=user_id)
-        change = wish_of(user_id, token)
+        change = find_request(user_id, token)
         if change is None:
             return False
         left, user.email = user.email, change.email
         user.save(update_fields=["email"])
         change.delete()
-        note(Kind.EMAIL, user, actor=user)
-        letters.notify("email_changed", left, name=user.username, email=user.email)
+        record_event(Kind.EMAIL, user, actor=user)
+        letters.queue_email("email_changed", left, name=user.username, email=user.email)
     return True
 
 
-def _said(change: EmailChange) -> list[object]:
+def _make_payload(change: EmailChange) -> list[object]:
     """Return the payload of a link. The session hash invalidates it after a new password or "log out everywhere"."""
     return [change.pk, change.nonce, change.user.get_session_auth_hash()[:16]]
 
 
-def _token(change: EmailChange) -> str:
-    return signing.dumps(_said(change), salt=SALT)
+def _make_token(change: EmailChange) -> str:
+    return signing.dumps(_make_payload(change), salt=SALT)

@@ -9,7 +9,7 @@ from django.utils.text import capfirst
 
 from accounts.models import User
 
-LONGEST_PASSWORD: Final = 1000  # characters, because hashing a password of megabytes wastes time
+MAX_PASSWORD_LENGTH: Final = 1000  # characters, because hashing a password of megabytes wastes time
 
 
 class NameField(UsernameField):
@@ -30,14 +30,14 @@ class PasswordField(forms.CharField):
 
     def __init__(self, *, autocomplete: str, **kwargs: Any) -> None:
         widget = forms.PasswordInput(attrs={"autocomplete": autocomplete})
-        super().__init__(strip=False, max_length=LONGEST_PASSWORD, widget=widget, **kwargs)
+        super().__init__(strip=False, max_length=MAX_PASSWORD_LENGTH, widget=widget, **kwargs)
 
     def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
         """Return no ``maxlength``: browsers silently truncate a pasted password."""
         return {}
 
 
-class FocusFirst(forms.BaseForm):
+class FocusFirstMixin(forms.BaseForm):
     """Mixin that sets ``autofocus`` on the first field with an error, or on the first field. It needs no JavaScript."""
 
     def visible_fields(self) -> list[BoundField]:

@@ -9,11 +9,11 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts import deletion
 from accounts.account_forms import AddressField
-from accounts.fields import FocusFirst, NameField, PasswordField
+from accounts.fields import FocusFirstMixin, NameField, PasswordField
 from accounts.models import User
 
 
-class LoginForm(FocusFirst, AuthenticationForm):
+class LoginForm(FocusFirstMixin, AuthenticationForm):
     """A name in any case, and the password. The error message does not say which of them is wrong."""
 
     username = NameField()
@@ -25,11 +25,11 @@ class LoginForm(FocusFirst, AuthenticationForm):
 
     def confirm_login_allowed(self, user: Any) -> None:
         """Accept users whose account waits for deletion, so that the login page can offer to keep it."""
-        if deletion.due_time(user) is None:
+        if deletion.get_due_time(user) is None:
             super().confirm_login_allowed(user)
 
 
-class RegisterForm(FocusFirst, SetPasswordMixin, forms.Form):
+class RegisterForm(FocusFirstMixin, SetPasswordMixin, forms.Form):
     """A name, a strong password typed twice, and an optional e-mail address."""
 
     username = NameField(help_text=_("Letters and digits of any script, with single spaces or . _ - ' between them."))

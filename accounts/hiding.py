@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 
-class Hides(NamedTuple):
+class HidingRule(NamedTuple):
     """A rule that hides users (``people``, by id) from a ``viewer`` (an id).
 
     mirror: the name of the mirror that must be warm. ask: adds exactly one command to a pipeline. found: returns the
@@ -20,27 +20,27 @@ class Hides(NamedTuple):
     by_sql: Callable[[int, Collection[int]], Collection[int]]
 
 
-_registered: Final[dict[str, Hides]] = {}
+_registered: Final[dict[str, HidingRule]] = {}
 
 
-def register(hides: Hides) -> None:
+def register(hides: HidingRule) -> None:
     """Add a rule for all lists of users that a logged-in user sees."""
     _registered[hides.mirror] = hides
 
 
-def mirrors(viewer: int | None) -> list[str]:
+def list_mirrors(viewer: int | None) -> list[str]:
     """Return the names of the mirrors that all rules read; an empty list for anonymous visitors."""
     return [] if viewer is None else list(_registered)
 
 
-def ask(pipe: Any, viewer: int | None, people: Sequence[int]) -> None:
+def add_commands(pipe: Any, viewer: int | None, people: Sequence[int]) -> None:
     """Add the commands of all rules; none for an anonymous visitor or an empty list of users."""
     if viewer is not None and people:
         for hides in _registered.values():
             hides.ask(pipe, viewer, people)
 
 
-def found(viewer: int | None, people: Sequence[int], replies: Sequence[Any]) -> set[int]:
+def parse_hidden_ids(viewer: int | None, people: Sequence[int], replies: Sequence[Any]) -> set[int]:
     """Return the ids that are hidden, according to the replies to the commands of ``ask``."""
     if viewer is None or not people:
         return set()
@@ -48,7 +48,7 @@ def found(viewer: int | None, people: Sequence[int], replies: Sequence[Any]) -> 
     return {pk for hides, reply in said for pk in hides.found(viewer, people, reply)}
 
 
-def by_sql(viewer: int | None, people: Collection[int]) -> set[int]:
+def find_hidden_ids_in_sql(viewer: int | None, people: Collection[int]) -> set[int]:
     """Return the ids that are hidden, according to SQL."""
     if viewer is None or not people:
         return set()

@@ -10,16 +10,16 @@ from urllib.parse import urlencode
 from django.core.signing import BadSignature, Signer
 from django.urls import reverse
 
-PAGE: Final = 20  # users per page
-BESIDE: Final = 2  # neighbours on each side
-LAST: Final = 10  # default number of last logins
-MOST_LAST: Final = 100
-CHOICES: Final = (10, 30, 100)  # offered numbers of last logins
-MINE: Final = "me"  # the cursor of the page with the viewer on it
+PAGE_SIZE: Final = 20  # users per page
+NEIGHBOURS_PER_SIDE: Final = 2  # neighbours on each side
+DEFAULT_LAST_LOGINS: Final = 10  # default number of last logins
+MAX_LAST_LOGINS: Final = 100
+LAST_LOGINS_CHOICES: Final = (10, 30, 100)  # offered numbers of last logins
+OWN_PAGE: Final = "me"  # the cursor of the page with the viewer on it
 # A new layout of cursors needs a new salt, which makes cursors of the old layout invalid.
 SALT: Final = "accounts.leaderboard.1"
 
-Kind = Literal["first", "after", "before", "me"]
+CursorKind = Literal["first", "after", "before", "me"]
 
 
 class Place(NamedTuple):
@@ -32,7 +32,7 @@ class Place(NamedTuple):
 class Cursor(NamedTuple):
     """The position of a page: the first, after or before a place, or with the viewer in the middle."""
 
-    kind: Kind = "first"
+    kind: CursorKind = "first"
     place: Place = Place(0, 0)
 
     def text(self) -> str:
@@ -40,9 +40,9 @@ class Cursor(NamedTuple):
         return Signer(salt=SALT).sign_object([self.kind, *self.place])
 
 
-def read_cursor(text: str) -> Cursor:
+def parse_cursor(text: str) -> Cursor:
     """Return the cursor of a text from a URL; the first page if the text is not a valid cursor."""
-    if text == MINE:
+    if text == OWN_PAGE:
         return Cursor("me")
     try:
         kind, times, pk = Signer(salt=SALT).unsign_object(text)
@@ -58,7 +58,7 @@ class Slice(NamedTuple):
     rank: int
     places: Sequence[Place]
 
-    def ranked(self) -> Iterator[tuple[int, Place]]:
+    def iter_ranks(self) -> Iterator[tuple[int, Place]]:
         """Yield each place with its rank. Equal counts share a rank, and the next rank counts them all (1, 1, 3)."""
         rank, times = self.rank, None
         for number, place in enumerate(self.places, self.start + 1):
@@ -68,7 +68,7 @@ class Slice(NamedTuple):
             yield rank, place
 
 
-class Found(NamedTuple):
+class BoardPlaces(NamedTuple):
     """The places of one page, from either engine. around: the viewer and the neighbours; empty if not on the board."""
 
     total: int
@@ -98,7 +98,7 @@ class LastLogin(NamedTuple):
         return datetime.fromisoformat(self.last_login_time)
 
 
-class Choice(NamedTuple):
+class LastLoginsChoice(NamedTuple):
     """An offered number of last logins, whether it is the current one, and the URL that selects it."""
 
     number: int
@@ -117,7 +117,7 @@ class Leaderboard:
 
     me_id: int | None
     at: str
-    found: Found
+    found: BoardPlaces
     names: dict[int, str]
     last: list[LastLogin]
     wanted: int
@@ -167,21 +167,23 @@ class Leaderboard:
     @property
     def my_url(self) -> str:
         """Return the URL of the page with the viewer on it."""
-        return self.url(MINE)
+        return self.url(OWN_PAGE)
 
     @property
-    def choices(self) -> list[Choice]:
+    def choices(self) -> list[LastLoginsChoice]:
         """Return the offered numbers of last logins. Selecting one keeps the page."""
-        return [Choice(number, number == self.wanted, self.url(self.at, number)) for number in CHOICES]
+        return [
+            LastLoginsChoice(number, number == self.wanted, self.url(self.at, number)) for number in LAST_LOGINS_CHOICES
+        ]
 
     def url(self, at: str = "", last: int | None = None) -> str:
         """Return the URL of the page at cursor ``at`` with ``last`` last logins; by default as many as on this page."""
         wanted = last or self.wanted
         given = {"at": at} if at else {}
-        if wanted != LAST:
+        if wanted != DEFAULT_LAST_LOGINS:
             given["last"] = str(wanted)
         return reverse("accounts:leaderboard") + (f"?{urlencode(given)}" if given else "")
 
     def _people(self, part: Slice) -> list[Person]:
-        named = ((rank, pk, times, self.names.get(pk)) for rank, (times, pk) in part.ranked())
+        named = ((rank, pk, times, self.names.get(pk)) for rank, (times, pk) in part.iter_ranks())
         return [Person(rank, pk, name, times) for rank, pk, times, name in named if name is not None]

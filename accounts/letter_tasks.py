@@ -7,16 +7,21 @@ from celery import shared_task
 from accounts import letters, passwords
 
 # Retry while the mail server is unavailable. The errors of smtplib are OSErrors as well.
-AGAIN: dict[str, Any] = {"autoretry_for": (OSError,), "retry_backoff": 10, "retry_backoff_max": 300, "max_retries": 6}
+RETRY_OPTIONS: dict[str, Any] = {
+    "autoretry_for": (OSError,),
+    "retry_backoff": 10,
+    "retry_backoff_max": 300,
+    "max_retries": 6,
+}
 
 
-@shared_task(name="accounts.tasks.send_letter", **AGAIN)
-def send_letter(about: str, to: str, language: str, context: dict[str, Any]) -> int:
+@shared_task(name="accounts.tasks.send_letter", **RETRY_OPTIONS)
+def send_email(about: str, to: str, language: str, context: dict[str, Any]) -> int:
     """Render and send one email. Return the number of sent emails."""
-    return letters.write(about, to, language, **context).send()
+    return letters.render_email(about, to, language, **context).send()
 
 
-@shared_task(name="accounts.tasks.send_reset_links", **AGAIN)
+@shared_task(name="accounts.tasks.send_reset_links", **RETRY_OPTIONS)
 def send_reset_links(email: str, language: str) -> int:
     """Send reset links for the accounts of this address. Return the number of emails, 0 without an account."""
     return passwords.send_reset_links(email, language)

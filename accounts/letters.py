@@ -21,12 +21,12 @@ from mirror import send
 
 logger = logging.getLogger(__name__)
 
-MOST_WAITING: Final = 100
-_waiting: Final = threading.BoundedSemaphore(MOST_WAITING)
-_thread: Final = ThreadPoolExecutor(1, thread_name_prefix="letters")
+MAX_WAITING_TASKS: Final = 100
+_free_places: Final = threading.BoundedSemaphore(MAX_WAITING_TASKS)
+_executor: Final = ThreadPoolExecutor(1, thread_name_prefix="letters")
 
 
-def write(about: str, to: str, language: str, **context: Any) -> EmailMultiAlternatives:
+def render_email(about: str, to: str, language: str, **context: Any) -> EmailMultiAlternatives:
     """Return an unsent email with text and HTML parts, from the templates ``accounts/letters/<about>``."""
     with override(language):
         subject = render_to_string(f"accounts/letters/{about}_subject.txt", context)
@@ -37,30 +37,30 @@ def write(about: str, to: str, language: str, **context: Any) -> EmailMultiAlter
     return letter
 
 
-def notify(about: str, to: str, **context: Any) -> None:
+def queue_email(about: str, to: str, **context: Any) -> None:
     """Queue an email to the address ``to`` after the commit. Do nothing if the address is empty.
 
     context: values for the templates, which must be serializable as JSON.
     """
     if to:
         arguments = (about, to, get_language(), {**context, "site": settings.SITE_URL})
-        transaction.on_commit(lambda: post("accounts.tasks.send_letter", *arguments))
+        transaction.on_commit(lambda: queue_task("accounts.tasks.send_letter", *arguments))
 
 
-def post(task: str, *arguments: Any, expires: float | None = None) -> None:
+def queue_task(task: str, *arguments: Any, expires: float | None = None) -> None:
     """Queue a task for a worker; while the broker is away, run it in a thread of this process after a short delay.
 
     expires: seconds after which no worker starts the task. Never raises.
     """
     if send.task(task, args=arguments, expires=expires):
         return
-    if not _waiting.acquire(blocking=False):
-        logger.error("The broker is away and %s letters wait already: one is lost", MOST_WAITING)
+    if not _free_places.acquire(blocking=False):
+        logger.error("The broker is away and %s letters wait already: one is lost", MAX_WAITING_TASKS)
         return
-    _thread.submit(_do, task, arguments, time.monotonic() + settings.LETTER_DELAY_SECONDS)
+    _executor.submit(_run_task, task, arguments, time.monotonic() + settings.LETTER_DELAY_SECONDS)
 
 
-def _do(task: str, arguments: tuple[Any, ...], at: float) -> None:
+def _run_task(task: str, arguments: tuple[Any, ...], at: float) -> None:
     try:
         time.sleep(max(0.0, at - time.monotonic()))
         current_app.loader.import_default_modules()  # a web process has no task modules loaded
@@ -69,4 +69,4 @@ def _do(task: str, arguments: tuple[Any, ...], at: float) -> None:
         logger.exception("A letter could not be sent")
     finally:
         connections.close_all()
-        _waiting.release()
+        _free_places.release()

@@ -14,21 +14,21 @@ from confusable_homoglyphs.confusables import confusables_data
 
 MAX_SKELETON: Final = 200
 # Scripts that may be mixed ("highly restrictive" in the standard). Any other name must use a single script.
-TOGETHER: Final = (
+MIXABLE_SCRIPTS: Final = (
     frozenset({"LATIN", "HAN", "HIRAGANA", "KATAKANA"}),
     frozenset({"LATIN", "HAN", "BOPOMOFO"}),
     frozenset({"LATIN", "HAN", "HANGUL"}),
 )
 ANY_SCRIPT: Final = frozenset({"COMMON", "INHERITED"})
 # The blank of Braille and the inherent vowels of Khmer are as invisible as the characters that Unicode calls ignorable.
-_invisible = regex.compile(r"[\p{Default_Ignorable_Code_Point}\u2800\u17B4\u17B5]")
+_invisible_pattern = regex.compile(r"[\p{Default_Ignorable_Code_Point}\u2800\u17B4\u17B5]")
 
 
-def has_odd_characters(name: str) -> bool:
+def has_misleading_characters(name: str) -> bool:
     """Return whether a name has invisible characters, or letters of scripts that may not be mixed."""
     scripts = frozenset(unique_aliases(unicodedata.normalize("NFKC", name))) - ANY_SCRIPT
-    is_mixed = len(scripts) > 1 and not any(scripts <= together for together in TOGETHER)
-    return is_mixed or "Unknown" in scripts or _invisible.search(name) is not None
+    is_mixed = len(scripts) > 1 and not any(scripts <= together for together in MIXABLE_SCRIPTS)
+    return is_mixed or "Unknown" in scripts or _invisible_pattern.search(name) is not None
 
 
 def skeleton(name: str) -> str:
@@ -37,13 +37,13 @@ def skeleton(name: str) -> str:
     >>> skeleton("paypa1") == skeleton("p\\u0430ypal")
     True
     """
-    shown = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", _invisible.sub("", name)))
-    prototypes = "".join(map(_prototype, shown))
+    shown = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", _invisible_pattern.sub("", name)))
+    prototypes = "".join(map(_find_prototype, shown))
     return unicodedata.normalize("NFKC", prototypes.casefold())[:MAX_SKELETON]
 
 
 @lru_cache(maxsize=10_000)
-def _prototype(letter: str) -> str:
+def _find_prototype(letter: str) -> str:
     alike = confusables_data.get(letter, [])
     if len(alike) != 1:
         return letter  # the letter has no lookalike, or is itself a prototype

@@ -22,13 +22,13 @@ from django.utils.functional import SimpleLazyObject
 from accounts.models import User
 from accounts.names import fold
 from accounts.second_factor.recent import lacks_factor
-from accounts.sessions import RIGHTS, current
+from accounts.sessions import RIGHTS_KEY, current_request
 from mirror.conf import setting
 from mirror.declare import Record
 
 SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS", "TRACE")
 # Fields of ``request.user`` and their names in the session's record. Other fields are deferred and come from SQL.
-KNOWN = {
+RECORD_FIELDS = {
     "id": "id",
     "username": "name",
     "user_type": "type",
@@ -44,10 +44,10 @@ class SessionMiddleware(DjangoSessionMiddleware):
     def process_request(self, request: HttpRequest) -> None:
         super().process_request(request)
         request.session.user_agent = request.META.get("HTTP_USER_AGENT", "")  # type: ignore[attr-defined]
-        current.set(request)
+        current_request.set(request)
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        current.set(None)
+        current_request.set(None)
         return super().process_response(request, response)
 
 
@@ -66,10 +66,10 @@ def get_user(request: HttpRequest) -> User | AnonymousUser:
     Staff whose session lacks a second factor are anonymous and must log in again.
     """
     if not hasattr(request, "_cached_user"):
-        user: User | AnonymousUser | None = user_by_record(request.session)
+        user: User | AnonymousUser | None = read_user_from_record(request.session)
         if user is None or user.is_staff or user.is_superuser or request.method not in SAFE_METHODS:
             try:
-                user = user_by_row(request)
+                user = read_user_from_sql(request)
             except DatabaseError:
                 if user is None or request.method not in SAFE_METHODS:
                     raise
@@ -77,7 +77,7 @@ def get_user(request: HttpRequest) -> User | AnonymousUser:
         if user.is_authenticated and lacks_factor(user, request.session):
             user = AnonymousUser()
         if user.is_authenticated:
-            rotate_for_rights(request.session)
+            rotate_if_rights_changed(request.session)
         request._cached_user = user  # type: ignore[attr-defined]
     found: User | AnonymousUser = request._cached_user  # type: ignore[attr-defined]
     return found
@@ -87,13 +87,13 @@ async def _aget_user(request: HttpRequest) -> Any:
     return await sync_to_async(get_user)(request)
 
 
-def user_by_record(session: Any) -> User | None:
+def read_user_from_record(session: Any) -> User | None:
     """Return the user of the session's record, if the session's data and the record agree and the session is valid.
 
     None: the session is anonymous, or Django has to decide (after a change of the secret key or of the backends).
     """
     said = session.get(auth.SESSION_KEY)  # loads the session and its record
-    person = _person(session)
+    person = _get_user_record(session)
     if (
         person is None
         or str(person["id"]) != said
@@ -102,12 +102,12 @@ def user_by_record(session: Any) -> User | None:
         or not constant_time_compare(session.get(auth.HASH_SESSION_KEY, ""), person["auth"])
     ):
         return None
-    values = {field: person[name] for field, name in KNOWN.items()} | {"name_key": fold(person["name"])}
+    values = {field: person[name] for field, name in RECORD_FIELDS.items()} | {"name_key": fold(person["name"])}
     names = [field.attname for field in User._meta.concrete_fields if field.attname in values]
     return User.from_db(setting("DATABASE"), names, [values[name] for name in names])
 
 
-def user_by_row(request: HttpRequest) -> User | AnonymousUser:
+def read_user_from_sql(request: HttpRequest) -> User | AnonymousUser:
     """Return the user of the request's session from SQL, with one query for both.
 
     SQL decides, because a record in Redis may be forged, copied to another token, or outdated.
@@ -126,12 +126,12 @@ def user_by_row(request: HttpRequest) -> User | AnonymousUser:
     return auth.get_user(request)  # accepts earlier secret keys, or flushes the session
 
 
-def rotate_for_rights(session: Any) -> None:
+def rotate_if_rights_changed(session: Any) -> None:
     """Give the session a new token if the user's rights differ from the rights that it stores."""
-    person = _person(session)
-    if person is None or session.get(RIGHTS) == person["rights"]:
+    person = _get_user_record(session)
+    if person is None or session.get(RIGHTS_KEY) == person["rights"]:
         return
-    is_known, session[RIGHTS] = RIGHTS in session, person["rights"]
+    is_known, session[RIGHTS_KEY] = RIGHTS_KEY in session, person["rights"]
     if not is_known:
         return
     try:
@@ -140,6 +140,6 @@ def rotate_for_rights(session: Any) -> None:
         session.modified = False
 
 
-def _person(session: Any) -> Record | None:
+def _get_user_record(session: Any) -> Record | None:
     record: Record | None = getattr(session, "record", None)
     return record and record["user"]

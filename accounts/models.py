@@ -17,7 +17,7 @@ from django.utils.translation import pgettext_lazy
 from accounts.audit.models import AuditEvent as AuditEvent
 from accounts.lockout.models import FailedLogins as FailedLogins
 from accounts.lookalikes import MAX_SKELETON
-from accounts.names import MAX_KEY, DerivedField, FoldedField, SkeletonField, fold, valid_name
+from accounts.names import MAX_NAME_KEY, DerivedField, FoldedField, SkeletonField, fold, valid_name
 from accounts.second_factor.models import AuthenticatorApp as AuthenticatorApp
 from accounts.second_factor.models import Passkey as Passkey
 from accounts.second_factor.models import RecoveryCode as RecoveryCode
@@ -38,7 +38,7 @@ class UserQuerySet(models.QuerySet["User"]):
         """
         name = fields.get("username")
         if isinstance(name, str):
-            fields |= {field.attname: field.derive(name) for field in of_names()}
+            fields |= {field.attname: field.derive(name) for field in get_derived_fields()}
         elif "username" in fields and "name_key" not in fields:
             raise TypeError("A name is given as text: SQL does not fold it as names are folded.")
         return super().update(**fields)
@@ -48,14 +48,14 @@ class UserQuerySet(models.QuerySet["User"]):
         people: list[Any] = list(objs)
         columns = list(fields)
         if "username" in columns:
-            for field in of_names():
+            for field in get_derived_fields():
                 for user in people:
                     setattr(user, field.attname, field.derive(user.username))
                 columns.append(field.attname)
         return super().bulk_update(people, columns, batch_size)
 
 
-def of_names() -> list[DerivedField]:
+def get_derived_fields() -> list[DerivedField]:
     """Return the columns that are derived from the name of a user."""
     return [field for field in User._meta.concrete_fields if isinstance(field, DerivedField)]
 
@@ -87,7 +87,7 @@ class User(AbstractUser):
         error_messages={"unique": _("That name is already taken.")},
     )
     # Case folding can make a name three times as long.
-    name_key = FoldedField(_("normalized name"), of="username", max_length=MAX_KEY, unique=True, editable=False)
+    name_key = FoldedField(_("normalized name"), of="username", max_length=MAX_NAME_KEY, unique=True, editable=False)
     # Not unique: older names may look alike.
     name_skeleton = SkeletonField(
         _("lookalike form of the name"), of="username", max_length=MAX_SKELETON, default="", editable=False

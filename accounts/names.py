@@ -13,10 +13,10 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from accounts.lookalikes import has_odd_characters, skeleton
+from accounts.lookalikes import has_misleading_characters, skeleton
 from accounts.words import has_link
 
-MAX_KEY: Final = 200  # characters of a folded name
+MAX_NAME_KEY: Final = 200  # characters of a folded name
 MAX_FOLDED: Final = 1000  # code points that are folded; four code points fold to at least one
 
 # Letters of any script, digits, and single blanks or . _ - ' between them: "ken thompson" is valid.
@@ -35,38 +35,38 @@ def fold(name: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
-def page_of(name: str) -> str:
+def make_public_path(name: str) -> str:
     """Return the path of the user's public page; "" for a name that cannot be part of a URL (created by a script)."""
     return "" if "/" in name or name in (".", "..") or not name.isprintable() else f"/u/{quote(name, safe='')}/"
 
 
 # Names that seem to speak for the site. They cannot be registered.
-_RESERVED: Final = """
+_RESERVED_NAMES: Final = """
     abuse admin administrator anonymous diptych everybody everyone help hostmaster info me moderator nobody none
     noreply null official postmaster root security staff superuser support sysadmin system undefined webmaster
 """
 
 
-def _loose_skeleton(name: str) -> str:
+def _make_loose_skeleton(name: str) -> str:
     """Return the skeleton of a name with i and l merged, because a capital I looks like both."""
     return skeleton(name).replace("i", "l")
 
 
 # In both cases, because a capital may look like another letter than its lower-case form does.
-RESERVED: Final = frozenset(
-    _loose_skeleton(spell(name)) for name in _RESERVED.split() for spell in (str.lower, str.upper)
+RESERVED_SKELETONS: Final = frozenset(
+    _make_loose_skeleton(spell(name)) for name in _RESERVED_NAMES.split() for spell in (str.lower, str.upper)
 )
 
 
 def is_misleading(name: str) -> bool:
     """Return whether a name can be confused with another name or a web address. New users cannot have such a name."""
-    return has_odd_characters(name) or has_link(name)
+    return has_misleading_characters(name) or has_link(name)
 
 
 def is_reserved(name: str) -> bool:
     """Return whether a name is reserved in any spelling: "Ad-min" and "adm1n" count as "admin"."""
     letters = (re.sub(r"[\W_]", "", spelled) for spelled in (name, fold(name)))
-    return any(_loose_skeleton(spelled) in RESERVED for spelled in letters)
+    return any(_make_loose_skeleton(spelled) in RESERVED_SKELETONS for spelled in letters)
 
 
 class DerivedField(models.CharField):

@@ -8,8 +8,8 @@ from django.core.exceptions import ValidationError
 from accounts.models import User
 from accounts.names import fold
 
-MIN_NAME: Final = 3  # characters; shorter names are part of ordinary words
-MIN_REST: Final = 6  # characters beside a name
+MIN_NAME_LENGTH: Final = 3  # characters; shorter names are part of ordinary words
+MIN_REMAINDER: Final = 6  # characters beside a name
 
 
 class NamesValidator(UserAttributeSimilarityValidator):
@@ -24,18 +24,18 @@ class NamesValidator(UserAttributeSimilarityValidator):
         super().validate(password, user)
         if not isinstance(user, User):
             return
-        typed, fields = _squeeze(password), User._meta
+        typed, fields = _keep_letters_and_digits(password), User._meta
         names = {
             fields.get_field("username").verbose_name: user.username,
             fields.get_field("email").verbose_name: user.email.partition("@")[0],
         }
         for label, text in names.items():
-            name = _squeeze(text)
-            if len(name) >= MIN_NAME and name in typed and len(typed.replace(name, "")) < MIN_REST:
+            name = _keep_letters_and_digits(text)
+            if len(name) >= MIN_NAME_LENGTH and name in typed and len(typed.replace(name, "")) < MIN_REMAINDER:
                 message = self.get_error_message() % {"verbose_name": label}
                 raise ValidationError(message, code="password_too_similar")
 
 
-def _squeeze(text: str) -> str:
+def _keep_letters_and_digits(text: str) -> str:
     """Return the letters and digits of a text, in one case and width."""
     return "".join(c for c in fold(text) if c.isalnum())

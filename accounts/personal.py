@@ -12,14 +12,14 @@ from typing import Any, Final, NamedTuple
 
 from django.db import models, transaction
 
-from config.bulk import SLICE
+from config.bulk import SLICE_SIZE
 
-Read = Callable[[int], Iterable[Mapping[str, Any]]]
-Erase = Callable[[int], bool]
-CHUNK: Final = 500  # rows held in memory while a part is read
+ReadRows = Callable[[int], Iterable[Mapping[str, Any]]]
+EraseSlice = Callable[[int], bool]
+ROWS_IN_MEMORY: Final = 500  # rows held in memory while a part is read
 
 
-class NotYet(Exception):
+class NotErasableYet(Exception):
     """A part cannot be erased now. The next run tries again."""
 
 
@@ -32,8 +32,8 @@ class Part(NamedTuple):
     """
 
     name: str
-    read: Read | None
-    erase: Erase
+    read: ReadRows | None
+    erase: EraseSlice
     owners: frozenset[str] = frozenset()
     reason: str = ""
 
@@ -51,18 +51,18 @@ def all_parts() -> list[Part]:
     return list(_registered.values())
 
 
-def leave(user_id: int) -> bool:
+def erase_nothing(user_id: int) -> bool:
     """Erase nothing, for rows that are deleted with the user's row or stay without the user."""
     return False
 
 
-def rows(
+def make_part(
     name: str,
     model: type[models.Model],
     owner: str,
     columns: Sequence[str] = (),
     *,
-    erase: Erase | None = None,
+    erase: EraseSlice | None = None,
     reason: str = "",
 ) -> Part:
     """Return the part for the rows of ``model`` with the user in the field ``owner`` (or a path to a field).
@@ -74,13 +74,13 @@ def rows(
 
     def read(user_id: int) -> Iterator[Mapping[str, Any]]:
         found = manager.filter(**{owner: user_id}).order_by("pk").values(*columns)
-        return found.iterator(chunk_size=CHUNK)
+        return found.iterator(chunk_size=ROWS_IN_MEMORY)
 
     def delete(user_id: int) -> bool:
         with transaction.atomic():
-            ids = list(manager.filter(**{owner: user_id}).values_list("pk", flat=True)[:SLICE])
+            ids = list(manager.filter(**{owner: user_id}).values_list("pk", flat=True)[:SLICE_SIZE])
             manager.filter(pk__in=ids).delete()
-        return len(ids) == SLICE
+        return len(ids) == SLICE_SIZE
 
     owners = frozenset() if "__" in owner or owner == "pk" else frozenset([f"{model._meta.label}.{owner}"])
     return Part(name, read if columns else None, erase or delete, owners, reason)

@@ -5,7 +5,7 @@ from django.contrib.contenttypes.models import ContentType
 
 from accounts.audit.models import AuditEvent
 from accounts.lockout import unlock
-from accounts.lockout.limits import counted_name
+from accounts.lockout.limits import normalize_name
 from accounts.models import (
     AccountDeletion,
     AuthenticatorApp,
@@ -16,29 +16,33 @@ from accounts.models import (
     Session,
     User,
 )
-from accounts.personal import Part, leave, register, rows
+from accounts.personal import Part, erase_nothing, make_part, register
 
-OF_ACCOUNT = ["id", "username", "email", "first_name", "last_name", "user_type", "date_joined", "is_staff"]
+ACCOUNT_COLUMNS = ["id", "username", "email", "first_name", "last_name", "user_type", "date_joined", "is_staff"]
 
 
 def register_parts() -> None:
     """Register all parts of this application."""
     of_groups, of_permissions = User.groups.through, User.user_permissions.through
     staff = "It names other people, and the site keeps it for its own safety."
-    register(rows("account", User, "pk", OF_ACCOUNT, erase=leave))
-    register(rows("logins", LoginStats, "user", ["login_times", "last_login_time"]))
-    register(rows("email_changes", EmailChange, "user", ["email", "asked_at"]))
-    register(rows("authenticator_apps", AuthenticatorApp, "user", ["created_at"]))
-    register(rows("passkeys", Passkey, "user", ["name", "created_at", "used_at"]))
-    register(rows("recovery_codes", RecoveryCode, "user", ["created_at"]))
+    register(make_part("account", User, "pk", ACCOUNT_COLUMNS, erase=erase_nothing))
+    register(make_part("logins", LoginStats, "user", ["login_times", "last_login_time"]))
+    register(make_part("email_changes", EmailChange, "user", ["email", "asked_at"]))
+    register(make_part("authenticator_apps", AuthenticatorApp, "user", ["created_at"]))
+    register(make_part("passkeys", Passkey, "user", ["name", "created_at", "used_at"]))
+    register(make_part("recovery_codes", RecoveryCode, "user", ["created_at"]))
     session = ["device", "created_at", "last_seen__seen_at", "expire_date"]
-    register(rows("sessions", Session, "user", session, erase=leave))  # the request for deletion has ended them
-    register(rows("groups", of_groups, "user", ["group__name"]))
+    register(
+        make_part("sessions", Session, "user", session, erase=erase_nothing)
+    )  # the request for deletion has ended them
+    register(make_part("groups", of_groups, "user", ["group__name"]))
     permissions = ["permission__content_type__app_label", "permission__codename"]
-    register(rows("permissions", of_permissions, "user", permissions))
-    register(rows("deletions", AccountDeletion, "user", ["asked_at", "due_at"], erase=leave))
-    register(rows("audit", AuditEvent, "actor", reason=staff, erase=leave))  # ``audit.receivers`` removes the names
-    register(rows("staff_actions", LogEntry, "user", reason=staff))
+    register(make_part("permissions", of_permissions, "user", permissions))
+    register(make_part("deletions", AccountDeletion, "user", ["asked_at", "due_at"], erase=erase_nothing))
+    register(
+        make_part("audit", AuditEvent, "actor", reason=staff, erase=erase_nothing)
+    )  # ``audit.receivers`` removes the names
+    register(make_part("staff_actions", LogEntry, "user", reason=staff))
     register(Part("staff_actions_about", None, _erase_staff_actions, reason=staff))
     register(Part("failed_logins", None, _erase_failed_logins, reason="Other people may have caused it."))
 
@@ -52,6 +56,6 @@ def _erase_staff_actions(user_id: int) -> bool:
 
 def _erase_failed_logins(user_id: int) -> bool:
     for name in User.objects.filter(pk=user_id).values_list("username", flat=True):
-        unlock(name=counted_name(name))
-        AuditEvent.objects.filter(object=counted_name(name), model="").update(object="", address="")
+        unlock(name=normalize_name(name))
+        AuditEvent.objects.filter(object=normalize_name(name), model="").update(object="", address="")
     return False

@@ -21,44 +21,44 @@ from mirror.redis import RedisError, breaker, client, is_away
 from mirror.scripts import Script
 
 _LUA: Final = Path(__file__).parent / "lua"
-_count: Final = Script(_LUA / "count.lua")
-_give_back: Final = Script(_LUA / "give_back.lua")
-MOST_SUBJECTS: Final = 10_000  # counters that a process keeps while Redis is away
+_count_script: Final = Script(_LUA / "count.lua")
+_give_back_script: Final = Script(_LUA / "give_back.lua")
+MAX_LOCAL_COUNTERS: Final = 10_000  # counters that a process keeps while Redis is away
 
 
-def allow(name: str, subject: object, limit: int, seconds: float) -> int:
+def count_event(name: str, subject: object, limit: int, seconds: float) -> int:
     """Count one event ``name`` of ``subject``. Return 0, or the seconds to wait after ``limit`` events in ``seconds``.
 
     The period starts with the first event; refused events do not extend it. Never raises.
     """
-    digest = _digest(name, subject)
+    digest = _hash_subject(name, subject)
     if not breaker.open():
         try:
-            wait = _count(client(), [keys.limit(name, digest)], [limit, int(seconds * 1000)])
+            wait = _count_script(client(), [keys.limit(name, digest)], [limit, int(seconds * 1000)])
             return math.ceil(int(wait) / 1000)
         except RedisError as error:
             if is_away(error):
                 breaker.failed()
-    return _local.allow(digest, limit, seconds)
+    return _local_counters.allow(digest, limit, seconds)
 
 
 def give_back(name: str, subject: object) -> None:
     """Undo the last count of ``allow``, for an event that turned out not to fall under the limit. Never raises."""
-    digest = _digest(name, subject)
-    _local.give_back(digest)
+    digest = _hash_subject(name, subject)
+    _local_counters.give_back(digest)
     if not breaker.open():
         try:
-            _give_back(client(), [keys.limit(name, digest)])
+            _give_back_script(client(), [keys.limit(name, digest)])
         except RedisError as error:
             if is_away(error):
                 breaker.failed()
 
 
-def _digest(name: str, subject: object) -> str:
+def _hash_subject(name: str, subject: object) -> str:
     return hashlib.sha256(f"{name}\0{subject}".encode()).hexdigest()
 
 
-def address(request: HttpRequest) -> str:
+def get_client_address(request: HttpRequest) -> str:
     """Return the client address that limits count: an IPv4 address, or the /64 network of an IPv6 address.
 
     Behind ``settings.PROXY_COUNT`` trusted proxies this is the address that the outermost of them recorded. Without
@@ -69,10 +69,10 @@ def address(request: HttpRequest) -> str:
         forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
         if len(forwarded) >= count:
             given = forwarded[-count].strip()
-    return address_part(given)
+    return normalize_address(given)
 
 
-def address_part(given: str) -> str:
+def normalize_address(given: str) -> str:
     """Return the part of an address that limits count, or the first 64 characters of a text that is no address."""
     try:
         found = ipaddress.ip_address(given)
@@ -98,7 +98,7 @@ class LocalCounters:
             if until <= now:
                 self._found.pop(subject, None)
                 until, count = now + seconds, 0
-            while len(self._found) >= MOST_SUBJECTS and subject not in self._found:
+            while len(self._found) >= MAX_LOCAL_COUNTERS and subject not in self._found:
                 del self._found[next(iter(self._found))]
             self._found[subject] = (until, count + 1)
         return 0 if count < limit else math.ceil(until - now)
@@ -116,4 +116,4 @@ class LocalCounters:
             self._found.clear()
 
 
-_local = LocalCounters()
+_local_counters = LocalCounters()

@@ -3,6 +3,6 @@
 from datetime import UTC, datetime
 
 
-def time_text(moment: datetime | None) -> str:
+def format_time(moment: datetime | None) -> str:
     """Return a time in ISO 8601 and UTC; "" for None."""
     return moment.astimezone(UTC).isoformat() if moment else ""

@@ -15,12 +15,12 @@ from django.utils.translation import gettext_lazy as _
 from accounts import emails
 from accounts.lookalikes import skeleton
 from accounts.models import User
-from accounts.names import MAX_KEY, fold, is_misleading, is_reserved, valid_name
+from accounts.names import MAX_NAME_KEY, fold, is_misleading, is_reserved, valid_name
 
-REFUSED: Final[str | Promise] = _("That name is already taken.")
+NAME_REFUSED: Final[str | Promise] = _("That name is already taken.")
 
 
-def register(username: str, password: str, *, email: str = "", user_type: str = User.Type.CLIENT) -> User:
+def register_user(username: str, password: str, *, email: str = "", user_type: str = User.Type.CLIENT) -> User:
     """Create and return a user. The address waits for verification (``accounts.emails``); this sends no email.
 
     Raises ValidationError by field. "password" and "email" have specific errors; "username" has one error for names
@@ -34,31 +34,31 @@ def register(username: str, password: str, *, email: str = "", user_type: str = 
     except ValidationError as error:
         raise ValidationError({"password": error.messages}) from error
     user.set_password(password)  # before the check of the name, because hashing takes most of the time
-    if not _may_be_had(name):
-        raise ValidationError({"username": REFUSED})
+    if not _is_available(name):
+        raise ValidationError({"username": NAME_REFUSED})
     try:
         with transaction.atomic():
             wanted, user.email = user.email, ""
             user.save(force_insert=True)
             if wanted:
-                emails.note_wish(user, wanted)
+                emails.store_request(user, wanted)
     except IntegrityError as error:
-        raise ValidationError({"username": REFUSED}) from error
+        raise ValidationError({"username": NAME_REFUSED}) from error
     return user
 
 
-def _may_be_had(name: str) -> bool:
+def _is_available(name: str) -> bool:
     """Return whether a name is available. Every name costs one query, so that response times do not differ."""
-    right = _is_name(name)
+    right = _is_valid_name(name)
     key, looks = (fold(name), skeleton(name)) if right else ("", " ")  # values that no name has
     taken = User.objects.filter(Q(name_key=key) | Q(name_skeleton=looks)).exists()
     return right and not taken and not is_reserved(name)
 
 
-def _is_name(name: str) -> bool:
+def _is_valid_name(name: str) -> bool:
     field = User._meta.get_field("username")
     try:
         valid_name(name)
     except ValidationError:
         return False
-    return len(name) <= (field.max_length or 0) and len(fold(name)) <= MAX_KEY and not is_misleading(name)
+    return len(name) <= (field.max_length or 0) and len(fold(name)) <= MAX_NAME_KEY and not is_misleading(name)

@@ -5,17 +5,28 @@ from pathlib import Path
 from typing import Any
 
 from accounts import hiding, keys, leaderboard_sql
-from accounts.leaderboard import BESIDE, LAST, MOST_LAST, PAGE, Found, LastLogin, Leaderboard, Place, Slice, read_cursor
+from accounts.leaderboard import (
+    DEFAULT_LAST_LOGINS,
+    MAX_LAST_LOGINS,
+    NEIGHBOURS_PER_SIDE,
+    PAGE_SIZE,
+    BoardPlaces,
+    LastLogin,
+    Leaderboard,
+    Place,
+    Slice,
+    parse_cursor,
+)
 from accounts.models import User
 from accounts.names import fold
 from mirror.conf import setting
 from mirror.read import read
 from mirror.scripts import Script
 
-BOARD = Script(Path(__file__).parent / "lua" / "leaderboard.lua")
+BOARD_SCRIPT = Script(Path(__file__).parent / "lua" / "leaderboard.lua")
 
 
-def user_id_of(name: str) -> int | None:
+def find_user_id(name: str) -> int | None:
     """Return the id of the user with this name, in any case and width; None if no user has it. 1 round trip."""
     folded = fold(name)
     if not folded.isprintable():  # the databases do not accept every character of a URL
@@ -27,99 +38,99 @@ def user_id_of(name: str) -> int | None:
     return None if reading.replies[0] is None else int(reading.replies[0])
 
 
-def rank_of(user_id: int) -> int | None:
+def find_rank(user_id: int) -> int | None:
     """Return 1 plus the number of users with more logins; None for a user outside the board. 1 round trip."""
 
     def ask(pipe: Any) -> None:
-        pipe.execute_command("EVAL", BOARD.text, 1, keys.login_times(), "first", 0, 0, 0, user_id, 0)
+        pipe.execute_command("EVAL", BOARD_SCRIPT.text, 1, keys.login_times(), "first", 0, 0, 0, user_id, 0)
 
     reading = read(["user"], ask)
     if reading is None:
-        return leaderboard_sql.rank_of(user_id)
+        return leaderboard_sql.find_rank(user_id)
     _, _, (_, rank, mine) = reading.replies[0]
     return rank if mine else None
 
 
-def leaderboard(me: int | None = None, at: str = "", last: int = LAST) -> Leaderboard:
+def read_leaderboard(me: int | None = None, at: str = "", last: int = DEFAULT_LAST_LOGINS) -> Leaderboard:
     """Return a page of the leaderboard for the viewer ``me`` (None: anonymous), with 1 to 100 (``last``) last logins.
 
     at: the cursor from a URL; an invalid one gives the first page. 2 round trips and no SQL while the mirrors are warm.
     """
-    last = max(1, min(last, MOST_LAST))
-    return _from_redis(me, at, last) or leaderboard_sql.leaderboard(me, at, last)
+    last = max(1, min(last, MAX_LAST_LOGINS))
+    return _read_leaderboard_from_redis(me, at, last) or leaderboard_sql.read_leaderboard(me, at, last)
 
 
-_expected: list[int] = []  # ids in the list of last logins, as this process last read it
+_expected_ids: list[int] = []  # ids in the list of last logins, as this process last read it
 
 
-def last_logins(limit: int = 5, me: int | None = None) -> list[LastLogin]:
+def read_last_logins(limit: int = 5, me: int | None = None) -> list[LastLogin]:
     """Return the last logins, newest first, without users hidden from the viewer ``me`` (None: anonymous).
 
     While the mirrors are warm: 1 round trip, which also reads the records of the users that were on the list at the
     last call, and a second one only if the list has new users.
     """
-    global _expected
-    expected = _expected
+    global _expected_ids
+    expected = _expected_ids
 
     def ask(pipe: Any) -> None:
         pipe.lrange(keys.last_login_times(), 0, limit - 1)
-        _ask_people(pipe, expected, me)
+        _add_user_commands(pipe, expected, me)
 
-    reading = read(["user", "last_logins", *hiding.mirrors(me)], ask)
+    reading = read(["user", "last_logins", *hiding.list_mirrors(me)], ask)
     if reading is None:
-        return leaderboard_sql.last_logins(limit, me)
+        return leaderboard_sql.read_last_logins(limit, me)
     ids, *replies = reading.replies
-    newest = _expected = [int(pk) for pk in ids]
-    people = _read_people(expected, replies, me, newest), _people([pk for pk in newest if pk not in expected], me)
+    newest = _expected_ids = [int(pk) for pk in ids]
+    people = _parse_users(expected, replies, me, newest), _read_users([pk for pk in newest if pk not in expected], me)
     if people[0] is None or people[1] is None:
-        return leaderboard_sql.last_logins(limit, me)
+        return leaderboard_sql.read_last_logins(limit, me)
     found = people[0] | people[1]
     return [found[pk] for pk in newest if pk in found]
 
 
-def _from_redis(me: int | None, at: str, last: int) -> Leaderboard | None:
+def _read_leaderboard_from_redis(me: int | None, at: str, last: int) -> Leaderboard | None:
     """Return the page from Redis. None: a mirror is cold, Redis is away, or a user left between the round trips."""
-    cursor = read_cursor(at)
+    cursor = parse_cursor(at)
 
     def ask(pipe: Any) -> None:
-        arguments = [cursor.kind, *cursor.place, PAGE, "" if me is None else me, BESIDE]
+        arguments = [cursor.kind, *cursor.place, PAGE_SIZE, "" if me is None else me, NEIGHBOURS_PER_SIDE]
         # EVAL, not EVALSHA: a pipeline cannot retry if Redis does not have the script.
-        pipe.execute_command("EVAL", BOARD.text, 1, keys.login_times(), *arguments)
+        pipe.execute_command("EVAL", BOARD_SCRIPT.text, 1, keys.login_times(), *arguments)
         pipe.lrange(keys.last_login_times(), 0, last - 1)
 
     reading = read(["user", "last_logins"], ask)
     if reading is None:
         return None
     (total, page, around), ids = reading.replies
-    found = Found(total, _slice(page), _slice(around))
+    found = BoardPlaces(total, _parse_slice(page), _parse_slice(around))
     newest = [int(pk) for pk in ids]
-    people = _people([*(place.id for place in (*found.page.places, *found.around.places)), *newest], me)
+    people = _read_users([*(place.id for place in (*found.page.places, *found.around.places)), *newest], me)
     if people is None:
         return None
     names = {pk: person.name for pk, person in people.items()}
     return Leaderboard(me, at, found, names, [people[pk] for pk in newest if pk in people], last)
 
 
-def _slice(reply: Any) -> Slice:
+def _parse_slice(reply: Any) -> Slice:
     start, rank, flat = reply
     pairs = zip(flat[::2], flat[1::2], strict=True)
     return Slice(start, rank, [Place(int(times), int(pk)) for pk, times in pairs])
 
 
-FIELDS = ("name", "last_login_time", "is_active")
+USER_FIELDS = ("name", "last_login_time", "is_active")
 
 
-def _ask_people(pipe: Any, pks: Sequence[int], me: int | None) -> None:
+def _add_user_commands(pipe: Any, pks: Sequence[int], me: int | None) -> None:
     for pk in pks:
-        pipe.hmget(keys.login(pk), FIELDS)
-    hiding.ask(pipe, me, pks)
+        pipe.hmget(keys.login(pk), USER_FIELDS)
+    hiding.add_commands(pipe, me, pks)
 
 
-def _read_people(
+def _parse_users(
     pks: Sequence[int], replies: Sequence[Any], me: int | None, wanted: Sequence[int]
 ) -> dict[int, LastLogin] | None:
     """Return the users by id, without unwanted and hidden ones; None if one was deleted or is inactive."""
-    hidden = hiding.found(me, pks, replies[len(pks) :])
+    hidden = hiding.parse_hidden_ids(me, pks, replies[len(pks) :])
     records = {pk: record for pk, record in zip(pks, replies, strict=False) if pk in wanted}
     if any(is_active != b"1" for _, _, is_active in records.values()):
         return None
@@ -128,10 +139,10 @@ def _read_people(
     }
 
 
-def _people(pks: Sequence[int], me: int | None) -> dict[int, LastLogin] | None:
+def _read_users(pks: Sequence[int], me: int | None) -> dict[int, LastLogin] | None:
     """Return these users by id, with one round trip. None: as ``_read_people``, or Redis does not answer."""
     wanted = list(dict.fromkeys(pks))
     if not wanted:
         return {}
-    reading = read(["user", *hiding.mirrors(me)], lambda pipe: _ask_people(pipe, wanted, me))
-    return None if reading is None else _read_people(wanted, reading.replies, me, wanted)
+    reading = read(["user", *hiding.list_mirrors(me)], lambda pipe: _add_user_commands(pipe, wanted, me))
+    return None if reading is None else _parse_users(wanted, reading.replies, me, wanted)

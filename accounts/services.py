@@ -24,7 +24,7 @@ def log_in(request: HttpRequest, user: User, backend: str | None = None, *, with
         with transaction.atomic():
             auth.login(request, user, backend=backend)
             if with_factor:
-                recent.note_proof(request.session, with_factor=True)
+                recent.record_proof(request.session, with_factor=True)
             request.session.save()
     except BaseException:
         # The request's session claims a login that was not saved.
@@ -34,7 +34,7 @@ def log_in(request: HttpRequest, user: User, backend: str | None = None, *, with
         raise
 
 
-_RECORD = """
+_RECORD_LOGIN_SQL = """
     INSERT INTO accounts_loginstats (user_id, login_times, last_login_time) VALUES (%s, 1, %s)
     ON CONFLICT (user_id) DO UPDATE SET
         login_times = accounts_loginstats.login_times + 1,
@@ -52,6 +52,6 @@ def record_login(user: User, at: datetime | None = None) -> None:
     """
     moment = connection.ops.adapt_datetimefield_value(at or timezone.now())
     with connection.cursor() as cursor:
-        cursor.execute(_RECORD, [user.pk, moment])
+        cursor.execute(_RECORD_LOGIN_SQL, [user.pk, moment])
     hint("user", "", [str(user.pk)])
     hint("last_logins", "", [""])

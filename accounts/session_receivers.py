@@ -10,9 +10,9 @@ from django.http import HttpRequest
 
 from accounts.models import User
 from accounts.second_factor import recent
-from accounts.session_rows import rights_of
+from accounts.session_rows import read_rights
 from accounts.session_services import end_other_sessions
-from accounts.sessions import RIGHTS, SessionStore, current
+from accounts.sessions import RIGHTS_KEY, SessionStore, current_request
 
 
 @receiver(user_logged_in, dispatch_uid="accounts.remember_rights")
@@ -21,8 +21,8 @@ def remember_rights(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
     session = request.session
     if isinstance(session, SessionStore) and not session.is_new:
         session.cycle_key()
-    session[RIGHTS] = rights_of([user])[user.pk]
-    recent.note_proof(session)
+    session[RIGHTS_KEY] = read_rights([user])[user.pk]
+    recent.record_proof(session)
 
 
 @receiver(post_save, sender=User, dispatch_uid="accounts.end_sessions_of_old_password")
@@ -33,7 +33,7 @@ def end_sessions_of_old_password(*, instance: User, created: bool, **kwargs: Any
     """
     if created or getattr(instance, "_password", None) is None:  # None: unchanged, or only rehashed
         return
-    request = current.get()
+    request = current_request.get()
     session = request.session if request else None
     own = session is not None and session.get(SESSION_KEY) == str(instance.pk)
     end_other_sessions(instance, keep=getattr(session, "digest", None) if own else None)

@@ -27,7 +27,7 @@ class SessionRow(NamedTuple):
     rights: str
 
 
-def digest_of(token: str) -> str:
+def hash_token(token: str) -> str:
     """Return the digest of a token, the only form that is stored: its SHA-256 in hexadecimal."""
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()
 
@@ -36,25 +36,27 @@ def load_sessions(digests: Sequence[str]) -> dict[str, SessionRow]:
     """Return sessions by digest, including expired ones, with at most four queries."""
     found = Session.objects.using(setting("DATABASE")).filter(pk__in=digests).select_related("user")
     sessions = list(found)
-    rights = rights_of(session.user for session in sessions if session.user)
+    rights = read_rights(session.user for session in sessions if session.user)
     return {s.pk: SessionRow(s, rights[s.user_id] if s.user_id else NO_RIGHTS) for s in sessions}
 
 
-def rights_of(users: Iterable[User]) -> dict[int, str]:
+def read_rights(users: Iterable[User]) -> dict[int, str]:
     """Return, by user id, a short digest of the rights: staff, superuser, groups and permissions. Three queries."""
     people = {user.pk: user for user in users}
     if not people:
         return {}
-    groups = _links(User.groups.through, "user_id", "group_id", people)
-    own = _links(User.user_permissions.through, "user_id", "permission_id", people)
-    granted = _links(Group.permissions.through, "group_id", "permission_id", {g for of in groups.values() for g in of})
+    groups = _read_links(User.groups.through, "user_id", "group_id", people)
+    own = _read_links(User.user_permissions.through, "user_id", "permission_id", people)
+    granted = _read_links(
+        Group.permissions.through, "group_id", "permission_id", {g for of in groups.values() for g in of}
+    )
     return {
-        pk: _digest(user, sorted(groups[pk]), sorted(own[pk]), sorted({p for g in groups[pk] for p in granted[g]}))
+        pk: _hash_rights(user, sorted(groups[pk]), sorted(own[pk]), sorted({p for g in groups[pk] for p in granted[g]}))
         for pk, user in people.items()
     }
 
 
-def _links(through: type[Model], one: str, other: str, pks: Iterable[int]) -> dict[int, list[int]]:
+def _read_links(through: type[Model], one: str, other: str, pks: Iterable[int]) -> dict[int, list[int]]:
     links: dict[int, list[int]] = defaultdict(list)
     rows = through._base_manager.using(setting("DATABASE")).filter(**{f"{one}__in": list(pks)})
     for left, right in rows.values_list(one, other):
@@ -62,13 +64,13 @@ def _links(through: type[Model], one: str, other: str, pks: Iterable[int]) -> di
     return links
 
 
-def _digest(user: User, *lists: list[int]) -> str:
+def _hash_rights(user: User, *lists: list[int]) -> str:
     if not (user.is_staff or user.is_superuser or any(lists)):
         return NO_RIGHTS
     return hashlib.sha256(json.dumps([user.is_staff, user.is_superuser, *lists]).encode()).hexdigest()[:16]
 
 
-def record_of(row: SessionRow) -> Record:
+def make_record(row: SessionRow) -> Record:
     """Return the record of a session. Times are in seconds since 1970."""
     session, user = row.session, row.session.user
     return {
@@ -97,7 +99,7 @@ def has_expired(record: Record) -> bool:
     return expires <= time.time()
 
 
-class Found(NamedTuple):
+class SessionReading(NamedTuple):
     """A session that was read. record: None if the session does not exist or has expired. seen: the last-seen time in
     Redis. said: the replies of companions (``accounts.companions``) by name; empty if Redis was not asked.
     """
@@ -107,25 +109,25 @@ class Found(NamedTuple):
     said: Mapping[str, Sequence[Any]] = {}
 
 
-def find(digest: str) -> Found:
+def read_session(digest: str) -> SessionReading:
     """Return an unexpired session, with one round trip.
 
     SQL confirms that a session does not exist: otherwise a change that has not reached Redis yet would make the browser
     delete its token, which logs the user out for good.
     """
-    reading = read(["session"], lambda pipe: ask(pipe, digest))
+    reading = read(["session"], lambda pipe: add_commands(pipe, digest))
     raw, seen, *beside = reading.replies if reading else (None, None)
     record: Record | None = orjson.loads(raw) if raw else None
     if record is None or has_expired(record):
         row = load_sessions([digest]).get(digest)
-        record = record_of(row) if row else None
+        record = make_record(row) if row else None
     if record is None or has_expired(record):
-        return Found()
-    return Found(record, seen, companions.said(beside) if reading else {})
+        return SessionReading()
+    return SessionReading(record, seen, companions.split_replies(beside) if reading else {})
 
 
-def ask(pipe: Any, digest: str) -> None:
+def add_commands(pipe: Any, digest: str) -> None:
     """Add the commands that read a session to a pipeline."""
     pipe.get(keys.session(digest))
     pipe.zscore(keys.recent(), digest)
-    companions.ask(pipe, digest)
+    companions.add_commands(pipe, digest)

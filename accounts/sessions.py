@@ -20,16 +20,16 @@ from django.utils import timezone
 from django.utils.crypto import get_random_string
 
 from accounts import session_rows, session_services, tokens
-from accounts.devices import device_of
+from accounts.devices import parse_user_agent
 from accounts.models import Session
-from accounts.session_rows import digest_of
+from accounts.session_rows import hash_token
 from accounts.session_signals import token_rotated
 from mirror.commit import after_commit
 from mirror.declare import Record
 
-RIGHTS = "_rights"  # the key of the user's rights in the session's data
-TRIES = 3  # attempts at a new token, although a collision is practically impossible
-current: ContextVar[HttpRequest | None] = ContextVar("request", default=None)  # the current request
+RIGHTS_KEY = "_rights"  # the key of the user's rights in the session's data
+MAX_TOKEN_TRIES = 3  # attempts at a new token, although a collision is practically impossible
+current_request: ContextVar[HttpRequest | None] = ContextVar("request", default=None)  # the current request
 
 
 class SessionEnded(UpdateError, SessionInterrupted):
@@ -52,15 +52,15 @@ class SessionStore(DatabaseStore):
     @property
     def digest(self) -> str | None:
         """Return the digest of the token; None without a token."""
-        return digest_of(self.session_key) if self.session_key else None
+        return hash_token(self.session_key) if self.session_key else None
 
     def _get_new_session_key(self) -> str:
         return get_random_string(32, VALID_KEY_CHARS)  # ``create`` detects a collision
 
     def load(self) -> dict[str, Any]:
         """Return the session's data. A missing, expired or removed session gives {} and loses its token."""
-        digest = digest_of(self.session_key or "")
-        record, seen, said = session_rows.find(digest)
+        digest = hash_token(self.session_key or "")
+        record, seen, said = session_rows.read_session(digest)
         if record is None or not tokens.touch(digest, seen):
             self._session_key = None
             return {}
@@ -75,10 +75,10 @@ class SessionStore(DatabaseStore):
         return self._said.get(self.digest or "", {}).get(companion)
 
     def exists(self, session_key: str) -> bool:
-        return Session.objects.filter(pk=digest_of(session_key)).exists()
+        return Session.objects.filter(pk=hash_token(session_key)).exists()
 
     def create(self) -> None:
-        for _ in range(TRIES):
+        for _ in range(MAX_TOKEN_TRIES):
             self._session_key = self._get_new_session_key()
             try:
                 self.save(must_create=True)
@@ -115,19 +115,19 @@ class SessionStore(DatabaseStore):
             if must_create or type(error) is not DatabaseError:  # subclasses are errors of the database itself
                 raise
             raise SessionEnded("The session was ended before the request was.") from error
-        after_commit(self._committed, row.pk, kept, must_create, using=using)
+        after_commit(self._note_commit, row.pk, kept, must_create, using=using)
         return None
 
-    def _committed(self, digest: str, kept: tuple[str, bytes], is_first: bool) -> None:
+    def _note_commit(self, digest: str, kept: tuple[str, bytes], is_first: bool) -> None:
         self._kept = kept
         if is_first:
             tokens.begin(digest)
 
     def create_model_instance(self, data: dict[str, Any]) -> Session:
-        user, device, since = _user_id(data), device_of(self.user_agent), timezone.now()
+        user, device, since = _parse_user_id(data), parse_user_agent(self.user_agent), timezone.now()
         before = self.record
         if before and user and before["user"] and before["user"]["id"] == user:  # the same session under a new token
-            device, since = device or before["device"], _moment(before["since"])
+            device, since = device or before["device"], _parse_timestamp(before["since"])
         return Session(
             pk=self.digest,
             session_data=self.encode(data),
@@ -140,14 +140,14 @@ class SessionStore(DatabaseStore):
     def cycle_key(self) -> None:
         """Rotate the token. Raises SessionEnded if the session of a logged-in user was ended in the meantime."""
         data, old = dict(self.items()), self.session_key  # in this order: loading a missing session clears the token
-        ended = old and digest_of(old)
+        ended = old and hash_token(old)
         try:
             with transaction.atomic(using=router.db_for_write(Session)):
-                if ended and not session_services.delete_rows([ended]) and SESSION_KEY in data:
+                if ended and not session_services.delete_session_rows([ended]) and SESSION_KEY in data:
                     raise SessionEnded("The session was ended before the request was.")
                 self.create()
                 if ended:
-                    token_rotated.send(type(self), old=ended, new=self.digest, user_id=_user_id(data))
+                    token_rotated.send(type(self), old=ended, new=self.digest, user_id=_parse_user_id(data))
                     after_commit(tokens.forget, [ended])
         except BaseException:
             self._session_key = old
@@ -156,13 +156,13 @@ class SessionStore(DatabaseStore):
     def delete(self, session_key: str | None = None) -> None:
         token = session_key or self.session_key
         if token:
-            session_services.end([digest_of(token)])
+            session_services.end_by_digest([hash_token(token)])
         if token == self.session_key:
             self.record = None
 
     @classmethod
     def clear_expired(cls) -> None:
-        session_services.end_expired(Session.objects.filter(expire_date__lt=timezone.now()))
+        session_services.end_query(Session.objects.filter(expire_date__lt=timezone.now()))
 
     # Django's database engine overrides the asynchronous methods; the base class runs ours in a thread.
     aload, aexists, acreate, asave, adelete = (
@@ -177,10 +177,10 @@ class SessionStore(DatabaseStore):
         await sync_to_async(self.cycle_key)()
 
 
-def _user_id(data: dict[str, Any]) -> int | None:
+def _parse_user_id(data: dict[str, Any]) -> int | None:
     said = str(data.get(SESSION_KEY, ""))
     return int(said) if said.isascii() and said.isdecimal() else None
 
 
-def _moment(seconds: float) -> datetime:
+def _parse_timestamp(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, tz=UTC)

@@ -23,11 +23,11 @@ def clean_sessions() -> int:
 
     This task also deletes one slice of old audit events.
     """
-    audit.delete_old()
+    audit.delete_old_events()
     seconds = settings.SESSION_CLEAN_SECONDS
 
     def work(redis: Any) -> int:
-        done = cleaning.clean(settings.SESSION_LIMIT, seconds=seconds, redis=redis)
+        done = cleaning.clean_sessions(settings.SESSION_LIMIT, seconds=seconds, redis=redis)
         return done.removed + done.expired
 
     return _run_alone("sessions", work)
@@ -37,7 +37,7 @@ def clean_sessions() -> int:
 def delete_accounts() -> int:
     """Delete the accounts that are due. Return the number of deleted accounts."""
     seconds = settings.ACCOUNT_DELETION_SECONDS
-    return _run_alone("account-deletion", lambda redis: deletion.delete_due(seconds))
+    return _run_alone("account-deletion", lambda redis: deletion.delete_due_accounts(seconds))
 
 
 def _run_alone(job: str, work: Callable[[Any], int]) -> int:

@@ -15,7 +15,7 @@ urlpatterns = [
     path("factors/", managing.Factors.as_view(), name="factors"),
     path("factors/app/", managing.AddApp.as_view(), name="factor_app"),
     path("factors/passkey/", managing.AddPasskey.as_view(), name="factor_passkey"),
-    path("factors/remove/", managing.Remove.as_view(), name="factor_remove"),
+    path("factors/remove/", managing.RemoveFactor.as_view(), name="factor_remove"),
     path("factors/codes/", managing.RenewCodes.as_view(), name="factor_codes"),
     path("logout/", entry.LogOut.as_view(), name="logout"),
     path("sessions/", sessions.Sessions.as_view(), name="sessions"),
@@ -30,6 +30,6 @@ urlpatterns = [
     path("delete/", personal.Delete.as_view(), name="delete"),
     path("keep/", personal.keep, name="keep"),
     path("email/", email.ChangeEmail.as_view(), name="email"),
-    path("email/again/", email.send_again, name="email_again"),
+    path("email/again/", email.send_link_again, name="email_again"),
     path("email/<token>/", email.ConfirmEmail.as_view(), name="email_confirm"),
 ]

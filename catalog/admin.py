@@ -18,13 +18,13 @@ from unfold.admin import TabularInline
 from unfold.decorators import display
 from unfold.forms import ActionForm
 
-from accounts.admin_base import Audited
+from accounts.admin_base import AuditedAdmin
 from accounts.audit.log import log_rows
 from catalog import aliases, services
 from catalog.models import Author, Book, Tag, TagAlias, Tagging
 from catalog.names import normalise
 
-FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm placeholder:text-current"
+TAG_FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm placeholder:text-current"
 
 
 class TagActionForm(ActionForm):
@@ -35,12 +35,12 @@ class TagActionForm(ActionForm):
         required=False,
         max_length=200,
         widget=forms.TextInput(
-            attrs={"placeholder": _("tag"), "aria-label": _("tag"), "class": FIELD_CLASSES, "x-show": "action"}
+            attrs={"placeholder": _("tag"), "aria-label": _("tag"), "class": TAG_FIELD_CLASSES, "x-show": "action"}
         ),
     )
 
 
-class ForTag(Audited):
+class TagActionAdmin(AuditedAdmin):
     """A model admin with actions that take the name of a tag."""
 
     action_form = TagActionForm
@@ -55,7 +55,7 @@ class ForTag(Audited):
             self.message_user(request, text, messages.WARNING)
             return ""
 
-    def _existing(self, request: HttpRequest) -> Tag | None:
+    def _find_named_tag(self, request: HttpRequest) -> Tag | None:
         """Return the tag with the name of the form. If it does not exist, show a message and return None."""
         name = self._name(request)
         tag: Tag | None = Tag.objects.filter(name=name).first() if name else None
@@ -65,7 +65,7 @@ class ForTag(Audited):
         return tag
 
 
-def _log(request: HttpRequest, rows: Iterable[Model], message: str) -> None:
+def _log_changes(request: HttpRequest, rows: Iterable[Model], message: str) -> None:
     """Log a change of each of ``rows``, in a few statements."""
     log_rows(request, rows, CHANGE, message)
 
@@ -120,7 +120,7 @@ class TaggingInline(TabularInline):
 
 
 @admin.register(Book)
-class BookAdmin(ForTag):
+class BookAdmin(TagActionAdmin):
     """Books. Actions add a tag to many books, or remove it from them."""
 
     inlines = [TaggingInline]
@@ -143,7 +143,7 @@ class BookAdmin(ForTag):
         """Save the tags of a book. Removing a tag also removes the votes for it."""
         super().save_formset(request, form, formset, change)
         for tagging in formset.deleted_objects:
-            services.remove_tag(Book.objects.filter(pk=tagging.book_id), tagging.tag)
+            services.remove_tag_from_books(Book.objects.filter(pk=tagging.book_id), tagging.tag)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         # The lists of tags and authors link to lists of their books.
@@ -157,16 +157,16 @@ class BookAdmin(ForTag):
     @admin.action(description=_("Add a tag to selected books"), permissions=["change"])
     def add_tag(self, request: HttpRequest, books: QuerySet[Book]) -> None:
         if name := self._name(request):
-            _log(request, books, gettext("Added the tag “%(name)s”.") % {"name": name})
-            count = services.add_tag(books, name)
+            _log_changes(request, books, gettext("Added the tag “%(name)s”.") % {"name": name})
+            count = services.add_tag_to_books(books, name)
             text = ngettext("%(n)d book was tagged “%(name)s”.", "%(n)d books were tagged “%(name)s”.", count)
             self.message_user(request, text % {"n": count, "name": name}, messages.SUCCESS)
 
     @admin.action(description=_("Remove a tag from selected books"), permissions=["change"])
     def remove_tag(self, request: HttpRequest, books: QuerySet[Book]) -> None:
-        if tag := self._existing(request):
-            _log(request, books, gettext("Removed the tag “%(name)s”.") % {"name": tag.name})
-            count = services.remove_tag(books, tag)
+        if tag := self._find_named_tag(request):
+            _log_changes(request, books, gettext("Removed the tag “%(name)s”.") % {"name": tag.name})
+            count = services.remove_tag_from_books(books, tag)
             text = ngettext(
                 "The tag “%(name)s” was removed from %(n)d book.",
                 "The tag “%(name)s” was removed from %(n)d books.",
@@ -175,7 +175,7 @@ class BookAdmin(ForTag):
             self.message_user(request, text % {"n": count, "name": tag.name}, messages.SUCCESS)
 
 
-def _with_book_counts(rows: QuerySet[Any], links: type[Model], column: str) -> QuerySet[Any]:
+def _annotate_book_counts(rows: QuerySet[Any], links: type[Model], column: str) -> QuerySet[Any]:
     """Return ``rows`` annotated with ``book_count``, which SQL counts for the displayed rows only."""
     counts = links._base_manager.filter(**{column: OuterRef("pk")}).order_by().values(column)
     return rows.annotate(
@@ -183,14 +183,14 @@ def _with_book_counts(rows: QuerySet[Any], links: type[Model], column: str) -> Q
     )
 
 
-def _books_link(lookup: str, row: Any) -> str:
+def _link_to_books(lookup: str, row: Any) -> str:
     """Return the number of books as a link to the list of these books."""
     address = reverse("admin:catalog_book_changelist")
     return format_html('<a class="underline" href="{}?{}={}">{}</a>', address, lookup, row.pk, row.book_count)
 
 
 @admin.register(Author)
-class AuthorAdmin(Audited):
+class AuthorAdmin(AuditedAdmin):
     """Authors of books."""
 
     list_display = ["name", "book_list"]
@@ -200,15 +200,15 @@ class AuthorAdmin(Audited):
     show_full_result_count = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Author]:
-        return _with_book_counts(super().get_queryset(request), Book.authors.through, "author_id")
+        return _annotate_book_counts(super().get_queryset(request), Book.authors.through, "author_id")
 
     @display(description=_("books"))
     def book_list(self, author: Author) -> str:
-        return _books_link("authors__id__exact", author)
+        return _link_to_books("authors__id__exact", author)
 
 
 @admin.register(Tag)
-class TagAdmin(ForTag):
+class TagAdmin(TagActionAdmin):
     """Tags. Editing a tag renames it; an action merges several tags into one."""
 
     list_display = ["name", "book_list", "hidden"]
@@ -221,19 +221,19 @@ class TagAdmin(ForTag):
     show_full_result_count = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Tag]:
-        return _with_book_counts(super().get_queryset(request), Tagging, "tag_id")
+        return _annotate_book_counts(super().get_queryset(request), Tagging, "tag_id")
 
     @display(description=_("books"))
     def book_list(self, tag: Tag) -> str:
-        return _books_link("tags__id__exact", tag)
+        return _link_to_books("tags__id__exact", tag)
 
     @admin.action(description=_("Merge selected tags into the tag named"), permissions=["change", "delete"])
     def merge(self, request: HttpRequest, tags: QuerySet[Tag]) -> None:
-        if into := self._existing(request):
+        if into := self._find_named_tag(request):
             names = list(tags.exclude(pk=into.pk).values_list("name", flat=True)[:20])
             count = services.merge_tags(tags, into)
             merged = ", ".join(names) + (", …" if count > len(names) else "")
-            _log(request, [into], gettext("Merged tags: %(names)s.") % {"names": merged})
+            _log_changes(request, [into], gettext("Merged tags: %(names)s.") % {"names": merged})
             text = ngettext("%(n)d tag was merged into “%(name)s”.", "%(n)d tags were merged into “%(name)s”.", count)
             self.message_user(request, text % {"n": count, "name": into.name}, messages.SUCCESS)
 
@@ -251,7 +251,7 @@ class AliasForm(forms.ModelForm):
 
 
 @admin.register(TagAlias)
-class TagAliasAdmin(Audited):
+class TagAliasAdmin(AuditedAdmin):
     """Aliases of tags. Saving an alias merges the tag of that name. The permissions of tags apply."""
 
     form = AliasForm

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from django.conf import settings
 from django.db import transaction
 
-from catalog.bulk import ids_of
+from catalog.bulk import get_or_create_ids
 from catalog.models import Tag, TagAlias
 from catalog.names import normalise
 from catalog.services import merge_tags
 
 
-def resolve(names: Sequence[str]) -> tuple[dict[str, str], int]:
+def resolve_aliases(names: Sequence[str]) -> tuple[dict[str, str], int]:
     """Return the tag name that each normalised name stands for, and the number of tags that were added.
 
     Aliases of ``settings.CATALOG_TAG_ALIASES`` that occur in ``names`` and are missing in the table are added to it.
@@ -19,13 +19,13 @@ def resolve(names: Sequence[str]) -> tuple[dict[str, str], int]:
     known = dict(TagAlias.objects.filter(name__in=names).values_list("name", "tag__name"))
     shipped = {normalise(name): normalise(tag) for name, tag in settings.CATALOG_TAG_ALIASES.items()}
     new = {name: shipped[name] for name in names if name in shipped and name not in known}
-    added = _add(new) if new else 0
+    added = _add_aliases(new) if new else 0
     return {name: known.get(name) or new.get(name) or name for name in names}, added
 
 
-def _add(meant: dict[str, str]) -> int:
+def _add_aliases(meant: dict[str, str]) -> int:
     with transaction.atomic():
-        targets, added = ids_of(Tag, list(dict.fromkeys(meant.values())))
+        targets, added = get_or_create_ids(Tag, list(dict.fromkeys(meant.values())))
         rows = [TagAlias(name=name, tag_id=targets[tag]) for name, tag in meant.items()]
         TagAlias.objects.bulk_create(rows, ignore_conflicts=True)
         for tag in Tag.objects.filter(name__in=meant):

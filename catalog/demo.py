@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from django.db import transaction
 
-from catalog.bulk import add_counted_tags, ids_of
-from catalog.demo_words import CHINESE_AUTHORS, FIRST, GENRES, LAST, SHELVES, Genre
+from catalog.bulk import add_counted_taggings, get_or_create_ids
+from catalog.demo_words import CHINESE_AUTHORS, FIRST_NAMES, GENRES, LAST_NAMES, SHELF_TAGS, Genre
 from catalog.models import Author, Book, Tag
 
-BOOKS = 360
+BOOK_COUNT = 360
 SEED = "diptych"
 
 
@@ -27,34 +27,34 @@ class DemoBook(NamedTuple):
     rating: str
 
 
-def demo_books() -> list[DemoBook]:
+def generate_books() -> list[DemoBook]:
     """Return the generated books: always the same, with unique titles."""
     random = Random(SEED)
-    authors = {genre: _authors(random, genre) for genre in GENRES}
+    authors = {genre: _invent_authors(random, genre) for genre in GENRES}
     books: dict[str, DemoBook] = {}
-    for genre in _genres(random):
-        if len(books) == BOOKS:
+    for genre in _pick_genres(random):
+        if len(books) == BOOK_COUNT:
             break
-        title = _title(random, genre)
+        title = _invent_title(random, genre)
         if title not in books:
-            books[title] = _book(random, genre, title, authors[genre])
+            books[title] = _invent_book(random, genre, title, authors[genre])
     return list(books.values())
 
 
-def _genres(random: Random) -> Iterator[Genre]:
+def _pick_genres(random: Random) -> Iterator[Genre]:
     """Yield random genres without end, the first genres more often."""
     weights = [len(GENRES) + 4 - i for i in range(len(GENRES))]
     while True:
         yield random.choices(GENRES, weights)[0]
 
 
-def _authors(random: Random, genre: Genre) -> tuple[str, ...]:
+def _invent_authors(random: Random, genre: Genre) -> tuple[str, ...]:
     if genre.language == "zho":
         return CHINESE_AUTHORS
-    return tuple(dict.fromkeys(f"{random.choice(FIRST)} {random.choice(LAST)}" for _ in range(12)))
+    return tuple(dict.fromkeys(f"{random.choice(FIRST_NAMES)} {random.choice(LAST_NAMES)}" for _ in range(12)))
 
 
-def _title(random: Random, genre: Genre) -> str:
+def _invent_title(random: Random, genre: Genre) -> str:
     nouns = random.sample(genre.nouns, min(2, len(genre.nouns)))
     pattern = random.choice(genre.titles)
     words = {
@@ -67,14 +67,14 @@ def _title(random: Random, genre: Genre) -> str:
     return re.sub(r"\bA (?=[AEIOU])", "An ", text.format(**words))
 
 
-def _book(random: Random, genre: Genre, title: str, authors: tuple[str, ...]) -> DemoBook:
+def _invent_book(random: Random, genre: Genre, title: str, authors: tuple[str, ...]) -> DemoBook:
     writers = random.sample(authors, 2 if random.random() < 0.12 else 1)
     named = [tag for tag in genre.often if tag in title.lower()]  # "Practical Ruby" is about ruby
     tags = [
         *genre.tags,
         *named,
         *random.sample(genre.often, random.randint(1, 4)),
-        *random.sample(SHELVES, random.randint(0, 3)),
+        *random.sample(SHELF_TAGS, random.randint(0, 3)),
     ]
     return DemoBook(
         title=title,
@@ -87,7 +87,7 @@ def _book(random: Random, genre: Genre, title: str, authors: tuple[str, ...]) ->
     )
 
 
-def _tag_counts(demo: DemoBook) -> dict[str, int]:
+def _invent_tag_counts(demo: DemoBook) -> dict[str, int]:
     """Return the number of readers for each tag. The genre's own tags come first and have the most."""
     random = Random(demo.title)
     return {name: 1 + int(demo.popularity * random.uniform(0.3, 1) / (n + 2)) for n, name in enumerate(demo.tags)}
@@ -96,10 +96,10 @@ def _tag_counts(demo: DemoBook) -> dict[str, int]:
 def load_demo_books() -> int:
     """Add the generated books that are missing, compared by title, and return their number."""
     there = set(Book.objects.values_list("title", flat=True))
-    new = [demo for demo in demo_books() if demo.title not in there]
+    new = [demo for demo in generate_books() if demo.title not in there]
     with transaction.atomic():
-        tags, _ = ids_of(Tag, list({name for demo in new for name in demo.tags}))
-        authors, _ = ids_of(Author, list({name for demo in new for name in demo.authors}))
+        tags, _ = get_or_create_ids(Tag, list({name for demo in new for name in demo.tags}))
+        authors, _ = get_or_create_ids(Author, list({name for demo in new for name in demo.authors}))
         Book.objects.bulk_create(
             Book(
                 title=demo.title,
@@ -116,7 +116,7 @@ def load_demo_books() -> int:
         wrote._base_manager.bulk_create(
             wrote(book_id=books[demo.title], author_id=authors[name]) for demo in new for name in demo.authors
         )
-        add_counted_tags(
-            {(books[demo.title], tags[name]): count for demo in new for name, count in _tag_counts(demo).items()}
+        add_counted_taggings(
+            {(books[demo.title], tags[name]): count for demo in new for name, count in _invent_tag_counts(demo).items()}
         )
     return len(new)

@@ -148,13 +148,13 @@ GENRES: Final = (
     ),
 )
 
-FIRST: Final = (
+FIRST_NAMES: Final = (
     "Adaeze", "Ines", "Tomas", "Mira", "Oskar", "Leila", "Jun", "Freya", "Mateo", "Priya", "Hugo", "Noor",
     "Elif", "Callum", "Sofia", "Kwame", "Anneke", "Ravi", "Imogen", "Pavel", "Yara", "Dmitri", "Rosa", "Theo",
 )  # fmt: skip
-LAST: Final = (
+LAST_NAMES: Final = (
     "Okonjo", "Varela", "Lindqvist", "Hargreave", "Castellan", "Novak", "Whitcombe", "Sato", "Demir", "Fairweather",
     "Moreau", "Abara", "Kessler", "Quillfeather", "Rao", "Penhaligon", "Ibarra", "Vance", "Aaltonen", "Marchetti",
 )  # fmt: skip
 CHINESE_AUTHORS: Final = ("沈默言", "顾听雪", "陆长庚", "林晚舟", "苏砚秋")
-SHELVES: Final = ("favorites", "to-read", "owned", "book-club", "audiobook", "award-winner", "debut")
+SHELF_TAGS: Final = ("favorites", "to-read", "owned", "book-club", "audiobook", "award-winner", "debut")

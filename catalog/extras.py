@@ -44,78 +44,78 @@ class CardExtra:
     words: Callable[[Any], SafeString]
 
 
-_registered: Final[dict[str, Extra]] = {}
-_on_cards: Final[dict[str, CardExtra]] = {}
+_extras: Final[dict[str, Extra]] = {}
+_card_extras: Final[dict[str, CardExtra]] = {}
 
 
-def register(extra: Extra) -> None:
+def register_extra(extra: Extra) -> None:
     """Register ``extra`` for the pages of books, after the extras that are already registered."""
-    _registered[extra.name] = extra
+    _extras[extra.name] = extra
 
 
-def mirrors() -> list[str]:
+def find_required_mirrors() -> list[str]:
     """Return the mirrors that must be warm for all extras, each once."""
-    return list(dict.fromkeys(name for extra in _registered.values() for name in extra.mirrors))
+    return list(dict.fromkeys(name for extra in _extras.values() for name in extra.mirrors))
 
 
-def ask(pipe: Any, book_id: int) -> None:
+def add_commands(pipe: Any, book_id: int) -> None:
     """Add the commands of all extras to a pipeline."""
-    for extra in _registered.values():
+    for extra in _extras.values():
         extra.ask(pipe, book_id)
 
 
-def found(book_id: int, replies: Sequence[Any]) -> dict[str, Any]:
+def read_replies(book_id: int, replies: Sequence[Any]) -> dict[str, Any]:
     """Return the values of all extras by name, from the replies to ``ask``."""
-    return {extra.name: extra.found(book_id, reply) for extra, reply in zip(_registered.values(), replies, strict=True)}
+    return {extra.name: extra.found(book_id, reply) for extra, reply in zip(_extras.values(), replies, strict=True)}
 
 
-def by_sql(book_id: int) -> dict[str, Any]:
+def load_from_sql(book_id: int) -> dict[str, Any]:
     """Return the same values as ``found``, from SQL."""
-    return {extra.name: extra.by_sql(book_id) for extra in _registered.values()}
+    return {extra.name: extra.by_sql(book_id) for extra in _extras.values()}
 
 
-def joined(raw: bytes, values: Mapping[str, Any]) -> bytes:
+def join_json(raw: bytes, values: Mapping[str, Any]) -> bytes:
     """Return the record ``raw`` (a non-empty JSON object) with the fields of all extras as one JSON object."""
     more: dict[str, Any] = {}
     for name, value in values.items():
-        more.update(_registered[name].fields(value))
+        more.update(_extras[name].fields(value))
     return b"%b,%b" % (raw[:-1], orjson.dumps(more)[1:]) if more else raw
 
 
 # --- cards ----------------------------------------------------------------------------------------
 
-Beside = Sequence[Sequence[Any]]  # for each card extra, its value for each book
+CardValues = Sequence[Sequence[Any]]  # for each card extra, its value for each book
 
 
-def register_on_cards(extra: CardExtra) -> None:
+def register_card_extra(extra: CardExtra) -> None:
     """Register ``extra`` for cards, after the extras that are already registered."""
-    _on_cards[extra.name] = extra
+    _card_extras[extra.name] = extra
 
 
-def ask_for_cards(pipe: Any, ids: Sequence[int]) -> None:
+def add_card_commands(pipe: Any, ids: Sequence[int]) -> None:
     """Add the commands of all card extras to a pipeline."""
-    for extra in _on_cards.values():
+    for extra in _card_extras.values():
         extra.ask(pipe, ids)
 
 
-def count_on_cards() -> int:
+def count_card_commands() -> int:
     """Return the number of commands that ``ask_for_cards`` adds."""
-    return len(_on_cards)
+    return len(_card_extras)
 
 
-def found_for_cards(replies: Sequence[Any]) -> Beside:
+def read_card_replies(replies: Sequence[Any]) -> CardValues:
     """Return the values of all card extras, from the replies to ``ask_for_cards``."""
-    return [extra.found(reply) for extra, reply in zip(_on_cards.values(), replies, strict=True)]
+    return [extra.found(reply) for extra, reply in zip(_card_extras.values(), replies, strict=True)]
 
 
-def by_sql_for_cards(ids: Sequence[int]) -> Beside:
+def load_cards_from_sql(ids: Sequence[int]) -> CardValues:
     """Return the same values as ``found_for_cards``, from SQL."""
-    return [extra.by_sql(ids) for extra in _on_cards.values()] if ids else []
+    return [extra.by_sql(ids) for extra in _card_extras.values()] if ids else []
 
 
-def words_on_cards(beside: Beside) -> list[SafeString]:
+def render_card_extras(beside: CardValues) -> list[SafeString]:
     """Return the additional HTML of each card. The list is empty without card extras and without cards."""
     if not beside:
         return []
-    words = [map(extra.words, values) for extra, values in zip(_on_cards.values(), beside, strict=True)]
+    words = [map(extra.words, values) for extra, values in zip(_card_extras.values(), beside, strict=True)]
     return [mark_safe("".join(of_one)) for of_one in zip(*words, strict=True)]

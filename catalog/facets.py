@@ -6,10 +6,10 @@ from heapq import heappush, heappushpop, nsmallest
 
 from pyroaring import BitMap64
 
-from catalog.found import Counts
+from catalog.found import TagCounts
 
 
-def by_counting(tags_of: Iterable[Iterable[str]], limit: int, without: Collection[str]) -> Counts:
+def find_facets_by_counting(tags_of: Iterable[Iterable[str]], limit: int, without: Collection[str]) -> TagCounts:
     """Return the ``limit`` most frequent tags of some books, most frequent first, then by name. For small results."""
     counts: Counter[str] = Counter()
     for tags in tags_of:
@@ -19,13 +19,13 @@ def by_counting(tags_of: Iterable[Iterable[str]], limit: int, without: Collectio
     return [(name, -less) for less, name in nsmallest(limit, ((-count, name) for name, count in counts.items()))]
 
 
-def by_threshold(
+def find_facets_by_threshold(
     books: BitMap64,
     sizes: Sequence[tuple[int, str]],
     members: Mapping[str, BitMap64],
     limit: int,
     without: Collection[str],
-) -> Counts:
+) -> TagCounts:
     """Return the same for large results: examine tags by falling size while one can still qualify.
 
     sizes: (minus the number of books with a tag, its name), ascending. A tag cannot have more books in the result

@@ -16,11 +16,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from catalog import keys
-from catalog.languages import language_name, main_code, spellings
+from catalog.languages import find_spellings, get_language_name, normalise_code
 
 
 @dataclass(frozen=True)
-class InSet:
+class SetNarrowing:
     """The books in a Redis set of a mirror that writes to the catalogue's feed. condition: the equivalent for SQL."""
 
     key: str
@@ -28,7 +28,7 @@ class InSet:
 
 
 @dataclass(frozen=True)
-class Between:
+class RangeNarrowing:
     """The books with keys from ``low`` to ``high`` (None: no limit) in an order. condition: the equivalent for SQL."""
 
     sort: str
@@ -37,8 +37,8 @@ class Between:
     condition: Q
 
 
-Narrowing = InSet | Between
-Values = Mapping[str, Any]  # the cleaned values of a filter's parameters; None or "" for missing ones
+Narrowing = SetNarrowing | RangeNarrowing
+FilterValues = Mapping[str, Any]  # the cleaned values of a filter's parameters; None or "" for missing ones
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,12 @@ class Filter:
     """
 
     fields: Callable[[], Mapping[str, forms.Field]]
-    narrow: Callable[[Values], Narrowing]
-    describe: Callable[[Values], str]
+    narrow: Callable[[FilterValues], Narrowing]
+    describe: Callable[[FilterValues], str]
 
 
 @dataclass(frozen=True)
-class Active:
+class ActiveFilter:
     """A filter in use: the names of its parameters, and its label for people."""
 
     names: tuple[str, ...]
@@ -63,7 +63,7 @@ class Active:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenFilters:
     """The filters that a request's parameters select.
 
     given: the non-empty parameters of filters, as typed. errors: error messages by parameter. With an error, no filter
@@ -72,14 +72,14 @@ class Chosen:
 
     given: Mapping[str, str] = field(default_factory=dict)
     narrowings: tuple[Narrowing, ...] = ()
-    active: tuple[Active, ...] = ()
+    active: tuple[ActiveFilter, ...] = ()
     errors: Mapping[str, str] = field(default_factory=dict)
 
 
-NO_FILTERS: Final = Chosen()
+NO_FILTERS: Final = ChosenFilters()
 
 
-def read_filters(parameters: Mapping[str, str]) -> Chosen:
+def read_filters(parameters: Mapping[str, str]) -> ChosenFilters:
     """Return the filters that a request's parameters select."""
     known = {name: filter_ for filter_ in _filters.values() for name in filter_.fields()}
     given = {name: parameters[name].strip() for name in known if parameters.get(name, "").strip()}
@@ -97,13 +97,13 @@ def read_filters(parameters: Mapping[str, str]) -> Chosen:
             continue
         try:
             narrowings.append(filter_.narrow(values))
-            active.append(Active(names, filter_.describe(values)))
+            active.append(ActiveFilter(names, filter_.describe(values)))
         except ValidationError as error:
             errors.update({name: messages[0] for name, messages in error.message_dict.items()})
-    return Chosen(given, errors=errors) if errors else Chosen(given, tuple(narrowings), tuple(active))
+    return ChosenFilters(given, errors=errors) if errors else ChosenFilters(given, tuple(narrowings), tuple(active))
 
 
-def read_range(values: Values, low: str, high: str) -> tuple[Any, Any]:
+def read_range(values: FilterValues, low: str, high: str) -> tuple[Any, Any]:
     """Return the limits of a range. Raises ValidationError if the lower limit is above the upper one."""
     first, last = values[low], values[high]
     if first is not None and last is not None and first > last:
@@ -118,7 +118,7 @@ def describe_range(first: Any, last: Any) -> str:
     return str(format_lazy(_("from {first}"), first=first)) if last is None else f"{first}–{last}"
 
 
-def is_between(column: str, low: Any, high: Any) -> Q:
+def build_range_condition(column: str, low: Any, high: Any) -> Q:
     """Return the condition that a column is from ``low`` to ``high`` (None: no limit)."""
     limits = {f"{column}__gte": low, f"{column}__lte": high}
     return Q(**{name: limit for name, limit in limits.items() if limit is not None})
@@ -127,7 +127,7 @@ def is_between(column: str, low: Any, high: Any) -> Q:
 _filters: Final[dict[str, Filter]] = {}
 
 
-def register(name: str, filter_: Filter) -> None:
+def register_filter(name: str, filter_: Filter) -> None:
     """Register a filter, after the filters that are already registered."""
     _filters[name] = filter_
 
@@ -137,36 +137,36 @@ def register(name: str, filter_: Filter) -> None:
 LANGUAGE, YEAR_FROM, YEAR_TO = "language", "year_from", "year_to"
 
 
-def _language_fields() -> Mapping[str, forms.Field]:
+def _make_language_fields() -> Mapping[str, forms.Field]:
     message = gettext("A language is a code of two or three letters, like “en”.")
     return {LANGUAGE: forms.RegexField(r"^[A-Za-z]{2,3}$", required=False, error_messages={"invalid": message})}
 
 
-def _narrow_language(values: Values) -> Narrowing:
-    code = main_code(values[LANGUAGE])
+def _narrow_language(values: FilterValues) -> Narrowing:
+    code = normalise_code(values[LANGUAGE])
     condition = Q(pk__in=[])
-    for spelling in spellings(code):
+    for spelling in find_spellings(code):
         condition |= Q(language__iexact=spelling) | Q(language__istartswith=f"{spelling}-")
-    return InSet(keys.language(code), condition)
+    return SetNarrowing(keys.language(code), condition)
 
 
-def _year_field() -> forms.Field:
+def _make_year_field() -> forms.Field:
     return forms.IntegerField(min_value=-9999, max_value=9999, required=False)
 
 
-def _narrow_years(values: Values) -> Narrowing:
+def _narrow_years(values: FilterValues) -> Narrowing:
     low, high = read_range(values, YEAR_FROM, YEAR_TO)
-    return Between("newest", low, high, is_between("year", low, high))
+    return RangeNarrowing("newest", low, high, build_range_condition("year", low, high))
 
 
-register(
+register_filter(
     LANGUAGE,
-    Filter(_language_fields, _narrow_language, lambda values: language_name(main_code(values[LANGUAGE]))),
+    Filter(_make_language_fields, _narrow_language, lambda values: get_language_name(normalise_code(values[LANGUAGE]))),
 )
-register(
+register_filter(
     "year",
     Filter(
-        lambda: {YEAR_FROM: _year_field(), YEAR_TO: _year_field()},
+        lambda: {YEAR_FROM: _make_year_field(), YEAR_TO: _make_year_field()},
         _narrow_years,
         lambda values: describe_range(values[YEAR_FROM], values[YEAR_TO]),
     ),

@@ -11,14 +11,14 @@ from catalog.filters import Narrowing
 from catalog.models import Tagging
 from mirror.conf import setting
 
-FACETS: Final = 20
-LANGUAGES: Final = 40
+MAX_FACETS: Final = 20
+MAX_LANGUAGES: Final = 40
 
-Counts = list[tuple[str, int]]  # name of a tag, number of books
+TagCounts = list[tuple[str, int]]  # name of a tag, number of books
 
 
 @dataclass(frozen=True)
-class Found:
+class QueryAnswer:
     """The answer to a query.
 
     count: the number of books. positions: one page of them. facets: their most frequent tags. unknown: the first few
@@ -28,41 +28,41 @@ class Found:
 
     count: int
     positions: list[sql.Position]
-    facets: Counts
-    unknown: list[tuple[str, Counts]]
+    facets: TagCounts
+    unknown: list[tuple[str, TagCounts]]
     languages: list[str]
 
 
-NOTHING = Found(0, [], [], [], [])
+EMPTY_ANSWER = QueryAnswer(0, [], [], [], [])
 
 
-def by_sql(
+def answer_in_sql(
     node: query.Node | None,
     order: str,
     after: sql.Position | None,
     limit: int,
     narrowings: Sequence[Narrowing] = (),
-) -> Found:
+) -> QueryAnswer:
     """Return the answer from SQL. The page has up to ``limit`` positions after ``after``."""
-    return Found(
-        count=sql.count(node, narrowings),
-        positions=sql.page(node, order, after, limit, narrowings),
-        facets=sql.facets(node, FACETS, narrowings),
-        unknown=_unknown(node),
-        languages=[code for code, _ in sql.count_languages(LANGUAGES)],
+    return QueryAnswer(
+        count=sql.count_books(node, narrowings),
+        positions=sql.find_page(node, order, after, limit, narrowings),
+        facets=sql.find_facets(node, MAX_FACETS, narrowings),
+        unknown=_find_unknown_tags(node),
+        languages=[code for code, _ in sql.count_languages(MAX_LANGUAGES)],
     )
 
 
-def _unknown(node: query.Node | None) -> list[tuple[str, Counts]]:
+def _find_unknown_tags(node: query.Node | None) -> list[tuple[str, TagCounts]]:
     if node is None:
         return []
-    names = query.terms_in_order(node)
-    known = _sizes(names)
-    missing = [name for name in names if name not in known][: nearest.NAMES]
-    return [(name, nearest.best(_sizes(nearest.variants(name)))) for name in missing]
+    names = query.find_terms_in_order(node)
+    known = _count_books_by_tag(names)
+    missing = [name for name in names if name not in known][: nearest.MAX_UNKNOWN_NAMES]
+    return [(name, nearest.pick_most_used(_count_books_by_tag(nearest.generate_variants(name)))) for name in missing]
 
 
-def _sizes(names: list[str]) -> dict[str, int]:
+def _count_books_by_tag(names: list[str]) -> dict[str, int]:
     """Return the number of books with each of these tags, without tags that no book has."""
     links = Tagging._base_manager.using(setting("DATABASE")).filter(tag__name__in=names)
     return dict(links.values_list("tag__name").annotate(books=Count("pk")))

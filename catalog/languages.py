@@ -6,7 +6,7 @@ from django.conf.locale import LANG_INFO
 from django.utils.translation import get_language_info
 
 # ISO 639-2 (both its forms) to the codes that Django has names for.
-THREE_LETTERS: Final = {
+CODES_BY_THREE_LETTERS: Final = {
     "ara": "ar", "chi": "zh-hans", "cze": "cs", "dan": "da", "dut": "nl", "eng": "en", "fin": "fi",
     "fra": "fr", "fre": "fr", "ger": "de", "deu": "de", "gre": "el", "heb": "he", "hin": "hi", "hun": "hu",
     "ind": "id", "ita": "it", "jpn": "ja", "kor": "ko", "nld": "nl", "nor": "nb", "per": "fa", "fas": "fa",
@@ -15,27 +15,27 @@ THREE_LETTERS: Final = {
 }  # fmt: skip
 
 
-def main_code(code: str) -> str:
+def normalise_code(code: str) -> str:
     """Return one code for all spellings of a language: "eng", "en-US" and "en" -> "en". Unknown codes are kept.
 
     >>> main_code("zho")
     'zh'
     """
     main = code.lower().partition("-")[0] if code.isascii() else code
-    return THREE_LETTERS.get(main, main).partition("-")[0]
+    return CODES_BY_THREE_LETTERS.get(main, main).partition("-")[0]
 
 
-def spellings(main: str) -> list[str]:
+def find_spellings(main: str) -> list[str]:
     """Return the codes, in lower case and without a country, that ``main_code`` maps to ``main``."""
-    longer = [three for three, short in THREE_LETTERS.items() if short.partition("-")[0] == main]
-    return [*longer, *([] if main in THREE_LETTERS else [main])]
+    longer = [three for three, short in CODES_BY_THREE_LETTERS.items() if short.partition("-")[0] == main]
+    return [*longer, *([] if main in CODES_BY_THREE_LETTERS else [main])]
 
 
-def language_name(code: str) -> str:
+def get_language_name(code: str) -> str:
     """Return the name of a language, in the active language: "eng" and "en-US" -> "English". Unknown codes are kept."""
     lowered = code.lower()
     main = lowered.partition("-")[0]
-    for candidate in (lowered, main, THREE_LETTERS.get(main, "")):
+    for candidate in (lowered, main, CODES_BY_THREE_LETTERS.get(main, "")):
         if candidate in LANG_INFO:
             return str(get_language_info(candidate)["name_translated"])
     return code

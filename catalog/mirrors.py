@@ -8,45 +8,45 @@ from django.db.models import Model
 
 import mirror
 from catalog import keys
-from catalog.languages import main_code
+from catalog.languages import normalise_code
 from catalog.models import Author, Book, Tag, Tagging, TagVote
-from catalog.records import BookRow, Record, author_names, load_books, load_tags, record
-from catalog.series import series_in
+from catalog.records import BookRow, Record, build_record, load_author_names, load_book_rows, load_tag_names
+from catalog.series import parse_series
 from catalog.shelves import mirrors as shelves  # noqa: F401  (its mirrors register on import)
 from mirror import Contribution, Family, Member, Members, Mirror, Scored, Watch
 from mirror.conf import setting
 
 UNKNOWN_YEAR = float("-inf")  # sorts after every year, because the newest books come first
-UNRATED = float("-inf")
+UNKNOWN_RATING = float("-inf")
 
 
-def _books(links: type[Model], column: str, values: Sequence[str], after: str | None, limit: int) -> list[str]:
+def _find_book_ids(links: type[Model], column: str, values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next ``limit`` distinct ids, ascending, of books that ``links`` joins to one of ``values``."""
-    found = links._base_manager.using(setting("DATABASE")).filter(**{f"{column}__in": _ids(values)})
+    found = links._base_manager.using(setting("DATABASE")).filter(**{f"{column}__in": _parse_ids(values)})
     if after is not None:
         found = found.filter(book_id__gt=after)
     return [str(pk) for pk in found.order_by("book_id").values_list("book_id", flat=True).distinct()[:limit]]
 
 
-def books_with_tags(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+def find_books_with_tags(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next ids of books with one of these tags."""
-    return _books(Tagging, "tag_id", values, after, limit)
+    return _find_book_ids(Tagging, "tag_id", values, after, limit)
 
 
-def books_by_authors(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+def find_books_by_authors(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next ids of books by one of these authors."""
-    return _books(Book.authors.through, "author_id", values, after, limit)
+    return _find_book_ids(Book.authors.through, "author_id", values, after, limit)
 
 
-def votes_for_tags(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+def find_votes_for_tags(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next ids of votes for one of these tags."""
-    found = TagVote._base_manager.using(setting("DATABASE")).filter(tag_id__in=_ids(values))
+    found = TagVote._base_manager.using(setting("DATABASE")).filter(tag_id__in=_parse_ids(values))
     if after is not None:
         found = found.filter(pk__gt=after)
     return [str(pk) for pk in found.order_by("pk").values_list("pk", flat=True)[:limit]]
 
 
-def _ids(pks: Sequence[str]) -> list[int]:
+def _parse_ids(pks: Sequence[str]) -> list[int]:
     """Return primary keys as numbers, without values that are not numbers."""
     try:
         return list(map(int, pks))
@@ -69,7 +69,7 @@ class _TagKeys(dict[str, str]):
         return self.setdefault(name, self.start + name)
 
 
-class _Places(NamedTuple):
+class _EntryKeys(NamedTuple):
     """The keys of the entries of books, computed once and not for every book."""
 
     popular: str
@@ -80,8 +80,8 @@ class _Places(NamedTuple):
 
 
 @cache
-def _places() -> _Places:
-    return _Places(keys.popular(), keys.newest(), keys.ratings(), keys.titles(), _TagKeys(keys.tag("")))
+def _get_entry_keys() -> _EntryKeys:
+    return _EntryKeys(keys.popular(), keys.newest(), keys.ratings(), keys.titles(), _TagKeys(keys.tag("")))
 
 
 @mirror.register
@@ -98,33 +98,33 @@ class BookMirror(Mirror):
         Watch(Tagging, "book_id"),
         Watch(Book.authors.through, "book_id"),
         Watch(TagVote, "book_id"),
-        Watch(Tag, via=books_with_tags, only=("name", "hidden"), updates=True),
-        Watch(Author, via=books_by_authors, only=("name",), updates=True),
+        Watch(Tag, via=find_books_with_tags, only=("name", "hidden"), updates=True),
+        Watch(Author, via=find_books_by_authors, only=("name",), updates=True),
     )
 
     def key(self, pk: str) -> str:
         return keys.book(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, BookRow]:
-        return {str(row.id): row for row in load_books(_ids(pks))}
+        return {str(row.id): row for row in load_book_rows(_parse_ids(pks))}
 
     def record(self, row: Any) -> Record:
-        return record(row)
+        return build_record(row)
 
     def index(self, record: Record) -> Iterable[Contribution]:
-        pk, places, year, rating = str(record["id"]), _places(), record["year"], record["rating"]
-        language = main_code(record["language"])
+        pk, places, year, rating = str(record["id"]), _get_entry_keys(), record["year"], record["rating"]
+        language = normalise_code(record["language"])
         return [
             Scored(places.popular, pk, record["popularity"]),
             Scored(places.newest, pk, UNKNOWN_YEAR if year is None else year),
-            Scored(places.ratings, pk, UNRATED if rating is None else rating),
+            Scored(places.ratings, pk, UNKNOWN_RATING if rating is None else rating),
             Scored(places.titles, f"{record['sort_title']}\0{pk}", 0),
             Members(list(map(places.tags.__getitem__, record["tags"])), pk),
             *([Member(keys.language(language), pk)] if language else []),
             Members(list(map(keys.books_by, record["author_ids"])), pk),
             *(
-                Scored(keys.series(author, one.folded), f"{record['id']:019}\0{record['title']}", one.first)
-                for one in series_in(record["title"])
+                Scored(keys.series(author, one.normalised_name), f"{record['id']:019}\0{record['title']}", one.first)
+                for one in parse_series(record["title"])
                 if one.is_single
                 for author in record["author_ids"]
             ),
@@ -132,29 +132,29 @@ class BookMirror(Mirror):
 
     def families(self) -> Sequence[Family]:
         return (
-            Family(keys.tag(""), "set", _own_id),
-            Family(keys.popular(), "zset", _own_id, whole=True),
-            Family(keys.language(""), "set", _own_id),
-            Family(keys.books_by(""), "set", _own_id),
-            Family(keys.series("", "").removesuffix(":"), "zset", _id_before_title),
-            Family(keys.newest(), "zset", _own_id, whole=True),
-            Family(keys.ratings(), "zset", _own_id, whole=True),
-            Family(keys.titles(), "zset", _id_after_text, whole=True),
+            Family(keys.tag(""), "set", _member_as_id),
+            Family(keys.popular(), "zset", _member_as_id, whole=True),
+            Family(keys.language(""), "set", _member_as_id),
+            Family(keys.books_by(""), "set", _member_as_id),
+            Family(keys.series("", "").removesuffix(":"), "zset", _parse_series_member),
+            Family(keys.newest(), "zset", _member_as_id, whole=True),
+            Family(keys.ratings(), "zset", _member_as_id, whole=True),
+            Family(keys.titles(), "zset", _parse_text_member, whole=True),
         )
 
     def feed(self) -> str:
         return keys.changes()
 
 
-def _own_id(key: str, member: str) -> str:
+def _member_as_id(key: str, member: str) -> str:
     return member
 
 
-def _id_before_title(key: str, member: str) -> str:
+def _parse_series_member(key: str, member: str) -> str:
     return str(int(member.partition("\0")[0]))
 
 
-def _id_after_text(key: str, member: str) -> str:
+def _parse_text_member(key: str, member: str) -> str:
     return member.rpartition("\0")[2]
 
 
@@ -170,7 +170,7 @@ class TagMirror(Mirror):
         return keys.tag_record(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, str]]:
-        return {str(pk): (pk, name) for pk, name in load_tags(_ids(pks)).names.items()}
+        return {str(pk): (pk, name) for pk, name in load_tag_names(_parse_ids(pks)).names.items()}
 
     def record(self, row: Any) -> Record:
         return {"id": row[0], "name": row[1]}
@@ -179,7 +179,7 @@ class TagMirror(Mirror):
         return [Scored(keys.tag_names(), f"{record['name']}\0{record['id']}", 0)]
 
     def families(self) -> Sequence[Family]:
-        return (Family(keys.tag_names(), "zset", _id_after_text, whole=True),)
+        return (Family(keys.tag_names(), "zset", _parse_text_member, whole=True),)
 
 
 @mirror.register
@@ -194,7 +194,7 @@ class HiddenTagMirror(Mirror):
         return keys.hidden_tag(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, str]]:
-        tags = load_tags(_ids(pks))
+        tags = load_tag_names(_parse_ids(pks))
         return {str(pk): (pk, tags.names[pk]) for pk in tags.hidden}
 
     def record(self, row: Any) -> Record:
@@ -206,8 +206,8 @@ class HiddenTagMirror(Mirror):
 
     def families(self) -> Sequence[Family]:
         return (
-            Family(keys.hidden_tags(), "zset", _own_id, whole=True),
-            Family(keys.hidden_names(), "set", _id_after_text, whole=True),
+            Family(keys.hidden_tags(), "zset", _member_as_id, whole=True),
+            Family(keys.hidden_names(), "set", _parse_text_member, whole=True),
         )
 
     def feed(self) -> str:
@@ -223,14 +223,14 @@ class TagVoteMirror(Mirror):
     model = TagVote
     watches = (
         Watch(TagVote),
-        Watch(Tag, via=votes_for_tags, only=("name",), updates=True),
+        Watch(Tag, via=find_votes_for_tags, only=("name",), updates=True),
     )
 
     def key(self, pk: str) -> str:
         return keys.tag_vote(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, int, int, str]]:
-        votes = TagVote._base_manager.using(setting("DATABASE")).filter(pk__in=_ids(pks))
+        votes = TagVote._base_manager.using(setting("DATABASE")).filter(pk__in=_parse_ids(pks))
         return {str(row[0]): row for row in votes.values_list("pk", "user_id", "book_id", "tag__name")}
 
     def record(self, row: Any) -> Record:
@@ -240,7 +240,7 @@ class TagVoteMirror(Mirror):
         return [Scored(keys.tags_of_reader(record["user"], record["book"]), f"{record['tag']}\0{record['id']}", 0)]
 
     def families(self) -> Sequence[Family]:
-        return (Family("uid:{", "zset", _id_after_text, end=":tags"),)
+        return (Family("uid:{", "zset", _parse_text_member, end=":tags"),)
 
 
 @mirror.register
@@ -255,7 +255,7 @@ class AuthorMirror(Mirror):
         return keys.author(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, str]]:
-        return {str(pk): (pk, name) for pk, name in author_names(_ids(pks)).items()}
+        return {str(pk): (pk, name) for pk, name in load_author_names(_parse_ids(pks)).items()}
 
     def record(self, row: Any) -> Record:
         return {"id": row[0], "name": row[1]}

@@ -19,9 +19,9 @@ def normalise(name: str) -> str:
 
 def is_shelf_name(name: str) -> bool:
     """Return whether a tag only states where a reader keeps a book ("to-read"), and nothing about the book."""
-    return _pattern(tuple(settings.CATALOG_HIDDEN_TAGS)).fullmatch(normalise(name)) is not None
+    return _compile_patterns(tuple(settings.CATALOG_HIDDEN_TAGS)).fullmatch(normalise(name)) is not None
 
 
 @lru_cache(maxsize=4)
-def _pattern(patterns: tuple[str, ...]) -> regex.Pattern[str]:
+def _compile_patterns(patterns: tuple[str, ...]) -> regex.Pattern[str]:
     return regex.compile("|".join(f"(?:{pattern})" for pattern in patterns) or "(?!)")

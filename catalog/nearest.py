@@ -8,15 +8,15 @@ from typing import Final
 
 from catalog.names import normalise
 
-MOST: Final = 3  # similar tags for one name
-NAMES: Final = 3  # unknown names of a query for which similar tags are found
-LONGEST: Final = 30  # characters; longer names have too many variants
+MAX_SIMILAR_TAGS: Final = 3  # similar tags for one name
+MAX_UNKNOWN_NAMES: Final = 3  # unknown names of a query for which similar tags are found
+MAX_NAME_LENGTH: Final = 30  # characters; longer names have too many variants
 LETTERS: Final = "abcdefghijklmnopqrstuvwxyz0123456789- "
 
 
-def variants(name: str) -> list[str]:
+def generate_variants(name: str) -> list[str]:
     """Return the names at distance one: a character removed, added or changed, or two neighbours swapped."""
-    if len(name) > LONGEST:
+    if len(name) > MAX_NAME_LENGTH:
         return []
     cuts = [(name[:n], name[n:]) for n in range(len(name) + 1)]
     found = {start + end[1:] for start, end in cuts if end}
@@ -26,6 +26,6 @@ def variants(name: str) -> list[str]:
     return sorted(text for text in found if text and text != name and normalise(text) == text)
 
 
-def best(counts: dict[str, int]) -> list[tuple[str, int]]:
+def pick_most_used(counts: dict[str, int]) -> list[tuple[str, int]]:
     """Return the few similar tags with the most books, then by name. counts: the number of books by tag."""
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST]
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MAX_SIMILAR_TAGS]

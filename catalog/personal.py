@@ -1,6 +1,6 @@
 """The personal data that this application keeps."""
 
-from accounts.personal import register, rows
+from accounts.personal import make_part, register
 from catalog.models import ReadingGoal, ShelfEntry, ShelfSettings, TagVote
 from catalog.shelves.models import PRIVACY_FIELDS
 from catalog.votes import erase_votes
@@ -9,8 +9,8 @@ from catalog.votes import erase_votes
 def register_parts() -> None:
     """Register a reader's votes for tags, shelves with ratings, yearly goals, and the privacy of the shelves."""
     columns = ["book_id", "book__title", "tag__name", "created_at"]
-    register(rows("tag_votes", TagVote, "user", columns, erase=erase_votes))
+    register(make_part("tag_votes", TagVote, "user", columns, erase=erase_votes))
     entry = ["book_id", "book__title", "shelf", "stars", "shelved_on", "started_on", "finished_on"]
-    register(rows("shelves", ShelfEntry, "user", entry))
-    register(rows("reading_goals", ReadingGoal, "reader__user", ["year", "books"]))
-    register(rows("shelf_settings", ShelfSettings, "user", list(PRIVACY_FIELDS.values())))
+    register(make_part("shelves", ShelfEntry, "user", entry))
+    register(make_part("reading_goals", ReadingGoal, "reader__user", ["year", "books"]))
+    register(make_part("shelf_settings", ShelfSettings, "user", list(PRIVACY_FIELDS.values())))

@@ -8,14 +8,14 @@ from typing import Any, Final, NamedTuple
 import orjson
 from django.db import connections
 
-from catalog.series import series_in
+from catalog.series import parse_series
 from mirror.conf import setting
 
 Record = dict[str, Any]
-TOP_TAGS: Final = 10  # tags that a book's page shows first
+MAX_TOP_TAGS: Final = 10  # tags that a book's page shows first
 
 
-class Tags(NamedTuple):
+class TagNames(NamedTuple):
     """The names of tags by id, and the ids of hidden tags."""
 
     names: dict[int, str]
@@ -61,7 +61,7 @@ _POSTGRESQL = _BOOKS.format(
 )
 
 
-def load_books(ids: Sequence[int]) -> list[BookRow]:
+def load_book_rows(ids: Sequence[int]) -> list[BookRow]:
     """Return the existing books among ``ids``, in no order. This takes four statements for any number of books."""
     connection = connections[setting("DATABASE")]
     with connection.cursor() as cursor:
@@ -74,44 +74,44 @@ def load_books(ids: Sequence[int]) -> list[BookRow]:
             rows = cursor.fetchall()
             author_ids = [orjson.loads(row[9]) for row in rows]
         counts = [orjson.loads(row[8]) for row in rows]
-        votes = _votes(cursor, ids)
-        tags = _tags(cursor, set().union(*(of_tags or () for of_tags, _ in counts)))
-        authors = _names(cursor, "catalog_author", set().union(*author_ids))
+        votes = _count_votes(cursor, ids)
+        tags = _read_tag_names(cursor, set().union(*(of_tags or () for of_tags, _ in counts)))
+        authors = _read_names(cursor, "catalog_author", set().union(*author_ids))
     return [
         BookRow._make(
             (
                 *row[:8],
-                *_tag_parts(tags, of_tags or [], of_counts or [], votes.get(row[0])),
-                _named(authors, of_authors),
-                _present(authors, of_authors),
+                *_split_tags(tags, of_tags or [], of_counts or [], votes.get(row[0])),
+                _pick_names(authors, of_authors),
+                _pick_existing_ids(authors, of_authors),
             )
         )
         for row, (of_tags, of_counts), of_authors in zip(rows, counts, author_ids, strict=True)
     ]
 
 
-def load_tags(ids: Sequence[int]) -> Tags:
+def load_tag_names(ids: Sequence[int]) -> TagNames:
     """Return the existing tags among ``ids``."""
     with connections[setting("DATABASE")].cursor() as cursor:
-        return _tags(cursor, ids)
+        return _read_tag_names(cursor, ids)
 
 
-def _tags(cursor: Any, ids: Iterable[int]) -> Tags:
-    rows = _rows(cursor, "SELECT id, name, hidden FROM catalog_tag WHERE id", ids)
-    return Tags({pk: name for pk, name, _ in rows}, {pk for pk, _, hidden in rows if hidden})
+def _read_tag_names(cursor: Any, ids: Iterable[int]) -> TagNames:
+    rows = _select_rows(cursor, "SELECT id, name, hidden FROM catalog_tag WHERE id", ids)
+    return TagNames({pk: name for pk, name, _ in rows}, {pk for pk, _, hidden in rows if hidden})
 
 
-def _votes(cursor: Any, books: Iterable[int]) -> dict[int, dict[int, int]]:
+def _count_votes(cursor: Any, books: Iterable[int]) -> dict[int, dict[int, int]]:
     """Return the number of votes for each tag of each of these books."""
     found: dict[int, dict[int, int]] = {}
     select = "SELECT book_id, tag_id, COUNT(*) FROM catalog_tagvote WHERE book_id"
-    for book, tag, count in _rows(cursor, select, books, "GROUP BY book_id, tag_id"):
+    for book, tag, count in _select_rows(cursor, select, books, "GROUP BY book_id, tag_id"):
         found.setdefault(book, {})[tag] = count
     return found
 
 
-def _tag_parts(
-    tags: Tags, ids: list[int], counts: list[int], votes: Mapping[int, int] | None
+def _split_tags(
+    tags: TagNames, ids: list[int], counts: list[int], votes: Mapping[int, int] | None
 ) -> tuple[list[str], list[tuple[int, str]], list[str]]:
     """Return the names of a book's tags, its most frequent shown tags, and its hidden tags.
 
@@ -126,13 +126,13 @@ def _tag_parts(
     names = list(map(tags.names.__getitem__, ids))
     shown = zip(map(neg, counts), names, strict=True)
     if tags.hidden.isdisjoint(ids):
-        return names, sorted(shown)[:TOP_TAGS], []
+        return names, sorted(shown)[:MAX_TOP_TAGS], []
     is_hidden = list(map(tags.hidden.__contains__, ids))
     hidden = list(compress(names, is_hidden))
-    return names, sorted(compress(shown, map(not_, is_hidden)))[:TOP_TAGS], hidden
+    return names, sorted(compress(shown, map(not_, is_hidden)))[:MAX_TOP_TAGS], hidden
 
 
-def _rows(cursor: Any, select: str, ids: Iterable[int], end: str = "") -> list[Any]:
+def _select_rows(cursor: Any, select: str, ids: Iterable[int], end: str = "") -> list[Any]:
     """Return the rows of a statement that ends with the column to compare with ``ids``."""
     if cursor.db.vendor == "postgresql":
         cursor.execute(f"{select} = ANY(%s) {end}", [list(ids)])
@@ -141,11 +141,11 @@ def _rows(cursor: Any, select: str, ids: Iterable[int], end: str = "") -> list[A
     return list(cursor.fetchall())
 
 
-def _names(cursor: Any, table: str, ids: Iterable[int]) -> dict[int, str]:
-    return dict(_rows(cursor, f"SELECT id, name FROM {table} WHERE id", ids))
+def _read_names(cursor: Any, table: str, ids: Iterable[int]) -> dict[int, str]:
+    return dict(_select_rows(cursor, f"SELECT id, name FROM {table} WHERE id", ids))
 
 
-def _named(names: dict[int, str], ids: list[int]) -> list[str]:
+def _pick_names(names: dict[int, str], ids: list[int]) -> list[str]:
     """Return the names of these ids, without rows that were deleted between the statements."""
     try:
         return list(map(names.__getitem__, ids))
@@ -153,18 +153,18 @@ def _named(names: dict[int, str], ids: list[int]) -> list[str]:
         return [names[pk] for pk in ids if pk in names]
 
 
-def _present(names: dict[int, str], ids: list[int]) -> list[int]:
+def _pick_existing_ids(names: dict[int, str], ids: list[int]) -> list[int]:
     """Return the ids that ``_named`` finds names for."""
     return [pk for pk in ids if pk in names]
 
 
-def author_names(ids: Sequence[int]) -> dict[int, str]:
+def load_author_names(ids: Sequence[int]) -> dict[int, str]:
     """Return the names of the existing authors among ``ids``, by id."""
     with connections[setting("DATABASE")].cursor() as cursor:
-        return _names(cursor, "catalog_author", ids)
+        return _read_names(cursor, "catalog_author", ids)
 
 
-def record(row: BookRow) -> Record:
+def build_record(row: BookRow) -> Record:
     """Return the record of a book.
 
     tags: sorted by code point. rating, year: None if unknown. author_ids: in the order of ``authors``. series: as the
@@ -177,7 +177,7 @@ def record(row: BookRow) -> Record:
         "sort_title": row.sort_title,
         "authors": row.authors,
         "author_ids": row.author_ids,
-        "series": [{"name": one.name, "number": one.number} for one in series_in(row.title)],
+        "series": [{"name": one.name, "number": one.number} for one in parse_series(row.title)],
         "year": row.year,
         "language": row.language,
         "isbn": row.isbn,
@@ -189,7 +189,7 @@ def record(row: BookRow) -> Record:
     }
 
 
-def book_records(ids: Sequence[int]) -> list[Record]:
+def load_book_records(ids: Sequence[int]) -> list[Record]:
     """Return the records of the existing books among ``ids``, in that order."""
-    found = {row.id: record(row) for row in load_books(ids)}
+    found = {row.id: build_record(row) for row in load_book_rows(ids)}
     return [found[pk] for pk in ids if pk in found]

@@ -13,15 +13,15 @@ from django.urls import reverse
 from django.utils.functional import Promise
 
 from catalog import cursor, query, sorts
-from catalog.extras import Beside
-from catalog.filters import LANGUAGE, NO_FILTERS, Chosen
-from catalog.found import Found
-from catalog.languages import main_code
+from catalog.extras import CardValues
+from catalog.filters import LANGUAGE, NO_FILTERS, ChosenFilters
+from catalog.found import QueryAnswer
+from catalog.languages import normalise_code
 from catalog.query import Node, QueryError
 from catalog.sorts import Sort
 from mirror.raw import RawRecord
 
-PAGE: Final = 20  # books
+PAGE_SIZE: Final = 20  # books
 MAX_PAGES: Final = 10  # in one answer, so that going back restores the loaded pages
 
 
@@ -42,7 +42,7 @@ class Facet:
 
 
 @dataclass(frozen=True)
-class Chip:
+class TagChip:
     """A tag of the query, whether it is excluded, and the query without this tag, as text and as an address."""
 
     name: str
@@ -52,7 +52,7 @@ class Chip:
 
 
 @dataclass(frozen=True)
-class Unknown:
+class UnknownTag:
     """A tag of the query that no book has, and the query with each similar tag in its place."""
 
     name: str
@@ -92,17 +92,17 @@ class BookList:
     sort: str
     error: QueryError | None
     node: Node | None
-    found: Found
+    found: QueryAnswer
     books: list[BookRecord]
-    beside: Beside
-    chosen: Chosen = NO_FILTERS
-    size: int = PAGE
+    beside: CardValues
+    chosen: ChosenFilters = NO_FILTERS
+    size: int = PAGE_SIZE
     address: str = ""
     start: str = ""
     pages: int = 1
 
     @property
-    def is_bad(self) -> bool:
+    def is_invalid(self) -> bool:
         """Whether the query or a filter is invalid."""
         return self.error is not None or bool(self.chosen.errors)
 
@@ -116,7 +116,7 @@ class BookList:
         """The cursor of the next page; None on the last page."""
         if len(self.found.positions) <= self.size:
             return None
-        return cursor.write(self.sort, self.found.positions[self.size - 1])
+        return cursor.write_cursor(self.sort, self.found.positions[self.size - 1])
 
     @property
     def next_url(self) -> str | None:
@@ -140,19 +140,19 @@ class BookList:
     def sorts(self) -> list[SortLink]:
         """Links to all orders."""
         return [
-            SortLink(sort.name, sort.label, sort.name == self._sort.base, self._url(self.query, sort.name))
-            for sort in sorts.every()
+            SortLink(sort.name, sort.label, sort.name == self._current_sort.base_name, self._url(self.query, sort.name))
+            for sort in sorts.all_sorts()
         ]
 
     @cached_property
     def reversed_sort(self) -> SortLink:
         """A link to the reverse of the current order."""
-        reverse = self._sort.reverse()
+        reverse = self._current_sort.reverse()
         return SortLink(reverse.name, reverse.label, False, self._url(self.query, reverse.name))
 
     @cached_property
-    def _sort(self) -> Sort:
-        return sorts.get(self.sort)
+    def _current_sort(self) -> Sort:
+        return sorts.get_sort(self.sort)
 
     @cached_property
     def filters(self) -> list[FilterChip]:
@@ -170,55 +170,57 @@ class BookList:
     @cached_property
     def languages(self) -> list[str]:
         """The codes of the languages on offer: the most frequent ones, and the chosen one."""
-        chosen = main_code(self.chosen.given.get(LANGUAGE, ""))
+        chosen = normalise_code(self.chosen.given.get(LANGUAGE, ""))
         found = self.found.languages
         return found if not chosen or chosen in found else [chosen, *found]
 
     @property
     def language(self) -> str:
         """The code of the chosen language, or ""."""
-        return main_code(self.chosen.given.get(LANGUAGE, ""))
+        return normalise_code(self.chosen.given.get(LANGUAGE, ""))
 
     @cached_property
     def facets(self) -> list[Facet]:
         """The most frequent tags of the results, without those of the query, each with the narrowed query."""
-        return [self._facet(name, count, query.with_term(self.node, name)) for name, count in self.found.facets]
+        return [self._build_facet(name, count, query.add_term(self.node, name)) for name, count in self.found.facets]
 
     @cached_property
-    def chips(self) -> list[Chip]:
+    def chips(self) -> list[TagChip]:
         """The tags of the query in order, each with the query without it."""
         if self.node is None:
             return []
-        wanted = query.positive_terms(self.node)
-        left = {name: query.without_term(self.node, name) for name in query.terms_in_order(self.node)}
-        return [Chip(name, name not in wanted, text, self._url(text, self.sort)) for name, text in left.items()]
+        wanted = query.find_positive_terms(self.node)
+        left = {name: query.remove_term(self.node, name) for name in query.find_terms_in_order(self.node)}
+        return [TagChip(name, name not in wanted, text, self._url(text, self.sort)) for name, text in left.items()]
 
     @cached_property
-    def unknown(self) -> list[Unknown]:
+    def unknown_tags(self) -> list[UnknownTag]:
         """The first few tags of the query that no book has."""
         return [
-            Unknown(name, [self._facet(other, count, self._with(other, name)) for other, count in similar])
+            UnknownTag(
+                name, [self._build_facet(other, count, self._replace_tag(other, name)) for other, count in similar]
+            )
             for name, similar in self.found.unknown
         ]
 
-    def _with(self, other: str, name: str) -> str:
+    def _replace_tag(self, other: str, name: str) -> str:
         assert self.node is not None  # an empty query has no unknown tags
-        return query.to_text(query.renamed(self.node, name, other))
+        return query.format_query(query.replace_term(self.node, name, other))
 
-    def _facet(self, name: str, count: int, text: str) -> Facet:
+    def _build_facet(self, name: str, count: int, text: str) -> Facet:
         return Facet(name, count, text, self._url(text, self.sort))
 
     @cached_property
-    def _address(self) -> str:
+    def _list_url(self) -> str:
         return self.address or reverse("catalog:list")
 
     def _url(
         self, text: str, order: str, after: str | None = None, *, without: Container[str] = (), pages: int = 1
     ) -> str:
         filters = {name: value for name, value in self.chosen.given.items() if name not in without}
-        sort = "" if order == sorts.DEFAULT else order
+        sort = "" if order == sorts.DEFAULT_SORT else order
         parameters = {"q": text, **filters, "sort": sort, "after": after or ""}
         if pages > 1:
             parameters["pages"] = str(pages)
         given = urlencode({name: value for name, value in parameters.items() if value})
-        return f"{self._address}?{given}" if given else self._address
+        return f"{self._list_url}?{given}" if given else self._list_url

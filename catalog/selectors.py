@@ -8,21 +8,21 @@ from django.db.models import Q
 from django.urls import reverse
 
 from catalog import cursor, extras, keys, query, sorts, sql
-from catalog.filters import NO_FILTERS, Chosen, InSet, Narrowing
-from catalog.found import NOTHING, Found, by_sql
-from catalog.index import Index, copy
-from catalog.records import book_records
-from catalog.results import MAX_PAGES, PAGE, BookList, BookRecord
+from catalog.filters import NO_FILTERS, ChosenFilters, Narrowing, SetNarrowing
+from catalog.found import EMPTY_ANSWER, QueryAnswer, answer_in_sql
+from catalog.index import CatalogIndex, local_copy
+from catalog.records import load_book_records
+from catalog.results import MAX_PAGES, PAGE_SIZE, BookList, BookRecord
 from mirror import registry
 from mirror.raw import RawRecord
 from mirror.read import read
 from mirror.shapes import shape_of
 
-LARGEST_ID: Final = 2**63 - 1
+MAX_ID: Final = 2**63 - 1
 
 
 def find_books(
-    text: str = "", sort: str = "", after: str = "", chosen: Chosen = NO_FILTERS, pages: int = 1
+    text: str = "", sort: str = "", after: str = "", chosen: ChosenFilters = NO_FILTERS, pages: int = 1
 ) -> BookList:
     """Return the books that match the query ``text`` and the filters, in the order ``sort``, after the cursor
     ``after``: ``pages`` pages, at most MAX_PAGES.
@@ -30,26 +30,26 @@ def find_books(
     An unknown order falls back to the most read books, an invalid cursor to the first page. From a warm mirror: at
     most 2 round trips and no SQL.
     """
-    order = sorts.known(sort).name
-    size = PAGE * max(1, min(pages, MAX_PAGES))
+    order = sorts.get_sort_or_default(sort).name
+    size = PAGE_SIZE * max(1, min(pages, MAX_PAGES))
     try:
-        node = _parse(text)
+        node = _parse_query(text)
     except query.QueryError as error:
-        return BookList(text, order, error, None, NOTHING, [], [], chosen)
+        return BookList(text, order, error, None, EMPTY_ANSWER, [], [], chosen)
     if chosen.errors:
-        return BookList(text, order, None, node, NOTHING, [], [], chosen)
-    position = cursor.read(after, order) if after else None
-    asked = _Asked(node, order, position, chosen.narrowings, size)
-    answer = _from_redis(asked) or _from_sql(asked)
+        return BookList(text, order, None, node, EMPTY_ANSWER, [], [], chosen)
+    position = cursor.read_cursor(after, order) if after else None
+    asked = _ListRequest(node, order, position, chosen.narrowings, size)
+    answer = _find_in_redis(asked) or _find_in_sql(asked)
     return BookList(text, order, None, node, *answer, chosen, size)
 
 
-_parse = lru_cache(maxsize=512)(query.parse)
+_parse_query = lru_cache(maxsize=512)(query.parse)
 
-Answer = tuple[Found, list[BookRecord], extras.Beside]
+ListAnswer = tuple[QueryAnswer, list[BookRecord], extras.CardValues]
 
 
-class _Asked(NamedTuple):
+class _ListRequest(NamedTuple):
     """The parameters of a search. size: the number of books."""
 
     node: query.Node | None
@@ -59,41 +59,41 @@ class _Asked(NamedTuple):
     size: int
 
 
-def _from_redis(asked: _Asked) -> Answer | None:
+def _find_in_redis(asked: _ListRequest) -> ListAnswer | None:
     """Return the answer with the page's records. None: the mirror is cold, Redis is away, or the copy is behind."""
 
-    def records(pipe: Any, found: Found) -> None:
-        if pks := _page(found, asked):
+    def records(pipe: Any, found: QueryAnswer) -> None:
+        if pks := _get_page_ids(found, asked):
             pipe.mget([keys.book(pk) for pk in pks])
-            extras.ask_for_cards(pipe, pks)
+            extras.add_card_commands(pipe, pks)
 
-    def find(index: Index) -> Found:
+    def find(index: CatalogIndex) -> QueryAnswer:
         return index.find(asked.node, asked.order, asked.after, asked.size + 1, asked.narrowings)
 
-    answer = copy.ask(find, records)
+    answer = local_copy.ask(find, records)
     if answer is None:
         return None
     found, replies = answer
     if not replies:
         return found, [], []
     raws, *more = replies
-    return None if None in raws else (found, list(map(BookRecord, raws)), extras.found_for_cards(more))
+    return None if None in raws else (found, list(map(BookRecord, raws)), extras.read_card_replies(more))
 
 
-def _from_sql(asked: _Asked) -> Answer:
-    found = by_sql(asked.node, asked.order, asked.after, asked.size + 1, asked.narrowings)
-    pks = _page(found, asked)
-    return found, records_by_sql(pks), extras.by_sql_for_cards(pks)
+def _find_in_sql(asked: _ListRequest) -> ListAnswer:
+    found = answer_in_sql(asked.node, asked.order, asked.after, asked.size + 1, asked.narrowings)
+    pks = _get_page_ids(found, asked)
+    return found, load_records_from_sql(pks), extras.load_cards_from_sql(pks)
 
 
-def _page(found: Found, asked: _Asked) -> list[int]:
+def _get_page_ids(found: QueryAnswer, asked: _ListRequest) -> list[int]:
     return [pk for _, pk in found.positions[: asked.size]]
 
 
-def records_by_sql(pks: list[int]) -> list[BookRecord]:
+def load_records_from_sql(pks: list[int]) -> list[BookRecord]:
     """Return the records of books from SQL, with the same bytes as in Redis."""
     encode = shape_of(registry.get("book")).encode
-    return [BookRecord(encode(record)) for record in book_records(pks)]
+    return [BookRecord(encode(record)) for record in load_book_records(pks)]
 
 
 def get_author(pk: int) -> RawRecord | None:
@@ -101,7 +101,7 @@ def get_author(pk: int) -> RawRecord | None:
 
     From a warm mirror: 1 round trip and no SQL.
     """
-    if not 0 < pk <= LARGEST_ID:
+    if not 0 < pk <= MAX_ID:
         return None
     reading = read(["author"], lambda pipe: pipe.get(keys.author(pk)))
     if reading is None:
@@ -112,10 +112,10 @@ def get_author(pk: int) -> RawRecord | None:
     return None if raw is None else RawRecord(raw)
 
 
-def find_books_by(author: int, after: str = "", pages: int = 1) -> BookList:
+def find_books_by_author(author: int, after: str = "", pages: int = 1) -> BookList:
     """Return the books of an author, most read first, in the same way as ``find_books``."""
-    narrowing = InSet(keys.books_by(author), Q(authors=author))
-    found = find_books("", "", after, Chosen(narrowings=(narrowing,)), pages)
+    narrowing = SetNarrowing(keys.books_by(author), Q(authors=author))
+    found = find_books("", "", after, ChosenFilters(narrowings=(narrowing,)), pages)
     return replace(found, address=reverse("author", args=[author]))
 
 
@@ -124,11 +124,11 @@ def get_book(pk: int) -> BookRecord | None:
 
     From a warm mirror: 1 round trip and no SQL.
     """
-    if not 0 < pk <= LARGEST_ID:
+    if not 0 < pk <= MAX_ID:
         return None
     reading = read(["book"], lambda pipe: pipe.get(keys.book(pk)))
     if reading is None:
-        return next(iter(records_by_sql([pk])), None)
+        return next(iter(load_records_from_sql([pk])), None)
     raw = reading.replies[0]
     return None if raw is None else BookRecord(raw)
 
@@ -142,7 +142,7 @@ class BookPage(NamedTuple):
     @property
     def json(self) -> bytes:
         """The book and the fields of its extras as one JSON object."""
-        return extras.joined(self.book.raw, self.extras)
+        return extras.join_json(self.book.raw, self.extras)
 
 
 def get_book_page(pk: int) -> BookPage | None:
@@ -150,16 +150,16 @@ def get_book_page(pk: int) -> BookPage | None:
 
     From warm mirrors: 1 round trip and no SQL, apart from further reads of the extras themselves.
     """
-    if not 0 < pk <= LARGEST_ID:
+    if not 0 < pk <= MAX_ID:
         return None
 
     def ask(pipe: Any) -> None:
         pipe.get(keys.book(pk))
-        extras.ask(pipe, pk)
+        extras.add_commands(pipe, pk)
 
-    reading = read(["book", *extras.mirrors()], ask)
+    reading = read(["book", *extras.find_required_mirrors()], ask)
     if reading is None:
-        book = next(iter(records_by_sql([pk])), None)
-        return None if book is None else BookPage(book, extras.by_sql(pk))
+        book = next(iter(load_records_from_sql([pk])), None)
+        return None if book is None else BookPage(book, extras.load_from_sql(pk))
     raw, *replies = reading.replies
-    return None if raw is None else BookPage(BookRecord(raw), extras.found(pk, replies))
+    return None if raw is None else BookPage(BookRecord(raw), extras.read_replies(pk, replies))

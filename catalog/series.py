@@ -11,8 +11,8 @@ from catalog.names import normalise
 
 MAX_SERIES: Final = 5  # of one book
 # The separator of two series: a semicolon, or a comma before the name of another series.
-_BETWEEN: Final = re.compile(r";|(?<=[0-9]),(?=[^#;]*[^\W\d_][^#;]*#)")
-_PART: Final = re.compile(
+_SEPARATOR: Final = re.compile(r";|(?<=[0-9]),(?=[^#;]*[^\W\d_][^#;]*#)")
+_SERIES_PATTERN: Final = re.compile(
     r"""\s* (?P<name> [^#]*? ) [\s,:]* \# \s*
     (?P<number> (?P<first> [0-9]{1,6} (?:\.[0-9]{1,3})? ) (?: \s*[-–—]\s* (?P<last> [0-9]{1,6} (?:\.[0-9]{1,3})? ) )?
     (?P<rest> .* ) ) """,
@@ -34,7 +34,7 @@ class Series(NamedTuple):
     is_single: bool
 
     @property
-    def folded(self) -> str:
+    def normalised_name(self) -> str:
         """The name in a form in which different spellings are equal."""
         return normalise(self.name).removeprefix("the ")
 
@@ -51,29 +51,29 @@ def split_title(title: str) -> tuple[str, str]:
     ('Mort', 'Death, #1; Discworld, #4')
     """
     text = title.rstrip()
-    start = _opening_bracket(text)
+    start = _find_opening_bracket(text)
     inside = text[start + 1 : -1].strip()
     short = text[:start].rstrip()
     return (short, inside) if short and "#" in inside else (title, "")
 
 
 @lru_cache(maxsize=4096)
-def series_in(title: str) -> tuple[Series, ...]:
+def parse_series(title: str) -> tuple[Series, ...]:
     """Return the series that a title names, in the title's order and without repetition."""
     found: dict[str, Series] = {}
-    for part in _BETWEEN.split(split_title(title)[1]):
-        match = _PART.fullmatch(part)
+    for part in _SEPARATOR.split(split_title(title)[1]):
+        match = _SERIES_PATTERN.fullmatch(part)
         if match is None or not match["name"]:
             continue
         first, rest = float(match["first"]), match["rest"].strip()
         last = float(match["last"] or first)
         number = " ".join(match["number"].split())
         one = Series(match["name"].strip(), number, first, max(first, last), match["last"] is None and not rest)
-        found.setdefault(one.folded, one)
+        found.setdefault(one.normalised_name, one)
     return tuple(found.values())[:MAX_SERIES]
 
 
-def _opening_bracket(text: str) -> int:
+def _find_opening_bracket(text: str) -> int:
     """Return the index of the bracket that the last character closes, or the length of the text."""
     depth = 0
     for place in range(len(text) - 1, -1, -1):

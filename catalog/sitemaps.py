@@ -12,17 +12,17 @@ from django.urls import reverse
 
 from catalog.models import Author, Book
 
-SIZE: Final = 5000  # ids in a file
+IDS_PER_FILE: Final = 5000  # ids in a file
 MAX_FILES: Final = 50_000  # files in an index: the limit of the protocol
 
 
-class _File(NamedTuple):
+class _FilePage(NamedTuple):
     """The addresses of one file."""
 
     object_list: Sequence[Any]
 
 
-class _Ranges:
+class _IdRangePaginator:
     """A paginator with ranges of ids as pages, and with the interface of Django's paginator."""
 
     def __init__(self, model: type[Model]) -> None:
@@ -32,9 +32,9 @@ class _Ranges:
     def num_pages(self) -> int:
         """The number of files, at least one."""
         last = self._rows.aggregate(last=Max("pk"))["last"] or 1
-        return min(-(-int(last) // SIZE), MAX_FILES)
+        return min(-(-int(last) // IDS_PER_FILE), MAX_FILES)
 
-    def page(self, number: int | str) -> _File:
+    def page(self, number: int | str) -> _FilePage:
         """Return the file with this number, counted from 1. Raises EmptyPage or PageNotAnInteger."""
         try:
             place = int(number)
@@ -42,11 +42,11 @@ class _Ranges:
             raise PageNotAnInteger from None
         if not 1 <= place <= MAX_FILES:
             raise EmptyPage
-        found = self._rows.filter(pk__gt=(place - 1) * SIZE, pk__lte=place * SIZE)
-        return _File(list(found.values_list("pk", flat=True)))
+        found = self._rows.filter(pk__gt=(place - 1) * IDS_PER_FILE, pk__lte=place * IDS_PER_FILE)
+        return _FilePage(list(found.values_list("pk", flat=True)))
 
 
-class _OfSite(Sitemap):
+class _SiteSitemap(Sitemap):
     """A sitemap with addresses of SITE_URL, for requests to any host."""
 
     protocol = urlsplit(settings.SITE_URL).scheme
@@ -55,31 +55,31 @@ class _OfSite(Sitemap):
         return urlsplit(settings.SITE_URL).netloc
 
 
-class _OfRows(_OfSite):
+class _RowSitemap(_SiteSitemap):
     model: type[Model]
     view: str
 
     @property
     def paginator(self) -> Any:
-        return _Ranges(self.model)
+        return _IdRangePaginator(self.model)
 
     def location(self, item: int) -> str:
         return reverse(self.view, args=[item])
 
 
-class BookSitemap(_OfRows):
+class BookSitemap(_RowSitemap):
     """The pages of all books."""
 
     model, view = Book, "catalog:book"
 
 
-class AuthorSitemap(_OfRows):
+class AuthorSitemap(_RowSitemap):
     """The pages of all authors."""
 
     model, view = Author, "author"
 
 
-class SectionSitemap(_OfSite):
+class SectionSitemap(_SiteSitemap):
     """The main pages, which link to all others."""
 
     def items(self) -> list[str]:

@@ -18,19 +18,19 @@ def sort_title() -> Coalesce:
     The articles are those of ``settings.CATALOG_ARTICLES``. A title that would become empty is not shortened.
     """
     title = Lower("title")
-    bare = _without_punctuation(title)
+    bare = _strip_punctuation(title)
     cases = [
-        When(Exact(Left(bare, len(start)), Value(start)), then=_without_punctuation(Substr(bare, len(start) + 1)))
-        for start in map(_start_of, settings.CATALOG_ARTICLES)
+        When(Exact(Left(bare, len(start)), Value(start)), then=_strip_punctuation(Substr(bare, len(start) + 1)))
+        for start in map(_get_article_prefix, settings.CATALOG_ARTICLES)
     ]
     return Coalesce(NullIf(Case(*cases, default=bare), Value("")), title)
 
 
-def _without_punctuation(text: Combinable) -> Func:
+def _strip_punctuation(text: Combinable) -> Func:
     return Func(text, Value(PUNCTUATION), function="LTRIM", output_field=CharField())
 
 
-def _start_of(article: str) -> str:
+def _get_article_prefix(article: str) -> str:
     """Return the beginning of titles with this article: "the" needs a blank after it, "l'" does not."""
     lowered = article.lower()
     return f"{lowered} " if lowered[-1:].isalnum() else lowered

@@ -44,13 +44,13 @@ class Sort:
     is_reversed: bool = False
 
     @property
-    def base(self) -> str:
+    def base_name(self) -> str:
         """The name of the order without the prefix of a reverse."""
-        return self.name.removeprefix(REVERSE)
+        return self.name.removeprefix(REVERSE_PREFIX)
 
     def reverse(self) -> "Sort":
         """Return the reverse of this order."""
-        name = self.base if self.is_reversed else REVERSE + self.name
+        name = self.base_name if self.is_reversed else REVERSE_PREFIX + self.name
         return replace(
             self, name=name, label=self.reverse_label, reverse_label=self.label, is_reversed=not self.is_reversed
         )
@@ -67,7 +67,7 @@ class Sort:
             return int(pk), text
         return int(entry.member), -entry.score if self.is_descending else entry.score
 
-    def inside(self, key: Any) -> Any:
+    def to_comparable_key(self, key: Any) -> Any:
         """Return the key of a position in the form in which the copy compares keys; a missing key becomes infinite."""
         if self.is_text:
             return key
@@ -75,53 +75,53 @@ class Sort:
             return inf
         return -key if self.is_descending else key
 
-    def outside(self, key: Any) -> Any:
+    def from_comparable_key(self, key: Any) -> Any:
         """Return the key of a position from the form in which the copy compares keys."""
         if key == inf:
             return None
         return -key if self.is_descending else key
 
 
-def _title() -> Combinable:
+def _build_title_expression() -> Combinable:
     """Return the sort title in code point order: the default of SQLite, and collation "C" of PostgreSQL."""
     if connections[setting("DATABASE")].vendor == "postgresql":
         return Collate("sort_title", "C")
     return F("sort_title")
 
 
-DEFAULT: Final = "popular"
-REVERSE: Final = "-"
+DEFAULT_SORT: Final = "popular"
+REVERSE_PREFIX: Final = "-"
 _sorts: Final[dict[str, Sort]] = {
     sort.name: sort
     for sort in (
-        Sort(DEFAULT, _("Most read"), _("Least read"), keys.popular, lambda: F("popularity"), is_descending=True),
+        Sort(DEFAULT_SORT, _("Most read"), _("Least read"), keys.popular, lambda: F("popularity"), is_descending=True),
         Sort("newest", _("Newest"), _("Oldest"), keys.newest, lambda: F("year"), is_descending=True),
         Sort("rating", _("Highest rated"), _("Lowest rated"), keys.ratings, lambda: F("rating"), is_descending=True),
-        Sort("title", _("Title: A to Z"), _("Title: Z to A"), keys.titles, _title, is_text=True),
+        Sort("title", _("Title: A to Z"), _("Title: Z to A"), keys.titles, _build_title_expression, is_text=True),
     )
 }
 
 
-def register(sort: Sort) -> None:
+def register_sort(sort: Sort) -> None:
     """Register an order, after the orders that are already registered."""
     _sorts[sort.name] = sort
 
 
-def every() -> Sequence[Sort]:
+def all_sorts() -> Sequence[Sort]:
     """Return all orders, in the sequence in which pages offer them."""
     return tuple(_sorts.values())
 
 
-def get(name: str) -> Sort:
+def get_sort(name: str) -> Sort:
     """Return the order called ``name``. Raises KeyError."""
-    return _sorts[name[1:]].reverse() if name.startswith(REVERSE) else _sorts[name]
+    return _sorts[name[1:]].reverse() if name.startswith(REVERSE_PREFIX) else _sorts[name]
 
 
-def known(name: str) -> Sort:
+def get_sort_or_default(name: str) -> Sort:
     """Return the order called ``name``, or the default order if the name is unknown."""
-    return get(name) if name.removeprefix(REVERSE) in _sorts else _sorts[DEFAULT]
+    return get_sort(name) if name.removeprefix(REVERSE_PREFIX) in _sorts else _sorts[DEFAULT_SORT]
 
 
-def others() -> dict[str, Callable[[], str]]:
+def find_other_mirrors() -> dict[str, Callable[[], str]]:
     """Return the other mirrors that place books, each with a function that returns the key of its sorted set."""
     return {sort.mirror: sort.place for sort in _sorts.values() if sort.is_partial}

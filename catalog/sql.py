@@ -18,41 +18,43 @@ from django.db.models.expressions import OrderBy
 from catalog import languages, sorts
 from catalog.filters import Narrowing
 from catalog.models import Book, Tagging
-from catalog.query import And, Node, Not, Tag, normal, terms
-from catalog.records import book_records
+from catalog.query import And, Node, Not, Tag, find_terms, normalise_query
+from catalog.records import load_book_records
 from mirror.conf import setting
 
-__all__ = ["Position", "book_records", "count", "facets", "matching", "page"]
+__all__ = ["Position", "count_books", "filter_books", "find_facets", "find_page", "load_book_records"]
 
 Position = tuple[Any, int]  # key, id
 
 
-def matching(node: Node | None, narrowings: Sequence[Narrowing] = ()) -> QuerySet[Book]:
+def filter_books(node: Node | None, narrowings: Sequence[Narrowing] = ()) -> QuerySet[Book]:
     """Return the books that satisfy ``node`` (None: all books) and every narrowing, in no particular order."""
     books = Book.objects.using(setting("DATABASE")).order_by()
-    return books.filter(*([_condition(normal(node))] if node else []), *(one.condition for one in narrowings))
+    return books.filter(
+        *([_build_condition(normalise_query(node))] if node else []), *(one.condition for one in narrowings)
+    )
 
 
-def _condition(node: Node) -> Q:
+def _build_condition(node: Node) -> Q:
     if isinstance(node, Tag):
-        return _any_of([node])
+        return _build_any_tag_condition([node])
     if isinstance(node, Not):
-        return ~_condition(node.part)
+        return ~_build_condition(node.part)
     if isinstance(node, And):
-        return reduce(and_, map(_condition, node.parts))
+        return reduce(and_, map(_build_condition, node.parts))
     tags = [part for part in node.parts if isinstance(part, Tag)]
-    others = [_condition(part) for part in node.parts if not isinstance(part, Tag)]
-    return reduce(or_, [_any_of(tags), *others] if tags else others)
+    others = [_build_condition(part) for part in node.parts if not isinstance(part, Tag)]
+    return reduce(or_, [_build_any_tag_condition(tags), *others] if tags else others)
 
 
-def _any_of(tags: Sequence[Tag]) -> Q:
+def _build_any_tag_condition(tags: Sequence[Tag]) -> Q:
     links = Tagging._base_manager.filter(tag__name__in=[tag.name for tag in tags])
     return Q(pk__in=links.values("book_id"))
 
 
-def count(node: Node | None, narrowings: Sequence[Narrowing] = ()) -> int:
+def count_books(node: Node | None, narrowings: Sequence[Narrowing] = ()) -> int:
     """Return the number of books that satisfy ``node`` and every narrowing."""
-    return matching(node, narrowings).count()
+    return filter_books(node, narrowings).count()
 
 
 def count_languages(limit: int) -> list[tuple[str, int]]:
@@ -60,12 +62,12 @@ def count_languages(limit: int) -> list[tuple[str, int]]:
     rows = Book.objects.using(setting("DATABASE")).exclude(language="").order_by().values_list("language")
     counts: Counter[str] = Counter()
     for code, books in rows.annotate(books=Count("pk")):
-        counts[languages.main_code(code)] += books
+        counts[languages.normalise_code(code)] += books
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
 
 # Group by id before joining the names: grouping by name would compare hundreds of thousands of names.
-_FACETS = """
+_SELECT_FACETS = """
     SELECT t.name, c.books
     FROM (SELECT l.tag_id, COUNT(*) AS books FROM catalog_book_tags l {where} GROUP BY l.tag_id) c
     JOIN catalog_tag t ON t.id = c.tag_id AND NOT t.hidden
@@ -74,46 +76,48 @@ _FACETS = """
 """
 
 
-def facets(node: Node | None, limit: int = 20, narrowings: Sequence[Narrowing] = ()) -> list[tuple[str, int]]:
+def find_facets(node: Node | None, limit: int = 20, narrowings: Sequence[Narrowing] = ()) -> list[tuple[str, int]]:
     """Return the most frequent tags of the results with their numbers of books, most frequent first, then by name.
 
     The query's own tags are left out.
     """
     connection = connections[setting("DATABASE")]
-    named = terms(node) if node else frozenset()
+    named = find_terms(node) if node else frozenset()
     where, parameters = "", []
     if node or narrowings:
-        inner, parameters = matching(node, narrowings).values("pk").query.get_compiler(connection=connection).as_sql()
+        inner, parameters = (
+            filter_books(node, narrowings).values("pk").query.get_compiler(connection=connection).as_sql()
+        )
         where = f"WHERE l.book_id IN ({inner})"
     collation = 'COLLATE "C"' if connection.vendor == "postgresql" else "COLLATE BINARY"
     with connection.cursor() as cursor:
         # Read a few more rows, because the query's own tags may be among them.
-        sql = _FACETS.format(where=where, collation=collation)
+        sql = _SELECT_FACETS.format(where=where, collation=collation)
         cursor.execute(sql, [*parameters, limit + len(named)])
         return [(name, books) for name, books in cursor.fetchall() if name not in named][:limit]
 
 
-def page(
+def find_page(
     node: Node | None, order: str, after: Position | None, limit: int, narrowings: Sequence[Narrowing] = ()
 ) -> list[Position]:
     """Return the positions of the next ``limit`` results. The position ``after`` need not belong to a book."""
-    sort = sorts.get(order)
-    books = matching(node, narrowings).annotate(key=sort.expression())
+    sort = sorts.get_sort(order)
+    books = filter_books(node, narrowings).annotate(key=sort.expression())
     if after is not None:
-        books = books.filter(_after(sort, *after))
+        books = books.filter(_build_after_condition(sort, *after))
     by_id = "-pk" if sort.is_reversed else "pk"
-    found = books.order_by(_first(sort), by_id).values_list("key", "pk")[:limit]
+    found = books.order_by(_build_key_ordering(sort), by_id).values_list("key", "pk")[:limit]
     return [(float(key) if isinstance(key, Decimal) else key, pk) for key, pk in found]
 
 
-def _first(sort: sorts.Sort) -> OrderBy:
+def _build_key_ordering(sort: sorts.Sort) -> OrderBy:
     """Sort missing keys last. NULLS LAST appears only where keys may be missing, as not every index supports it."""
     if sort.is_descending != sort.is_reversed:
         return F("key").desc(nulls_last=None if sort.is_text else True)
     return F("key").asc(nulls_last=True if sort.is_partial or sort.is_reversed else None)
 
 
-def _after(sort: sorts.Sort, key: Any, pk: int) -> Q:
+def _build_after_condition(sort: sorts.Sort, key: Any, pk: int) -> Q:
     later_id = Q(pk__lt=pk) if sort.is_reversed else Q(pk__gt=pk)
     if key is None:
         return Q(key__isnull=True) & later_id

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 
 from catalog.results import BookRecord
-from catalog.votes import own_tags
+from catalog.votes import find_own_tags
 
 
 class ShownTag(NamedTuple):
@@ -16,12 +16,12 @@ class ShownTag(NamedTuple):
     is_own: bool
 
 
-def tags_shown(book: BookRecord, reader: int | None) -> dict[str, Any]:
+def build_tags_context(book: BookRecord, reader: int | None) -> dict[str, Any]:
     """Return the template context of a book's tags: the most frequent tags, then the reader's own, and the rest.
 
     reader: the id of the logged-in reader, or None.
     """
-    own = own_tags(reader, book["id"]) if reader else []
+    own = find_own_tags(reader, book["id"]) if reader else []
     top = [ShownTag(tag["name"], tag["count"], tag["name"] in own) for tag in book["top_tags"]]
     names = {tag.name for tag in top}
     shown = [*top, *(ShownTag(name, None, True) for name in own if name not in names)]

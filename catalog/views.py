@@ -15,9 +15,9 @@ from django.views.decorators.http import require_safe
 
 from catalog.filters import read_filters
 from catalog.results import MAX_PAGES, BookList
-from catalog.selectors import find_books, find_books_by, get_author, get_book_page
+from catalog.selectors import find_books, find_books_by_author, get_author, get_book_page
 from catalog.signals import book_shown
-from config.answers import is_partial, json, wants_json
+from config.answers import is_partial, json_response, wants_json
 
 
 @require_safe
@@ -31,12 +31,12 @@ def book_list(request: HttpRequest) -> HttpResponse:
     """
     given = request.GET
     asked = given.get("q", ""), given.get("sort", ""), given.get("after", ""), read_filters(given)
-    page = _growing(request, partial(find_books, *asked))
-    status = 400 if page.is_bad else 200
+    page = _find_pages(request, partial(find_books, *asked))
+    status = 400 if page.is_invalid else 200
     if wants_json(request):
-        response = json(_error(page) if page.is_bad else _results(page), status)
+        response = json_response(_build_error_json(page) if page.is_invalid else _build_results_json(page), status)
     else:
-        more = _is_more(request)
+        more = _asks_for_next_page(request)
         template = "catalog/_cards.html" if more else "catalog/list.html"
         response = render(request, template, {"page": page}, status=status)
     patch_vary_headers(response, ["Accept", "HX-Request"])
@@ -50,10 +50,10 @@ def book_page(request: HttpRequest, pk: int) -> HttpResponse:
     """
     page = get_book_page(pk)
     if page is None:
-        return _not_found(request, _("Book not found."))
+        return _render_not_found(request, _("Book not found."))
     book_shown.send_robust(book_page, request=request, book_id=pk)
     if wants_json(request):
-        response = json(orjson.Fragment(page.json))
+        response = json_response(orjson.Fragment(page.json))
     else:
         response = render(request, "catalog/book.html", page._asdict())
     patch_vary_headers(response, ["Accept"])
@@ -69,41 +69,45 @@ def author_page(request: HttpRequest, pk: int) -> HttpResponse:
     """
     author = get_author(pk)
     if author is None:
-        return _not_found(request, _("Author not found."))
-    page = _growing(request, partial(find_books_by, pk, request.GET.get("after", "")))
+        return _render_not_found(request, _("Author not found."))
+    page = _find_pages(request, partial(find_books_by_author, pk, request.GET.get("after", "")))
     if wants_json(request):
-        found = _results(page)
-        response = json({**author.fields, "count": found["count"], "results": found["results"], "next": found["next"]})
+        found = _build_results_json(page)
+        response = json_response(
+            {**author.fields, "count": found["count"], "results": found["results"], "next": found["next"]}
+        )
     else:
-        template = "catalog/_cards.html" if _is_more(request) else "catalog/author.html"
+        template = "catalog/_cards.html" if _asks_for_next_page(request) else "catalog/author.html"
         response = render(request, template, {"author": author, "page": page})
     patch_vary_headers(response, ["Accept", "HX-Request"])
     return response
 
 
-def _is_more(request: HttpRequest) -> bool:
+def _asks_for_next_page(request: HttpRequest) -> bool:
     """Return whether htmx asks for the next page of a list on the screen."""
     return bool(request.GET.get("after")) and is_partial(request)
 
 
-def _growing(request: HttpRequest, find: Callable[..., BookList]) -> BookList:
+def _find_pages(request: HttpRequest, find: Callable[..., BookList]) -> BookList:
     """Return the requested pages of a list, with the start and the number of pages of the visitor's list."""
     given = request.GET
-    if _is_more(request):
-        return replace(find(), start=given.get("start", ""), pages=_count(given.get("loaded"), most=1_000_000))
-    pages = _count(given.get("pages"), most=MAX_PAGES)
+    if _asks_for_next_page(request):
+        return replace(
+            find(), start=given.get("start", ""), pages=_parse_page_count(given.get("loaded"), most=1_000_000)
+        )
+    pages = _parse_page_count(given.get("pages"), most=MAX_PAGES)
     return replace(find(pages=pages), start=given.get("after", ""), pages=pages)
 
 
-def _count(text: str | None, most: int) -> int:
+def _parse_page_count(text: str | None, most: int) -> int:
     """Return a number of pages from 1 to ``most``; 1 for any other text."""
     is_number = text is not None and text.isascii() and text.isdecimal() and len(text) < 10
     return max(1, min(int(text), most)) if text and is_number else 1
 
 
-def _not_found(request: HttpRequest, message: str) -> HttpResponse:
+def _render_not_found(request: HttpRequest, message: str) -> HttpResponse:
     if wants_json(request):
-        response = json({"error": {"message": message}}, 404)
+        response = json_response({"error": {"message": message}}, 404)
     else:
         # Render the site's own page instead of raising Http404, so that the response gets its Vary header.
         not_found: Any = get_resolver().resolve_error_handler(404)
@@ -112,7 +116,7 @@ def _not_found(request: HttpRequest, message: str) -> HttpResponse:
     return response
 
 
-def _results(page: BookList) -> dict[str, Any]:
+def _build_results_json(page: BookList) -> dict[str, Any]:
     return {
         "count": page.count,
         "results": [orjson.Fragment(book.raw) for book in page.books],
@@ -121,7 +125,7 @@ def _results(page: BookList) -> dict[str, Any]:
     }
 
 
-def _error(page: BookList) -> dict[str, Any]:
+def _build_error_json(page: BookList) -> dict[str, Any]:
     error = page.error
     if error is None:
         parameter, message = next(iter(page.chosen.errors.items()))

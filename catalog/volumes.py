@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from catalog import keys
 from catalog.models import Book
 from catalog.results import BookRecord
-from catalog.series import Series, series_in, split_title
+from catalog.series import Series, parse_series, split_title
 from mirror.conf import setting
 from mirror.read import read
 
@@ -30,7 +30,7 @@ class Volume(NamedTuple):
         return split_title(self.title)[0]
 
 
-class Place(NamedTuple):
+class SeriesPlace(NamedTuple):
     """A series of a book, and the volumes before and after the book, if they exist."""
 
     series: Series
@@ -38,51 +38,54 @@ class Place(NamedTuple):
     next: Volume | None
 
 
-def find_places(book: BookRecord) -> list[Place]:
+def find_series_places(book: BookRecord) -> list[SeriesPlace]:
     """Return the book's places in its series. From a warm mirror: 1 round trip and no SQL; 0 without a series."""
-    series, authors = series_in(book["title"]), book["author_ids"][:MAX_AUTHORS]
+    series, authors = parse_series(book["title"]), book["author_ids"][:MAX_AUTHORS]
     if not series or not authors:
-        return [Place(one, None, None) for one in series]
-    return _from_redis(series, authors) or _from_sql(series, authors)
+        return [SeriesPlace(one, None, None) for one in series]
+    return _find_in_redis(series, authors) or _find_in_sql(series, authors)
 
 
-def _from_redis(series: Sequence[Series], authors: Sequence[int]) -> list[Place] | None:
+def _find_in_redis(series: Sequence[Series], authors: Sequence[int]) -> list[SeriesPlace] | None:
     def ask(pipe: Any) -> None:
         for one in series:
             for author in authors:
-                key = keys.series(author, one.folded)
+                key = keys.series(author, one.normalised_name)
                 pipe.zrevrangebyscore(key, f"({one.first!r}", "-inf", start=0, num=1, withscores=True)
                 pipe.zrangebyscore(key, f"({one.last!r}", "+inf", start=0, num=1, withscores=True)
 
     reading = read(["book"], ask)
     if reading is None:
         return None
-    volumes = [[_volume(*member) for member in reply] for reply in reading.replies]
+    volumes = [[_parse_volume(*member) for member in reply] for reply in reading.replies]
     places, step = [], 2 * len(authors)
     for n, one in enumerate(series):
         own = volumes[n * step : (n + 1) * step]
-        places.append(_place(one, (volume for found in own for volume in found)))
+        places.append(_build_place(one, (volume for found in own for volume in found)))
     return places
 
 
-def _volume(member: bytes, score: float) -> Volume:
+def _parse_volume(member: bytes, score: float) -> Volume:
     pk, _, title = member.decode().partition("\0")
     return Volume(float(score), int(pk), title)
 
 
-def _from_sql(series: Sequence[Series], authors: Sequence[int]) -> list[Place]:
+def _find_in_sql(series: Sequence[Series], authors: Sequence[int]) -> list[SeriesPlace]:
     """Return the places from SQL, with one query for the authors' titles that may name a series."""
     rows = Book.objects.using(setting("DATABASE")).filter(authors__in=authors, title__contains="#")
     titles = list(rows.order_by().values_list("pk", "title").distinct())
-    volumes = [(other, Volume(other.first, pk, title)) for pk, title in titles for other in series_in(title)]
+    volumes = [(other, Volume(other.first, pk, title)) for pk, title in titles for other in parse_series(title)]
     return [
-        _place(one, (volume for other, volume in volumes if other.is_single and other.folded == one.folded))
+        _build_place(
+            one,
+            (volume for other, volume in volumes if other.is_single and other.normalised_name == one.normalised_name),
+        )
         for one in series
     ]
 
 
-def _place(series: Series, volumes: Iterable[Volume]) -> Place:
+def _build_place(series: Series, volumes: Iterable[Volume]) -> SeriesPlace:
     found = list(volumes)
     before = (volume for volume in found if volume.number < series.first)
     after = (volume for volume in found if volume.number > series.last)
-    return Place(series, max(before, default=None), min(after, default=None))
+    return SeriesPlace(series, max(before, default=None), min(after, default=None))

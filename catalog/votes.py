@@ -14,15 +14,15 @@ from django.utils.translation import gettext as _
 
 from accounts.words import check_line
 from catalog import keys, query
-from catalog.aliases import resolve
-from catalog.bulk import ids_of
+from catalog.aliases import resolve_aliases
+from catalog.bulk import get_or_create_ids
 from catalog.models import Book, Tag, Tagging, TagVote
 from catalog.names import normalise
-from config.bulk import SLICE
+from config.bulk import SLICE_SIZE
 from mirror.conf import setting
 from mirror.read import read
 
-TRIES = 3  # attempts, when concurrent transactions create or merge the tag
+MAX_ATTEMPTS = 3  # attempts, when concurrent transactions create or merge the tag
 
 
 def give_tag(user_id: int, book_id: int, text: str) -> tuple[str, bool]:
@@ -30,21 +30,21 @@ def give_tag(user_id: int, book_id: int, text: str) -> tuple[str, bool]:
 
     Raises ValidationError for an invalid tag and above the reader's limit, and Book.DoesNotExist.
     """
-    name = check_name(text)
-    for left in reversed(range(TRIES)):
+    name = clean_tag_name(text)
+    for left in reversed(range(MAX_ATTEMPTS)):
         try:
             with transaction.atomic():
-                return _give(user_id, book_id, name)
+                return _add_vote(user_id, book_id, name)
         except IntegrityError:
             if not left:
                 raise
     raise AssertionError("unreachable")
 
 
-def _give(user_id: int, book_id: int, name: str) -> tuple[str, bool]:
-    if not _lock([book_id]):
+def _add_vote(user_id: int, book_id: int, name: str) -> tuple[str, bool]:
+    if not _lock_books([book_id]):
         raise Book.DoesNotExist
-    meant = resolve([name])[0][name]
+    meant = resolve_aliases([name])[0][name]
     own = TagVote.objects.filter(user_id=user_id, book_id=book_id)
     if own.filter(tag__name=meant).exists():
         return meant, False
@@ -52,7 +52,7 @@ def _give(user_id: int, book_id: int, name: str) -> tuple[str, bool]:
         raise ValidationError(
             _("You have added %(n)d tags to this book. Remove one first.") % {"n": settings.TAGS_OF_READER}
         )
-    tag = ids_of(Tag, [meant])[0][meant]
+    tag = get_or_create_ids(Tag, [meant])[0][meant]
     Tagging.objects.bulk_create([Tagging(book_id=book_id, tag_id=tag, imported_count=0)], ignore_conflicts=True)
     TagVote.objects.create(user_id=user_id, book_id=book_id, tag_id=tag)
     return meant, True
@@ -61,29 +61,29 @@ def _give(user_id: int, book_id: int, name: str) -> tuple[str, bool]:
 def take_tag(user_id: int, book_id: int, text: str) -> tuple[str, bool]:
     """Take back a reader's vote for a tag. Return the tag's name, and whether the vote existed."""
     name = normalise(text)[:200]
-    meant = resolve([name])[0][name]
+    meant = resolve_aliases([name])[0][name]
     with transaction.atomic():
-        _lock([book_id])
+        _lock_books([book_id])
         votes = TagVote.objects.filter(user_id=user_id, book_id=book_id, tag__name=meant)
         tags = list(votes.values_list("tag_id", flat=True))
         votes.delete()
-        _drop_bare([book_id], tags)
+        _remove_unsupported_tags([book_id], tags)
     return meant, bool(tags)
 
 
 def erase_votes(user_id: int) -> bool:
     """Delete one slice of a reader's votes, and the tags that only they kept on books. Return whether more remain."""
     with transaction.atomic():
-        votes = TagVote.objects.filter(user_id=user_id).order_by("book_id", "pk")[:SLICE]
+        votes = TagVote.objects.filter(user_id=user_id).order_by("book_id", "pk")[:SLICE_SIZE]
         found = list(votes.values_list("pk", "book_id", "tag_id"))
         books, tags = {book for _, book, _ in found}, {tag for _, _, tag in found}
-        _lock(books)
+        _lock_books(books)
         TagVote.objects.filter(pk__in=[pk for pk, _, _ in found]).delete()
-        _drop_bare(books, tags)
-    return len(found) == SLICE
+        _remove_unsupported_tags(books, tags)
+    return len(found) == SLICE_SIZE
 
 
-def own_tags(user_id: int, book_id: int) -> list[str]:
+def find_own_tags(user_id: int, book_id: int) -> list[str]:
     """Return the tags that a reader gave a book, sorted by code point.
 
     From a warm mirror: 1 round trip and no SQL.
@@ -96,7 +96,7 @@ def own_tags(user_id: int, book_id: int) -> list[str]:
     return sorted(votes.values_list("tag__name", flat=True))
 
 
-def check_name(text: str) -> str:
+def clean_tag_name(text: str) -> str:
     """Return the normalised name of a tag that a reader wrote. Raises ValidationError for an invalid tag."""
     check_line(text)
     name = normalise(text)
@@ -106,7 +106,7 @@ def check_name(text: str) -> str:
         raise ValidationError(_("A tag has at most %(n)d characters.") % {"n": settings.TAG_MAX_LENGTH})
     tag = query.Tag(name)
     try:
-        is_findable = query.parse(query.to_text(tag)) == tag
+        is_findable = query.parse(query.format_query(tag)) == tag
     except query.QueryError:
         is_findable = False
     if not is_findable:
@@ -114,13 +114,13 @@ def check_name(text: str) -> str:
     return name
 
 
-def _lock(books: Collection[int]) -> list[int]:
+def _lock_books(books: Collection[int]) -> list[int]:
     """Lock the existing books among ``books`` in the order of their ids, and return these ids."""
     rows = Book.objects.select_for_update(no_key=True).filter(pk__in=books).order_by("pk")
     return list(rows.values_list("pk", flat=True))
 
 
-def _drop_bare(books: Collection[int], tags: Collection[int]) -> None:
+def _remove_unsupported_tags(books: Collection[int], tags: Collection[int]) -> None:
     """Remove tags from books where neither an import nor a vote keeps them."""
     votes = TagVote.objects.filter(book=OuterRef("book"), tag=OuterRef("tag"))
     links = Tagging.objects.filter(book_id__in=books, tag_id__in=tags, imported_count=0)

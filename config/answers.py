@@ -11,7 +11,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
-JSON: Final = "application/json"
+JSON_TYPE: Final = "application/json"
 View = Callable[..., HttpResponse]
 
 
@@ -20,10 +20,10 @@ def wants_json(request: HttpRequest) -> bool:
 
     A parameter of the media type, such as a charset, is ignored if it alone prevents a match.
     """
-    preferred = request.get_preferred_type(["text/html", JSON])
+    preferred = request.get_preferred_type(["text/html", JSON_TYPE])
     if preferred is None:
         return any((kind.main_type, kind.sub_type) == ("application", "json") for kind in request.accepted_types)
-    return preferred == JSON
+    return preferred == JSON_TYPE
 
 
 def is_partial(request: HttpRequest) -> bool:
@@ -33,12 +33,12 @@ def is_partial(request: HttpRequest) -> bool:
     return "HX-Request" in headers and not whole
 
 
-def json(content: Any, status: int = 200) -> HttpResponse:
+def json_response(content: Any, status: int = 200) -> HttpResponse:
     """Return an answer with ``content`` as JSON."""
-    return HttpResponse(orjson.dumps(content), content_type=JSON, status=status)
+    return HttpResponse(orjson.dumps(content), content_type=JSON_TYPE, status=status)
 
 
-def personal(view: View) -> View:
+def personal_page(view: View) -> View:
     """Decorate a page about the logged-in visitor, which no cache may keep.
 
     Other visitors are redirected to the log-in page, which leads back to the page (JSON: 401).
@@ -50,7 +50,7 @@ def personal(view: View) -> View:
         if request.user.is_authenticated:
             response = view(request, *args, **kwargs)
         elif wants_json(request):
-            response = json({"error": {"message": _("Log in first.")}}, 401)
+            response = json_response({"error": {"message": _("Log in first.")}}, 401)
         else:
             response = redirect_to_login(request.get_full_path())
         patch_vary_headers(response, ["Accept"])

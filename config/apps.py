@@ -16,4 +16,4 @@ class SiteConfig(AppConfig):
     def ready(self) -> None:
         from config import checks, people_first  # noqa: F401  (checks register on import)
 
-        connection_created.connect(people_first.install)
+        connection_created.connect(people_first.install_wrapper)

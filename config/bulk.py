@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final, TypeVar
 
-SLICE: Final = 500  # rows in a transaction: some 20 ms
+SLICE_SIZE: Final = 500  # rows in a transaction: some 20 ms
 
 Row = TypeVar("Row")
 
 
-def slices(rows: Iterable[Row]) -> Iterator[list[Row]]:
+def split_slices(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Yield the rows in order, in lists of up to ``SLICE`` for one transaction each."""
     left = iter(rows)
-    while some := list(islice(left, SLICE)):
+    while some := list(islice(left, SLICE_SIZE)):
         yield some

@@ -10,7 +10,7 @@ from config.errors import bad_request
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
-class Utf8Only:
+class Utf8Middleware:
     """Middleware that answers 400 to a body in any other encoding.
 
     Django itself refuses only URL-encoded forms in other encodings. In multipart forms some encodings break its parser,

@@ -12,17 +12,17 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-OLDEST: Final = (6, 2)
+MIN_REDIS_VERSION: Final = (6, 2)
 T = TypeVar("T")
 
 
-def location(alias: str) -> str:
+def get_cache_url(alias: str) -> str:
     """Return the URL of a cache alias, or the first one of several URLs."""
     found = settings.CACHES[alias]["LOCATION"]
     return str(found[0] if isinstance(found, list | tuple) else found).split(",")[0]
 
 
-def place(url: str) -> tuple[str, str]:
+def parse_database(url: str) -> tuple[str, str]:
     """Return (server, database) of a URL in the spelling of redis-py or of kombu."""
     parts = urlsplit(url)
     query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
@@ -32,18 +32,18 @@ def place(url: str) -> tuple[str, str]:
     return f"{host}:{parts.port or 6379}", query.get("db") or parts.path.strip("/") or "0"
 
 
-def _places() -> dict[str, tuple[str, str]]:
+def _find_databases() -> dict[str, tuple[str, str]]:
     return {
-        "state (REDIS_URL)": place(location("state")),
-        "cache (CACHE_URL)": place(location("default")),
-        "broker (CELERY_BROKER_URL)": place(settings.CELERY_BROKER_URL),
+        "state (REDIS_URL)": parse_database(get_cache_url("state")),
+        "cache (CACHE_URL)": parse_database(get_cache_url("default")),
+        "broker (CELERY_BROKER_URL)": parse_database(settings.CELERY_BROKER_URL),
     }
 
 
 @register("redis")
 def check_databases(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     """Check that state, cache and broker have separate databases, because clearing the cache empties its database."""
-    found = list(_places().items())
+    found = list(_find_databases().items())
     return [
         Error(
             f"The {one} and the {other} share one Redis database.",
@@ -59,7 +59,7 @@ def check_databases(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> l
 @register("redis", deploy=True)
 def check_servers(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     """Check that cache and state are separate servers in production: only the cache may evict keys."""
-    places = _places()
+    places = _find_databases()
     if places["state (REDIS_URL)"][0] != places["cache (CACHE_URL)"][0]:
         return []
     return [
@@ -71,13 +71,13 @@ def check_servers(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
     ]
 
 
-def ask_state(question: Callable[[Redis], T]) -> T | None:
+def query_state_server(question: Callable[[Redis], T]) -> T | None:
     """Return the state server's answer to a question, or None without an answer or permission."""
     options: Any = settings.CACHES["state"]["OPTIONS"]
     retry, timeout = Retry(NoBackoff(), 0), options["SOCKET_TIMEOUT"]
     try:
         with Redis.from_url(
-            location("state"), socket_timeout=timeout, socket_connect_timeout=timeout, retry=retry
+            get_cache_url("state"), socket_timeout=timeout, socket_connect_timeout=timeout, retry=retry
         ) as client:
             return question(client)
     except (RedisError, OSError, ValueError):
@@ -87,10 +87,10 @@ def ask_state(question: Callable[[Redis], T]) -> T | None:
 @register("redis")
 def check_state(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     """Check that the state server neither evicts nor loses data. An unreachable server gives no message."""
-    return list(_state(ask_state(lambda client: client.info()) or {}))
+    return list(_check_server_info(query_state_server(lambda client: client.info()) or {}))
 
 
-def _state(info: dict[str, Any]) -> Iterator[CheckMessage]:
+def _check_server_info(info: dict[str, Any]) -> Iterator[CheckMessage]:
     if info.get("maxmemory_policy", "noeviction") != "noeviction":
         yield Warning(
             f"The state server evicts keys (maxmemory-policy {info['maxmemory_policy']}).",
@@ -104,7 +104,7 @@ def _state(info: dict[str, Any]) -> Iterator[CheckMessage]:
             id="site.W004",
         )
     version = str(info.get("redis_version", ""))
-    if version and tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
+    if version and tuple(int(part) for part in version.split(".")[:2]) < MIN_REDIS_VERSION:
         yield Error(f"Redis {version} is too old: 6.2 or later is required.", id="site.E006")
 
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from catalog.importer.files import BadFile
 
 COLUMNS = ("SRC", "DST", "UNIXTS")
-LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+MAX_TIMESTAMP = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
 class Message(NamedTuple):
@@ -25,7 +25,7 @@ class Message(NamedTuple):
     line: int
 
 
-def name(person: int) -> str:
+def build_user_name(person: int) -> str:
     """Return the user name of a person in the file."""
     return f"student {person}"
 
@@ -49,7 +49,7 @@ _SUBJECTS: Final = (
 _ENDINGS: Final = (".", ", and it is only Monday.", ". See you at the fountain.", ". Recommended.", ", more later.")
 
 
-def text(line: int) -> str:
+def invent_text(line: int) -> str:
     """Return the invented text for the message of a line: always the same, and repeated after 12,155 lines."""
     number, picked = line * 7919, []  # a prime: it reaches all combinations, and consecutive lines differ much
     for some in (_OPENINGS, _MIDDLES, _SUBJECTS, _ENDINGS):
@@ -59,7 +59,7 @@ def text(line: int) -> str:
     return f"{opening} {middle.format(subject)}{ending}"
 
 
-def messages(path: Path, limit: int | None = None) -> Iterator[Message]:
+def read_messages(path: Path, limit: int | None = None) -> Iterator[Message]:
     """Yield the messages of the file in order, without empty lines. Raises BadFile, which names line and column."""
     try:
         with path.open(encoding="ascii", errors="replace") as file:
@@ -69,16 +69,16 @@ def messages(path: Path, limit: int | None = None) -> Iterator[Message]:
                     return
                 if parts := line.split():
                     found += 1
-                    yield _message(parts, number, f"{path}, line {number}")
+                    yield _parse_message(parts, number, f"{path}, line {number}")
     except OSError as error:
         raise BadFile(f"{path}: {error.strerror or error}") from None
 
 
-def _message(parts: list[str], line: int, where: str) -> Message:
+def _parse_message(parts: list[str], line: int, where: str) -> Message:
     if len(parts) != len(COLUMNS):
         raise BadFile(f"{where}: three columns are expected ({' '.join(COLUMNS)}), there are {len(parts)}")
     for column, part in zip(COLUMNS, parts, strict=True):
-        if not (part.isascii() and part.isdigit() and 0 < int(part) < LATEST):
+        if not (part.isascii() and part.isdigit() and 0 < int(part) < MAX_TIMESTAMP):
             raise BadFile(f"{where}, column {column}: {part[:40]!r} is not a positive whole number in range")
     source, target, at = map(int, parts)
     return Message(source, target, datetime.fromtimestamp(at, tz=UTC), line)

@@ -12,13 +12,13 @@ from csp.utils import build_policy
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-ADMIN: Final = "/admin/"
+ADMIN_PATH: Final = "/admin/"
 
 # The requirements of django-unfold: Alpine.js turns attributes of the admin's templates into functions (eval), and
 # templates of Django and unfold set sizes in style attributes. All scripts come from this site, and no inline script
 # runs in the admin either. The hash allows the only style element that unfold's htmx writes into the page.
 HTMX_INDICATOR: Final = "'sha256-bsV5JivYxvGywDAZ22EZJKBFip65Ng9xoJVLbBg7bdo='"
-ADMIN_NEEDS: Final = {
+ADMIN_DIRECTIVES: Final = {
     "script-src": [SELF, UNSAFE_EVAL],
     "style-src": [SELF, HTMX_INDICATOR],
     "style-src-attr": [UNSAFE_INLINE],
@@ -26,18 +26,18 @@ ADMIN_NEEDS: Final = {
 
 
 @cache
-def strict_policy() -> str:
+def build_strict_policy() -> str:
     """Return the header value of ``CONTENT_SECURITY_POLICY``."""
     return build_policy()
 
 
 @cache
-def admin_policy() -> str:
+def build_admin_policy() -> str:
     """Return the header value of the admin's wider policy."""
-    return build_policy(replace=ADMIN_NEEDS)
+    return build_policy(replace=ADMIN_DIRECTIVES)
 
 
-PERSONAL: Final = "private, no-cache"  # "no-store" would disable the browser's back cache
+PERSONAL_CACHE_CONTROL: Final = "private, no-cache"  # "no-store" would disable the browser's back cache
 
 
 class PolicyMiddleware:
@@ -51,10 +51,12 @@ class PolicyMiddleware:
         # Django's debug pages have inline styles and scripts.
         for_developers = settings.DEBUG and response.status_code in (404, 500)
         if not for_developers and HEADER not in response:
-            response[HEADER] = admin_policy() if request.path_info.startswith(ADMIN) else strict_policy()
+            response[HEADER] = (
+                build_admin_policy() if request.path_info.startswith(ADMIN_PATH) else build_strict_policy()
+            )
         response.headers.setdefault("Permissions-Policy", settings.PERMISSIONS_POLICY)
         session = settings.SESSION_COOKIE_NAME
         control = response.headers.get("Cache-Control", "no-store")  # the value that Django's never_cache sets
         if "no-store" in control and (session in request.COOKIES or session in response.cookies):
-            response.headers["Cache-Control"] = PERSONAL
+            response.headers["Cache-Control"] = PERSONAL_CACHE_CONTROL
         return response

@@ -12,12 +12,12 @@ from urllib.request import HTTPCookieProcessor, HTTPRedirectHandler, ProxyHandle
 
 from django.conf import settings
 
-AGENT: Final = "diptych-demo-traffic"
-_TOKEN: Final = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
-_HIDDEN: Final = re.compile(r'<input type="hidden" name="([a-z]+)" value="([0-9]+)">')
+USER_AGENT: Final = "diptych-demo-traffic"
+_CSRF_FIELD: Final = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
+_HIDDEN_NUMBER_FIELD: Final = re.compile(r'<input type="hidden" name="([a-z]+)" value="([0-9]+)">')
 
 
-class Gone(Exception):
+class SiteUnavailable(Exception):
     """The site did not answer, or answered with a server error."""
 
 
@@ -39,22 +39,22 @@ class Answer(NamedTuple):
     @property
     def hidden(self) -> dict[str, str]:
         """The hidden fields with numbers in the forms of the page."""
-        return dict(_HIDDEN.findall(self.text))
+        return dict(_HIDDEN_NUMBER_FIELD.findall(self.text))
 
 
-class Stays(HTTPRedirectHandler):
+class SameOriginRedirectHandler(HTTPRedirectHandler):
     """A redirect handler that refuses to leave the site."""
 
     def __init__(self, origin: str) -> None:
         self.origin = origin
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Request | None:
-        if origin_of(newurl) != self.origin:
-            raise Gone(f"it leads away, to {newurl}")
+        if parse_origin(newurl) != self.origin:
+            raise SiteUnavailable(f"it leads away, to {newurl}")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def origin_of(url: str) -> str:
+def parse_origin(url: str) -> str:
     """Return the origin of an address: "http://127.0.0.1:8000". Raises ValueError for an invalid address."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -66,9 +66,11 @@ class Browser:
     """A browser for one site. It uses no proxy."""
 
     def __init__(self, url: str) -> None:
-        self.origin = origin_of(url)
+        self.origin = parse_origin(url)
         self._cookies, self._token = CookieJar(), ""
-        self._opener = build_opener(ProxyHandler({}), HTTPCookieProcessor(self._cookies), Stays(self.origin))
+        self._opener = build_opener(
+            ProxyHandler({}), HTTPCookieProcessor(self._cookies), SameOriginRedirectHandler(self.origin)
+        )
 
     def get(self, path: str, *, accept: str = "text/html") -> Answer:
         """Return a page. Raises Gone."""
@@ -80,24 +82,24 @@ class Browser:
 
     def post(self, path: str, fields: Mapping[str, object], *, accept: str = "text/html") -> Answer:
         """Submit a form of the last page, and return the answer. Raises Gone."""
-        return self._ask(path, urlencode({**fields, "csrfmiddlewaretoken": self._own_token()}).encode(), accept)
+        return self._ask(path, urlencode({**fields, "csrfmiddlewaretoken": self._find_csrf_token()}).encode(), accept)
 
-    def _own_token(self) -> str:
+    def _find_csrf_token(self) -> str:
         cookie = next((cookie.value for cookie in self._cookies if cookie.name == "csrftoken"), None)
         return self._token or cookie or ""
 
     def _ask(self, path: str, data: bytes | None, accept: str) -> Answer:
-        headers = {"Accept": accept, "User-Agent": AGENT, "Referer": f"{self.origin}/"}
+        headers = {"Accept": accept, "User-Agent": USER_AGENT, "Referer": f"{self.origin}/"}
         request = Request(urljoin(self.origin, path), data, headers)
         try:
             with self._opener.open(request, timeout=settings.DEMO_TIMEOUT_SECONDS) as response:
                 answer = Answer(response.status, urlsplit(response.url).path, response.read().decode())
         except HTTPError as error:
             if error.code >= 500:
-                raise Gone(f"{path}: {error.code}") from error
+                raise SiteUnavailable(f"{path}: {error.code}") from error
             answer = Answer(error.code, path, error.read().decode())
         except (OSError, HTTPException) as error:
-            raise Gone(f"{path}: {error}") from error
-        if found := _TOKEN.search(answer.text):
+            raise SiteUnavailable(f"{path}: {error}") from error
+        if found := _CSRF_FIELD.search(answer.text):
             self._token = found[1]
         return answer

@@ -6,7 +6,7 @@ Placeholders: {t} a book's title, {a} its author, {u} the reader addressed.
 from typing import Final
 
 # By a book's tag. The texts fit any book of that kind.
-ABOUT: Final[dict[str, tuple[str, ...]]] = {
+TEXTS_BY_TAG: Final[dict[str, tuple[str, ...]]] = {
     "fantasy": (
         "Two hundred pages into {t} and I would follow this cartographer of a writer anywhere.",
         "{t} has a map, a glossary and a family tree, and for once I needed none of them.",
@@ -144,7 +144,7 @@ ABOUT: Final[dict[str, tuple[str, ...]]] = {
     ),
 }
 
-ANY_BOOK: Final = (
+TEXTS_ABOUT_ANY_BOOK: Final = (
     "Finished {t} on the bus and just sat there until the driver asked.",
     "Picked up {t} for the cover, stayed for everything else.",
     "A hundred pages left of {t}, and I am rationing.",
@@ -169,7 +169,7 @@ ANY_BOOK: Final = (
     "{a} signed my {t} with 'sorry about page 140'. I am not there yet. I am worried.",
 )
 
-NO_BOOK: Final = (
+TEXTS_WITHOUT_BOOK: Final = (
     "Somebody left a pressed fern in a library book, with the date. 1978. I put it back for the next one.",
     "Reorganised my shelves by 'who would get on with whom at dinner'. Strongly recommended.",
     "What is the last book that made you miss your stop? Asking for a reading list.",
@@ -196,7 +196,7 @@ NO_BOOK: Final = (
     "Thank you to whoever keeps tagging things so carefully here. I found two favourites that way this month.",
 )
 
-TO_SOMEBODY: Final = (
+TEXTS_TO_READER: Final = (
     "{u} you were right about {t}. I hate how right you were.",
     "{u} I am at the chapter you warned me about in {t}. You could have warned me more.",
     "{u} your turn: I finished {t}, so now you have to read the one with the lighthouse.",
@@ -209,7 +209,7 @@ TO_SOMEBODY: Final = (
     "{u} what should I read after {t}? Something with fewer funerals.",
 )
 
-TO_SOMEBODY_NO_BOOK: Final = (
+TEXTS_TO_READER_WITHOUT_BOOK: Final = (
     "{u} thank you for the recommendation last week, it was exactly the right thing.",
     "{u} are you coming on Thursday? I am saving the good chair.",
     "{u} three for your list: something old, something translated, something under a hundred pages.",
@@ -217,7 +217,7 @@ TO_SOMEBODY_NO_BOOK: Final = (
     "{u} happy birthday! May your pile never fall on you.",
 )
 
-CODAS: Final = (
+CLOSING_TEXTS: Final = (
     "Four stars, and the fifth when I have slept.",
     "More when I am done.",
     "No spoilers, please!",
@@ -232,7 +232,7 @@ CODAS: Final = (
     "Shelved next to the window, where the good ones live.",
 )
 
-CHINESE: Final = (
+CHINESE_TEXTS: Final = (
     "昨晚读完《{t}》，合上书才发现茶早就凉了。",
     "《{t}》写得真好，尤其是雨天那一段，读了三遍。",
     "地铁上看《{t}》，又坐过站了。",
@@ -247,7 +247,7 @@ CHINESE: Final = (
     "《{t}》薄薄一本，后劲很大。",
 )
 
-CHINESE_NO_BOOK: Final = (
+CHINESE_TEXTS_WITHOUT_BOOK: Final = (
     "今天在旧书摊淘到两本好书，老板还送了一张手绘书签。",
     "大家睡前都读什么？求推荐几本短一点的。",
     "书架又满了，决定按“谁和谁能聊得来”重新排一遍。",
@@ -256,7 +256,7 @@ CHINESE_NO_BOOK: Final = (
     "谢谢这里认真打标签的朋友，这个月靠标签找到了三本喜欢的书。",
 )
 
-WELCOME: Final = (
+WELCOME_TEXTS: Final = (
     "Welcome to the shop, {u}! Ask us anything, except which one to read first. We never agree.",
     "{u} good to see you here. If you like quiet books, follow the tags, they are better than we are.",
 )
@@ -277,4 +277,4 @@ HASHTAGS: Final[dict[str, tuple[str, ...]]] = {
     "小说": ("在读", "书单", "读书"),
     "": ("nowreading", "bookclub", "shelfie", "tbr"),
 }
-FRIDAY: Final = "fridayreads"
+FRIDAY_HASHTAG: Final = "fridayreads"

@@ -11,23 +11,25 @@ from django.utils import timezone
 
 from accounts import bulk
 from accounts.models import User
-from catalog.demo_words import FIRST, GENRES, LAST
+from catalog.demo_words import FIRST_NAMES, GENRES, LAST_NAMES
 from catalog.models import Book, Tag
-from config.bulk import slices
-from config.demo_people import NAMES
-from config.devserver.logins import PEOPLE as LOGINS
+from config.bulk import split_slices
+from config.demo_people import READER_NAMES
+from config.devserver.logins import ROLES_BY_LOGIN as LOGINS
 from shop.importer import invented
-from shop.importer.put import put
-from shop.models import Order, OrderLine, Product, Sale, SaleItem, State, View
+from shop.importer.put import bulk_insert
+from shop.models import Order, OrderLine, OrderState, Product, Sale, SaleItem, View
 from shop.viewing import popularity
 
 SEED: Final = "diptych shop"
-CUSTOMERS: Final = 260  # in addition to the authors of posts, because pages state a share of readers only from fifty on
-SHELF: Final = 90  # books on view
-DAYS: Final = 170
-KINDS: Final = tuple(genre.tags[0] for genre in GENRES)
-SALE: Final = "This week's finds"
-ON_SALE: Final = 14
+CUSTOMER_COUNT: Final = (
+    260  # in addition to the authors of posts, because pages state a share of readers only from fifty on
+)
+MAX_ITEMS: Final = 90  # books on view
+HISTORY_DAYS: Final = 170
+BOOK_KINDS: Final = tuple(genre.tags[0] for genre in GENRES)
+SALE_NAME: Final = "This week's finds"
+SALE_ITEM_COUNT: Final = 14
 SALE_DAYS: Final = 3
 
 
@@ -57,22 +59,22 @@ def load_demo_shop(now: datetime | None = None) -> dict[str, int]:
     now = now or timezone.now()
     _add_products()
     if not Order.objects.exists():
-        _add_visits(list(_visits(now)))
+        _add_visits(list(_invent_visits(now)))
     return {"products": Product.objects.count(), "orders": Order.objects.count()}
 
 
-def renew_sale(now: datetime | None = None) -> bool:
+def ensure_sale(now: datetime | None = None) -> bool:
     """Ensure that a sale is running or planned. Return whether a sale was created or restarted."""
     now = now or timezone.now()
-    items = shelf()
-    if Sale.objects.not_over(now).exists() or not items:
+    items = find_items()
+    if Sale.objects.ending_after(now).exists() or not items:
         return False
     times = {"starts_at": now - timedelta(hours=1), "ends_at": now + timedelta(days=SALE_DAYS)}
     with transaction.atomic():
-        sale, _ = Sale.objects.update_or_create(name=SALE, defaults=times)
+        sale, _ = Sale.objects.update_or_create(name=SALE_NAME, defaults=times)
         if not sale.items.exists():
             random = Random(SEED)
-            picked = random.sample(items, min(ON_SALE, len(items)))
+            picked = random.sample(items, min(SALE_ITEM_COUNT, len(items)))
             SaleItem.objects.bulk_create(
                 SaleItem(sale=sale, product_id=item.pk, price=item.price * random.randrange(60, 85) // 100)
                 for item in picked
@@ -80,62 +82,62 @@ def renew_sale(now: datetime | None = None) -> bool:
     return True
 
 
-def look_around() -> int:
+def record_recent_views() -> int:
     """Record some views of the demo's readers now, unless there are recent views. Return the number of views."""
-    items, random = shelf(), Random(SEED)
-    if not items or popularity.shelf(1).is_viewed:
+    items, random = find_items(), Random(SEED)
+    if not items or popularity.get_popular_books(1).is_viewed:
         return 0
-    readers = User.objects.filter(username__in=NAMES).order_by("pk").values_list("pk", flat=True)
-    looks = [(reader, _likely(random, items).pk) for reader in readers for _ in range(5)]
+    readers = User.objects.filter(username__in=READER_NAMES).order_by("pk").values_list("pk", flat=True)
+    looks = [(reader, _pick_popular(random, items).pk) for reader in readers for _ in range(5)]
     for reader, book in looks:
-        popularity.saw(None, book, visitor=f"demo:{reader}", user_id=reader)
+        popularity.count_view(None, book, visitor=f"demo:{reader}", user_id=reader)
     return len(looks)
 
 
-def shelf() -> list[Item]:
+def find_items() -> list[Item]:
     """Return the most popular books that are for sale and in stock."""
     rows = Product.objects.for_sale().filter(stock__gt=0).order_by("-book__popularity", "book__title")
-    found = list(rows.values_list("pk", "book__title", "price")[:SHELF])
+    found = list(rows.values_list("pk", "book__title", "price")[:MAX_ITEMS])
     kinds: dict[int, set[str]] = defaultdict(set)
-    for pk, name in Tag.objects.filter(name__in=KINDS, books__in=[row[0] for row in found]).values_list(
+    for pk, name in Tag.objects.filter(name__in=BOOK_KINDS, books__in=[row[0] for row in found]).values_list(
         "books", "name"
     ):
         kinds[pk].add(name)
-    return [Item(*row, next((kind for kind in KINDS if kind in kinds[row[0]]), "")) for row in found]
+    return [Item(*row, next((kind for kind in BOOK_KINDS if kind in kinds[row[0]]), "")) for row in found]
 
 
 def _add_products() -> None:
     missing = Book.objects.filter(product=None).order_by("pk").values_list("pk", flat=True)
-    for some in slices(list(missing)):
-        rows = [Product(pk=pk, price=invented.price(pk), stock=invented.stock(pk)) for pk in some]
+    for some in split_slices(list(missing)):
+        rows = [Product(pk=pk, price=invented.invent_price(pk), stock=invented.invent_stock(pk)) for pk in some]
         Product.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def _customers() -> list[int]:
+def _create_customers() -> list[int]:
     """Return the ids of customers: the authors of posts, more generated users, and the demo's shopper."""
-    random, names = Random(SEED), dict.fromkeys(NAMES)
-    while len(names) < len(NAMES) + CUSTOMERS:
-        names[f"{random.choice(FIRST)} {random.choice(LAST)}"] = None
-    ids = list(bulk.people(names).values())
+    random, names = Random(SEED), dict.fromkeys(READER_NAMES)
+    while len(names) < len(READER_NAMES) + CUSTOMER_COUNT:
+        names[f"{random.choice(FIRST_NAMES)} {random.choice(LAST_NAMES)}"] = None
+    ids = list(bulk.get_or_create_users(names).values())
     shoppers = [name for name, role in LOGINS.items() if role == "shopper"]
     return [*ids, *User.objects.filter(username__in=shoppers).values_list("pk", flat=True)]
 
 
-def _visits(now: datetime) -> list[Visit]:
-    random, items = Random(SEED), shelf()
+def _invent_visits(now: datetime) -> list[Visit]:
+    random, items = Random(SEED), find_items()
     if not items:
         return []
     found = []
-    for user in _customers():
-        likes = {kind: [item for item in items if item.kind == kind] for kind in random.sample(KINDS, 2)}
+    for user in _create_customers():
+        likes = {kind: [item for item in items if item.kind == kind] for kind in random.sample(BOOK_KINDS, 2)}
         tastes = [*filter(None, likes.values()), items]
-        for days in sorted((random.uniform(1, DAYS) for _ in range(random.randint(2, 5))), reverse=True):
-            visit = _visit(random, user, tastes, now - timedelta(days=days))
+        for days in sorted((random.uniform(1, HISTORY_DAYS) for _ in range(random.randint(2, 5))), reverse=True):
+            visit = _invent_visit(random, user, tastes, now - timedelta(days=days))
             found.append(visit._replace(ordered=min(visit.ordered, now - timedelta(hours=1))))
     return found
 
 
-def _visit(random: Random, user: int, tastes: Sequence[Sequence[Item]], at: datetime) -> Visit:
+def _invent_visit(random: Random, user: int, tastes: Sequence[Sequence[Item]], at: datetime) -> Visit:
     """Return a visit with views of books that match a customer's tastes.
 
     The customer buys some of them, often with the next book of the same kind.
@@ -143,7 +145,7 @@ def _visit(random: Random, user: int, tastes: Sequence[Sequence[Item]], at: date
     looks, buys = [], dict[Item, None]()
     for _ in range(random.randint(3, 6)):
         kind = random.choice(tastes)
-        item = _likely(random, kind)
+        item = _pick_popular(random, kind)
         looks.append((item, at))
         at += timedelta(seconds=random.randrange(20, 400))
         if random.random() < 0.35:
@@ -154,7 +156,7 @@ def _visit(random: Random, user: int, tastes: Sequence[Sequence[Item]], at: date
     return Visit(user, looks, list(buys), at + wait)
 
 
-def _likely(random: Random, items: Sequence[Item]) -> Item:
+def _pick_popular(random: Random, items: Sequence[Item]) -> Item:
     """Return a random item, the first items more often."""
     return items[int(len(items) * random.random() ** 1.8)]
 
@@ -162,20 +164,24 @@ def _likely(random: Random, items: Sequence[Item]) -> Item:
 def _add_visits(visits: Sequence[Visit]) -> None:
     """Write views and orders in chronological order."""
     looks = sorted((at, visit.user, item.pk) for visit in visits for item, at in visit.looks)
-    for some in slices(looks):
-        put(View, (View(visitor=f"demo:{user}", user_id=user, book_id=book, seen_at=at) for at, user, book in some))
+    for some in split_slices(looks):
+        bulk_insert(
+            View, (View(visitor=f"demo:{user}", user_id=user, book_id=book, seen_at=at) for at, user, book in some)
+        )
     names = dict(User.objects.filter(pk__in={visit.user for visit in visits}).values_list("pk", "username"))
     orders = sorted((visit for visit in visits if visit.buys), key=lambda visit: visit.ordered)
-    for some_orders in slices(list(enumerate(orders))):
+    for some_orders in split_slices(list(enumerate(orders))):
         with transaction.atomic():
             _add_orders(dict(some_orders), names)
 
 
 def _add_orders(visits: dict[int, Visit], names: dict[int, str]) -> None:
     keys = {number: f"demo:{number}" for number in visits}
-    put(Order, (_order(keys[number], number, visit, names[visit.user]) for number, visit in visits.items()))
+    bulk_insert(
+        Order, (_build_order(keys[number], number, visit, names[visit.user]) for number, visit in visits.items())
+    )
     ids = dict(Order.objects.filter(key__in=keys.values()).values_list("key", "pk"))
-    put(
+    bulk_insert(
         OrderLine,
         (
             OrderLine(order_id=ids[keys[number]], product_id=item.pk, title=item.title, quantity=1, price=item.price)
@@ -185,14 +191,14 @@ def _add_orders(visits: dict[int, Visit], names: dict[int, str]) -> None:
     )
 
 
-def _order(key: str, number: int, visit: Visit, name: str) -> Order:
+def _build_order(key: str, number: int, visit: Visit, name: str) -> Order:
     """Return a completed order, or a cancelled one for one in thirty numbers."""
     at = visit.ordered
     is_cancelled = number % 30 == 7
     return Order(
         user_id=visit.user,
         key=key,
-        state=State.CANCELLED if is_cancelled else State.SENT,
+        state=OrderState.CANCELLED if is_cancelled else OrderState.SENT,
         total=sum(item.price for item in visit.buys),
         email="reader@diptych.invalid",
         name=name,

@@ -9,14 +9,14 @@ from threading import Event, Thread
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from config.demo_browser import Browser, Gone
-from config.demo_posts_words import NO_BOOK
+from config.demo_browser import Browser, SiteUnavailable
+from config.demo_posts_words import TEXTS_WITHOUT_BOOK
 
-PAUSE_SECONDS: Final = (0.4, 1.6)  # between two pages of one visitor
-START_SECONDS: Final = 0.3  # between two visitors
-CARD: Final = "4242 4242 4242 4242"
-ORDER: Final = re.compile(r"^/shop/orders/[0-9]+/$")
-SHOPPER: Final = "demo-shopper"
+PAUSE_SECONDS_RANGE: Final = (0.4, 1.6)  # between two pages of one visitor
+START_INTERVAL_SECONDS: Final = 0.3  # between two visitors
+CARD_NUMBER: Final = "4242 4242 4242 4242"
+ORDER_PATH: Final = re.compile(r"^/shop/orders/[0-9]+/$")
+SHOPPER_NAME: Final = "demo-shopper"
 
 
 class Visitor:
@@ -33,38 +33,43 @@ class Visitor:
     def run(self) -> None:
         """Act until the stop event is set."""
         habits: list[tuple[Callable[[], None], int]] = [
-            (self.search, 4), (self.look, 8), (self.browse, 2), (self.fill_cart, 3), (self.buy, 2), (self.say, 1),
+            (self.search, 4),
+            (self.look, 8),
+            (self.view_public_page, 2),
+            (self.fill_cart, 3),
+            (self.buy, 2),
+            (self.say, 1),
             (self.follow, 1),
-        ]  # fmt: skip
+        ]
         acts, weights = zip(*habits, strict=True)
-        self._try(self.come_in)
-        while not self._stop.wait(self.random.uniform(*PAUSE_SECONDS)):
+        self._try(self.log_in_or_register)
+        while not self._stop.wait(self.random.uniform(*PAUSE_SECONDS_RANGE)):
             self._try(self.random.choices(acts, weights)[0])
 
     def _try(self, act: Callable[[], None]) -> None:
         try:
             act()
-        except Gone as error:
+        except SiteUnavailable as error:
             self.done[f"error: {error}"] += 1
 
-    def _did(self, what: str, *, well: bool = True) -> bool:
+    def _count_action(self, what: str, *, well: bool = True) -> bool:
         self.done[what if well else f"refused: {what}"] += 1
         return well
 
-    def come_in(self) -> None:
+    def log_in_or_register(self) -> None:
         """Log in, or register."""
         page = "login" if self._login else "register"
         name, password = self._login or (f"visitor {secrets.token_hex(4)}", secrets.token_urlsafe(12))
         self.browser.get(f"/accounts/{page}/")
         fields = {"password": password} if self._login else {"password1": password, "password2": password}
         answer = self.browser.post(f"/accounts/{page}/", {"username": name, **fields})
-        self._is_known = self._did("logged in" if self._login else "registered", well=answer.path == "/")
+        self._is_known = self._count_action("logged in" if self._login else "registered", well=answer.path == "/")
 
     def search(self) -> None:
         """Find books by up to two tags."""
         tags = self.random.sample(self._tags, min(len(self._tags), self.random.randint(0, 2)))
-        found = self.browser.get_json(f"/books/?{urlencode({'q': ' & '.join(map(_quoted, tags))})}") or {}
-        self._did("searches", well="results" in found)
+        found = self.browser.get_json(f"/books/?{urlencode({'q': ' & '.join(map(_quote_tag, tags))})}") or {}
+        self._count_action("searches", well="results" in found)
         self._books = found.get("results") or self._books
         self._tags = [facet["name"] for facet in found.get("facets", [])] or self._tags
 
@@ -73,23 +78,23 @@ class Visitor:
         if not self._books:
             self.search()
             return
-        self._did("books looked at", well=self.browser.get(f"/books/{self._any_book()}/").status == 200)
+        self._count_action("books looked at", well=self.browser.get(f"/books/{self._pick_book()}/").status == 200)
 
-    def browse(self) -> None:
+    def view_public_page(self) -> None:
         """View a random public page."""
         path = self.random.choice(("/", "/shop/sale/", "/global/", "/accounts/leaderboard/"))
-        self._did("other pages", well=self.browser.get(path).status == 200)
+        self._count_action("other pages", well=self.browser.get(path).status == 200)
 
     def fill_cart(self) -> None:
         """Put one of the books found last into the cart."""
         if not self._books:
             self.search()
             return
-        book = self._any_book()
+        book = self._pick_book()
         self.browser.get(f"/books/{book}/")
         wish = {"product": book, "quantity": self.random.randint(1, 2)}
         answer = self.browser.post("/shop/cart/", wish, accept="application/json")
-        self._has_cart = self._did("put into a cart", well=answer.status == 200) or self._has_cart
+        self._has_cart = self._count_action("put into a cart", well=answer.status == 200) or self._has_cart
 
     def buy(self) -> None:
         """Order the content of the cart, and pay with the card that the fake provider accepts."""
@@ -101,8 +106,8 @@ class Visitor:
         if page.path != "/shop/checkout/":
             return
         address = {"name": "Demo Visitor", "email": "visitor@diptych.invalid", "address": "1 Quay Street, Harrowgate"}
-        answer = self.browser.post("/shop/checkout/", {**page.hidden, **address, "card": CARD})
-        self._did("orders", well=bool(ORDER.match(answer.path)))
+        answer = self.browser.post("/shop/checkout/", {**page.hidden, **address, "card": CARD_NUMBER})
+        self._count_action("orders", well=bool(ORDER_PATH.match(answer.path)))
 
     def say(self) -> None:
         """Publish a post, perhaps about a book."""
@@ -110,9 +115,9 @@ class Visitor:
             self.look()
             return
         self.browser.get("/home/")
-        about: dict[str, object] = {"book": self._any_book()} if self._books and self.random.random() < 0.5 else {}
-        text = f"{self.random.choice(NO_BOOK)} ({secrets.token_hex(2)})"
-        self._did("posts", well=self.browser.post("/posts/", {"text": text, **about}).status == 200)
+        about: dict[str, object] = {"book": self._pick_book()} if self._books and self.random.random() < 0.5 else {}
+        text = f"{self.random.choice(TEXTS_WITHOUT_BOOK)} ({secrets.token_hex(2)})"
+        self._count_action("posts", well=self.browser.post("/posts/", {"text": text, **about}).status == 200)
 
     def follow(self) -> None:
         """Follow an author of recent posts."""
@@ -123,17 +128,19 @@ class Visitor:
             return
         path = f"/u/{quote(self.random.choice(names))}/"
         self.browser.get(path)
-        self._did("follows", well=self.browser.post(f"{path}follow/", {}).status == 200)
+        self._count_action("follows", well=self.browser.post(f"{path}follow/", {}).status == 200)
 
-    def _any_book(self) -> int:
+    def _pick_book(self) -> int:
         return int(self.random.choice(self._books)["id"])
 
 
-def _quoted(tag: str) -> str:
+def _quote_tag(tag: str) -> str:
     return tag if re.fullmatch(r"[\w-]+", tag) else '"' + tag.replace('"', "") + '"'
 
 
-def traffic(url: str, users: int, stop: Event, wait: Callable[[], None], login: tuple[str, str] | None) -> Counter[str]:
+def run_visitors(
+    url: str, users: int, stop: Event, wait: Callable[[], None], login: tuple[str, str] | None
+) -> Counter[str]:
     """Run ``users`` visitors of ``url`` until ``wait`` returns, the first one as ``login``. Return the total counts."""
     Browser(url).get("/healthz")
     visitors = [Visitor(url, number, None if number else login, stop) for number in range(users)]
@@ -141,7 +148,7 @@ def traffic(url: str, users: int, stop: Event, wait: Callable[[], None], login: 
     try:
         for thread in threads:
             thread.start()
-            if stop.wait(START_SECONDS):
+            if stop.wait(START_INTERVAL_SECONDS):
                 break
         wait()
     finally:

@@ -12,15 +12,15 @@ BASE_DIR: Final = Path(__file__).resolve().parent.parent
 VAR_DIR: Final = BASE_DIR / "var"
 # ``make demo`` and ``make up`` write this file for the commands that run beside them. Production sets SECRET_KEY or
 # DEBUG, and then nothing of the demo is read, above all not its payment provider.
-DEMO: Final = VAR_DIR / "demo.env"
-if DEMO.exists() and "SECRET_KEY" not in os.environ and "DEBUG" not in os.environ:
-    environ.Env.read_env(DEMO)
+DEMO_FILE: Final = VAR_DIR / "demo.env"
+if DEMO_FILE.exists() and "SECRET_KEY" not in os.environ and "DEBUG" not in os.environ:
+    environ.Env.read_env(DEMO_FILE)
 
 env: Final = environ.Env()
 DEBUG: Final = env.bool("DEBUG", default=False)
 
 
-def required(name: str, for_developers: str) -> str:
+def read_required(name: str, for_developers: str) -> str:
     """Return a variable that has a default only with DEBUG. Raises ImproperlyConfigured if it is missing."""
     value = env.str(name, default=for_developers if DEBUG else "")
     if not value:
@@ -28,9 +28,9 @@ def required(name: str, for_developers: str) -> str:
     return value
 
 
-def origin(name: str, for_developers: str) -> str:
+def read_origin(name: str, for_developers: str) -> str:
     """Return a required variable that is an origin ("https://host", "http://host:8000")."""
-    value = required(name, for_developers).rstrip("/")
+    value = read_required(name, for_developers).rstrip("/")
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname or value != f"{parts.scheme}://{parts.netloc}":
         raise ImproperlyConfigured(f"{name}={value} is not an origin such as https://books.example")

@@ -4,32 +4,32 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
-from config.look import theme_of
+from config.look import get_theme
 
 
-def _page(request: HttpRequest, status: int, title: str, message: str) -> HttpResponse:
+def _render_error(request: HttpRequest, status: int, title: str, message: str) -> HttpResponse:
     if request.get_preferred_type(["text/html", "application/json"]) == "application/json":
         return JsonResponse({"error": {"message": title}}, status=status)
-    context = {"status": status, "title": title, "message": message, "chosen_theme": theme_of(request)}
+    context = {"status": status, "title": title, "message": message, "chosen_theme": get_theme(request)}
     # Render without the request, because context processors would read users, sessions and messages.
     return HttpResponse(render_to_string("error.html", context), status=status)
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Return the page for status 400."""
-    return _page(request, 400, _("Bad request"), _("The request contains an invalid value."))
+    return _render_error(request, 400, _("Bad request"), _("The request contains an invalid value."))
 
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Return the page for status 403."""
-    return _page(
+    return _render_error(
         request, 403, _("You don't have access to this page"), _("You may need to log in with a different account.")
     )
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Return the page for status 404."""
-    return _page(
+    return _render_error(
         request,
         404,
         _("Page not found"),
@@ -39,14 +39,16 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 def method_not_allowed(request: HttpRequest, allowed: str) -> HttpResponse:
     """Return the page for status 405. allowed: the value of the header ``Allow``."""
-    response = _page(request, 405, _("Method not allowed"), _("This page does not accept this kind of request."))
+    response = _render_error(
+        request, 405, _("Method not allowed"), _("This page does not accept this kind of request.")
+    )
     response.headers["Allow"] = allowed
     return response
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Return the page for status 500."""
-    return _page(
+    return _render_error(
         request,
         500,
         _("Something went wrong"),
@@ -56,7 +58,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Return the page for status 403 after a missing or outdated CSRF token. ``reason`` is not shown."""
-    return _page(
+    return _render_error(
         request,
         403,
         _("This form has expired"),

@@ -11,12 +11,12 @@ from django.template.loader import render_to_string
 
 from mirror.recorder import Command, Recording, record
 
-PARAMETER: Final = "explain"
-LONGEST: Final = 400  # characters of a command or statement in the panel
+EXPLAIN_PARAMETER: Final = "explain"
+MAX_TEXT_LENGTH: Final = 400  # characters of a command or statement in the panel
 
 
 @dataclass(frozen=True)
-class Trip:
+class RoundTrip:
     """A round trip to Redis: its number (from 1) and its commands as text."""
 
     number: int
@@ -30,14 +30,14 @@ class ExplainMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.GET.get(PARAMETER) != "1":
+        if request.GET.get(EXPLAIN_PARAMETER) != "1":
             return self.get_response(request)
         with record() as seen:
             if not _may_see(request):
                 return self.get_response(request)
             response = self.get_response(request)
-        if _takes_a_panel(response):
-            _append(response, render_to_string("explain.html", describe(seen)))
+        if _can_hold_panel(response):
+            _append_panel(response, render_to_string("explain.html", build_context(seen)))
         return response
 
 
@@ -48,7 +48,7 @@ def _may_see(request: HttpRequest) -> bool:
     return settings.SESSION_COOKIE_NAME in request.COOKIES and bool(getattr(request.user, "is_staff", False))
 
 
-def _takes_a_panel(response: HttpResponse) -> bool:
+def _can_hold_panel(response: HttpResponse) -> bool:
     return (
         not response.streaming
         and not response.has_header("Content-Encoding")
@@ -57,7 +57,7 @@ def _takes_a_panel(response: HttpResponse) -> bool:
     )
 
 
-def _append(response: HttpResponse, panel: str) -> None:
+def _append_panel(response: HttpResponse, panel: str) -> None:
     before, end, after = response.content.rpartition(b"</body>")
     response.content = before + panel.encode() + end + after
     response.headers["Cache-Control"] = "no-store"
@@ -65,19 +65,19 @@ def _append(response: HttpResponse, panel: str) -> None:
         response.headers["Content-Length"] = str(len(response.content))
 
 
-def describe(seen: Recording) -> dict[str, object]:
+def build_context(seen: Recording) -> dict[str, object]:
     """Return the context of the panel's template for a recording."""
     grouped = groupby(seen.commands, key=lambda command: command.trip)
     return {
         "round_trips": seen.round_trips,
         "command_count": len(seen.commands),
         "keys": seen.keys(),
-        "trips": [Trip(number, [_short(c) for c in commands]) for number, commands in grouped],
-        "statements": [(_short(sql), seconds * 1000) for sql, seconds in seen.sql],
+        "trips": [RoundTrip(number, [_shorten(c) for c in commands]) for number, commands in grouped],
+        "statements": [(_shorten(sql), seconds * 1000) for sql, seconds in seen.sql],
         "sql_ms": sum(seconds for _, seconds in seen.sql) * 1000,
     }
 
 
-def _short(shown: Command | str) -> str:
+def _shorten(shown: Command | str) -> str:
     text = str(shown)
-    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
+    return text if len(text) <= MAX_TEXT_LENGTH else text[:MAX_TEXT_LENGTH] + "…"

@@ -16,7 +16,7 @@ from mirror.conf import setting
 from mirror.redis import breaker, client
 from mirror.status import Status, statuses
 
-BEHIND_SECONDS = 10.0  # changes normally wait for milliseconds
+MAX_DELAY_SECONDS = 10.0  # changes normally wait for milliseconds
 
 
 @require_safe
@@ -36,12 +36,12 @@ def readyz(request: HttpRequest) -> JsonResponse:
     """
     redis = _redis_answers()
     try:
-        report = _report(redis, statuses(count_rows=False), backup_status.statuses())
+        report = _build_report(redis, statuses(count_rows=False), backup_status.statuses())
     except DatabaseError:
         connections[setting("DATABASE")].close()
         report = {"status": "unavailable", "degraded": ["sql"], "sql": False, "redis": redis}
         return JsonResponse(report, status=503)
-    return JsonResponse(report if _may_see_all(request) else _without_names(report))
+    return JsonResponse(report if _may_see_all(request) else _remove_names(report))
 
 
 def _may_see_all(request: HttpRequest) -> bool:
@@ -52,7 +52,7 @@ def _may_see_all(request: HttpRequest) -> bool:
     return settings.SESSION_COOKIE_NAME in request.COOKIES and bool(getattr(request.user, "is_staff", False))
 
 
-def _without_names(report: dict[str, Any]) -> dict[str, Any]:
+def _remove_names(report: dict[str, Any]) -> dict[str, Any]:
     """Return the public report: the kinds of degraded parts only."""
     kinds = dict.fromkeys(part.partition(":")[0] for part in report["degraded"])
     return {name: report[name] for name in ("status", "sql", "redis")} | {"degraded": list(kinds)}
@@ -68,14 +68,14 @@ def _redis_answers() -> bool:
         return False
 
 
-def _report(redis: bool, found: list[Status], backups: list[BackupStatus]) -> dict[str, Any]:
+def _build_report(redis: bool, found: list[Status], backups: list[BackupStatus]) -> dict[str, Any]:
     pending = sum(s.pending for s in found)
     oldest = max((s.oldest_pending_seconds for s in found), default=0.0)
     quarantined = sum(s.quarantined for s in found)
     degraded = [
         *([] if redis else ["redis"]),
         *(f"cold:{s.mirror}" for s in found if s.warm is False),
-        *(["behind"] if oldest > BEHIND_SECONDS else []),
+        *(["behind"] if oldest > MAX_DELAY_SECONDS else []),
         *(["quarantined"] if quarantined else []),
         *(f"unrestored:{b.backup}" for b in backups if b.warm is False),
         *(f"unsaved:{b.backup}" for b in backups if _is_behind(b)),
@@ -112,4 +112,4 @@ def _report(redis: bool, found: list[Status], backups: list[BackupStatus]) -> di
 
 def _is_behind(backup: BackupStatus) -> bool:
     """Return whether a marked item has waited for SQL for too long."""
-    return (backup.oldest_mark_seconds or 0.0) > backup.every_seconds + BEHIND_SECONDS
+    return (backup.oldest_mark_seconds or 0.0) > backup.every_seconds + MAX_DELAY_SECONDS

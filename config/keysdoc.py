@@ -14,10 +14,10 @@ from pathlib import Path
 
 from mirror import prefix
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "keys.md"
+PAGE_PATH = Path(__file__).resolve().parent.parent / "docs" / "keys.md"
 MODULES = ("accounts.keys", "catalog.keys", "shop.keys", "social.keys", "loginlog.keys", "mirror.naming")
 _DOC = re.compile(r"(?P<kind>[^:]+): (?P<holds>.+?)\. Life: (?P<life>.+?)\. Owner: (?P<owner>.+?)\.$", re.DOTALL)
-HEAD = """# Keys
+PAGE_HEAD = """# Keys
 
 All Redis keys. `python -m config.keysdoc` generates this page from the code; a test fails if it is out of date.
 `{}` are literal hash tags. `REDIS_PREFIX`, empty by default, precedes every key (see `docs/mirror.md`).
@@ -25,11 +25,11 @@ All Redis keys. `python -m config.keysdoc` generates this page from the code; a 
 COLUMNS = ("| key | type | holds | life | owner |", "|---|---|---|---|---|")
 
 
-class Undocumented(ValueError):
+class UndocumentedKey(ValueError):
     """The docstring of a function that names a key lacks the required parts."""
 
 
-def functions(module: str) -> list[Callable[..., str]]:
+def find_key_functions(module: str) -> list[Callable[..., str]]:
     """Return the functions of a module that name keys, in the order of the source."""
     found = inspect.getmembers(import_module(module), inspect.isfunction)
     own = [f for _, f in found if f.__module__ == module and not f.__name__.startswith("_")]
@@ -37,23 +37,23 @@ def functions(module: str) -> list[Callable[..., str]]:
     return sorted(own, key=lambda f: f.__code__.co_firstlineno)
 
 
-def row(function: Callable[..., str]) -> str:
+def render_row(function: Callable[..., str]) -> str:
     """Return the table row of a key. Raises Undocumented."""
     names = [f"<{name}>" for name in inspect.signature(function).parameters]
     said = _DOC.match(" ".join((function.__doc__ or "").split()))
     if said is None:
-        raise Undocumented(f"{function.__module__}.{function.__name__}: {function.__doc__!r}")
+        raise UndocumentedKey(f"{function.__module__}.{function.__name__}: {function.__doc__!r}")
     name = function(*names).replace(prefix.current(), "")  # within a hash tag
     cells = [f"`{name}`", *(said[part].strip() for part in ("kind", "holds", "life", "owner"))]
     return "| " + " | ".join(cells) + " |"
 
 
-def render() -> str:
+def render_page() -> str:
     """Return the whole page."""
-    parts = [HEAD]
+    parts = [PAGE_HEAD]
     for module in MODULES:
         if find_spec(module) is not None:
-            rows = [row(function) for function in functions(module)]
+            rows = [render_row(function) for function in find_key_functions(module)]
             title = f"## {module.partition('.')[0]}\n"
             parts.append("\n".join([title, *COLUMNS, *rows, ""]))
     return "\n".join(parts)
@@ -64,4 +64,4 @@ if __name__ == "__main__":
     import django
 
     django.setup()
-    PAGE.write_text(render(), encoding="utf-8")
+    PAGE_PATH.write_text(render_page(), encoding="utf-8")

@@ -6,14 +6,15 @@ from types import TracebackType
 from typing import Final
 
 # Unicode categories: control, format (text direction), surrogate, line separator, paragraph separator.
-ESCAPED: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+ESCAPED_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 INDENT: Final = "    "
 
 
-def escape(text: str, keep: str = "") -> str:
+def escape_controls(text: str, keep: str = "") -> str:
     """Return ``text`` with control characters escaped as in Python (``\\n``, ``\\u202e``), except those in ``keep``."""
     return "".join(
-        c.encode("unicode_escape").decode() if unicodedata.category(c) in ESCAPED and c not in keep else c for c in text
+        c.encode("unicode_escape").decode() if unicodedata.category(c) in ESCAPED_CATEGORIES and c not in keep else c
+        for c in text
     )
 
 
@@ -21,7 +22,7 @@ class LineFormatter(logging.Formatter):
     """A formatter with one line for each record. Tracebacks are indented, because exceptions may have line breaks."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (the name is logging's)
-        return escape(super().formatMessage(record))
+        return escape_controls(super().formatMessage(record))
 
     def formatException(  # noqa: N802
         self, ei: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
@@ -33,4 +34,4 @@ class LineFormatter(logging.Formatter):
 
 
 def _indent(text: str) -> str:
-    return INDENT + escape(text, keep="\n").replace("\n", f"\n{INDENT}")
+    return INDENT + escape_controls(text, keep="\n").replace("\n", f"\n{INDENT}")

@@ -10,20 +10,20 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 from django.views.i18n import set_language as django_set_language
 
-from config.redirects import next_address, redirect_to
+from config.redirects import get_next_address, redirect_to
 
 THEMES: Final = ("system", "light", "dark")
-COOKIE: Final = f"{settings.COOKIE_PREFIX}theme"
-A_YEAR: Final = 365 * 24 * 3600
+THEME_COOKIE: Final = f"{settings.COOKIE_PREFIX}theme"
+YEAR_SECONDS: Final = 365 * 24 * 3600
 
 
-def theme_of(request: HttpRequest) -> str:
+def get_theme(request: HttpRequest) -> str:
     """Return "light" or "dark", or "" for the system's theme or an invalid cookie."""
-    chosen = request.COOKIES.get(COOKIE, "")
+    chosen = request.COOKIES.get(THEME_COOKIE, "")
     return chosen if chosen in ("light", "dark") else ""
 
 
-def _from_elsewhere(request: HttpRequest) -> bool:
+def _is_cross_site(request: HttpRequest) -> bool:
     """Return whether another site sent this form."""
     origin = request.headers.get("Origin")
     if origin and origin != "null":
@@ -39,19 +39,19 @@ def _from_elsewhere(request: HttpRequest) -> bool:
 @require_POST
 def set_theme(request: HttpRequest) -> HttpResponse:
     """Remember ``theme`` (system, light, dark) for a year and go back to ``next``. 400 for another theme."""
-    if _from_elsewhere(request):
+    if _is_cross_site(request):
         raise PermissionDenied
     theme = request.POST.get("theme")
     if theme not in THEMES:
         raise BadRequest
-    response = redirect_to(next_address(request, "/"))
+    response = redirect_to(get_next_address(request, "/"))
     if theme == "system":
-        response.delete_cookie(COOKIE, samesite="Lax")
+        response.delete_cookie(THEME_COOKIE, samesite="Lax")
     else:
         response.set_cookie(
-            COOKIE,
+            THEME_COOKIE,
             theme,
-            max_age=A_YEAR,
+            max_age=YEAR_SECONDS,
             secure=settings.SESSION_COOKIE_SECURE,
             httponly=True,
             samesite="Lax",
@@ -63,6 +63,6 @@ def set_theme(request: HttpRequest) -> HttpResponse:
 @require_POST
 def set_language(request: HttpRequest) -> HttpResponseBase:
     """Call Django's own view after the same check of the origin."""
-    if _from_elsewhere(request):
+    if _is_cross_site(request):
         raise PermissionDenied
     return django_set_language(request)

@@ -18,16 +18,21 @@ import polib
 ROOT: Final = Path(__file__).resolve().parent.parent
 LANGUAGES: Final = ("zh_Hans",)
 FOLDERS: Final = ("config", "mirror", "accounts", "catalog", "shop", "social", "loginlog")
-CALL: Final = re.compile(r"\b(n?p?gettext|_)\(")
+GETTEXT_CALL: Final = re.compile(r"\b(n?p?gettext|_)\(")
 # The meaning of arguments, by the rest of a function's name without "gettext" and "_lazy".
-ARGUMENTS: Final = {"": ("id",), "n": ("id", "plural"), "p": ("context", "id"), "np": ("context", "id", "plural")}
-NAMES: Final = {
+ARGUMENTS_BY_KIND: Final = {
+    "": ("id",),
+    "n": ("id", "plural"),
+    "p": ("context", "id"),
+    "np": ("context", "id", "plural"),
+}
+ARGUMENTS_BY_FUNCTION: Final = {
     name: parts
-    for kind, parts in ARGUMENTS.items()
+    for kind, parts in ARGUMENTS_BY_KIND.items()
     for name in (f"{kind}gettext", f"{kind}gettext_lazy", f"{kind}gettext_noop")
-} | {"_": ARGUMENTS[""]}
+} | {"_": ARGUMENTS_BY_KIND[""]}
 PLACEHOLDER: Final = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w*\}")
-KEPT: Final = "kept:"  # the beginning of a translator's comment on a message that only a library uses
+KEPT_PREFIX: Final = "kept:"  # the beginning of a translator's comment on a message that only a library uses
 
 
 class Message(NamedTuple):
@@ -38,10 +43,10 @@ class Message(NamedTuple):
     context: str = ""
 
 
-Found = dict[Message, list[tuple[str, str]]]
+MessagePlaces = dict[Message, list[tuple[str, str]]]
 
 
-def catalogue(language: str) -> Path:
+def get_catalogue_path(language: str) -> Path:
     """Return the path of the file with the translations into ``language``."""
     return ROOT / "config" / "locale" / language / "LC_MESSAGES" / "django.po"
 
@@ -56,30 +61,30 @@ def compile_all() -> None:
             unfinished.replace(target)
 
 
-def _message(name: str, arguments: list[ast.expr]) -> Message | None:
+def _parse_message(name: str, arguments: list[ast.expr]) -> Message | None:
     """Return the message of a call of ``name``, or None if an argument is not a string literal."""
     values = {}
-    for part, node in zip(NAMES[name], arguments, strict=False):
+    for part, node in zip(ARGUMENTS_BY_FUNCTION[name], arguments, strict=False):
         if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
             return None
         values[part] = node.value
-    return Message(**values) if len(values) == len(NAMES[name]) else None
+    return Message(**values) if len(values) == len(ARGUMENTS_BY_FUNCTION[name]) else None
 
 
-def _from_python(text: str) -> Iterator[tuple[int, Message | None]]:
+def _extract_from_python(text: str) -> Iterator[tuple[int, Message | None]]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call):
             called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if called in NAMES:
-                yield node.lineno, _message(called, node.args)
+            if called in ARGUMENTS_BY_FUNCTION:
+                yield node.lineno, _parse_message(called, node.args)
 
 
-def _from_template(text: str) -> Iterator[tuple[int, Message | None]]:
+def _extract_from_template(text: str) -> Iterator[tuple[int, Message | None]]:
     """Yield the messages of a template. Django converts it to text in which only the calls of gettext are Python."""
     from django.utils.translation.template import templatize
 
     code = templatize(text)
-    for found in CALL.finditer(code):
+    for found in GETTEXT_CALL.finditer(code):
         line = code.count("\n", 0, found.start()) + 1
         for end in (m.end() for m in re.finditer(r"\)", code[found.start() :])):
             try:
@@ -87,11 +92,11 @@ def _from_template(text: str) -> Iterator[tuple[int, Message | None]]:
             except SyntaxError:
                 continue
             if isinstance(call, ast.Call):
-                yield line, _message(found[1], call.args)
+                yield line, _parse_message(found[1], call.args)
             break
 
 
-def _files() -> Iterator[Path]:
+def _find_source_files() -> Iterator[Path]:
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*")):
             template = "templates" in path.parts and path.suffix in (".html", ".txt")
@@ -99,12 +104,12 @@ def _files() -> Iterator[Path]:
                 yield path
 
 
-def extract() -> tuple[Found, list[str]]:
+def extract_messages() -> tuple[MessagePlaces, list[str]]:
     """Return all messages of the code with their places, and errors for calls without plain text."""
-    messages: Found = {}
+    messages: MessagePlaces = {}
     faults = []
-    for path in _files():
-        read = _from_python if path.suffix == ".py" else _from_template
+    for path in _find_source_files():
+        read = _extract_from_python if path.suffix == ".py" else _extract_from_template
         name = str(path.relative_to(ROOT))
         for line, message in read(path.read_text(encoding="utf-8")):
             if message is None:
@@ -114,61 +119,61 @@ def extract() -> tuple[Found, list[str]]:
     return messages, faults
 
 
-def _key(entry: polib.POEntry) -> Message:
+def _build_message(entry: polib.POEntry) -> Message:
     return Message(entry.msgid, entry.msgid_plural or "", entry.msgctxt or "")
 
 
-def _texts(entry: polib.POEntry) -> list[str]:
+def _get_translations(entry: polib.POEntry) -> list[str]:
     return list(entry.msgstr_plural.values()) if entry.msgid_plural else [entry.msgstr]
 
 
-def _fault(entry: polib.POEntry | None) -> str:
+def _find_fault(entry: polib.POEntry | None) -> str:
     """Return the fault of a translation, or ""."""
     if entry is None:
         return "is missing"
     if entry.fuzzy:
         return "is fuzzy"
-    if not all(_texts(entry)) or not _texts(entry):
+    if not all(_get_translations(entry)) or not _get_translations(entry):
         return "is not translated"
     wanted = set(PLACEHOLDER.findall(entry.msgid_plural or entry.msgid))
-    if any(set(PLACEHOLDER.findall(text)) != wanted for text in _texts(entry)):
+    if any(set(PLACEHOLDER.findall(text)) != wanted for text in _get_translations(entry)):
         return "has other placeholders than its original"
     return ""
 
 
-def check() -> list[str]:
+def check_catalogues() -> list[str]:
     """Return the faults of the catalogues, one line for each."""
-    messages, faults = extract()
+    messages, faults = extract_messages()
     for language in LANGUAGES:
-        path = catalogue(language)
+        path = get_catalogue_path(language)
         entries = polib.pofile(str(path)) if path.exists() else polib.POFile()
-        known = {_key(entry): entry for entry in entries if not entry.obsolete}
+        known = {_build_message(entry): entry for entry in entries if not entry.obsolete}
         for message, places in messages.items():
-            if fault := _fault(known.get(message)):
+            if fault := _find_fault(known.get(message)):
                 faults.append(f"{':'.join(places[0])}: {message.id!r} {fault} in {language}")
         for message in known.keys() - messages.keys():
-            if not known[message].tcomment.startswith(KEPT):
+            if not known[message].tcomment.startswith(KEPT_PREFIX):
                 faults.append(f"{language}: {message.id!r} is not used any more")
     return faults
 
 
-def update() -> None:
+def update_catalogues() -> None:
     """Update the catalogues from the code, and keep existing translations."""
-    messages, _ = extract()
+    messages, _ = extract_messages()
     for language in LANGUAGES:
-        path = catalogue(language)
+        path = get_catalogue_path(language)
         path.parent.mkdir(parents=True, exist_ok=True)
-        entries = polib.pofile(str(path), wrapwidth=100) if path.exists() else _new(language)
-        known = {_key(entry): entry for entry in entries}
+        entries = polib.pofile(str(path), wrapwidth=100) if path.exists() else _create_catalogue(language)
+        known = {_build_message(entry): entry for entry in entries}
         for message, places in messages.items():
-            entry = known.get(message) or _add(entries, message)
+            entry = known.get(message) or _add_entry(entries, message)
             entry.obsolete, entry.occurrences = False, [(name, "") for name in dict(places)]
         for message in known.keys() - messages.keys():
-            known[message].obsolete = not known[message].tcomment.startswith(KEPT)
+            known[message].obsolete = not known[message].tcomment.startswith(KEPT_PREFIX)
         entries.save(str(path))
 
 
-def _new(language: str) -> polib.POFile:
+def _create_catalogue(language: str) -> polib.POFile:
     entries = polib.POFile(wrapwidth=100)
     entries.metadata = {
         "Content-Type": "text/plain; charset=UTF-8",
@@ -179,7 +184,7 @@ def _new(language: str) -> polib.POFile:
     return entries
 
 
-def _add(entries: polib.POFile, message: Message) -> polib.POEntry:
+def _add_entry(entries: polib.POFile, message: Message) -> polib.POEntry:
     plural = {0: ""} if message.plural else {}
     entry = polib.POEntry(
         msgid=message.id,
@@ -197,9 +202,9 @@ def main(arguments: list[str]) -> int:
     if arguments == ["compile"]:
         compile_all()
     elif arguments == ["update"]:
-        update()
+        update_catalogues()
     elif arguments == ["check"]:
-        faults = check()
+        faults = check_catalogues()
         print("\n".join(faults), end="\n" if faults else "")
         return 1 if faults else 0
     else:

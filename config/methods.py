@@ -7,10 +7,10 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
 from config.errors import method_not_allowed
 
-OFFERED: Final = ("GET", "HEAD", "POST")
+OFFERED_METHODS: Final = ("GET", "HEAD", "POST")
 
 
-class OfferedMethods:
+class OfferedMethodsMiddleware:
     """Middleware that answers 405 to all other methods, because the admin's views treat them as GET.
 
     It follows the CSRF middleware, so that a missing token is reported first.
@@ -25,4 +25,4 @@ class OfferedMethods:
 
     def process_view(self, request: HttpRequest, *view: Any) -> HttpResponse | None:
         """Refuse a method before the view is called."""
-        return None if request.method in OFFERED else HttpResponseNotAllowed(OFFERED)
+        return None if request.method in OFFERED_METHODS else HttpResponseNotAllowed(OFFERED_METHODS)

@@ -8,8 +8,8 @@ from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_safe
 
-from accounts.audit.log import KEPT
-from social.text import MOST
+from accounts.audit.log import RETENTION
+from social.text import MAX_CHARACTERS
 
 NAMES: Final = ("about", "help", "privacy", "terms")  # each is the address, the name of the view and the template
 DAY_SECONDS: Final = 86_400
@@ -19,9 +19,9 @@ DAY_SECONDS: Final = 86_400
 def page(request: HttpRequest, name: str) -> HttpResponse:
     """Render the page with this name, with the limits and retention periods of the settings."""
     context = {
-        "audit_days": KEPT.days,
+        "audit_days": RETENTION.days,
         "deletion_days": settings.ACCOUNT_DELETION_DAYS,
-        "post_characters": MOST,
+        "post_characters": MAX_CHARACTERS,
         "reservation_minutes": settings.SHOP_RESERVATION_SECONDS // 60,
         "session_days": settings.SESSION_COOKIE_AGE // DAY_SECONDS,
         "view_days": settings.SHOP_VIEW_DAYS,

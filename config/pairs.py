@@ -9,14 +9,14 @@ from django.db import connections
 from mirror.conf import setting
 
 Pair = tuple[int, int]
-_GIVEN = {
+_PAIRS_BY_VENDOR = {
     "postgresql": "WITH k(a, b) AS (SELECT * FROM unnest(%s::bigint[], %s::bigint[]))",
     "sqlite": "WITH k(a, b) AS MATERIALIZED"
     " (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(%s))",
 }
 
 
-def ask(sql: str, pairs: Sequence[Pair]) -> list[tuple[Any, ...]]:
+def query_pairs(sql: str, pairs: Sequence[Pair]) -> list[tuple[Any, ...]]:
     """Return the rows of ``sql``, in which ``k`` is a table of these pairs with the columns ``a`` and ``b``."""
     if not pairs:
         return []
@@ -25,5 +25,5 @@ def ask(sql: str, pairs: Sequence[Pair]) -> list[tuple[Any, ...]]:
     if connection.vendor == "postgresql":
         given = [[a for a, _ in pairs], [b for _, b in pairs]]
     with connection.cursor() as cursor:
-        cursor.execute(f"{_GIVEN[connection.vendor]} {sql}", given)
+        cursor.execute(f"{_PAIRS_BY_VENDOR[connection.vendor]} {sql}", given)
         return cursor.fetchall()

@@ -22,65 +22,65 @@ from django.db import OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.http import HttpRequest, HttpResponse
 
-LOOK_SECONDS: Final = 0.004  # between two attempts
-SUFFIX: Final = "-people"  # of the file beside the database
+POLL_SECONDS: Final = 0.004  # between two attempts
+LOCK_FILE_SUFFIX: Final = "-people"  # of the file beside the database
 _WRITES: Final = re.compile(r"\s*(?:BEGIN|INSERT|UPDATE|DELETE|REPLACE|WITH)\b", re.IGNORECASE)
 
-_serves: ContextVar[bool] = ContextVar("serves_a_request", default=False)
+_serves_request: ContextVar[bool] = ContextVar("serves_a_request", default=False)
 Execute = Callable[[str, Any, bool, dict[str, Any]], Any]
 
 
-class PeopleFirst:
+class RequestPriorityMiddleware:
     """Middleware that gives priority to all writes of a request until it is answered."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        with somebody_waits():
+        with prioritise_writes():
             return self.get_response(request)
 
 
 @contextmanager
-def somebody_waits() -> Generator[None, None, None]:
+def prioritise_writes() -> Generator[None, None, None]:
     """Give writes inside the block priority over writes elsewhere."""
-    token = _serves.set(True)
+    token = _serves_request.set(True)
     try:
         yield
     finally:
-        _serves.reset(token)
+        _serves_request.reset(token)
 
 
-def install(connection: BaseDatabaseWrapper, **signal: object) -> None:
+def install_wrapper(connection: BaseDatabaseWrapper, **signal: object) -> None:
     """Install this way of waiting on a new connection (a receiver of ``connection_created``)."""
     if connection.vendor == "sqlite" and not connection.is_in_memory_db():  # type: ignore[attr-defined]
         connection.connection.execute("PRAGMA busy_timeout = 0")
-        if in_turn not in connection.execute_wrappers:
+        if execute_in_turn not in connection.execute_wrappers:
             # Insert at the front, because a temporary wrapper removes the last one when it ends.
-            connection.execute_wrappers.insert(0, in_turn)
+            connection.execute_wrappers.insert(0, execute_in_turn)
 
 
-def in_turn(execute: Execute, sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
+def execute_in_turn(execute: Execute, sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
     """Execute a statement as soon as its lock is free and no statement with priority waits for it."""
     connection = context["connection"]
     attempt = partial(execute, sql, params, many, context)
     if connection.in_atomic_block:  # the transaction already holds the lock
         return attempt()
-    file = Path(f"{connection.settings_dict['NAME']}{SUFFIX}")
+    file = Path(f"{connection.settings_dict['NAME']}{LOCK_FILE_SUFFIX}")
     writes = _WRITES.match(sql) is not None
-    yields = writes and not _serves.get()
+    yields = writes and not _serves_request.get()
     try:
-        if not (yields and is_wanted(file)):
+        if not (yields and has_waiting_request(file)):
             return attempt()
     except OperationalError as error:
         if not _is_busy(error):
             raise
-    with held(file, fcntl.LOCK_SH) if writes and not yields else nullcontext():
+    with hold_file_lock(file, fcntl.LOCK_SH) if writes and not yields else nullcontext():
         timeout = connection.settings_dict["OPTIONS"]["timeout"]
-        return _wait(attempt, file if yields else None, timeout)
+        return _retry(attempt, file if yields else None, timeout)
 
 
-def _wait(attempt: Callable[[], Any], yields: Path | None, timeout: float) -> Any:
+def _retry(attempt: Callable[[], Any], yields: Path | None, timeout: float) -> Any:
     """Repeat ``attempt`` until it succeeds, or raise its error after ``timeout`` seconds.
 
     yields: the file that shows whether requests wait. The statement yields to requests for at most
@@ -88,9 +88,9 @@ def _wait(attempt: Callable[[], Any], yields: Path | None, timeout: float) -> An
     """
     start, yielded = time.monotonic(), 0.0
     while True:
-        time.sleep(LOOK_SECONDS)
-        if yields and yielded < settings.SQLITE_YIELD_SECONDS and is_wanted(yields):
-            yielded += LOOK_SECONDS
+        time.sleep(POLL_SECONDS)
+        if yields and yielded < settings.SQLITE_YIELD_SECONDS and has_waiting_request(yields):
+            yielded += POLL_SECONDS
             continue
         try:
             return attempt()
@@ -99,17 +99,17 @@ def _wait(attempt: Callable[[], Any], yields: Path | None, timeout: float) -> An
                 raise
 
 
-def is_wanted(file: Path) -> bool:
+def has_waiting_request(file: Path) -> bool:
     """Return whether a request waits for the lock."""
     try:
-        with held(file, fcntl.LOCK_EX | fcntl.LOCK_NB):
+        with hold_file_lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB):
             return False
     except BlockingIOError:
         return True
 
 
 @contextmanager
-def held(file: Path, kind: int) -> Generator[None, None, None]:
+def hold_file_lock(file: Path, kind: int) -> Generator[None, None, None]:
     """Hold a ``flock`` lock on the file during the block. Raises BlockingIOError (with LOCK_NB)."""
     opened = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
-MAX_LENGTH: Final = 2000  # characters of a ``next``; Django refuses redirects of more than 2,048
+MAX_ADDRESS_LENGTH: Final = 2000  # characters of a ``next``; Django refuses redirects of more than 2,048
 
 
 def redirect_to(address: str, *, status: int = 302) -> HttpResponseRedirect:
@@ -19,13 +19,13 @@ def redirect_to_view(name: str, *arguments: object) -> HttpResponseRedirect:
     return HttpResponseRedirect(reverse(name, args=arguments))
 
 
-def next_address(request: HttpRequest, default: str, given: str | None = None) -> str:
+def get_next_address(request: HttpRequest, default: str, given: str | None = None) -> str:
     """Return the address in the field ``next`` if it is on this site, else ``default``.
 
     given: the address, if the caller has read it already. A relative address is refused as well, because its target
     would depend on the view that redirects.
     """
     wanted = request.POST.get("next", "") if given is None else given
-    is_complete = wanted.startswith(("/", "http://", "https://")) and len(wanted) <= MAX_LENGTH
+    is_complete = wanted.startswith(("/", "http://", "https://")) and len(wanted) <= MAX_ADDRESS_LENGTH
     is_safe = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
     return wanted if is_complete and is_safe else default

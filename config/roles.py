@@ -54,10 +54,10 @@ def make_roles(group: Any, permission: Any) -> None:
         if is_new:
             role.permissions.set(
                 permission.objects.get(content_type__app_label=app, codename=f"{verb}_{model}")
-                for app, model, verb in _permissions(models)
+                for app, model, verb in _split_permissions(models)
             )
 
 
-def _permissions(models: dict[str, str]) -> list[tuple[str, str, str]]:
+def _split_permissions(models: dict[str, str]) -> list[tuple[str, str, str]]:
     """Return application, model and verb of each permission."""
     return [(*label.split("."), verb) for label, verbs in models.items() for verb in verbs.split()]  # type: ignore[misc]

@@ -32,11 +32,11 @@ VAR_DIR = environment.VAR_DIR
 DEBUG = environment.DEBUG
 # For development only, because this key is public.
 PUBLISHED_KEY = "django-insecure-diptych-demo-only-not-for-production"
-SECRET_KEY = environment.required("SECRET_KEY", PUBLISHED_KEY)
+SECRET_KEY = environment.read_required("SECRET_KEY", PUBLISHED_KEY)
 if SECRET_KEY == PUBLISHED_KEY and not DEBUG:
     raise ImproperlyConfigured("SECRET_KEY is the published one, and DEBUG is off: anybody could sign sessions.")
 # The origin of the site, for links in emails and for cookies. Requests may use any host of ALLOWED_HOSTS.
-SITE_URL = environment.origin("SITE_URL", f"http://127.0.0.1:{os.environ.get('PORT') or 8000}")
+SITE_URL = environment.read_origin("SITE_URL", f"http://127.0.0.1:{os.environ.get('PORT') or 8000}")
 IS_HTTPS = SITE_URL.startswith("https:")
 LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[*LOCAL_HOSTS, urlsplit(SITE_URL).hostname])
@@ -66,17 +66,17 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "config.csp.PolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.charset.Utf8Only",
+    "config.charset.Utf8Middleware",
     "shop.pagecache.middleware.PageCache",
-    "config.people_first.PeopleFirst",
+    "config.people_first.RequestPriorityMiddleware",
     "mirror.middleware.ReadYourWrites",
-    "shop.middleware.CartBehind",
+    "shop.middleware.ReadOwnCartMiddleware",
     "accounts.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "config.methods.OfferedMethods",
-    "config.admin_links.NoEmptyField",
+    "config.methods.OfferedMethodsMiddleware",
+    "config.admin_links.EmptyFieldNameMiddleware",
     "accounts.middleware.AuthenticationMiddleware",
     "loginlog.middleware.FirstRequestOfTheDay",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -170,7 +170,7 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     }
 }
-FILE_UPLOAD_HANDLERS = ["config.uploads.NoFiles"]
+FILE_UPLOAD_HANDLERS = ["config.uploads.SkipFilesHandler"]
 CSRF_FAILURE_VIEW = "config.errors.csrf_failure"
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"

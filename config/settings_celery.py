@@ -3,15 +3,15 @@
 import os
 
 from config.environment import VAR_DIR, env
-from config.settings_redis import REDIS_URL, beside
+from config.settings_redis import REDIS_URL, replace_database
 
 
-def _broker(url: str) -> str:
+def _build_broker_url(url: str) -> str:
     """Return a Redis URL in the spelling of kombu (``redis+socket`` for unix sockets, ``virtual_host`` for db)."""
     return url.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=", 1)
 
 
-CELERY_BROKER_URL = _broker(env.str("CELERY_BROKER_URL", default=beside(REDIS_URL, 2)))
+CELERY_BROKER_URL = _build_broker_url(env.str("CELERY_BROKER_URL", default=replace_database(REDIS_URL, 2)))
 # Celery reads this variable before any setting, and does not know "unix:".
 os.environ["CELERY_BROKER_URL"] = CELERY_BROKER_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

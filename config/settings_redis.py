@@ -13,7 +13,7 @@ from redis.retry import Retry
 from config.environment import BASE_DIR, VAR_DIR, env
 
 
-def embedded(database: int) -> str:
+def build_embedded_url(database: int) -> str:
     """Return the URL of a database of the embedded Redis, which ``config.devserver`` starts."""
     socket = VAR_DIR / "redis" / "redis.sock"
     if len(str(socket)) > 100:  # a socket's path has at most 107 bytes
@@ -22,18 +22,18 @@ def embedded(database: int) -> str:
     return f"unix://{socket}?db={database}"
 
 
-def beside(url: str, database: int) -> str:
+def replace_database(url: str, database: int) -> str:
     """Return the URL of another logical database of the same server."""
     if url.startswith("unix:"):
         return f"{url.partition('?')[0]}?db={database}"
     return urlsplit(url)._replace(path=f"/{database}").geturl()
 
 
-REDIS_URL = env.str("REDIS_URL", default=embedded(0))
-CACHE_URL = env.str("CACHE_URL", default=beside(REDIS_URL, 1))
+REDIS_URL = env.str("REDIS_URL", default=build_embedded_url(0))
+CACHE_URL = env.str("CACHE_URL", default=replace_database(REDIS_URL, 1))
 
 
-def _redis(url: str, *, timeout: float) -> dict[str, object]:
+def _build_cache(url: str, *, timeout: float) -> dict[str, object]:
     """Return a django-redis alias with short, explicit time-outs (redis-py 8 would wait for 5 s three times)."""
     return {
         "BACKEND": "django_redis.cache.RedisCache",
@@ -56,9 +56,9 @@ if REDIS_URL.startswith("redis+cluster:"):
     raise ImproperlyConfigured("REDIS_URL: Redis Cluster is not supported yet (see docs/decisions/README.md)")
 
 CACHES = {
-    "default": _redis(CACHE_URL, timeout=0.3),
-    "state": _redis(REDIS_URL, timeout=0.3),  # requests
-    "relay": _redis(REDIS_URL, timeout=5.0),  # workers and commands, which can wait
+    "default": _build_cache(CACHE_URL, timeout=0.3),
+    "state": _build_cache(REDIS_URL, timeout=0.3),  # requests
+    "relay": _build_cache(REDIS_URL, timeout=5.0),  # workers and commands, which can wait
 }
 DJANGO_REDIS_IGNORE_EXCEPTIONS = True  # for the cache API only: without Redis every read is a miss
 

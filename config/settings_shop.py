@@ -2,7 +2,7 @@
 
 import os
 
-from config.environment import env, required
+from config.environment import env, read_required
 
 SHOP_CURRENCY = "EUR"  # prices are in whole cents of it
 SHOP_CART_LINES, SHOP_CART_QUANTITY = 100, 99  # the most products in a cart, and the most copies of one product
@@ -23,10 +23,10 @@ SHOP_ROUND_SECONDS = 12.0
 SHOP_ADDRESS_LETTERS = 20  # emails about orders, to one address in a day
 SHOP_PAYMENT_TRIES = 10  # payments without success, of one person in ten minutes
 # The payment provider (shop/payments), and the longest wait of a page for its answer.
-PAYMENT_PROVIDER = required("PAYMENT_PROVIDER", "shop.payments.fake.FakeProvider")
+PAYMENT_PROVIDER = read_required("PAYMENT_PROVIDER", "shop.payments.fake.FakeProvider")
 PAYMENT_TIMEOUT_SECONDS = env.float("PAYMENT_TIMEOUT_SECONDS", default=4.0)
 # The secret that signs callbacks, and the address that the fake provider calls back.
-PAYMENT_CALLBACK_SECRET = required("PAYMENT_CALLBACK_SECRET", "for developers alone")
+PAYMENT_CALLBACK_SECRET = read_required("PAYMENT_CALLBACK_SECRET", "for developers alone")
 PAYMENT_CALLBACK_URL = env.str(
     "PAYMENT_CALLBACK_URL", default=f"http://127.0.0.1:{os.environ.get('PORT') or 8000}/shop/payments/callback/"
 )

@@ -7,11 +7,11 @@ from django.templatetags.static import static
 from django.utils.translation import gettext_lazy as _
 
 
-def _static(path: str) -> Any:
+def _link_static(path: str) -> Any:
     return lambda request: static(path)
 
 
-def _item(title: Any, icon: str, model: str) -> dict[str, Any]:
+def _build_item(title: Any, icon: str, model: str) -> dict[str, Any]:
     """Return a line of the sidebar, shown to users with permission to view the model ("app.name")."""
     app, name = model.split(".")
 
@@ -26,14 +26,14 @@ UNFOLD: Final[dict[str, Any]] = {
     "SITE_HEADER": "Diptych",
     "SITE_SUBHEADER": _("Bookshop administration"),
     "SITE_SYMBOL": "menu_book",
-    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _static("favicon.svg")}],
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _link_static("favicon.svg")}],
     "SHOW_LANGUAGES": True,
     "BORDER_RADIUS": None,
     # None prevents unfold's inline style, which the policy forbids; the style sheet sets the radius.
     # COLORS is a function, because unfold would merge a dict into its own colours.
     "COLORS": lambda request: {},
-    "STYLES": [_static("css/tokens.css"), _static("css/admin.css"), _static("css/loginlog.css")],
-    "DASHBOARD_CALLBACK": "loginlog.dashboard.add_to",
+    "STYLES": [_link_static("css/tokens.css"), _link_static("css/admin.css"), _link_static("css/loginlog.css")],
+    "DASHBOARD_CALLBACK": "loginlog.dashboard.add_dashboard",
     "SIDEBAR": {
         "show_search": True,
         "show_all_applications": True,
@@ -41,48 +41,48 @@ UNFOLD: Final[dict[str, Any]] = {
             {
                 "title": _("Catalogue"),
                 "items": [
-                    _item(_("Books"), "menu_book", "catalog.book"),
-                    _item(_("Authors"), "ink_pen", "catalog.author"),
-                    _item(_("Tags"), "sell", "catalog.tag"),
+                    _build_item(_("Books"), "menu_book", "catalog.book"),
+                    _build_item(_("Authors"), "ink_pen", "catalog.author"),
+                    _build_item(_("Tags"), "sell", "catalog.tag"),
                 ],
             },
             {
                 "title": _("Shop"),
                 "items": [
-                    _item(_("Orders"), "receipt_long", "shop.order"),
-                    _item(_("Payments"), "payments", "shop.payment"),
-                    _item(_("Products"), "inventory_2", "shop.product"),
-                    _item(_("Sales"), "percent", "shop.sale"),
-                    _item(_("Carts"), "shopping_cart", "shop.cart"),
-                    _item(_("Views"), "visibility", "shop.view"),
-                    _item(_("Recommendations"), "recommend", "shop.recommendation"),
+                    _build_item(_("Orders"), "receipt_long", "shop.order"),
+                    _build_item(_("Payments"), "payments", "shop.payment"),
+                    _build_item(_("Products"), "inventory_2", "shop.product"),
+                    _build_item(_("Sales"), "percent", "shop.sale"),
+                    _build_item(_("Carts"), "shopping_cart", "shop.cart"),
+                    _build_item(_("Views"), "visibility", "shop.view"),
+                    _build_item(_("Recommendations"), "recommend", "shop.recommendation"),
                 ],
             },
             {
                 "title": _("Community"),
                 "items": [
-                    _item(_("Posts"), "forum", "social.post"),
-                    _item(_("Follows"), "group", "social.follow"),
-                    _item(_("Blocks"), "block", "social.block"),
-                    _item(_("Mutes"), "volume_off", "social.mute"),
-                    _item(_("Pulled authors"), "campaign", "social.pulled"),
+                    _build_item(_("Posts"), "forum", "social.post"),
+                    _build_item(_("Follows"), "group", "social.follow"),
+                    _build_item(_("Blocks"), "block", "social.block"),
+                    _build_item(_("Mutes"), "volume_off", "social.mute"),
+                    _build_item(_("Pulled authors"), "campaign", "social.pulled"),
                 ],
             },
             {
                 "title": _("Redis"),
                 "items": [
-                    _item(_("Mirrors"), "sync_alt", "mirror.state"),
-                    _item(_("Backups"), "backup", "mirror.backupstate"),
-                    _item(_("Changes"), "list_alt", "mirror.change"),
+                    _build_item(_("Mirrors"), "sync_alt", "mirror.state"),
+                    _build_item(_("Backups"), "backup", "mirror.backupstate"),
+                    _build_item(_("Changes"), "list_alt", "mirror.change"),
                 ],
             },
             {
                 "title": _("People"),
                 "items": [
-                    _item(_("Users"), "person", "accounts.user"),
-                    _item(_("Sessions"), "devices", "accounts.session"),
-                    _item(_("Failed logins"), "lock_person", "accounts.failedlogins"),
-                    _item(_("Audit log"), "policy", "accounts.auditevent"),
+                    _build_item(_("Users"), "person", "accounts.user"),
+                    _build_item(_("Sessions"), "devices", "accounts.session"),
+                    _build_item(_("Failed logins"), "lock_person", "accounts.failedlogins"),
+                    _build_item(_("Audit log"), "policy", "accounts.auditevent"),
                     {
                         "title": _("Login report"),
                         "icon": "monitoring",

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.files.uploadhandler import FileUploadHandler, SkipFile
 
 
-class NoFiles(FileUploadHandler):
+class SkipFilesHandler(FileUploadHandler):
     """An upload handler that skips every file. Django's handlers would write it to memory or to the disk."""
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:

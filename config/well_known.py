@@ -12,17 +12,17 @@ from django.views.decorators.http import require_safe
 from config import clock
 from config.redirects import redirect_to, redirect_to_view
 
-NOT_FOR_ROBOTS: Final = (
+DISALLOWED_PATHS: Final = (
     "/accounts/", "/admin/", "/books/?", "/home/", "/look/", "/loginlog/", "/mentions/", "/people/", "/shop/cart/",
     "/shop/checkout/", "/shop/orders/",
 )  # fmt: skip
-GOOD_FOR: Final = timedelta(days=180)  # RFC 9116 recommends less than a year
+SECURITY_TXT_VALIDITY: Final = timedelta(days=180)  # RFC 9116 recommends less than a year
 
 
 @require_safe
 def security_txt(request: HttpRequest) -> HttpResponse:
     """Return the contact for reports of security problems (RFC 9116)."""
-    expires = (clock.now() + GOOD_FOR).astimezone(UTC).strftime("%Y-%m-%dT00:00:00Z")
+    expires = (clock.now() + SECURITY_TXT_VALIDITY).astimezone(UTC).strftime("%Y-%m-%dT00:00:00Z")
     lines = [
         f"Contact: {settings.SECURITY_CONTACT}",
         f"Expires: {expires}",
@@ -35,7 +35,7 @@ def security_txt(request: HttpRequest) -> HttpResponse:
 @require_safe
 def robots_txt(request: HttpRequest) -> HttpResponse:
     """Exclude pages of one person, and the countless combinations of tags and filters, from crawling (RFC 9309)."""
-    lines = ["User-agent: *", *(f"Disallow: {start}" for start in NOT_FOR_ROBOTS)]
+    lines = ["User-agent: *", *(f"Disallow: {start}" for start in DISALLOWED_PATHS)]
     lines += ["", f"Sitemap: {settings.SITE_URL}{reverse('sitemap')}"]
     return HttpResponse("\n".join(lines) + "\n", content_type="text/plain; charset=utf-8")
 

@@ -13,16 +13,16 @@ import numpy as np
 
 from loginlog import cohorts, windows
 from loginlog.cohorts import Cohort, Period, Reading
-from loginlog.days import A_DAY, days
+from loginlog.days import ONE_DAY, list_days
 from loginlog.selectors import Span
 from loginlog.windows import Table
 
-AT_ONCE: Final = 16  # days per call of Union
-WIDTHS: Final = (1, 7, 30)  # days: DAU, WAU, MAU
-BEFORE: Final = timedelta(days=WIDTHS[-1] - 1)
-EVERYBODY: Final = ""  # the type of all types together
+DAYS_PER_CALL: Final = 16  # days per call of Union
+WINDOW_DAYS: Final = (1, 7, 30)  # days: DAU, WAU, MAU
+LEAD_TIME: Final = timedelta(days=WINDOW_DAYS[-1] - 1)
+ALL_TYPES: Final = ""  # the type of all types together
 
-Union = Callable[[Sequence[Span]], Sequence[bytes]]
+ReadUnions = Callable[[Sequence[Span]], Sequence[bytes]]
 
 
 @dataclass(frozen=True)
@@ -35,42 +35,42 @@ class Activity:
     mau: list[int]
 
 
-def asks(length: int) -> int:
+def count_calls(length: int) -> int:
     """Return the number of calls that ``activity`` makes for a range of ``length`` days."""
-    return -(-(length + BEFORE.days) // AT_ONCE)
+    return -(-(length + LEAD_TIME.days) // DAYS_PER_CALL)
 
 
-def activity(first: date, last: date, types: Sequence[str], union: Union) -> list[Activity]:
+def compute_activity(first: date, last: date, types: Sequence[str], union: ReadUnions) -> list[Activity]:
     """Return DAU, WAU and MAU for each day from ``first`` to ``last``, first of all types together, then by type.
 
     Calls ``union`` ``asks(days)`` times, for 16 days each, and holds at most 45 days of each type in memory.
     """
-    found: dict[str, tuple[list[int], ...]] = {kind: ([], [], []) for kind in (EVERYBODY, *types)}
+    found: dict[str, tuple[list[int], ...]] = {kind: ([], [], []) for kind in (ALL_TYPES, *types)}
     kept: dict[str, Table] = {}
-    wanted = days(first - BEFORE, last)
-    for start in range(0, len(wanted), AT_ONCE):
-        chunk = wanted[start : start + AT_ONCE]
+    wanted = list_days(first - LEAD_TIME, last)
+    for start in range(0, len(wanted), DAYS_PER_CALL):
+        chunk = wanted[start : start + DAYS_PER_CALL]
         shown = sum(day >= first for day in chunk)
-        for kind, rows in _tables(chunk, types, union).items():
+        for kind, rows in _read_tables(chunk, types, union).items():
             rows = windows.stack([kept[kind], rows]) if kind in kept else rows
-            for width, numbers in zip(WIDTHS, found[kind], strict=True):
-                numbers += windows.rolling_counts(rows, width, shown)
-            kept[kind] = rows[-BEFORE.days :]
+            for width, numbers in zip(WINDOW_DAYS, found[kind], strict=True):
+                numbers += windows.count_rolling(rows, width, shown)
+            kept[kind] = rows[-LEAD_TIME.days :]
     return [Activity(kind, *numbers) for kind, numbers in found.items()]
 
 
-def _tables(chunk: Sequence[date], types: Sequence[str], union: Union) -> dict[str, Table]:
+def _read_tables(chunk: Sequence[date], types: Sequence[str], union: ReadUnions) -> dict[str, Table]:
     """Return a table for all types together and one for each type, with a row per day."""
     raws = union([Span(day, day, kind) for kind in types for day in chunk])
     size = len(chunk)
-    tables = {kind: windows.table(raws[i * size : (i + 1) * size]) for i, kind in enumerate(types)}
-    return {EVERYBODY: windows.union(list(tables.values())), **tables}
+    tables = {kind: windows.build_table(raws[i * size : (i + 1) * size]) for i, kind in enumerate(types)}
+    return {ALL_TYPES: windows.union(list(tables.values())), **tables}
 
 
-def retention(
+def compute_retention(
     periods: Sequence[Period],
     user_type: str | None,
-    union: Union,
+    union: ReadUnions,
     *,
     since: date | None,
     reading: Reading,
@@ -85,8 +85,8 @@ def retention(
     spans = [Span(period.first, period.last, user_type) for period in periods]
     earlier = since is not None and since < periods[0].first
     if since is not None and earlier:
-        spans.append(Span(since, periods[0].first - A_DAY, user_type))
-    rows = windows.table(union(spans) if since else [b""] * len(spans))
+        spans.append(Span(since, periods[0].first - ONE_DAY, user_type))
+    rows = windows.build_table(union(spans) if since else [b""] * len(spans))
     active, before = rows[: len(periods)], rows[len(periods) :]
     seen = before if earlier else np.zeros_like(rows[:1])
-    return cohorts.cohorts(periods, seen, active, reading, today)
+    return cohorts.compute_cohorts(periods, seen, active, reading, today)

@@ -12,33 +12,33 @@ SEGMENT: Final = SEGMENT_BYTES * 8  # dense ids per segment
 MONTH_BYTES: Final = 4  # bit 0 is never set, bits 1 to 31 are days
 
 
-def bit_of(day: date) -> int:
+def bit_of_day(day: date) -> int:
     """Return the bit of a day in its month's bits, a 32-bit integer as in SQL."""
     return 1 << (31 - day.day)
 
 
-def month_bits(raw: bytes) -> int:
+def parse_month(raw: bytes) -> int:
     """Return a month's bitmap as an integer, without the bit that is no day."""
     return int.from_bytes(raw[:MONTH_BYTES].ljust(MONTH_BYTES, b"\0")) & 0x7FFFFFFF
 
 
-def month_raw(bits: int) -> bytes:
+def encode_month(bits: int) -> bytes:
     """Return a month's bits as the four bytes in Redis."""
     return bits.to_bytes(MONTH_BYTES)
 
 
-def days_of(month: date, bits: int) -> list[date]:
+def list_days(month: date, bits: int) -> list[date]:
     """Return the days of a month with a set bit, ascending."""
     return [month + timedelta(days=d - 1) for d in range(1, 32) if bits >> (31 - d) & 1]
 
 
-def numbers(raw: bytes, start: int = 0) -> NDArray[np.int64]:
+def list_positions(raw: bytes, start: int = 0) -> NDArray[np.int64]:
     """Return the positions of the set bits, ascending; the first bit of ``raw`` has the position ``start``."""
     bits = np.unpackbits(np.frombuffer(raw, dtype=np.uint8))
     return np.flatnonzero(bits) + start
 
 
-def of_numbers(found: Iterable[int]) -> bytes:
+def from_positions(found: Iterable[int]) -> bytes:
     """Return the bitmap in which exactly these bits are set."""
     places = np.fromiter(found, dtype=np.int64)
     if not places.size:
@@ -48,7 +48,7 @@ def of_numbers(found: Iterable[int]) -> bytes:
     return np.packbits(bits).tobytes()
 
 
-def count(raw: bytes) -> int:
+def count_bits(raw: bytes) -> int:
     """Return the number of set bits."""
     return int(np.bitwise_count(np.frombuffer(raw, dtype=np.uint8)).sum(dtype=np.int64))
 
@@ -61,22 +61,22 @@ def union(raws: Iterable[bytes]) -> bytes:
     found = np.frombuffer(parts[0], dtype=np.uint8).copy()
     for raw in parts[1:]:
         found[: len(raw)] |= np.frombuffer(raw, dtype=np.uint8)
-    return short(found.tobytes())
+    return strip_zeros(found.tobytes())
 
 
-def without(raw: bytes, gone: bytes) -> bytes:
+def subtract(raw: bytes, gone: bytes) -> bytes:
     """Return the bits of ``raw`` that are not in ``gone``, without trailing zeros."""
     found = np.frombuffer(raw, dtype=np.uint8).copy()
     size = min(len(raw), len(gone))
     found[:size] &= ~np.frombuffer(gone[:size], dtype=np.uint8)
-    return short(found.tobytes())
+    return strip_zeros(found.tobytes())
 
 
 def covers(all_of: bytes, part: bytes) -> bool:
     """Return whether every bit of ``part`` is in ``all_of``."""
-    return not without(part, all_of)
+    return not subtract(part, all_of)
 
 
-def short(raw: bytes) -> bytes:
+def strip_zeros(raw: bytes) -> bytes:
     """Return the bitmap without trailing zeros, so that equal sets are equal bytes."""
     return raw.rstrip(b"\0")

@@ -7,7 +7,7 @@ from datetime import date
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-TICKS = 4  # steps of the scale, at most
+MAX_STEPS = 4  # steps of the scale, at most
 
 
 @dataclass(frozen=True)
@@ -22,21 +22,21 @@ class Chart:
     dates: list[date]
 
 
-def scale(most: int) -> list[int]:
+def compute_scale(most: int) -> list[int]:
     """Return round numbers from 0 to at least ``most``, in at most 4 steps of 1, 2 or 5 times a power of ten."""
     unit = 1
     while True:
         for step in (unit, 2 * unit, 5 * unit):
-            if most <= TICKS * step:
+            if most <= MAX_STEPS * step:
                 return list(range(0, max(most + step - 1, step) // step * step + 1, step))
         unit *= 10
 
 
-def chart(days: Sequence[date], lines: Sequence[tuple[str, Sequence[int]]], *, name: str) -> Chart:
+def draw_chart(days: Sequence[date], lines: Sequence[tuple[str, Sequence[int]]], *, name: str) -> Chart:
     """Draw lines, each with a CSS class ("dau") and a number per day. ``name`` describes the chart in words."""
-    ticks = scale(max((n for _, numbers in lines for n in numbers), default=0))
+    ticks = compute_scale(max((n for _, numbers in lines for n in numbers), default=0))
     top, width = ticks[-1], max(len(days) - 1, 1)
-    drawn = [(css, " ".join(f"{x},{top - n}" for x, n in enumerate(_at_least_two(numbers)))) for css, numbers in lines]
+    drawn = [(css, " ".join(f"{x},{top - n}" for x, n in enumerate(_repeat_single(numbers)))) for css, numbers in lines]
     picture = format_html(
         '<svg class="plot-lines" role="img" viewBox="0 0 {} {}" preserveAspectRatio="none" aria-label="{}">{}{}</svg>',
         width,
@@ -50,6 +50,6 @@ def chart(days: Sequence[date], lines: Sequence[tuple[str, Sequence[int]]], *, n
     return Chart(picture, ticks[::-1], ends)
 
 
-def _at_least_two(numbers: Sequence[int]) -> Sequence[int]:
+def _repeat_single(numbers: Sequence[int]) -> Sequence[int]:
     """Repeat a single number, since a line with one point is invisible."""
     return numbers if len(numbers) > 1 else [*numbers, *numbers]

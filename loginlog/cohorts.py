@@ -8,12 +8,12 @@ from typing import Literal
 import numpy as np
 
 from loginlog import days
-from loginlog.days import A_DAY
-from loginlog.windows import Table, counts, widen
+from loginlog.days import ONE_DAY
+from loginlog.windows import Table, count_bits, widen
 
-Kind = Literal["week", "month"]
+PeriodKind = Literal["week", "month"]
 Reading = Literal["on", "after"]
-KINDS: tuple[Kind, ...] = ("week", "month")
+PERIOD_KINDS: tuple[PeriodKind, ...] = ("week", "month")
 READINGS: tuple[Reading, ...] = ("on", "after")
 
 
@@ -48,23 +48,25 @@ class Cohort:
     cells: list[Cell]
 
 
-def period_of(day: date, kind: Kind) -> Period:
+def find_period(day: date, kind: PeriodKind) -> Period:
     """Return the period that contains a day."""
     if kind == "week":
-        first = day - A_DAY * day.weekday()
-        return Period(first, first + A_DAY * 6)
-    return Period(days.month_of(day), days.last_of(day))
+        first = day - ONE_DAY * day.weekday()
+        return Period(first, first + ONE_DAY * 6)
+    return Period(days.month_of(day), days.last_day_of_month(day))
 
 
-def periods(until: date, kind: Kind, count: int) -> list[Period]:
+def list_periods(until: date, kind: PeriodKind, count: int) -> list[Period]:
     """Return ``count`` consecutive periods; the last one contains the day ``until``."""
-    found = [period_of(until, kind)]
+    found = [find_period(until, kind)]
     while len(found) < count:
-        found.append(period_of(found[-1].first - A_DAY, kind))
+        found.append(find_period(found[-1].first - ONE_DAY, kind))
     return found[::-1]
 
 
-def cohorts(spans: Sequence[Period], seen_before: Table, active: Table, reading: Reading, today: date) -> list[Cohort]:
+def compute_cohorts(
+    spans: Sequence[Period], seen_before: Table, active: Table, reading: Reading, today: date
+) -> list[Cohort]:
     """Return the retention table: one cohort per period.
 
     ``spans`` are consecutive periods. ``seen_before`` has one row with the users active before the first period, and
@@ -78,8 +80,8 @@ def cohorts(spans: Sequence[Period], seen_before: Table, active: Table, reading:
     for i, span in enumerate(spans):
         new = active[i] & ~seen
         seen |= active[i]
-        size = counts(new[None])[0]
-        back = counts(came[i:] & new)
+        size = count_bits(new[None])[0]
+        back = count_bits(came[i:] & new)
         cells = [
             Cell(n, n / size if size else 0.0, not later.is_over(today))
             for n, later in zip(back, spans[i:], strict=True)

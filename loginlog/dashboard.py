@@ -12,14 +12,14 @@ from django.utils.translation import ngettext
 
 from loginlog import analytics, chart, heatmap, selectors
 from loginlog.chart import Chart
-from loginlog.cohorts import Cohort, Kind, Period, Reading, periods
+from loginlog.cohorts import Cohort, Period, PeriodKind, Reading, list_periods
 from loginlog.days import next_month, today
 from loginlog.heatmap import Sheet
 from loginlog.ranges import Range
 from loginlog.selectors import Span
 
-LINE: Final = 90  # days
-WEEKS: Final = 8  # cohorts
+CHART_DAYS: Final = 90  # days
+COHORT_WEEKS: Final = 8  # cohorts
 
 
 @dataclass(frozen=True)
@@ -41,36 +41,38 @@ class Dashboard:
     cohorts: list[Cohort]
     periods: list[Period]
     is_empty: bool
-    by: Kind = "week"
+    by: PeriodKind = "week"
     reading: Reading = "on"
 
 
-def add_to(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+def add_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Add the dashboard to the template context, for unfold's ``DASHBOARD_CALLBACK``."""
-    return context | {"loginlog": dashboard(today())} if request.user.has_perm("loginlog.view_report") else context
+    return (
+        context | {"loginlog": build_dashboard(today())} if request.user.has_perm("loginlog.view_report") else context
+    )
 
 
-def dashboard(now: date) -> Dashboard:
+def build_dashboard(now: date) -> Dashboard:
     """Return the dashboard up to the day ``now``.
 
     Reads the counts of a year in one call, and the bitmaps of the cohorts in another.
     """
     shown = Range(next_month(now.replace(year=now.year - 1, day=1)), now)  # twelve months
-    counts = selectors.active_counts([Span(day, day) for day in shown.days])
-    weeks = periods(now, "week", WEEKS)
-    since = selectors.first_day()
-    cohorts = analytics.retention(weeks, None, selectors.unions, since=since, reading="on", today=now)
+    counts = selectors.count_active_in_spans([Span(day, day) for day in shown.days])
+    weeks = list_periods(now, "week", COHORT_WEEKS)
+    since = selectors.find_first_day()
+    cohorts = analytics.compute_retention(weeks, None, selectors.read_unions, since=since, reading="on", today=now)
     numbers = dict(zip(shown.days, counts, strict=True))
     return Dashboard(
-        _line(shown.days[-LINE:], counts[-LINE:]),
-        [_month(*month, numbers, max(counts), now) for month in shown.months],
+        _draw_line(shown.days[-CHART_DAYS:], counts[-CHART_DAYS:]),
+        [_build_month(*month, numbers, max(counts), now) for month in shown.months],
         cohorts,
         weeks,
         is_empty=since is None,
     )
 
 
-def _line(days: list[date], counts: Sequence[int]) -> Chart:
+def _draw_line(days: list[date], counts: Sequence[int]) -> Chart:
     name = _("Daily users, %(first)s to %(last)s: between %(low)d and %(high)d, on the last day %(now)d") % {
         "first": date_format(days[0]),
         "last": date_format(days[-1]),
@@ -78,10 +80,10 @@ def _line(days: list[date], counts: Sequence[int]) -> Chart:
         "high": max(counts),
         "now": counts[-1],
     }
-    return chart.chart(days, [("dau", counts)], name=name)
+    return chart.draw_chart(days, [("dau", counts)], name=name)
 
 
-def _month(first: date, last: date, numbers: dict[date, int], most: int, now: date) -> Month:
+def _build_month(first: date, last: date, numbers: dict[date, int], most: int, now: date) -> Month:
     own = {day: numbers[day] for day in Range(first, last).days}
     average = sum(own.values()) / len(own)
     busiest = max(own, key=lambda day: own[day]) if any(own.values()) else None
@@ -91,9 +93,9 @@ def _month(first: date, last: date, numbers: dict[date, int], most: int, now: da
         return f"{date_format(day)}: {users % {'n': number_format(own[day], force_grouping=True)}}"
 
     name = _("%(month)s: %(average)s users a day") % {
-        "month": heatmap.month_name(first),
+        "month": heatmap.format_month(first),
         "average": number_format(average, 1, force_grouping=True),
     }
-    levels = {day: heatmap.level(count, most) for day, count in own.items()}
-    sheet = heatmap.sheet(first, last, levels, name=name, day_title=title, today=now)
+    levels = {day: heatmap.compute_level(count, most) for day, count in own.items()}
+    sheet = heatmap.draw_sheet(first, last, levels, name=name, day_title=title, today=now)
     return Month(sheet, average, busiest, own[busiest] if busiest else 0)

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from config import clock
 
-A_DAY = timedelta(days=1)
-LEAST_DAYS: Final = 31  # bitmaps younger than this never expire from Redis
+ONE_DAY = timedelta(days=1)
+MIN_DAYS_IN_REDIS: Final = 31  # bitmaps younger than this never expire from Redis
 
 
 def today() -> date:
@@ -39,28 +39,28 @@ def next_month(month: date) -> date:
     return date(month.year + month.month // 12, month.month % 12 + 1, 1)
 
 
-def last_of(month: date) -> date:
+def last_day_of_month(month: date) -> date:
     """Return the last day of a month."""
-    return next_month(month_of(month)) - A_DAY
+    return next_month(month_of(month)) - ONE_DAY
 
 
-def days(first: date, last: date) -> list[date]:
+def list_days(first: date, last: date) -> list[date]:
     """Return all days from ``first`` to ``last`` inclusive; an empty list if the range is empty."""
     return [first + timedelta(days=n) for n in range((last - first).days + 1)]
 
 
-def months(first: date, last: date) -> list[date]:
+def list_months(first: date, last: date) -> list[date]:
     """Return the first day of each month that has a day from ``first`` to ``last``."""
-    return list(_months(first, last))
+    return list(_iterate_months(first, last))
 
 
-def _months(first: date, last: date) -> Iterator[date]:
+def _iterate_months(first: date, last: date) -> Iterator[date]:
     month = month_of(first)
     while month <= last:
         yield month
         month = next_month(month)
 
 
-def floor() -> date:
+def first_complete_month() -> date:
     """Return the first month without expired bitmaps. One day is to spare, since another process may be in tomorrow."""
-    return month_of(today() - timedelta(days=LEAST_DAYS - 1))
+    return month_of(today() - timedelta(days=MIN_DAYS_IN_REDIS - 1))

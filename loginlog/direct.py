@@ -9,7 +9,7 @@ from django.db import transaction
 
 from loginlog import bitmaps, store
 from loginlog.bitmaps import SEGMENT
-from loginlog.items import Month, Segment
+from loginlog.items import DaySegment, LoginMonth
 from loginlog.models import Owed
 
 
@@ -22,7 +22,7 @@ class Mark(NamedTuple):
     day: date
 
 
-class _Owing:
+class _OwedToRedis:
     """True while Redis may lack bitmaps that this process wrote to SQL. Until then its readers ask SQL as well."""
 
     maybe = False
@@ -33,25 +33,25 @@ class _Owing:
         return self.maybe
 
 
-owing = _Owing()
+owed_to_redis = _OwedToRedis()
 
 
-def write(marks: Iterable[Mark]) -> None:
+def write_marks(marks: Iterable[Mark]) -> None:
     """Write these logins to SQL in one transaction."""
-    months: dict[Month, store.Known] = {}
-    places: dict[Segment, set[int]] = defaultdict(set)
+    months: dict[LoginMonth, store.Known] = {}
+    places: dict[DaySegment, set[int]] = defaultdict(set)
     for mark in marks:
-        item = Month(mark.day.replace(day=1), mark.user_type, mark.user_id)
-        bits = bitmaps.bit_of(mark.day) | (months[item].bits if item in months else 0)
+        item = LoginMonth(mark.day.replace(day=1), mark.user_type, mark.user_id)
+        bits = bitmaps.bit_of_day(mark.day) | (months[item].bits if item in months else 0)
         months[item] = store.Known(mark.number, bits)
-        places[Segment(mark.day, mark.user_type, mark.number // SEGMENT)].add(mark.number % SEGMENT)
-    merge(months, {item: bitmaps.of_numbers(numbers) for item, numbers in places.items()})
+        places[DaySegment(mark.day, mark.user_type, mark.number // SEGMENT)].add(mark.number % SEGMENT)
+    merge_bitmaps(months, {item: bitmaps.from_positions(numbers) for item, numbers in places.items()})
 
 
-def merge(of_users: dict[Month, store.Known], of_days: dict[Segment, bytes]) -> None:
+def merge_bitmaps(of_users: dict[LoginMonth, store.Known], of_days: dict[DaySegment, bytes]) -> None:
     """Merge bitmaps into SQL, and record that Redis lacks them."""
     with transaction.atomic():
-        store.merge(of_users, of_days)
+        store.merge_bitmaps(of_users, of_days)
         names = [*(item.name for item in of_days), *(item.name for item in of_users)]
         Owed.objects.bulk_create([Owed(item=name) for name in names], batch_size=500)
-    owing.maybe = True
+    owed_to_redis.maybe = True

@@ -17,10 +17,10 @@ from mirror.redis import RedisError, breaker, client, is_away
 
 logger = logging.getLogger("loginlog")
 
-STEP: Final = 200  # rows per query
+ROWS_PER_QUERY: Final = 200  # rows per query
 
 
-def erase(user_id: int) -> bool:
+def erase_user(user_id: int) -> bool:
     """Erase a user from the login log. Return whether the log had the user.
 
     SQL is clean when this returns (or when the surrounding transaction commits). Redis follows right after that, or in
@@ -36,12 +36,12 @@ def erase(user_id: int) -> bool:
         Number.objects.filter(pk=row.pk).update(user=None)
         Unmarked.objects.filter(number=row).delete()
         MonthBits.objects.filter(number=row).delete()
-        clear_days(row.pk, DayBits.objects.all())
-        transaction.on_commit(lambda: _after(user_id, row.pk))
+        clear_day_bits(row.pk, DayBits.objects.all())
+        transaction.on_commit(lambda: _clean_after_commit(user_id, row.pk))
     return True
 
 
-def clear_days(number: int, rows: QuerySet[DayBits]) -> int:
+def clear_day_bits(number: int, rows: QuerySet[DayBits]) -> int:
     """Clear the bit of a dense id in these rows. Return the number of rows that had it set.
 
     To find these rows, the query reads only the byte with the bit.
@@ -51,8 +51,8 @@ def clear_days(number: int, rows: QuerySet[DayBits]) -> int:
     cut = Func(F("bits"), Value(byte + 1), Value(1), function="substr", output_field=BinaryField())
     parts = rows.filter(segment=segment).annotate(part=cut).values_list("pk", "part")
     found = sorted(pk for pk, part in parts if part and bytes(part)[0] & 128 >> bit)
-    for at in range(0, len(found), STEP):
-        with_bit = DayBits.objects.select_for_update().filter(pk__in=found[at : at + STEP])
+    for at in range(0, len(found), ROWS_PER_QUERY):
+        with_bit = DayBits.objects.select_for_update().filter(pk__in=found[at : at + ROWS_PER_QUERY])
         for row in with_bit.order_by("day", "user_type", "segment"):
             raw = bytearray(row.bits)
             raw[byte] &= ~(128 >> bit)
@@ -61,26 +61,26 @@ def clear_days(number: int, rows: QuerySet[DayBits]) -> int:
     return len(found)
 
 
-def _after(user_id: int, number: int) -> None:
-    numbers.known.forget(user_id)
+def _clean_after_commit(user_id: int, number: int) -> None:
+    numbers.dense_id_cache.forget(user_id)
     if breaker.open():
         return
     try:
-        clean(client(), user_id, number)
+        clean_redis(client(), user_id, number)
     except RedisError as error:
         if is_away(error):
             breaker.failed()
         logger.warning("Redis did not answer, the erased user's bits there wait to be wiped: %s", error)
 
 
-def clean_all(redis: Any) -> None:
+def clean_all_erased(redis: Any) -> None:
     """Remove all bits of erased users from Redis. Raises redis-py's errors."""
     for left in Erased.objects.exclude(user_pk=None):
         if left.user_pk is not None:
-            clean(redis, left.user_pk, left.number_id)
+            clean_redis(redis, left.user_pk, left.number_id)
 
 
-def clean(redis: Any, user_id: int, number: int) -> None:
+def clean_redis(redis: Any, user_id: int, number: int) -> None:
     """Remove all bits of an erased dense id from Redis. Repeated and concurrent calls are safe."""
     done = -1
     while done < 0:
@@ -88,6 +88,6 @@ def clean(redis: Any, user_id: int, number: int) -> None:
         names = [keys.month(month, kind, user_id) for month, kind in months]
         done = scripts.erase(redis, [keys.erased(), keys.population(), keys.months(), *names], [number, len(months)])
     for month, kind in months:
-        wanted = [keys.day(day, kind) for day in days.days(month, days.last_of(month))]
+        wanted = [keys.day(day, kind) for day in days.list_days(month, days.last_day_of_month(month))]
         scripts.clear_bits(redis, wanted, [number])
     Erased.objects.filter(number_id=number).update(user_pk=None)

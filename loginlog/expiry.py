@@ -16,7 +16,7 @@ from typing import Any, Final
 from django.conf import settings
 
 from loginlog import bitmaps, days, items, keys, linelog, scripts, walk
-from loginlog.items import Month, Segment
+from loginlog.items import DaySegment, LoginMonth
 from loginlog.linelog import Line
 from loginlog.store import Known
 from mirror.backup import marks, registry
@@ -27,9 +27,9 @@ from mirror.session import Conflict, Session
 
 logger = logging.getLogger("loginlog")
 
-STEP: Final = 500  # months of users per WATCH
+MONTHS_PER_WATCH: Final = 500  # months of users per WATCH
 LEASE_SECONDS: Final = 3600.0
-Step = Callable[[str], object]
+StepHook = Callable[[str], object]
 
 
 class TooYoung(ValueError):
@@ -37,7 +37,7 @@ class TooYoung(ValueError):
 
 
 @dataclass(frozen=True)
-class Expired:
+class ExpiredMonth:
     """The outcome of a month: the number of removed bitmaps, the number kept because they changed, and the log file."""
 
     month: date
@@ -46,11 +46,13 @@ class Expired:
     file: Path | None
 
 
-def _no_step(name: str) -> None:
+def _ignore_step(name: str) -> None:
     """Do nothing between the steps; tests stop an expiry here."""
 
 
-def expire(older_than: int | None = None, *, redis: Any = None, step: Step = _no_step) -> list[Expired]:
+def expire_months(
+    older_than: int | None = None, *, redis: Any = None, step: StepHook = _ignore_step
+) -> list[ExpiredMonth]:
     """Remove the months from Redis that ended more than ``older_than`` days ago (default: the setting).
 
     Return the outcome of each month, an empty list while another process runs an expiry. Raises TooYoung for less than
@@ -58,46 +60,46 @@ def expire(older_than: int | None = None, *, redis: Any = None, step: Step = _no
     a log file.
     """
     kept_days = settings.LOGINLOG_EXPIRE_DAYS if older_than is None else older_than
-    if kept_days < days.LEAST_DAYS:
-        raise TooYoung(f"what is not older than {days.LEAST_DAYS} days stays in Redis")
+    if kept_days < days.MIN_DAYS_IN_REDIS:
+        raise TooYoung(f"what is not older than {days.MIN_DAYS_IN_REDIS} days stays in Redis")
     redis = redis or relay_client()
     with lease(redis, "loginlog:expire", LEASE_SECONDS) as mine:
         if not mine:
             return []
-        linelog.remove_parts(Path(settings.LOGINLOG_FOLDER))
+        linelog.remove_unfinished(Path(settings.LOGINLOG_FOLDER))
         changes = {member.decode(): int(n) for member, n in redis.zrange(keys.months(), 0, -1, withscores=True)}
         step("flush")
-        begun = marks.newest(registry.get(scripts.BACKUP), redis)
-        flush(registry.get(scripts.BACKUP), redis=redis)
+        begun = marks.newest(registry.get(scripts.BACKUP_NAME), redis)
+        flush(registry.get(scripts.BACKUP_NAME), redis=redis)
         since_year_one = (days.today() - date.min).days
         limit, found = days.today() - timedelta(days=min(kept_days, since_year_one)), []
         for month in sorted({items.parse_member(member)[0] for member in changes}):
-            if days.last_of(month) < limit:
+            if days.last_day_of_month(month) < limit:
                 of_month = {m: n for m, n in changes.items() if items.parse_member(m)[0] == month}
-                found.append(_Month(redis, month, of_month, begun, step).expire())
+                found.append(_MonthExpiry(redis, month, of_month, begun, step).expire())
         return found
 
 
-class _Month:
+class _MonthExpiry:
     """The expiry of one month.
 
     ``changes`` has the month's members of ``keys.months`` before the flush, which covers marks up to the version
     ``begun``.
     """
 
-    def __init__(self, redis: Any, month: date, changes: dict[str, int], begun: int, step: Step) -> None:
+    def __init__(self, redis: Any, month: date, changes: dict[str, int], begun: int, step: StepHook) -> None:
         self.redis, self.month, self.changes, self.begun, self.step = redis, month, changes, begun, step
-        self.backup = registry.get(scripts.BACKUP)
+        self.backup = registry.get(scripts.BACKUP_NAME)
         self.skipped = 0  # bitmaps with a mark, or with a bit that SQL lacks
 
-    def expire(self) -> Expired:
+    def expire(self) -> ExpiredMonth:
         """Write the log file, compare the bitmaps with it and remove them from Redis."""
         self.step("write")
-        path = linelog.write(Path(settings.LOGINLOG_FOLDER), self.month, self._lines())
+        path = linelog.write_file(Path(settings.LOGINLOG_FOLDER), self.month, self._lines())
         removed, kept = 0, self.skipped
         if path is not None:
             self.step("remove")
-            for lines in _together(line for _, line in linelog.read(path)):
+            for lines in _group_lines(line for _, line in linelog.read_lines(path)):
                 gone = self._remove(lines)
                 removed, kept = removed + gone, kept + len(lines) - gone
                 self.step("removed")
@@ -105,7 +107,7 @@ class _Month:
         if not kept and not self.redis.zcount(self.backup.marks(), "-inf", self.begun):
             for member, count in self.changes.items():
                 scripts.forget_month(self.redis, [keys.months()], [member, count])
-        return Expired(self.month, removed, kept, path)
+        return ExpiredMonth(self.month, removed, kept, path)
 
     def _lines(self) -> Iterator[Line]:
         """Yield SQL's value of each unmarked bitmap in Redis of which SQL has every bit.
@@ -114,10 +116,10 @@ class _Month:
         """
         types = sorted(items.parse_member(member)[1] for member in self.changes)
         for kind in types:
-            for of_users in walk.months_of(self.month, kind, STEP):
+            for of_users in walk.iterate_months(self.month, kind, MONTHS_PER_WATCH):
                 yield from self._held(of_users)
         for kind in types:
-            for of_days in walk.days_of(self.month, kind, 100):
+            for of_days in walk.iterate_days(self.month, kind, 100):
                 yield from self._held(of_days)
 
     def _held(self, known: dict[Any, Any]) -> Iterator[Line]:
@@ -125,14 +127,14 @@ class _Month:
         held = self._read(self.redis, list(known))
         marked = marks.versions(self.backup, self.redis, names)
         for (item, value), raw in zip(known.items(), held, strict=True):
-            if raw and item.name not in marked and _has(value, raw):
+            if raw and item.name not in marked and _covers(value, raw):
                 yield Line(item, value)
             elif raw:
                 self.skipped += 1
 
-    def _read(self, redis: Any, wanted: Sequence[Month | Segment]) -> list[bytes]:
+    def _read(self, redis: Any, wanted: Sequence[LoginMonth | DaySegment]) -> list[bytes]:
         pipe = redis.pipeline(transaction=False)
-        for command in map(_reading, wanted):
+        for command in map(_build_getrange, wanted):
             pipe.execute_command(*command)
         return list(pipe.execute())
 
@@ -144,8 +146,8 @@ class _Month:
             with Session(self.redis) as session:
                 scores, *sizes = session.watch_and_ask(names, [marked, *(("STRLEN", name) for name in names)])
                 free = [line for line, score in zip(lines, scores, strict=True) if score is None]
-                if isinstance(lines[0].item, Segment):  # delete a day completely or not at all
-                    segments = _with_gaps(lines, sizes[0])
+                if isinstance(lines[0].item, DaySegment):  # delete a day completely or not at all
+                    segments = _fill_gaps(lines, sizes[0])
                     good = free if free == lines and len(self._same(session, segments)) == len(segments) else []
                 else:
                     good = self._same(session, free)
@@ -158,39 +160,39 @@ class _Month:
     def _same(self, session: Session, lines: Sequence[Line]) -> list[Line]:
         """Return the lines that cover every bit of their bitmaps in Redis."""
         found = []
-        for at in range(0, len(lines), STEP):
-            part = lines[at : at + STEP]
-            replies = session.ask([_reading(line.item) for line in part])
-            found += [line for line, raw in zip(part, replies, strict=True) if _has(line.value, raw)]
+        for at in range(0, len(lines), MONTHS_PER_WATCH):
+            part = lines[at : at + MONTHS_PER_WATCH]
+            replies = session.ask([_build_getrange(line.item) for line in part])
+            found += [line for line, raw in zip(part, replies, strict=True) if _covers(line.value, raw)]
         return found
 
 
-def _with_gaps(lines: Sequence[Line], size: int) -> list[Line]:
+def _fill_gaps(lines: Sequence[Line], size: int) -> list[Line]:
     """Return lines for all segments of a day's bitmap of ``size`` bytes, empty ones for those without a line."""
     written = {line.item: line for line in lines}
     day, user_type, _ = lines[0].item
-    every = [Segment(day, user_type, n) for n in range(-(-size // bitmaps.SEGMENT_BYTES))]
+    every = [DaySegment(day, user_type, n) for n in range(-(-size // bitmaps.SEGMENT_BYTES))]
     return [written.get(item, Line(item, b"")) for item in every]
 
 
-def _reading(item: Month | Segment) -> tuple[Any, ...]:
-    start = 0 if isinstance(item, Month) else item.offset
+def _build_getrange(item: LoginMonth | DaySegment) -> tuple[Any, ...]:
+    start = 0 if isinstance(item, LoginMonth) else item.offset
     return ("GETRANGE", item.key, start, start + bitmaps.SEGMENT_BYTES - 1)
 
 
-def _has(value: Known | bytes, raw: bytes) -> bool:
+def _covers(value: Known | bytes, raw: bytes) -> bool:
     """Return whether every bit of ``raw`` is in ``value``."""
-    return bitmaps.covers(bitmaps.month_raw(value.bits) if isinstance(value, Known) else value, raw)
+    return bitmaps.covers(bitmaps.encode_month(value.bits) if isinstance(value, Known) else value, raw)
 
 
-def _together(lines: Iterator[Line]) -> Iterator[list[Line]]:
+def _group_lines(lines: Iterator[Line]) -> Iterator[list[Line]]:
     """Group lines that one step removes: all segments of a day's bitmap, or five hundred months of users."""
     part: list[Line] = []
     for line in lines:
         if part:
             first = part[0].item
-            same = line.item.key == first.key if isinstance(first, Segment) else isinstance(line.item, Month)
-            if not same or (isinstance(first, Month) and len(part) >= STEP):
+            same = line.item.key == first.key if isinstance(first, DaySegment) else isinstance(line.item, LoginMonth)
+            if not same or (isinstance(first, LoginMonth) and len(part) >= MONTHS_PER_WATCH):
                 yield part
                 part = []
         part.append(line)

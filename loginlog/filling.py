@@ -4,17 +4,17 @@ import logging
 from typing import Any, Final
 
 from loginlog import erasure, scripts, store, unmarking
-from loginlog.items import POPULATION, Item, Month, Numbers, Segment, parse
+from loginlog.items import POPULATION, DaySegment, DenseIdSegment, Item, LoginMonth, parse_item
 from loginlog.models import Owed
 from mirror.lease import lease
 from mirror.redis import RedisError, is_away, relay_client
 
 logger = logging.getLogger("loginlog")
 
-STEP: Final = 500  # rows per query
+ROWS_PER_QUERY: Final = 500  # rows per query
 
 
-def settle(redis: Any = None) -> bool:
+def settle_redis(redis: Any = None) -> bool:
     """Clear erased users and removed logins in Redis, and write the bitmaps that it lacks. Return whether this ran.
 
     Beat runs this every few seconds. Nothing happens while Redis is away or another process holds the lease.
@@ -23,9 +23,9 @@ def settle(redis: Any = None) -> bool:
     try:
         with lease(redis, "loginlog:settle") as mine:
             if mine:
-                erasure.clean_all(redis)
-                unmarking.clean_all(redis)
-                pay(redis)
+                erasure.clean_all_erased(redis)
+                unmarking.apply_missed_removals(redis)
+                write_owed(redis)
             return mine
     except RedisError as error:
         if not is_away(error):
@@ -34,17 +34,17 @@ def settle(redis: Any = None) -> bool:
         return False
 
 
-def pay(redis: Any) -> None:
+def write_owed(redis: Any) -> None:
     """Write the bitmaps to Redis that were written to SQL alone. Delete exactly the rows that were read before."""
-    while rows := list(Owed.objects.order_by("pk").values_list("pk", "item")[:STEP]):
-        put(redis, {parse(name) for _, name in rows})
+    while rows := list(Owed.objects.order_by("pk").values_list("pk", "item")[:ROWS_PER_QUERY]):
+        write_items(redis, {parse_item(name) for _, name in rows})
         Owed.objects.filter(pk__in=[pk for pk, _ in rows]).delete()
 
 
-def put(redis: Any, items: set[Item]) -> None:
+def write_items(redis: Any, items: set[Item]) -> None:
     """Merge SQL's value of these items into Redis, and add their users to the population."""
-    segments = store.segments([item for item in items if isinstance(item, Segment)])
-    months = store.months([item for item in items if isinstance(item, Month)])
-    everybody = store.numbers({Numbers(POPULATION, item.segment) for item in segments})
-    scripts.put(redis, months, everybody, segments)
-    unmarking.clean_items(redis, items)
+    segments = store.read_segments([item for item in items if isinstance(item, DaySegment)])
+    months = store.read_months([item for item in items if isinstance(item, LoginMonth)])
+    everybody = store.read_dense_ids({DenseIdSegment(POPULATION, item.segment) for item in segments})
+    scripts.merge_into_redis(redis, months, everybody, segments)
+    unmarking.apply_removals_of(redis, items)

@@ -17,8 +17,8 @@ from django.utils.translation import pgettext
 
 from loginlog import days as calendar
 
-SIDE: Final = 24  # of a square, including the gap to the next
-LEVELS: Final = 4  # shades, in addition to an empty square
+SQUARE_SIDE: Final = 24  # of a square, including the gap to the next
+MAX_LEVEL: Final = 4  # shades, in addition to an empty square
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,20 @@ class Sheet:
     @property
     def name(self) -> str:
         """Return the month in words: "March 2026"."""
-        return month_name(self.first)
+        return format_month(self.first)
 
 
-def month_name(day: date) -> str:
+def format_month(day: date) -> str:
     """Return the month and year of a day in words."""
     return date_format(day, "YEAR_MONTH_FORMAT")
 
 
-def level(count: int, most: int) -> int:
+def compute_level(count: int, most: int) -> int:
     """Return the shade of a day: 0 without users, 4 near the busiest day's number."""
-    return 0 if count <= 0 else 1 + (LEVELS * count - 1) // max(most, count)
+    return 0 if count <= 0 else 1 + (MAX_LEVEL * count - 1) // max(most, count)
 
 
-def sheet(
+def draw_sheet(
     first: date, last: date, levels: Mapping[date, int], *, name: str, day_title: Callable[[date], str], today: date
 ) -> Sheet:
     """Draw the sheet of one month, from ``first`` to ``last``.
@@ -59,19 +59,19 @@ def sheet(
     """
     start = (first.replace(day=1).weekday() - _first_weekday()) % 7
     squares = []
-    for day in calendar.days(first, last):
+    for day in calendar.list_days(first, last):
         row, column = divmod(start + day.day - 1, 7)
         shade = "ahead" if day > today else f"l{levels.get(day, 0)}"
         shade += " today" if day == today else ""
-        x, y = column * SIDE, (row + 1) * SIDE
-        squares.append((shade, day_title(day), x + 1, y + 1, x + SIDE // 2, y + 16, day.day))
-    rows = (start + calendar.last_of(first).day + 6) // 7 + 1
+        x, y = column * SQUARE_SIDE, (row + 1) * SQUARE_SIDE
+        squares.append((shade, day_title(day), x + 1, y + 1, x + SQUARE_SIDE // 2, y + 16, day.day))
+    rows = (start + calendar.last_day_of_month(first).day + 6) // 7 + 1
     picture = format_html(
         '<svg class="sheet-of-days" role="img" viewBox="0 0 {} {}" aria-label="{}"><g class="weekdays">{}</g>{}</svg>',
-        7 * SIDE,
-        rows * SIDE,
+        7 * SQUARE_SIDE,
+        rows * SQUARE_SIDE,
         name,
-        format_html_join("", '<text x="{}" y="16">{}</text>', _weekdays()),
+        format_html_join("", '<text x="{}" y="16">{}</text>', _build_weekday_labels()),
         format_html_join(
             "",
             '<g class="{}"><title>{}</title><rect x="{}" y="{}" width="22" height="22" rx="3"/>'
@@ -82,7 +82,7 @@ def sheet(
     return Sheet(first, picture)
 
 
-def spoken(days: Iterable[date]) -> str:
+def format_days(days: Iterable[date]) -> str:
     """Return days of one month as text: "1, 2, 5–9"."""
     runs: list[list[int]] = []
     for day in sorted(days):
@@ -102,9 +102,9 @@ def _first_weekday() -> int:
     return (int(get_format("FIRST_DAY_OF_WEEK")) - 1) % 7
 
 
-def _weekdays() -> Sequence[tuple[int, str]]:
+def _build_weekday_labels() -> Sequence[tuple[int, str]]:
     start = _first_weekday()
     names = [str(WEEKDAYS_ABBR[(start + n) % 7]) for n in range(7)]
     # Names such as "周一" differ in their last character, names such as "Mon" in their first.
     shared = len({name[0] for name in names}) == 1
-    return [(n * SIDE + SIDE // 2, name[-1] if shared else name[0]) for n, name in enumerate(names)]
+    return [(n * SQUARE_SIDE + SQUARE_SIDE // 2, name[-1] if shared else name[0]) for n, name in enumerate(names)]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from loginlog import keys
 from loginlog.bitmaps import SEGMENT_BYTES
 
-MONTH, DAY, ALL = "loginLog_", "loginDay_", "loginlog:"
+MONTH_PREFIX, DAY_PREFIX, LOG_PREFIX = "loginLog_", "loginDay_", "loginlog:"
 ERASED, POPULATION = "erased", "population"
 
 
@@ -19,7 +19,7 @@ class BadItem(ValueError):
     """A text that is not the name of a bitmap."""
 
 
-class Month(NamedTuple):
+class LoginMonth(NamedTuple):
     """A login month: the days of a month on which a user logged in as a user of one type."""
 
     month: date
@@ -29,7 +29,7 @@ class Month(NamedTuple):
     @property
     def name(self) -> str:
         """Return the name of the item."""
-        return f"{MONTH}{self.month.isoformat()[:7]}_{self.user_type}_{self.user_id}"
+        return f"{MONTH_PREFIX}{self.month.isoformat()[:7]}_{self.user_type}_{self.user_id}"
 
     @property
     def key(self) -> str:
@@ -39,10 +39,10 @@ class Month(NamedTuple):
     @property
     def member(self) -> str:
         """Return the member of ``keys.months`` for the month and type."""
-        return member(self.month, self.user_type)
+        return build_member(self.month, self.user_type)
 
 
-class Segment(NamedTuple):
+class DaySegment(NamedTuple):
     """A part of a login day: 65,536 dense ids of the users that logged in on a day as users of one type."""
 
     day: date
@@ -52,7 +52,7 @@ class Segment(NamedTuple):
     @property
     def name(self) -> str:
         """Return the name of the item."""
-        return f"{DAY}{self.day}_{self.user_type}:{self.segment}"
+        return f"{DAY_PREFIX}{self.day}_{self.user_type}:{self.segment}"
 
     @property
     def key(self) -> str:
@@ -67,10 +67,10 @@ class Segment(NamedTuple):
     @property
     def member(self) -> str:
         """Return the member of ``keys.months`` for the day's month and type."""
-        return member(self.day, self.user_type)
+        return build_member(self.day, self.user_type)
 
 
-class Numbers(NamedTuple):
+class DenseIdSegment(NamedTuple):
     """65,536 dense ids of all users that ever logged in ("population"), or of erased users ("erased")."""
 
     kind: str
@@ -79,7 +79,7 @@ class Numbers(NamedTuple):
     @property
     def name(self) -> str:
         """Return the name of the item."""
-        return f"{ALL}{self.kind}:{self.segment}"
+        return f"{LOG_PREFIX}{self.kind}:{self.segment}"
 
     @property
     def key(self) -> str:
@@ -97,36 +97,36 @@ class Numbers(NamedTuple):
         return ""
 
 
-Item = Month | Segment | Numbers
+Item = LoginMonth | DaySegment | DenseIdSegment
 
 
 @lru_cache(maxsize=4096)  # a flush asks for each name several times
-def parse(name: str) -> Item:
+def parse_item(name: str) -> Item:
     """Return the item with this name. Raises BadItem."""
     try:
-        if name.startswith(MONTH):
-            month, rest = name[len(MONTH) :].split("_", 1)
+        if name.startswith(MONTH_PREFIX):
+            month, rest = name[len(MONTH_PREFIX) :].split("_", 1)
             user_type, user_id = rest.rsplit("_", 1)
-            return _checked(name, Month(date.fromisoformat(f"{month}-01"), user_type, int(user_id)))
-        if name.startswith(DAY):
-            day, rest = name[len(DAY) :].split("_", 1)
+            return _check_name(name, LoginMonth(date.fromisoformat(f"{month}-01"), user_type, int(user_id)))
+        if name.startswith(DAY_PREFIX):
+            day, rest = name[len(DAY_PREFIX) :].split("_", 1)
             user_type, segment = rest.rsplit(":", 1)
-            return _checked(name, Segment(date.fromisoformat(day), user_type, int(segment)))
-        if name.startswith((f"{ALL}{ERASED}:", f"{ALL}{POPULATION}:")):
-            kind, segment = name[len(ALL) :].split(":", 1)
-            return _checked(name, Numbers(kind, int(segment)))
+            return _check_name(name, DaySegment(date.fromisoformat(day), user_type, int(segment)))
+        if name.startswith((f"{LOG_PREFIX}{ERASED}:", f"{LOG_PREFIX}{POPULATION}:")):
+            kind, segment = name[len(LOG_PREFIX) :].split(":", 1)
+            return _check_name(name, DenseIdSegment(kind, int(segment)))
     except ValueError:
         pass
     raise BadItem(f"{name!r} is not the name of a bitmap")
 
 
-def _checked(name: str, item: Item) -> Item:
-    if item.name != name or (not isinstance(item, Numbers) and not item.user_type):
+def _check_name(name: str, item: Item) -> Item:
+    if item.name != name or (not isinstance(item, DenseIdSegment) and not item.user_type):
         raise ValueError(name)
     return item
 
 
-def member(day: date, user_type: str) -> str:
+def build_member(day: date, user_type: str) -> str:
     """Return the member of ``keys.months`` for a day's month and a type."""
     return f"{day.isoformat()[:7]}_{user_type}"
 

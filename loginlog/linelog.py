@@ -20,11 +20,11 @@ from typing import Final, NamedTuple
 
 from loginlog import bitmaps
 from loginlog.bitmaps import SEGMENT_BYTES
-from loginlog.items import BadItem, Month, Segment, parse
+from loginlog.items import BadItem, DaySegment, LoginMonth, parse_item
 from loginlog.store import Known
 
-HEAD: Final = "# diptych login log 1, "
-PART: Final = ".part"
+HEADER: Final = "# diptych login log 1, "
+PART_SUFFIX: Final = ".part"
 
 
 class BadFile(ValueError):
@@ -34,16 +34,16 @@ class BadFile(ValueError):
 class Line(NamedTuple):
     """A line of a log file: an item and its bits."""
 
-    item: Month | Segment
+    item: LoginMonth | DaySegment
     value: Known | bytes
 
     def __str__(self) -> str:
         if isinstance(self.value, Known):
-            return f"{self.item.name}\t{self.value.number}\t{bitmaps.month_raw(self.value.bits).hex()}"
+            return f"{self.item.name}\t{self.value.number}\t{bitmaps.encode_month(self.value.bits).hex()}"
         return f"{self.item.name}\t-\t{self.value.hex()}"
 
 
-def write(folder: Path, month: date, lines: Iterable[Line]) -> Path | None:
+def write_file(folder: Path, month: date, lines: Iterable[Line]) -> Path | None:
     """Write a new file of a month. Return its path; None without lines.
 
     A killed process leaves the complete file or one that ends in ".part". Raises OSError, such as for a full disk, and
@@ -51,7 +51,7 @@ def write(folder: Path, month: date, lines: Iterable[Line]) -> Path | None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     part = _write_part(folder, month, lines)
-    return _name(part, folder, month) if part else None
+    return _publish_file(part, folder, month) if part else None
 
 
 def remove_user(path: Path, user_id: int) -> bool:
@@ -62,26 +62,26 @@ def remove_user(path: Path, user_id: int) -> bool:
     """
 
     def is_theirs(line: Line) -> bool:
-        return isinstance(line.item, Month) and line.item.user_id == user_id
+        return isinstance(line.item, LoginMonth) and line.item.user_id == user_id
 
-    if not any(is_theirs(line) for _, line in read(path)):
+    if not any(is_theirs(line) for _, line in read_lines(path)):
         return False
     month = date.fromisoformat(f"{path.name[:7]}-01")
-    part = _write_part(path.parent, month, (line for _, line in read(path) if not is_theirs(line)))
+    part = _write_part(path.parent, month, (line for _, line in read_lines(path) if not is_theirs(line)))
     if part is None:
         path.unlink()
     else:
         part.replace(path)
-    _sync(path.parent)
+    _sync_folder(path.parent)
     return True
 
 
 def _write_part(folder: Path, month: date, lines: Iterable[Line]) -> Path | None:
-    part = folder / f"{month:%Y-%m}.{os.getpid()}{PART}"
+    part = folder / f"{month:%Y-%m}.{os.getpid()}{PART_SUFFIX}"
     written, number = hashlib.sha256(), 0
     with part.open("wb") as raw:
         with gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6) as file:
-            for number, line in enumerate(_lines(month, lines)):  # noqa: B007  (0: only the header)
+            for number, line in enumerate(_encode_lines(month, lines)):  # noqa: B007  (0: only the header)
                 file.write(line)
                 written.update(line)
         raw.flush()
@@ -89,17 +89,17 @@ def _write_part(folder: Path, month: date, lines: Iterable[Line]) -> Path | None
     if not number:
         part.unlink()
         return None
-    _compare(part, written.digest())
+    _verify_file(part, written.digest())
     return part
 
 
-def _lines(month: date, lines: Iterable[Line]) -> Iterator[bytes]:
-    yield f"{HEAD}{month:%Y-%m}\n".encode()
+def _encode_lines(month: date, lines: Iterable[Line]) -> Iterator[bytes]:
+    yield f"{HEADER}{month:%Y-%m}\n".encode()
     for line in lines:
         yield f"{line}\n".encode()
 
 
-def _compare(part: Path, written: bytes) -> None:
+def _verify_file(part: Path, written: bytes) -> None:
     read = hashlib.sha256()
     with gzip.open(part, "rb") as file:
         while chunk := file.read(2**20):
@@ -108,7 +108,7 @@ def _compare(part: Path, written: bytes) -> None:
         raise BadFile(f"{part}: what was read back is not what was written")
 
 
-def _name(part: Path, folder: Path, month: date) -> Path:
+def _publish_file(part: Path, folder: Path, month: date) -> Path:
     """Give a file its final name, the first free one. No file is ever overwritten."""
     number = 1
     while True:
@@ -119,11 +119,11 @@ def _name(part: Path, folder: Path, month: date) -> Path:
             number += 1
         else:
             part.unlink()
-            _sync(folder)
+            _sync_folder(folder)
             return path
 
 
-def _sync(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -131,23 +131,23 @@ def _sync(folder: Path) -> None:
         os.close(handle)
 
 
-def remove_parts(folder: Path) -> None:
+def remove_unfinished(folder: Path) -> None:
     """Remove unfinished files of killed processes."""
-    for part in folder.glob(f"*{PART}"):
+    for part in folder.glob(f"*{PART_SUFFIX}"):
         part.unlink(missing_ok=True)
 
 
-def read(path: Path) -> Iterator[tuple[int, Line]]:
+def read_lines(path: Path) -> Iterator[tuple[int, Line]]:
     """Yield the lines of a file with their numbers. Raises BadFile with file and line; OSError if it is unreadable."""
     number = 0
     try:
         with gzip.open(path, "rt", encoding="ascii", newline="\n") as file:
             for number, text in enumerate(file, start=1):
                 if number == 1:
-                    if not text.startswith(HEAD):
+                    if not text.startswith(HEADER):
                         raise ValueError("this is not a login log")
                 else:
-                    yield number, _parse(text)
+                    yield number, _parse_line(text)
         if not number:
             raise ValueError("the file is empty")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -156,18 +156,18 @@ def read(path: Path) -> Iterator[tuple[int, Line]]:
         raise BadFile(f"{path}, line {number}: {error}") from error
 
 
-def _parse(text: str) -> Line:
+def _parse_line(text: str) -> Line:
     """Parse a line. Raises ValueError."""
     parts = text.removesuffix("\n").split("\t")
     if len(parts) != 3 or not text.endswith("\n"):
         raise ValueError("expected a name, a number and bits, separated by tabs")
-    item, raw = parse(parts[0]), bytes.fromhex(parts[2])
-    if isinstance(item, Month):
-        if len(raw) != bitmaps.MONTH_BYTES or bitmaps.month_raw(bitmaps.month_bits(raw)) != raw:
+    item, raw = parse_item(parts[0]), bytes.fromhex(parts[2])
+    if isinstance(item, LoginMonth):
+        if len(raw) != bitmaps.MONTH_BYTES or bitmaps.encode_month(bitmaps.parse_month(raw)) != raw:
             raise ValueError(f"{parts[2]!r} is not the bitmap of a month")
-        return Line(item, Known(int(parts[1]), bitmaps.month_bits(raw)))
-    if not isinstance(item, Segment) or parts[1] != "-":
+        return Line(item, Known(int(parts[1]), bitmaps.parse_month(raw)))
+    if not isinstance(item, DaySegment) or parts[1] != "-":
         raise BadItem(f"{parts[0]!r} is no bitmap of a day, or has a number")
     if len(raw) > SEGMENT_BYTES:
         raise ValueError(f"a segment has at most {SEGMENT_BYTES} bytes")
-    return Line(item, bitmaps.short(raw))
+    return Line(item, bitmaps.strip_zeros(raw))

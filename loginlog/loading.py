@@ -6,40 +6,40 @@ from pathlib import Path
 from typing import Final
 
 from loginlog import direct, linelog
-from loginlog.items import Month
+from loginlog.items import LoginMonth
 from loginlog.linelog import BadFile, Line
 from loginlog.models import Number
 from loginlog.store import Known
 
-STEP: Final = 500  # lines per transaction
+LINES_PER_TRANSACTION: Final = 500  # lines per transaction
 
 
-def load(path: Path) -> int:
+def load_file(path: Path) -> int:
     """Load a file into SQL. Return its number of bitmaps. The next ``filling.settle`` writes them to Redis.
 
     Loading a file twice changes nothing. Raises linelog.BadFile with file and line, and OSError; lines before the error
     are loaded.
     """
-    lines, total = linelog.read(path), 0
-    while part := list(islice(lines, STEP)):
-        _check(path, part)
+    lines, total = linelog.read_lines(path), 0
+    while part := list(islice(lines, LINES_PER_TRANSACTION)):
+        _check_owners(path, part)
         of_users, of_days = {}, {}
         for _, (item, value) in part:
-            if isinstance(item, Month) and isinstance(value, Known):
+            if isinstance(item, LoginMonth) and isinstance(value, Known):
                 of_users[item] = value
-            elif not isinstance(item, Month) and isinstance(value, bytes):
+            elif not isinstance(item, LoginMonth) and isinstance(value, bytes):
                 of_days[item] = value
-        direct.merge(of_users, of_days)
+        direct.merge_bitmaps(of_users, of_days)
         total += len(part)
     return total
 
 
-def _check(path: Path, lines: Sequence[tuple[int, Line]]) -> None:
+def _check_owners(path: Path, lines: Sequence[tuple[int, Line]]) -> None:
     """Raise BadFile if a dense id belongs to another user, since the file then comes from another database."""
     wanted = {line.value.number for _, line in lines if isinstance(line.value, Known)}
     owners = dict(Number.objects.filter(pk__in=wanted).values_list("pk", "user_id"))
     for number, (item, value) in lines:
-        if isinstance(item, Month) and isinstance(value, Known):
+        if isinstance(item, LoginMonth) and isinstance(value, Known):
             if owners.get(value.number, 0) in (item.user_id, None):
                 continue
             text = f"user {item.user_id} does not have the number {value.number} in this database"

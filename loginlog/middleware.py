@@ -26,7 +26,7 @@ class FirstRequestOfTheDay:
         # Skip visitors without a session, and error pages, which must need neither Redis nor SQL.
         if settings.SESSION_COOKIE_NAME in request.COOKIES and response.status_code < 400:
             try:
-                hooks.seen(request.user)
+                hooks.mark_seen(request.user)
             except DatabaseError as error:  # the response is already complete
                 logger.warning("SQL did not say who is there, the next request will: %s", error)
         return response

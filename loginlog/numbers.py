@@ -9,11 +9,11 @@ from django.db.models import Exists, OuterRef
 
 from loginlog.models import Erased, Number
 
-KEPT: Final = 100_000  # users in the cache of a process
-STEP: Final = 500  # users per statement
+MAX_CACHED: Final = 100_000  # users in the cache of a process
+USERS_PER_STATEMENT: Final = 500  # users per statement
 
 
-class Numbers:
+class DenseIdCache:
     """A least-recently-used cache of dense ids by user id."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Numbers:
         """Cache these dense ids."""
         with self._lock:
             self._known |= numbers
-            while len(self._known) > KEPT:
+            while len(self._known) > MAX_CACHED:
                 del self._known[next(iter(self._known))]
 
     def forget(self, user_id: int) -> None:
@@ -46,46 +46,48 @@ class Numbers:
             self._known.clear()
 
 
-known = Numbers()
+dense_id_cache = DenseIdCache()
 
 
-def of(user_id: int) -> tuple[int, bool]:
+def get_dense_id(user_id: int) -> tuple[int, bool]:
     """Return a user's dense id, created if missing, and whether Redis is clean for the user.
 
     Redis is not clean while it has bits of an erased dense id of the same user. Until then no bit of this user may be
     written to Redis, because it would be cleared together with them.
     """
-    number = known.get(user_id)
+    number = dense_id_cache.get(user_id)
     if number is not None:
         return number, True
     row, made = Number.objects.get_or_create(user_id=user_id)
     clean = not Erased.objects.filter(user_pk=user_id).exists()
     if clean and not (made and transaction.get_connection().in_atomic_block):  # a rollback could remove it
-        known.keep({user_id: row.pk})
+        dense_id_cache.keep({user_id: row.pk})
     return row.pk, clean
 
 
-def of_many(user_ids: Collection[int]) -> tuple[dict[int, int], set[int]]:
+def get_dense_ids(user_ids: Collection[int]) -> tuple[dict[int, int], set[int]]:
     """Return dense ids by user id, created if missing, and the users for which Redis is not clean. For imports."""
-    found = {user: number for user in user_ids if (number := known.get(user)) is not None}
+    found = {user: number for user in user_ids if (number := dense_id_cache.get(user)) is not None}
     wanted = set(user_ids) - found.keys()
-    asked = _ask(wanted)
+    asked = _find_dense_ids(wanted)
     missing = sorted(wanted - asked.keys())
     if missing:
-        Number.objects.bulk_create([Number(user_id=user) for user in missing], STEP, ignore_conflicts=True)
-        asked |= _ask(missing)
+        Number.objects.bulk_create(
+            [Number(user_id=user) for user in missing], USERS_PER_STATEMENT, ignore_conflicts=True
+        )
+        asked |= _find_dense_ids(missing)
     fresh = {user: number for user, (number, clean) in asked.items() if clean}
     if not transaction.get_connection().in_atomic_block:
-        known.keep(fresh)
+        dense_id_cache.keep(fresh)
     return found | {user: number for user, (number, _) in asked.items()}, asked.keys() - fresh.keys()
 
 
-def _ask(user_ids: Collection[int]) -> dict[int, tuple[int, bool]]:
+def _find_dense_ids(user_ids: Collection[int]) -> dict[int, tuple[int, bool]]:
     """Return existing dense ids by user id, each with whether Redis is clean for the user."""
     left = Erased.objects.filter(user_pk=OuterRef("user_id"))
     asked, found = sorted(user_ids), {}
-    for at in range(0, len(asked), STEP):
-        rows = Number.objects.filter(user_id__in=asked[at : at + STEP]).annotate(soiled=Exists(left))
+    for at in range(0, len(asked), USERS_PER_STATEMENT):
+        rows = Number.objects.filter(user_id__in=asked[at : at + USERS_PER_STATEMENT]).annotate(soiled=Exists(left))
         for user, number, soiled in rows.values_list("user_id", "pk", "soiled"):
             found[user] = number, not soiled
     return found

@@ -6,37 +6,37 @@ from typing import Any
 
 from django.conf import settings
 
-from accounts.personal import NotYet, Part, register
+from accounts.personal import NotErasableYet, Part, register
 from loginlog import erasure, linelog, selectors
 from loginlog.days import today
 from loginlog.expiry import LEASE_SECONDS
 from loginlog.models import MonthBits
-from loginlog.ranges import EARLIEST
+from loginlog.ranges import EARLIEST_DAY
 from mirror.lease import lease
 from mirror.redis import relay_client
 
 
 def register_parts() -> None:
     """Register the login days."""
-    register(Part("login_days", _read, _erase, frozenset(["loginlog.Number.user"])))
+    register(Part("login_days", _read_login_days, _erase_login_days, frozenset(["loginlog.Number.user"])))
 
 
-def _read(user_id: int) -> Iterator[dict[str, Any]]:
-    for day in selectors.login_days(user_id, EARLIEST, today()):
+def _read_login_days(user_id: int) -> Iterator[dict[str, Any]]:
+    for day in selectors.find_login_days(user_id, EARLIEST_DAY, today()):
         yield {"day": day}
 
 
-def _erase(user_id: int) -> bool:
+def _erase_login_days(user_id: int) -> bool:
     """Remove the user from the log files of one month, or erase the bitmaps when no file is left.
 
     Return whether another call is needed. Raises NotYet while an expiry runs.
     """
     with lease(relay_client(), "loginlog:expire", LEASE_SECONDS) as mine:  # excludes other writers of log files
         if not mine:
-            raise NotYet
+            raise NotErasableYet
         if _rewrite_files(user_id):
             return True
-        erasure.erase(user_id)
+        erasure.erase_user(user_id)
     return False
 
 

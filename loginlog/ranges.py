@@ -8,10 +8,10 @@ from typing import Final
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from loginlog.days import days, last_of, months
+from loginlog.days import last_day_of_month, list_days, list_months
 
-LONGEST: Final = 366  # days: a page shows a year
-EARLIEST: Final = date(1970, 1, 1)
+MAX_DAYS: Final = 366  # days: a page shows a year
+EARLIEST_DAY: Final = date(1970, 1, 1)
 
 
 class BadQuery(ValueError):
@@ -28,13 +28,13 @@ class Range:
     @property
     def days(self) -> list[date]:
         """Return all days of the range, in order."""
-        return days(self.first, self.last)
+        return list_days(self.first, self.last)
 
     @property
     def months(self) -> list[tuple[date, date]]:
         """Return the first and the last day of each month, cut to the range."""
-        found = months(self.first, self.last)
-        return [(max(month, self.first), min(last_of(month), self.last)) for month in found]
+        found = list_months(self.first, self.last)
+        return [(max(month, self.first), min(last_day_of_month(month), self.last)) for month in found]
 
     def has(self, day: date) -> bool:
         """Return whether the range contains a day."""
@@ -46,38 +46,38 @@ class Range:
         return f"from={self.first}&to={self.last}"
 
 
-def year(number: int) -> Range:
+def year_range(number: int) -> Range:
     """Return the range of a calendar year."""
     return Range(date(number, 1, 1), date(number, 12, 31))
 
 
-def parse(given: Mapping[str, str], default: Range, today: date) -> Range:
+def parse_range(given: Mapping[str, str], default: Range, today: date) -> Range:
     """Return the range in the parameters, or the default. One end alone gets a range of the default's length.
 
     Raises BadQuery for an invalid date, for reversed ends, for more than a year, and for days before 1970 or after the
     current year.
     """
-    first, last = _day(given.get("from", "")), _day(given.get("to", ""))
+    first, last = _parse_day(given.get("from", "")), _parse_day(given.get("to", ""))
     if first is None and last is None:
         return default
     length = default.last - default.first
-    bound = year(today.year).last
+    bound = year_range(today.year).last
     if first is None:
         assert last is not None
-        first = max(EARLIEST, last - length) if last >= EARLIEST else last
+        first = max(EARLIEST_DAY, last - length) if last >= EARLIEST_DAY else last
     if last is None:
         last = min(bound, first + length) if first <= bound else first
     if first > last:
         raise BadQuery(_("The first day must come before the last day."))
-    if first < EARLIEST or last > bound:
-        limits = {"first": date_format(EARLIEST), "last": date_format(bound)}
+    if first < EARLIEST_DAY or last > bound:
+        limits = {"first": date_format(EARLIEST_DAY), "last": date_format(bound)}
         raise BadQuery(_("Choose days from %(first)s to %(last)s.") % limits)
-    if (last - first).days >= LONGEST:
-        raise BadQuery(_("A page shows at most %(days)d days. Choose a shorter period.") % {"days": LONGEST})
+    if (last - first).days >= MAX_DAYS:
+        raise BadQuery(_("A page shows at most %(days)d days. Choose a shorter period.") % {"days": MAX_DAYS})
     return Range(first, last)
 
 
-def choose(given: Mapping[str, str], name: str, choices: Sequence[str]) -> str:
+def parse_choice(given: Mapping[str, str], name: str, choices: Sequence[str]) -> str:
     """Return the parameter ``name``, or the first of ``choices`` if it is missing. Raises BadQuery for other words."""
     word = given.get(name, "") or choices[0]
     if word not in choices:
@@ -86,7 +86,7 @@ def choose(given: Mapping[str, str], name: str, choices: Sequence[str]) -> str:
     return word
 
 
-def _day(text: str) -> date | None:
+def _parse_day(text: str) -> date | None:
     if not text.strip():
         return None
     try:

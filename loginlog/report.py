@@ -11,22 +11,22 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from loginlog import analytics, chart, ranges, selectors
-from loginlog.analytics import EVERYBODY, Activity
+from loginlog.analytics import ALL_TYPES, Activity
 from loginlog.chart import Chart
-from loginlog.cohorts import KINDS, READINGS, Cohort, Kind, Period, Reading, periods
-from loginlog.heatmap import LEVELS, level, month_name
+from loginlog.cohorts import PERIOD_KINDS, READINGS, Cohort, Period, PeriodKind, Reading, list_periods
+from loginlog.heatmap import MAX_LEVEL, compute_level, format_month
 from loginlog.ranges import Range
 
-SHOWN: Final = timedelta(days=29)  # the default range ends today
-PERIODS: Final = 12  # weeks or months in the table of cohorts
+DEFAULT_RANGE: Final = timedelta(days=29)  # the default range ends today
+COHORT_PERIODS: Final = 12  # weeks or months in the table of cohorts
 
 
 @dataclass(frozen=True)
-class Question:
+class ReportQuery:
     """The parameters of a report. ``user_type`` "" means cohorts of all types."""
 
     days: Range
-    by: Kind
+    by: PeriodKind
     reading: Reading
     user_type: str
     today: date
@@ -34,7 +34,7 @@ class Question:
     @property
     def periods(self) -> list[Period]:
         """Return the periods of the cohorts, which end with the range or today."""
-        return periods(min(self.days.last, self.today), self.by, PERIODS)
+        return list_periods(min(self.days.last, self.today), self.by, COHORT_PERIODS)
 
     def query(self, **other: str) -> str:
         """Return the query string of the report, with some choices replaced."""
@@ -42,18 +42,18 @@ class Question:
         return f"?{self.days.query}" + "".join(f"&{name}={word}" for name, word in chosen.items() if word)
 
 
-def question(given: Mapping[str, str], today: date) -> Question:
+def parse_query(given: Mapping[str, str], today: date) -> ReportQuery:
     """Parse the parameters of an address. Raises ranges.BadQuery for invalid ones."""
-    return Question(
-        ranges.parse(given, Range(today - SHOWN, today), today),
-        cast("Kind", ranges.choose(given, "by", KINDS)),
-        cast("Reading", ranges.choose(given, "reading", READINGS)),
-        ranges.choose(given, "type", [EVERYBODY, *User.Type.values]),
+    return ReportQuery(
+        ranges.parse_range(given, Range(today - DEFAULT_RANGE, today), today),
+        cast("PeriodKind", ranges.parse_choice(given, "by", PERIOD_KINDS)),
+        cast("Reading", ranges.parse_choice(given, "reading", READINGS)),
+        ranges.parse_choice(given, "type", [ALL_TYPES, *User.Type.values]),
         today,
     )
 
 
-def type_name(user_type: str) -> str:
+def format_type(user_type: str) -> str:
     """Return the label of a type of users; "" means all types."""
     return str(User.Type(user_type).label) if user_type in User.Type.values else user_type or _("all")
 
@@ -62,7 +62,7 @@ def type_name(user_type: str) -> str:
 class Report:
     """A report. ``is_empty``: the log has no login."""
 
-    question: Question
+    question: ReportQuery
     activity: list[Activity]
     cohorts: list[Cohort]
     is_empty: bool
@@ -75,7 +75,7 @@ class Report:
     @property
     def charts(self) -> list[tuple[str, Activity, Chart]]:
         """Return name, numbers and chart, of all types together and then of each type."""
-        return [(type_name(found.user_type), found, _chart(self.days, found)) for found in self.activity]
+        return [(format_type(found.user_type), found, _draw_chart(self.days, found)) for found in self.activity]
 
     @property
     def rows(self) -> list[tuple[date, tuple[int, ...]]]:
@@ -100,21 +100,21 @@ class Report:
         }
 
 
-def report(asked: Question) -> Report:
+def build_report(asked: ReportQuery) -> Report:
     """Return the report. Calls ``selectors.unions`` once per 16 days (of range + 29) and once for the cohorts."""
     return Report(
         asked,
-        analytics.activity(asked.days.first, asked.days.last, User.Type.values, selectors.unions),
-        *_cohorts(asked),
+        analytics.compute_activity(asked.days.first, asked.days.last, User.Type.values, selectors.read_unions),
+        *_compute_cohorts(asked),
     )
 
 
-def _cohorts(asked: Question) -> tuple[list[Cohort], bool]:
-    since = selectors.first_day()
-    found = analytics.retention(
+def _compute_cohorts(asked: ReportQuery) -> tuple[list[Cohort], bool]:
+    since = selectors.find_first_day()
+    found = analytics.compute_retention(
         asked.periods,
         asked.user_type or None,
-        selectors.unions,
+        selectors.read_unions,
         since=since,
         reading=asked.reading,
         today=asked.today,
@@ -122,23 +122,23 @@ def _cohorts(asked: Question) -> tuple[list[Cohort], bool]:
     return found, since is None
 
 
-def _chart(days: list[date], found: Activity) -> Chart:
+def _draw_chart(days: list[date], found: Activity) -> Chart:
     name = _("%(type)s, %(first)s to %(last)s: daily users between %(low)d and %(high)d, on the last day %(now)d") % {
-        "type": type_name(found.user_type),
+        "type": format_type(found.user_type),
         "first": date_format(days[0]),
         "last": date_format(days[-1]),
         "low": min(found.dau),
         "high": max(found.dau),
         "now": found.dau[-1],
     }
-    return chart.chart(days, [("mau", found.mau), ("wau", found.wau), ("dau", found.dau)], name=name)
+    return chart.draw_chart(days, [("mau", found.mau), ("wau", found.wau), ("dau", found.dau)], name=name)
 
 
-def period_name(period: Period, by: Kind) -> str:
+def format_period(period: Period, by: PeriodKind) -> str:
     """Return the name of a month, or the first day of a week."""
-    return month_name(period.first) if by == "month" else date_format(period.first)
+    return format_month(period.first) if by == "month" else date_format(period.first)
 
 
-def shade(share: float) -> int:
+def compute_shade(share: float) -> int:
     """Return the shade of a share in the table of cohorts, 0 to 4."""
-    return level(round(share * 100), 25 * LEVELS)
+    return compute_level(round(share * 100), 25 * MAX_LEVEL)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from loginlog import bitmaps, keys
 from loginlog.bitmaps import SEGMENT_BYTES
 from loginlog.direct import Mark
-from loginlog.items import Month, Numbers, Segment
+from loginlog.items import DaySegment, DenseIdSegment, LoginMonth
 from loginlog.tombstones import Known
 from mirror import backup, naming
 from mirror.backup import epoch
@@ -16,7 +16,7 @@ from mirror.scripts import Script
 from mirror.session import Command, Session
 
 _LUA: Final = Path(__file__).parent / "lua"
-BACKUP: Final = "loginlog"  # the name of the backup
+BACKUP_NAME: Final = "loginlog"  # the name of the backup
 
 mark = backup.script(_LUA / "mark.lua")
 put_month = Script(_LUA / "put_month.lua")
@@ -29,7 +29,7 @@ unmark = Script(_LUA / "unmark.lua")
 NEW, ERASED, REMOVED = 1, -1, -2  # replies of ``mark`` for a login
 
 
-def length(number: int) -> int:
+def compute_min_length(number: int) -> int:
     """Return the minimum length in bytes of a day bitmap that contains this dense id.
 
     The length is a number of whole segments that grows in steps of about an eighth. So most bitmaps have equal lengths,
@@ -40,7 +40,7 @@ def length(number: int) -> int:
     return -(-wanted // step) * step * SEGMENT_BYTES
 
 
-def run_marks(
+def run_mark_script(
     redis: Any, groups: Sequence[Sequence[Mark]], lifted: Mapping[tuple[int, date], int] | None = None
 ) -> list[int]:
     """Mark these logins, grouped by day and type, in one round trip. Return the reply of ``mark`` for each.
@@ -49,7 +49,7 @@ def run_marks(
     """
     with Session(redis) as session:
         marker = epoch.start(session.incarnation)
-        calls = [_marking(group, marker, lifted) for group in groups]
+        calls = [_build_mark_call(group, marker, lifted) for group in groups]
         if len(calls) == 1:
             return list(mark.ask(session, *calls[0]))
         mark.load(redis)
@@ -57,21 +57,21 @@ def run_marks(
     return [reply for of_group in replies for reply in of_group]
 
 
-def _marking(
+def _build_mark_call(
     group: Sequence[Mark], marker: str, lifted: Mapping[tuple[int, date], int] | None
 ) -> tuple[list[str], list[str | int]]:
     """Return the keys and arguments of ``mark``."""
     day, user_type = group[0].day, group[0].user_type
-    month, segment = Month(day.replace(day=1), user_type, 0), Segment(day, user_type, 0)
-    names = [segment.key, keys.population(), keys.erased(), keys.months(), naming.marks(BACKUP)]
-    names += [keys.unmarked(), naming.restored(BACKUP)]
+    month, segment = LoginMonth(day.replace(day=1), user_type, 0), DaySegment(day, user_type, 0)
+    names = [segment.key, keys.population(), keys.erased(), keys.months(), naming.marks(BACKUP_NAME)]
+    names += [keys.unmarked(), naming.restored(BACKUP_NAME)]
     of_users = month.key.removesuffix("0")
     arguments: list[str | int] = [
         day.day,
         month.name.removesuffix("0"),
         segment.name.removesuffix("0"),
         month.member,
-        length(max(one.number for one in group)),
+        compute_min_length(max(one.number for one in group)),
         str(day),
         marker,
         int(lifted is not None),
@@ -82,28 +82,30 @@ def _marking(
     return names, arguments
 
 
-def put(
-    redis: Any, of_users: Mapping[Month, Known], *of_numbers: Mapping[Numbers, bytes] | Mapping[Segment, bytes]
+def merge_into_redis(
+    redis: Any,
+    of_users: Mapping[LoginMonth, Known],
+    *of_numbers: Mapping[DenseIdSegment, bytes] | Mapping[DaySegment, bytes],
 ) -> None:
     """OR bitmaps from SQL into Redis without marks. Days go first, because a month in Redis implies its days."""
     parts = [(item, raw) for part in of_numbers for item, raw in part.items() if raw]
-    commands = [put_day.command(*_putting(item, raw)) for item, raw in parts]
+    commands = [put_day.command(*_build_put_day_call(item, raw)) for item, raw in parts]
     commands += [
         put_month.command(
-            [item.key, keys.erased(), keys.months()], [known.number, bitmaps.month_raw(known.bits), item.member]
+            [item.key, keys.erased(), keys.months()], [known.number, bitmaps.encode_month(known.bits), item.member]
         )
         for item, known in of_users.items()
         if known.bits
     ]
-    _run(redis, [put_day, put_month], commands)
+    _run_scripts(redis, [put_day, put_month], commands)
 
 
-def _putting(item: Numbers | Segment, raw: bytes) -> tuple[list[str], list[Any]]:
+def _build_put_day_call(item: DenseIdSegment | DaySegment, raw: bytes) -> tuple[list[str], list[Any]]:
     names = [item.key, keys.population(), keys.erased(), keys.months(), keys.union("a"), keys.union("b")]
-    return names, [item.offset, raw, length(item.segment * bitmaps.SEGMENT), item.member]
+    return names, [item.offset, raw, compute_min_length(item.segment * bitmaps.SEGMENT), item.member]
 
 
-def _run(redis: Any, scripts: Iterable[Script], commands: Iterable[Command]) -> None:
+def _run_scripts(redis: Any, scripts: Iterable[Script], commands: Iterable[Command]) -> None:
     """Run calls of these scripts, a hundred per round trip. Raises the first error among the replies."""
     for script in scripts:
         script.load(redis)

@@ -13,11 +13,11 @@ from accounts.models import User
 from loginlog import bitmaps, days, keys, reading, store
 from loginlog.items import parse_member
 from loginlog.models import Number
-from loginlog.ranges import EARLIEST
+from loginlog.ranges import EARLIEST_DAY
 from loginlog.reading import Span as Span
 from mirror.redis import RedisError, breaker, client
 
-STEP: Final = 1000  # users per statement
+USERS_PER_STATEMENT: Final = 1000  # users per statement
 
 
 class ActiveUser(NamedTuple):
@@ -36,108 +36,116 @@ class ActivePage(NamedTuple):
     total: int
 
 
-def logged_in_on(user: User | int, day: date) -> bool:
+def has_logged_in_on(user: User | int, day: date) -> bool:
     """Return whether a user logged in on a day."""
-    return logged_in_between(user, day, day)
+    return has_logged_in_between(user, day, day)
 
 
-def logged_in_in_month(user: User | int, month: date) -> bool:
+def has_logged_in_month(user: User | int, month: date) -> bool:
     """Return whether a user logged in during the month of the date ``month``."""
-    return logged_in_between(user, days.month_of(month), days.last_of(month))
+    return has_logged_in_between(user, days.month_of(month), days.last_day_of_month(month))
 
 
-def logged_in_between(user: User | int, first: date, last: date) -> bool:
+def has_logged_in_between(user: User | int, first: date, last: date) -> bool:
     """Return whether a user logged in on one of these days."""
-    return bool(login_days(user, first, last))
+    return bool(find_login_days(user, first, last))
 
 
-def login_days(user: User | int, first: date, last: date) -> list[date]:
+def find_login_days(user: User | int, first: date, last: date) -> list[date]:
     """Return a user's login days of all types, ascending. Takes one round trip."""
-    found = reading.months(user if isinstance(user, int) else user.pk, first, last)
+    found = reading.read_months(user if isinstance(user, int) else user.pk, first, last)
     return [
-        day for month, bits in sorted(found.items()) for day in bitmaps.days_of(month, bits) if first <= day <= last
+        day for month, bits in sorted(found.items()) for day in bitmaps.list_days(month, bits) if first <= day <= last
     ]
 
 
-def active(user_type: str, first: date, last: date) -> Iterator[int]:
+def find_active_ids(user_type: str, first: date, last: date) -> Iterator[int]:
     """Yield the ids of users that logged in on one of these days as this type, each once, ordered by dense id."""
-    return user_ids(unions([Span(first, last, user_type)])[0])
+    return find_user_ids(read_unions([Span(first, last, user_type)])[0])
 
 
-def active_any(first: date, last: date) -> Iterator[int]:
+def find_active_ids_of_any_type(first: date, last: date) -> Iterator[int]:
     """Yield the ids of users of all types that logged in on one of these days, each once, ordered by dense id."""
-    return user_ids(unions([Span(first, last)])[0])
+    return find_user_ids(read_unions([Span(first, last)])[0])
 
 
-def active_count(user_type: str | None, first: date, last: date) -> int:
+def count_active(user_type: str | None, first: date, last: date) -> int:
     """Return the number of users that ``active`` (or, for None, ``active_any``) yields.
 
     Takes two round trips and transfers no bitmap.
     """
-    return active_counts([Span(first, last, user_type)])[0]
+    return count_active_in_spans([Span(first, last, user_type)])[0]
 
 
-def active_counts(spans: Sequence[Span]) -> list[int]:
+def count_active_in_spans(spans: Sequence[Span]) -> list[int]:
     """Return ``active_count`` for many spans, 32 of them per two round trips."""
-    return reading.counts(spans)
+    return reading.count_users(spans)
 
 
-def unions(spans: Sequence[Span]) -> list[bytes]:
+def read_unions(spans: Sequence[Span]) -> list[bytes]:
     """Return a bitmap of the active users in each span, without trailing zeros; bit n stands for dense id n.
 
     Redis ORs the days, so one bitmap per span is transferred (1.25 MB for ten million users).
     """
-    return reading.bitmaps_of(spans)
+    return reading.read_unions(spans)
 
 
-def day_bitmaps(wanted: Sequence[date], types: Sequence[str]) -> dict[str, list[bytes | None]]:
+def read_day_bitmaps(wanted: Sequence[date], types: Sequence[str]) -> dict[str, list[bytes | None]]:
     """Return, by type, a bitmap for each of these days; bit n stands for dense id n, None means no logins.
 
     All bitmaps are in memory at once. Ten million users take 1.25 MB per day and type, so request few days at a time.
     """
-    found = iter(unions([Span(day, day, kind) for kind in types for day in wanted]))
+    found = iter(read_unions([Span(day, day, kind) for kind in types for day in wanted]))
     return {kind: [next(found) or None for _ in wanted] for kind in types}
 
 
-def population() -> bytes:
+def read_population() -> bytes:
     """Return the bitmap of all dense ids that were not erased: the universe for the complement of a bitmap."""
-    return reading.population()
+    return reading.read_population()
 
 
-def user_ids(bitmap: bytes) -> Iterator[int]:
+def find_user_ids(bitmap: bytes) -> Iterator[int]:
     """Yield the user ids of the dense ids in a bitmap, in the order of the dense ids."""
-    places = bitmaps.numbers(bitmap)
-    for at in range(0, len(places), STEP):
-        rows = Number.objects.exclude(user=None).filter(pk__in=places[at : at + STEP].tolist()).order_by("pk")
+    places = bitmaps.list_positions(bitmap)
+    for at in range(0, len(places), USERS_PER_STATEMENT):
+        rows = (
+            Number.objects.exclude(user=None)
+            .filter(pk__in=places[at : at + USERS_PER_STATEMENT].tolist())
+            .order_by("pk")
+        )
         yield from rows.values_list("user_id", flat=True)
 
 
-def active_users(user_type: str | None, first: date, last: date, *, after: int, size: int) -> ActivePage:
+def find_active_users(user_type: str | None, first: date, last: date, *, after: int, size: int) -> ActivePage:
     """Return a page of the users that logged in on one of these days, ordered by dense id, and their total number.
 
     ``user_type`` None means all types. ``after`` is the cursor of the page, -1 for the first one.
     """
-    bitmap = unions([Span(first, last, user_type)])[0]
-    places, users = bitmaps.numbers(bitmap), list[ActiveUser]()
+    bitmap = read_unions([Span(first, last, user_type)])[0]
+    places, users = bitmaps.list_positions(bitmap), list[ActiveUser]()
     places = places[places > after]
-    for at in range(0, len(places), STEP):
-        rows = Number.objects.exclude(user=None).filter(pk__in=places[at : at + STEP].tolist()).order_by("pk")
+    for at in range(0, len(places), USERS_PER_STATEMENT):
+        rows = (
+            Number.objects.exclude(user=None)
+            .filter(pk__in=places[at : at + USERS_PER_STATEMENT].tolist())
+            .order_by("pk")
+        )
         users += [ActiveUser(*row) for row in rows.values_list("pk", "user_id", "user__username")[: size + 1]]
         if len(users) > size:
             break
-    return ActivePage(users[:size], users[size - 1].number if len(users) > size else None, bitmaps.count(bitmap))
+    return ActivePage(users[:size], users[size - 1].number if len(users) > size else None, bitmaps.count_bits(bitmap))
 
 
-def first_day() -> date | None:
+def find_first_day() -> date | None:
     """Return a day before which the log has no login; None if it is empty.
 
     It is SQL's first day, or the first day of an earlier month of which Redis has bitmaps.
     """
-    found = [max(day, EARLIEST) for day in (store.first_day(), _first_in_redis()) if day]
+    found = [max(day, EARLIEST_DAY) for day in (store.find_first_day(), _find_first_month_in_redis()) if day]
     return min(found, default=None)
 
 
-def _first_in_redis() -> date | None:
+def _find_first_month_in_redis() -> date | None:
     if breaker.open():
         return None
     try:

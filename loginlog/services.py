@@ -15,54 +15,54 @@ from mirror.redis import RedisError, breaker, client, is_away, relay_client
 
 logger = logging.getLogger("loginlog")
 
-TRIES: Final = 3
-CHUNK: Final = 5000  # logins of an import per round trip
-AT_ONCE: Final = 50  # logins of one day and type per call of the script, which takes half a millisecond
+MAX_TRIES: Final = 3
+LOGINS_PER_ROUND_TRIP: Final = 5000  # logins of an import per round trip
+LOGINS_PER_CALL: Final = 50  # logins of one day and type per call of the script, which takes half a millisecond
 Login = tuple[int, str, date]  # user id, the type at that time, the day
 Reply = tuple[Mark, int]
 
 
-def mark(user: User, at: date | datetime | None = None) -> bool:
+def mark_login(user: User, at: date | datetime | None = None) -> bool:
     """Mark a login at a point in time (default: now), with the user's current type.
 
     Return False if the mark already exists. Takes one round trip, and another one with a query while Redis is not
     restored. A user's first login also creates a row in SQL. While Redis is away, the login goes straight to SQL. Call
     it after the commit of the login's transaction. Raises ValueError for a datetime without a time zone.
     """
-    return mark_as(user.pk, user.user_type, today() if at is None else day_of(at))
+    return mark_login_as(user.pk, user.user_type, today() if at is None else day_of(at))
 
 
-def mark_as(user_id: int, user_type: str, day: date) -> bool:
+def mark_login_as(user_id: int, user_type: str, day: date) -> bool:
     """Mark a login as ``mark`` does, for a user's id and a type that may have changed since."""
-    for _ in range(TRIES):
-        number, clean = numbers.of(user_id)
+    for _ in range(MAX_TRIES):
+        number, clean = numbers.get_dense_id(user_id)
         login = Mark(user_id, number, user_type, day)
         if not clean or breaker.open():
             break
         try:
-            ((_, done),) = _run(client(), [login])
+            ((_, done),) = _mark_in_redis(client(), [login])
         except RedisError as error:
-            _say(error)
+            _note_failure(error)
             break
         if done >= 0:
             return done == scripts.NEW
         if done == scripts.REMOVED:
             break
-        numbers.known.forget(user_id)  # erased by another process
+        numbers.dense_id_cache.forget(user_id)  # erased by another process
     _write_to_sql([login])
     return True
 
 
-def mark_many(logins: Iterable[Login]) -> int:
+def mark_logins(logins: Iterable[Login]) -> int:
     """Mark many logins, such as those of another site. Return the number of new ones.
 
     The users must exist. Thousands of logins take one round trip; while Redis is away, they go straight to SQL.
     """
     new, left = 0, iter(logins)
-    while part := list(islice(left, CHUNK)):
-        found, unclean = numbers.of_many({user for user, _, _ in part})
+    while part := list(islice(left, LOGINS_PER_ROUND_TRIP)):
+        found, unclean = numbers.get_dense_ids({user for user, _, _ in part})
         marks = [Mark(user, found[user], kind, day) for user, kind, day in part]
-        new += _send([mark for mark in marks if mark.user_id not in unclean])
+        new += _send_marks([mark for mark in marks if mark.user_id not in unclean])
         if unclean:
             late = [mark for mark in marks if mark.user_id in unclean]
             _write_to_sql(late)
@@ -70,70 +70,72 @@ def mark_many(logins: Iterable[Login]) -> int:
     return new
 
 
-def _send(marks: Sequence[Mark]) -> int:
+def _send_marks(marks: Sequence[Mark]) -> int:
     """Mark these logins in one round trip, and one that loads the script. Return the number of new ones."""
     if not marks:
         return 0
     try:
-        replies = _run(relay_client(), marks)
+        replies = _mark_in_redis(relay_client(), marks)
     except RedisError as error:
-        _say(error)
+        _note_failure(error)
         _write_to_sql(marks)
         return len(marks)
     gone = [mark for mark, reply in replies if reply == scripts.ERASED]
     for mark in gone:  # erased since the look-up of their dense ids; existing users get a new one
-        numbers.known.forget(mark.user_id)
+        numbers.dense_id_cache.forget(mark.user_id)
         if User.objects.filter(pk=mark.user_id).exists():
-            mark_as(mark.user_id, mark.user_type, mark.day)
+            mark_login_as(mark.user_id, mark.user_type, mark.day)
     if removed := [mark for mark, reply in replies if reply == scripts.REMOVED]:
         _write_to_sql(removed)
     return sum(reply == scripts.NEW for _, reply in replies) + len(gone) + len(removed)
 
 
-def _run(redis: Any, marks: Sequence[Mark]) -> list[Reply]:
+def _mark_in_redis(redis: Any, marks: Sequence[Mark]) -> list[Reply]:
     """Mark these logins in Redis. Return the reply for each, in any order.
 
     SQL is asked about removals that Redis knows or may have lost. A reply of REMOVED then means that the login was
     removed again meanwhile.
     """
-    replies = _ask(redis, marks)
+    replies = _run_script(redis, marks)
     if removed := [mark for mark, reply in replies if reply == scripts.REMOVED]:
         others = [(mark, reply) for mark, reply in replies if reply != scripts.REMOVED]
-        return others + _ask(redis, removed, unmarking.lift(removed))
+        return others + _run_script(redis, removed, unmarking.lift_removals(removed))
     return replies
 
 
-def _ask(redis: Any, marks: Sequence[Mark], lifted: unmarking.Removals | None = None) -> list[Reply]:
-    groups = _grouped(marks)
+def _run_script(redis: Any, marks: Sequence[Mark], lifted: unmarking.Removals | None = None) -> list[Reply]:
+    groups = _group_marks(marks)
     logins = [mark for group in groups for mark in group]
-    return list(zip(logins, scripts.run_marks(redis, groups, lifted), strict=True))
+    return list(zip(logins, scripts.run_mark_script(redis, groups, lifted), strict=True))
 
 
 def _write_to_sql(marks: Sequence[Mark]) -> None:
     """Mark these logins in SQL without Redis."""
-    unmarking.lift(marks)
-    direct.write(marks)
+    unmarking.lift_removals(marks)
+    direct.write_marks(marks)
 
 
-def _grouped(marks: Sequence[Mark]) -> list[list[Mark]]:
+def _group_marks(marks: Sequence[Mark]) -> list[list[Mark]]:
     """Group marks by day and type, at most ``AT_ONCE`` per group."""
     found: dict[tuple[str, date], list[Mark]] = defaultdict(list)
     for mark in marks:
         found[mark.user_type, mark.day].append(mark)
-    return [group[at : at + AT_ONCE] for group in found.values() for at in range(0, len(group), AT_ONCE)]
+    return [
+        group[at : at + LOGINS_PER_CALL] for group in found.values() for at in range(0, len(group), LOGINS_PER_CALL)
+    ]
 
 
-def _say(error: RedisError) -> None:
+def _note_failure(error: RedisError) -> None:
     if is_away(error):
         breaker.failed()
     logger.warning("Redis did not answer, logins go to SQL: %s", error)
 
 
-def erase(user: User) -> bool:
+def erase_user(user: User) -> bool:
     """Erase every bit of a user in SQL and Redis for good. Return whether the log had the user."""
-    return erasure.erase(user.pk)
+    return erasure.erase_user(user.pk)
 
 
-def unmark(user: User, day: date) -> bool | None:
+def remove_login(user: User, day: date) -> bool | None:
     """Remove a user's login of a day. Return whether it existed; None if SQL has none and Redis is away."""
-    return unmarking.unmark(user.pk, day)
+    return unmarking.remove_login(user.pk, day)

@@ -9,19 +9,19 @@ from django.db.models import Max, Min
 
 from loginlog import bitmaps, tombstones
 from loginlog.bitmaps import SEGMENT
-from loginlog.items import ERASED, Month, Numbers, Segment
+from loginlog.items import ERASED, DaySegment, DenseIdSegment, LoginMonth
 from loginlog.models import DayBits, Erased, MonthBits, Number, Unmarked
 from loginlog.tombstones import Known as Known
 
-STEP: Final = 500  # rows per statement
+ROWS_PER_STATEMENT: Final = 500  # rows per statement
 _TABLE: Final = MonthBits._meta.db_table
 
 
-def months(items: Collection[Month]) -> dict[Month, Known]:
+def read_months(items: Collection[LoginMonth]) -> dict[LoginMonth, Known]:
     """Return the bits of these months in SQL, without empty ones. Takes one statement per 500 items."""
     found, asked = {}, list(items)
-    for at in range(0, len(asked), STEP):
-        part = set(asked[at : at + STEP])
+    for at in range(0, len(asked), ROWS_PER_STATEMENT):
+        part = set(asked[at : at + ROWS_PER_STATEMENT])
         rows = MonthBits.objects.filter(
             number__user_id__in={item.user_id for item in part},
             month__in={item.month for item in part},
@@ -30,19 +30,19 @@ def months(items: Collection[Month]) -> dict[Month, Known]:
         for month, kind, user, number, bits in rows.values_list(
             "month", "user_type", "number__user_id", "number_id", "bits"
         ):
-            if bits and Month(month, kind, user) in part:
-                found[Month(month, kind, user)] = Known(number, bits)
+            if bits and LoginMonth(month, kind, user) in part:
+                found[LoginMonth(month, kind, user)] = Known(number, bits)
     return found
 
 
-def segments(items: Collection[Segment], *, lock: bool = False) -> dict[Segment, bytes]:
+def read_segments(items: Collection[DaySegment], *, lock: bool = False) -> dict[DaySegment, bytes]:
     """Return the bitmaps of these segments in SQL, without missing ones. Takes one statement per 500 items.
 
     ``lock`` locks the rows until the end of the transaction.
     """
     found, asked = {}, sorted(items)
-    for at in range(0, len(asked), STEP):
-        part = set(asked[at : at + STEP])
+    for at in range(0, len(asked), ROWS_PER_STATEMENT):
+        part = set(asked[at : at + ROWS_PER_STATEMENT])
         rows = DayBits.objects.filter(
             day__in={item.day for item in part},
             user_type__in={item.user_type for item in part},
@@ -51,13 +51,13 @@ def segments(items: Collection[Segment], *, lock: bool = False) -> dict[Segment,
         if lock:
             rows = rows.select_for_update()
         for day, kind, segment, bits in rows.values_list("day", "user_type", "segment", "bits"):
-            item = Segment(day, kind, segment)
+            item = DaySegment(day, kind, segment)
             if item in part:
                 found[item] = bytes(bits)
     return found
 
 
-def merge(of_users: Mapping[Month, Known], of_days: Mapping[Segment, bytes]) -> None:
+def merge_bitmaps(of_users: Mapping[LoginMonth, Known], of_days: Mapping[DaySegment, bytes]) -> None:
     """OR these bitmaps into SQL in one transaction, without erased and removed bits.
 
     Merges exclude erasures and removals: each waits for the other's commit.
@@ -67,32 +67,32 @@ def merge(of_users: Mapping[Month, Known], of_days: Mapping[Segment, bytes]) -> 
             tables = ", ".join(model._meta.db_table for model in (Erased, Unmarked))
             with connection.cursor() as cursor:
                 cursor.execute(f"LOCK TABLE {tables} IN SHARE MODE")
-        gone = tombstones.find(of_users.values(), of_days)
-        _merge_months({item: gone.rest_of_month(item, known) for item, known in of_users.items()})
-        _merge_segments({item: gone.rest_of_day(item, raw) for item, raw in of_days.items()})
+        gone = tombstones.find_tombstones(of_users.values(), of_days)
+        _merge_months({item: gone.filter_month(item, known) for item, known in of_users.items()})
+        _merge_segments({item: gone.filter_segment(item, raw) for item, raw in of_days.items()})
 
 
-def numbers(items: Iterable[Numbers]) -> dict[Numbers, bytes]:
+def read_dense_ids(items: Iterable[DenseIdSegment]) -> dict[DenseIdSegment, bytes]:
     """Return these bitmaps of dense ids from SQL, without empty ones.
 
     The bitmap of erased dense ids has only those for which Redis is clean; the months of the others must be removed
     there first (``erasure.clean``).
     """
-    found: dict[Numbers, bytes] = {}
+    found: dict[DenseIdSegment, bytes] = {}
     for kind in {item.kind for item in items}:
         rows = Erased.objects.filter(user_pk=None) if kind == ERASED else Number.objects.exclude(user=None)
-        parts = tombstones.by_segment(rows, [item.segment for item in items if item.kind == kind])
-        found |= {Numbers(kind, segment): raw for segment, raw in parts.items()}
+        parts = tombstones.group_by_segment(rows, [item.segment for item in items if item.kind == kind])
+        found |= {DenseIdSegment(kind, segment): raw for segment, raw in parts.items()}
     return found
 
 
-def _merge_months(found: Mapping[Month, Known]) -> None:
+def _merge_months(found: Mapping[LoginMonth, Known]) -> None:
     """OR months into their rows in one step. Django's ``update_conflicts`` could only assign values."""
     wanted = ((item, known) for item, known in found.items() if known.bits)
     rows = sorted((known.number, str(item.month), item.user_type, known.bits) for item, known in wanted)
     with connection.cursor() as cursor:
-        for at in range(0, len(rows), STEP):
-            part = rows[at : at + STEP]
+        for at in range(0, len(rows), ROWS_PER_STATEMENT):
+            part = rows[at : at + ROWS_PER_STATEMENT]
             cursor.execute(
                 f"INSERT INTO {_TABLE} (number_id, month, user_type, bits) "
                 f"VALUES {', '.join(['(%s, %s, %s, %s)'] * len(part))} "
@@ -103,47 +103,47 @@ def _merge_months(found: Mapping[Month, Known]) -> None:
             )
 
 
-def _merge_segments(found: Mapping[Segment, bytes]) -> None:
+def _merge_segments(found: Mapping[DaySegment, bytes]) -> None:
     """OR segments into their rows. Missing rows are created first, so that all of them can be locked and read."""
     wanted = {item: raw for item, raw in sorted(found.items()) if raw}
-    missing = [DayBits(**item._asdict()) for item in wanted.keys() - segments(wanted).keys()]
+    missing = [DayBits(**item._asdict()) for item in wanted.keys() - read_segments(wanted).keys()]
     missing.sort(key=lambda row: (row.day, row.user_type, row.segment))
-    DayBits.objects.bulk_create(missing, STEP, ignore_conflicts=True)
-    had = segments(wanted, lock=True)
+    DayBits.objects.bulk_create(missing, ROWS_PER_STATEMENT, ignore_conflicts=True)
+    had = read_segments(wanted, lock=True)
     merged = {item: bitmaps.union([raw, had[item]]) for item, raw in wanted.items()}
     DayBits.objects.bulk_create(
         [DayBits(**item._asdict(), bits=raw) for item, raw in merged.items() if raw != had[item]],
-        STEP,
+        ROWS_PER_STATEMENT,
         update_conflicts=True,
         unique_fields=["day", "user_type", "segment"],
         update_fields=["bits"],
     )
 
 
-def months_of(user_id: int, first: date, last: date) -> Iterator[tuple[date, int]]:
+def read_months_of_user(user_id: int, first: date, last: date) -> Iterator[tuple[date, int]]:
     """Return a user's months (their first days) from ``first`` to ``last`` with their bits, one item per type."""
     rows = MonthBits.objects.filter(number__user_id=user_id, month__gte=first, month__lte=last)
     return iter(rows.values_list("month", "bits"))
 
 
-def days_between(first: date, last: date, types: Collection[str]) -> Iterator[tuple[Segment, bytes]]:
+def read_days(first: date, last: date, types: Collection[str]) -> Iterator[tuple[DaySegment, bytes]]:
     """Yield every segment of these days and types in SQL, ordered by segment."""
     rows = DayBits.objects.filter(day__gte=first, day__lte=last, user_type__in=types).order_by("segment")
     for day, kind, segment, bits in rows.values_list("day", "user_type", "segment", "bits").iterator(chunk_size=200):
-        yield Segment(day, kind, segment), bytes(bits)
+        yield DaySegment(day, kind, segment), bytes(bits)
 
 
-def first_day() -> date | None:
+def find_first_day() -> date | None:
     """Return the first day with a login in SQL, or None."""
     found: date | None = DayBits.objects.exclude(bits=b"").aggregate(first=Min("day"))["first"]
     return found
 
 
-def population() -> bytes:
+def read_population() -> bytes:
     """Return the bitmap of all dense ids that were not erased."""
-    return bitmaps.of_numbers(Number.objects.exclude(user=None).values_list("pk", flat=True).iterator())
+    return bitmaps.from_positions(Number.objects.exclude(user=None).values_list("pk", flat=True).iterator())
 
 
-def last_segment() -> int:
+def find_last_segment() -> int:
     """Return the segment of the highest dense id."""
     return int(Number.objects.aggregate(last=Max("pk"))["last"] or 0) // SEGMENT

@@ -13,14 +13,14 @@ logger = logging.getLogger("loginlog")
 @shared_task(name="loginlog.tasks.settle")
 def settle() -> bool:
     """Write to Redis the writes that it missed while it was away. Beat runs this every few seconds."""
-    return filling.settle()
+    return filling.settle_redis()
 
 
 @shared_task(name="loginlog.tasks.expire")
 def expire() -> int:
     """Remove expired months from Redis. Return the number of removed bitmaps. The next day's run retries failures."""
     try:
-        return sum(done.removed for done in expiry.expire())
+        return sum(done.removed for done in expiry.expire_months())
     except RedisError as error:
         logger.warning("Redis is away, nothing expires: %s", error)
         return 0

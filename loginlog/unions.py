@@ -12,14 +12,14 @@ from typing import Any, Final
 
 from loginlog import keys
 
-AT_ONCE: Final = 16  # bitmaps per BITOP
-READ: Final = 9_000_000  # bytes read per BITOP
-SLICE: Final = 262_144  # bytes per GETRANGE
-COUNTED: Final = 4_000_000  # bytes per BITCOUNT
-LIFE_SECONDS: Final = 60  # expiry of temporary keys, which a killed reader leaves behind
+BITMAPS_PER_BITOP: Final = 16  # bitmaps per BITOP
+MAX_BITOP_BYTES: Final = 9_000_000  # bytes read per BITOP
+BYTES_PER_GETRANGE: Final = 262_144  # bytes per GETRANGE
+BYTES_PER_BITCOUNT: Final = 4_000_000  # bytes per BITCOUNT
+TEMPORARY_KEY_SECONDS: Final = 60  # expiry of temporary keys, which a killed reader leaves behind
 
 
-def add(pipe: Any, lengths: Mapping[str, int], counted: bool) -> slice:
+def queue_union(pipe: Any, lengths: Mapping[str, int], counted: bool) -> slice:
     """Queue the union of these bitmaps, given by key with their lengths in bytes, none of them 0.
 
     Return the positions of its replies, counted from the pipeline's second command. The replies are numbers of set bits
@@ -28,28 +28,28 @@ def add(pipe: Any, lengths: Mapping[str, int], counted: bool) -> slice:
     if not lengths:
         return slice(0)
     names: list[str] = []
-    target = next(iter(lengths)) if len(lengths) == 1 else _ored(pipe, lengths, names)
+    target = next(iter(lengths)) if len(lengths) == 1 else _queue_groups(pipe, lengths, names)
     start = len(pipe) - 1
-    (count if counted else fetch)(pipe, target, max(lengths.values()))
+    (queue_count if counted else queue_fetch)(pipe, target, max(lengths.values()))
     found = slice(start, len(pipe) - 1)
     if names:
         pipe.unlink(*names)
     return found
 
 
-def count(pipe: Any, name: str, length: int) -> None:
+def queue_count(pipe: Any, name: str, length: int) -> None:
     """Queue commands that count the set bits of a bitmap, in parts."""
-    for at in range(0, length, COUNTED):
-        pipe.bitcount(name, at, at + COUNTED - 1)
+    for at in range(0, length, BYTES_PER_BITCOUNT):
+        pipe.bitcount(name, at, at + BYTES_PER_BITCOUNT - 1)
 
 
-def fetch(pipe: Any, name: str, length: int) -> None:
+def queue_fetch(pipe: Any, name: str, length: int) -> None:
     """Queue commands that read a bitmap, in parts."""
-    for at in range(0, length, SLICE):
-        pipe.getrange(name, at, at + SLICE - 1)
+    for at in range(0, length, BYTES_PER_GETRANGE):
+        pipe.getrange(name, at, at + BYTES_PER_GETRANGE - 1)
 
 
-def _ored(pipe: Any, lengths: Mapping[str, int], made: list[str]) -> str:
+def _queue_groups(pipe: Any, lengths: Mapping[str, int], made: list[str]) -> str:
     """Queue the union of the bitmaps. Return the key of the result. The caller deletes all keys added to ``made``."""
     token = uuid.uuid4().hex
     by_length: dict[int, list[str]] = defaultdict(list)
@@ -58,20 +58,20 @@ def _ored(pipe: Any, lengths: Mapping[str, int], made: list[str]) -> str:
     longest = max(by_length)
     for length in sorted(by_length, reverse=True):
         target = keys.union(f"{token}.{len(made)}")
-        _or(pipe, target, by_length[length], length)
+        _queue_bitop(pipe, target, by_length[length], length)
         if length < longest:
             pipe.setbit(target, longest * 8 - 1, 0)
-        pipe.expire(target, LIFE_SECONDS)
+        pipe.expire(target, TEMPORARY_KEY_SECONDS)
         made.append(target)
     if len(made) > 1:
-        _or(pipe, made[0], made, longest)
-        pipe.expire(made[0], LIFE_SECONDS)
+        _queue_bitop(pipe, made[0], made, longest)
+        pipe.expire(made[0], TEMPORARY_KEY_SECONDS)
     return made[0]
 
 
-def _or(pipe: Any, target: str, names: Sequence[str], length: int) -> None:
+def _queue_bitop(pipe: Any, target: str, names: Sequence[str], length: int) -> None:
     """OR bitmaps of one length into ``target``, which may be the first of them."""
-    at_once = max(2, min(AT_ONCE, READ // length))
+    at_once = max(2, min(BITMAPS_PER_BITOP, MAX_BITOP_BYTES // length))
     pipe.bitop("OR", target, *names[:at_once])
     for at in range(at_once, len(names), at_once - 1):
         pipe.bitop("OR", target, target, *names[at : at + at_once - 1])

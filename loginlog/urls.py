@@ -7,7 +7,7 @@ from loginlog import views
 app_name = "loginlog"
 urlpatterns = [
     path("", views.calendar, name="calendar"),
-    path("active/", views.active, name="active"),
+    path("active/", views.active_users, name="active"),
     path("users/<int:pk>/", views.user_calendar, name="user"),
     path("report/", views.staff_report, name="report"),
 ]

@@ -15,26 +15,26 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from accounts.audit.log import Kind, note
+from accounts.audit.log import Kind, record_event
 from accounts.models import User
 from accounts.names import fold
-from config.answers import json, wants_json
+from config.answers import json_response, wants_json
 from config.redirects import redirect_to_view
 from loginlog import export, mine, ranges, report, selectors
-from loginlog.analytics import EVERYBODY
+from loginlog.analytics import ALL_TYPES
 from loginlog.days import today
-from loginlog.ranges import EARLIEST, BadQuery, Range
+from loginlog.ranges import EARLIEST_DAY, BadQuery, Range
 
 View = Callable[..., HttpResponse]
-CSV: Final = {"activity": export.activity, "retention": export.retention}
+CSV_TABLES: Final = {"activity": export.export_activity, "retention": export.export_retention}
 
 
-REPORT: Final = "loginlog.view_report"
-PAGE: Final = 100  # users per page
-LONGEST_NUMBER: Final = 18  # digits
+REPORT_PERMISSION: Final = "loginlog.view_report"
+PAGE_SIZE: Final = 100  # users per page
+MAX_CURSOR_DIGITS: Final = 18  # digits
 
 
-def _for(permission: str | None = None) -> Callable[[View], View]:
+def _page_for(permission: str | None = None) -> Callable[[View], View]:
     """Return a decorator for uncached pages that need a login or, with ``permission``, staff with that permission.
 
     Visitors without a login are redirected to the login page (JSON: 401); others without the permission get a 403.
@@ -46,7 +46,7 @@ def _for(permission: str | None = None) -> Callable[[View], View]:
         @wraps(view)
         def guarded(request: HttpRequest, **given: Any) -> HttpResponse:
             if not request.user.is_authenticated:
-                response = _error(_("Log in first."), 401) if wants_json(request) else _to_login(request)
+                response = _error_json(_("Log in first."), 401) if wants_json(request) else _to_login(request)
             elif permission and not (request.user.is_staff and request.user.has_perm(permission)):
                 raise PermissionDenied
             else:
@@ -59,36 +59,36 @@ def _for(permission: str | None = None) -> Callable[[View], View]:
     return decorate
 
 
-@_for()
+@_page_for()
 def calendar(request: HttpRequest) -> HttpResponse:
     """Show the user's own login days (``?from=&to=``; default: this year).
 
     The template gets ``calendar``, a ``mine.Calendar``.
     """
-    return _calendar(request, int(request.user.pk or 0), {})
+    return _show_calendar(request, int(request.user.pk or 0), {})
 
 
-@_for(REPORT)
+@_page_for(REPORT_PERMISSION)
 def user_calendar(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the login days of a user to staff (``?from=&to=``). The template also gets ``person``, a ``User``."""
-    return _calendar(request, pk, {"person": get_object_or_404(User, pk=pk)})
+    return _show_calendar(request, pk, {"person": get_object_or_404(User, pk=pk)})
 
 
-def _calendar(request: HttpRequest, user_id: int, context: dict[str, Any]) -> HttpResponse:
+def _show_calendar(request: HttpRequest, user_id: int, context: dict[str, Any]) -> HttpResponse:
     now = today()
     try:
-        shown = ranges.parse(request.GET, ranges.year(now.year), now)
+        shown = ranges.parse_range(request.GET, ranges.year_range(now.year), now)
     except BadQuery as error:
-        return _refused(request, "loginlog/calendar.html", error, context)
-    found = mine.calendar(user_id, shown, now)
+        return _respond_invalid(request, "loginlog/calendar.html", error, context)
+    found = mine.build_calendar(user_id, shown, now)
     if wants_json(request):
-        return json(found.as_json())
-    context |= {"calendar": found, "asked": shown, **_years(shown, now.year)}
+        return json_response(found.as_json())
+    context |= {"calendar": found, "asked": shown, **_find_neighbouring_years(shown, now.year)}
     return render(request, "loginlog/calendar.html", context)
 
 
-@_for(REPORT)
-def active(request: HttpRequest) -> HttpResponse:
+@_page_for(REPORT_PERMISSION)
+def active_users(request: HttpRequest) -> HttpResponse:
     """List the users that logged in on one of these days, in pages (``?from=&to=&type=&after=``).
 
     ``?name=`` redirects to the calendar of the user with this name.
@@ -97,30 +97,32 @@ def active(request: HttpRequest) -> HttpResponse:
     if name and (user := User.objects.filter(name_key=fold(name)).first()):
         return redirect_to_view("loginlog:user", user.pk)
     try:
-        asked = report.question(request.GET, today())
-        after = _number(request.GET.get("after", ""))
+        asked = report.parse_query(request.GET, today())
+        after = _parse_cursor(request.GET.get("after", ""))
     except BadQuery as error:
-        return _refused(request, "loginlog/active.html", error, {})
-    page = selectors.active_users(asked.user_type or None, asked.days.first, asked.days.last, after=after, size=PAGE)
+        return _respond_invalid(request, "loginlog/active.html", error, {})
+    page = selectors.find_active_users(
+        asked.user_type or None, asked.days.first, asked.days.last, after=after, size=PAGE_SIZE
+    )
     path, query = reverse("loginlog:active"), urlencode({"type": asked.user_type}) if asked.user_type else ""
     first = f"{path}?{asked.days.query}" + (f"&{query}" if query else "")
     older = None if page.after is None else f"{first}&after={page.after}"
     if wants_json(request):
         users = [{"id": user.id, "name": user.name} for user in page.users]
         said = {"from": asked.days.first, "to": asked.days.last, "type": asked.user_type or None}
-        return json({**said, "count": page.total, "users": users, "next": older})
-    context = {"page": page, "asked": asked.days, "chosen": asked.user_type, "types": [EVERYBODY, *User.Type.values]}
+        return json_response({**said, "count": page.total, "users": users, "next": older})
+    context = {"page": page, "asked": asked.days, "chosen": asked.user_type, "types": [ALL_TYPES, *User.Type.values]}
     context |= {"first": first if after >= 0 else None, "older": older, "unknown": name}
     return render(request, "loginlog/active.html", context)
 
 
-def _number(text: str) -> int:
+def _parse_cursor(text: str) -> int:
     """Parse the cursor of a page; return -1 for the first page."""
-    is_number = text.isascii() and text.isdecimal() and len(text) <= LONGEST_NUMBER
+    is_number = text.isascii() and text.isdecimal() and len(text) <= MAX_CURSOR_DIGITS
     return int(text) if is_number else -1
 
 
-@_for(REPORT)
+@_page_for(REPORT_PERMISSION)
 def staff_report(request: HttpRequest) -> HttpResponse:
     """Show the login report (``?from=&to=&by=week|month&reading=on|after&type=``).
 
@@ -128,45 +130,45 @@ def staff_report(request: HttpRequest) -> HttpResponse:
     ``report.Report``.
     """
     try:
-        asked = report.question(request.GET, today())
-        answer_as = ranges.choose(request.GET, "format", ["", "csv"])
-        table = ranges.choose(request.GET, "table", list(CSV))
+        asked = report.parse_query(request.GET, today())
+        answer_as = ranges.parse_choice(request.GET, "format", ["", "csv"])
+        table = ranges.parse_choice(request.GET, "table", list(CSV_TABLES))
     except BadQuery as error:
-        return _refused(request, "loginlog/report.html", error, {})
-    found = report.report(asked)
+        return _respond_invalid(request, "loginlog/report.html", error, {})
+    found = report.build_report(asked)
     if answer_as == "csv":
         name = f"logins-{table}-{asked.days.first}-{asked.days.last}.csv"
-        note(Kind.EXPORT, name)
-        return _file(CSV[table](found), name)
+        record_event(Kind.EXPORT, name)
+        return _csv_response(CSV_TABLES[table](found), name)
     if wants_json(request):
-        return json(found.as_json())
+        return json_response(found.as_json())
     return render(request, "loginlog/report.html", {"report": found, "asked": asked.days})
 
 
-def _years(shown: Range, this_year: int) -> dict[str, Range | None]:
+def _find_neighbouring_years(shown: Range, this_year: int) -> dict[str, Range | None]:
     """Return the years before and after the shown range, None where no such year can be shown."""
     before, after = shown.first.year - 1, shown.last.year + 1
     return {
-        "before": ranges.year(before) if before >= EARLIEST.year else None,
-        "after": ranges.year(after) if after <= this_year else None,
+        "before": ranges.year_range(before) if before >= EARLIEST_DAY.year else None,
+        "after": ranges.year_range(after) if after <= this_year else None,
     }
 
 
-def _refused(request: HttpRequest, template: str, error: BadQuery, context: dict[str, Any]) -> HttpResponse:
+def _respond_invalid(request: HttpRequest, template: str, error: BadQuery, context: dict[str, Any]) -> HttpResponse:
     if wants_json(request):
-        return _error(str(error), 400)
+        return _error_json(str(error), 400)
     typed = {"first": request.GET.get("from", ""), "last": request.GET.get("to", "")}
     return render(request, template, {"error": error, "typed": typed, **context}, status=400)
 
 
-def _error(message: str, status: int) -> HttpResponse:
-    return json({"error": {"message": message}}, status)
+def _error_json(message: str, status: int) -> HttpResponse:
+    return json_response({"error": {"message": message}}, status)
 
 
 def _to_login(request: HttpRequest) -> HttpResponse:
     return redirect_to_login(request.get_full_path())
 
 
-def _file(text: str, name: str) -> HttpResponse:
+def _csv_response(text: str, name: str) -> HttpResponse:
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=headers)

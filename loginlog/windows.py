@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 Table = NDArray[np.uint64]
-WORD: Final = 8  # bytes
-BLOCK: Final = 2048  # words of each row that are processed together
+WORD_BYTES: Final = 8  # bytes
+BLOCK_WORDS: Final = 2048  # words of each row that are processed together
 
 
-def table(raws: Sequence[bytes | None]) -> Table:
+def build_table(raws: Sequence[bytes | None]) -> Table:
     """Return bitmaps of any lengths (None: empty) as rows of one table, padded with zeros."""
     longest = max((len(raw) for raw in raws if raw), default=0)
-    bytes_wide = -(-longest // WORD) * WORD
+    bytes_wide = -(-longest // WORD_BYTES) * WORD_BYTES
     rows = np.zeros((len(raws), bytes_wide), dtype=np.uint8)
     for row, raw in zip(rows, raws, strict=True):
         if raw:
@@ -47,13 +47,13 @@ def union(tables: Sequence[Table]) -> Table:
     return both
 
 
-def counts(rows: Table) -> list[int]:
+def count_bits(rows: Table) -> list[int]:
     """Return the number of set bits in each row."""
     found: NDArray[Any] = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
     return [int(n) for n in found]
 
 
-def rolling(rows: Table, width: int) -> Table:
+def compute_rolling(rows: Table, width: int) -> Table:
     """Return a table whose row i is the union of the rows i - width + 1 to i.
 
     Takes about 2 log2(width) passes over the rows, because the windows double.
@@ -67,14 +67,14 @@ def rolling(rows: Table, width: int) -> Table:
     return found
 
 
-def rolling_counts(rows: Table, width: int, shown: int) -> list[int]:
+def count_rolling(rows: Table, width: int, shown: int) -> list[int]:
     """Return ``counts(rolling(rows, width))`` for the last ``shown`` rows.
 
     The rows are processed in blocks that fit into the processor's cache, which is several times faster for millions of
     users.
     """
     total = np.zeros(shown, dtype=np.int64)
-    for at in range(0, rows.shape[1], BLOCK):
-        found = rolling(rows[:, at : at + BLOCK], width)[len(rows) - shown :]
+    for at in range(0, rows.shape[1], BLOCK_WORDS):
+        found = compute_rolling(rows[:, at : at + BLOCK_WORDS], width)[len(rows) - shown :]
         total += np.bitwise_count(found).sum(axis=1, dtype=np.int64)
     return [int(n) for n in total]

@@ -14,7 +14,7 @@ class ShopConfig(AppConfig):
         from shop.pagecache import allowed  # noqa: F401  (pages register on import)
         from shop.viewing import receivers as viewing_receivers  # noqa: F401
 
-        link.register()
+        link.register_companion()
         extras.register()
         price_sort.register()
         book_filters.register()

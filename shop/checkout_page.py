@@ -10,7 +10,7 @@ from shop.selectors import get_products_and_books
 
 
 @dataclass(frozen=True)
-class Line:
+class CheckoutLine:
     """One product on the checkout page. left: copies that can be bought."""
 
     product_id: int
@@ -31,11 +31,11 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Shown:
+class CheckoutPage:
     """A cart as the checkout page shows it. version: the version of the cart."""
 
     version: int
-    lines: list[Line]
+    lines: list[CheckoutLine]
 
     @property
     def total(self) -> int:
@@ -53,7 +53,9 @@ class Shown:
         return any(line.is_short for line in self.lines)
 
 
-def show(quantities: Mapping[int, int], version: int, left: Mapping[int, int] | None = None) -> Shown:
+def make_checkout_page(
+    quantities: Mapping[int, int], version: int, left: Mapping[int, int] | None = None
+) -> CheckoutPage:
     """Return the cart as the checkout page shows it. With warm mirrors it takes 1 round trip and no SQL.
 
     left: stock by product id that is more recent than Redis'.
@@ -65,11 +67,11 @@ def show(quantities: Mapping[int, int], version: int, left: Mapping[int, int] | 
         product, book = products.get(pk), books.get(pk)
         there = product["available"] if product and product["is_active"] else 0
         price = product.now if product else Price(0)
-        lines.append(Line(pk, book["title"] if book else f"#{pk}", quantity, price, known.get(pk, there)))
-    return Shown(version, lines)
+        lines.append(CheckoutLine(pk, book["title"] if book else f"#{pk}", quantity, price, known.get(pk, there)))
+    return CheckoutPage(version, lines)
 
 
-def address_of(user: User) -> dict[str, str]:
+def get_initial_address(user: User) -> dict[str, str]:
     """Return the initial address of the form: that of the user's last order, or the user's name and e-mail address."""
     last = Order.objects.of(user.pk).first()
     if last is None:

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 from django.utils.module_loading import import_string
 
-FAKE = "shop.payments.fake.FakeProvider"
+FAKE_PROVIDER = "shop.payments.fake.FakeProvider"
 
 
 @register("shop")
@@ -22,10 +22,10 @@ def check_provider(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> li
 
 
 @register("shop", deploy=True)
-def check_money(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+def check_provider_for_production(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     """Check that production has a real provider, and that reservations outlast the wait for its answer."""
     found: list[CheckMessage] = []
-    if settings.PAYMENT_PROVIDER == FAKE:
+    if settings.PAYMENT_PROVIDER == FAKE_PROVIDER:
         hint = "Set PAYMENT_PROVIDER to a class as shop.payments.Provider describes it."
         found.append(
             Warning("The fake payment provider is in use: orders are paid with test cards.", hint, id="shop.W001")

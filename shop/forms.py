@@ -8,9 +8,9 @@ from django.utils.translation import pgettext_lazy
 
 from accounts.words import check_line, check_words
 from shop.models import Order
-from shop.payments import Card, provider
+from shop.payments import TypedCard, get_provider
 
-LONGEST_CARD: Final = 30  # characters, with spaces
+MAX_CARD_LENGTH: Final = 30  # characters, with spaces
 
 
 class CardInput(forms.TextInput):
@@ -25,7 +25,7 @@ class CardField(forms.CharField):
 
     def __init__(self) -> None:
         attrs = {"autocomplete": "cc-number", "inputmode": "numeric", "list": "test-cards", "spellcheck": "false"}
-        super().__init__(label=_("Card number"), widget=CardInput(attrs=attrs), max_length=LONGEST_CARD)
+        super().__init__(label=_("Card number"), widget=CardInput(attrs=attrs), max_length=MAX_CARD_LENGTH)
         self.error_messages["required"] = _("Enter your card number.")
 
     def clean(self, value: Any) -> Any:
@@ -33,12 +33,12 @@ class CardField(forms.CharField):
         if not said:
             return None
         typed = "".join(said.replace("-", " ").split())
-        if not (typed.isascii() and typed.isdecimal() and 12 <= len(typed) <= 19 and adds_up(typed)):
+        if not (typed.isascii() and typed.isdecimal() and 12 <= len(typed) <= 19 and passes_luhn_check(typed)):
             raise forms.ValidationError(_("This card number is not valid: a digit is missing or wrong."))
-        return Card(typed)
+        return TypedCard(typed)
 
 
-def adds_up(digits: str) -> bool:
+def passes_luhn_check(digits: str) -> bool:
     """Return whether the digits pass Luhn's check.
 
     Counted from the right, every second number is doubled; the sum of all digits must be a multiple of 10.
@@ -54,7 +54,7 @@ class PayForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.test_cards = provider().test_cards
+        self.test_cards = get_provider().test_cards
         if self.test_cards and not self.is_bound:
             self.fields["card"].widget.attrs["value"] = self.test_cards[0].number
 

@@ -21,26 +21,26 @@ logger = logging.getLogger("shop")
 T = TypeVar("T")
 
 
-def short(wanted: Mapping[int, int]) -> dict[int, int]:
+def find_shortages(wanted: Mapping[int, int]) -> dict[int, int]:
     """Return the products with a remembered shortage, and the number of copies left. 1 round trip."""
-    found = _ask(lambda pipe: [pipe.get(keys.hold(pk)) for pk in wanted], [None] * len(wanted))
+    found = _execute_pipeline(lambda pipe: [pipe.get(keys.shortage(pk)) for pk in wanted], [None] * len(wanted))
     known = {pk: int(said) for pk, said in zip(wanted, found, strict=True) if said is not None}
     return {pk: left for pk, left in known.items() if left < wanted[pk]}
 
 
-def remember(left: Mapping[int, int], asked: float) -> None:
+def remember_stock(left: Mapping[int, int], asked: float) -> None:
     """Remember how many copies were left. asked: the ``time.monotonic()`` from before SQL was read."""
     life = int((settings.SHOP_HOLD_SECONDS - (time.monotonic() - asked)) * 1000)
     if left and life > 0:
-        _ask(lambda pipe: [pipe.set(keys.hold(pk), count, px=life) for pk, count in left.items()], [])
+        _execute_pipeline(lambda pipe: [pipe.set(keys.shortage(pk), count, px=life) for pk, count in left.items()], [])
 
 
-def forget(product_ids: Iterable[int]) -> None:
+def forget_stock(product_ids: Iterable[int]) -> None:
     """Forget shortages of products that may have more copies now."""
-    _ask(lambda pipe: [pipe.delete(keys.hold(pk)) for pk in product_ids], [])
+    _execute_pipeline(lambda pipe: [pipe.delete(keys.shortage(pk)) for pk in product_ids], [])
 
 
-def _ask(queue: Callable[[Any], object], away: list[Any]) -> list[Any]:
+def _execute_pipeline(queue: Callable[[Any], object], away: list[Any]) -> list[Any]:
     if breaker.open():
         return away
     try:

@@ -11,12 +11,12 @@ def product(product_id: int | str) -> str:
     return key(f"product:{product_id}")
 
 
-def prices() -> str:
+def products_by_price() -> str:
     """Sorted set: product id by price in cents, of products for sale. Life: always. Owner: ProductMirror."""
     return key("products:price")
 
 
-def in_stock() -> str:
+def products_in_stock() -> str:
     """Set: ids of the products that are for sale and have copies left. Life: always. Owner: ProductMirror."""
     return key("products:in-stock")
 
@@ -26,72 +26,72 @@ def sale(sale_id: int | str) -> str:
     return key(f"sale:{sale_id}")
 
 
-def sale_ends() -> str:
+def sales_by_end() -> str:
     """Sorted set: sale id by its end (seconds since 1970). Life: always. Owner: SaleMirror."""
     return key("sales:ends")
 
 
-def viewed_by(digest: str) -> str:
+def last_viewed(digest: str) -> str:
     """Sorted set: the last 25 books that a visitor viewed, by time (seconds since 1970). Life: as the session, and at
     most two weeks after the last view. Owner: shop.viewing.
     """
     return key(f"viewed:{{{digest}}}")
 
 
-def viewed() -> str:
+def popularity() -> str:
     """Sorted set: book id by its negated popularity, halved every five minutes. Life: always. Owner:
     shop.viewing.popularity.
     """
     return key("viewed:")
 
 
-def viewed_known(digest: str) -> str:
+def last_viewed_marker(digest: str) -> str:
     """String: the warm marker of the backup of views when a visitor's list was last completed from SQL. Life: as the
     list. Owner: shop.viewing.
     """
     return key(f"viewed:{{{digest}}}:known")
 
 
-def viewed_marks() -> str:
+def view_marks() -> str:
     """Sorted set: views that SQL does not have yet ("visitor|user|book|microseconds"), by version; in the slot of
     ``viewed:``. Life: until they are flushed. Owner: ViewBackup.
     """
-    return key(f"mirror:marks:{slot_of(viewed())}")
+    return key(f"mirror:marks:{slot_of(popularity())}")
 
 
-def viewed_once(visitor: str, book_id: int | str) -> str:
+def counted_view(visitor: str, book_id: int | str) -> str:
     """String: a visitor's view of a book was counted; in the slot of ``viewed:``. Life: half an hour. Owner:
     shop.viewing.popularity.
     """
-    return key(f"{slot_of(viewed())}:once:{visitor}:{book_id}")
+    return key(f"{slot_of(popularity())}:once:{visitor}:{book_id}")
 
 
-def viewed_period() -> str:
+def popularity_period() -> str:
     """String: the five-minute period (counted since 1970) of the scores in ``viewed:``; in its slot. Life: always.
     Owner: shop.viewing.popularity.
     """
-    return key(f"{slot_of(viewed())}:period")
+    return key(f"{slot_of(popularity())}:period")
 
 
-def viewed_whole() -> str:
+def popularity_marker() -> str:
     """String: the warm marker of the backup of views under which ``viewed:`` counts all views; in its slot. Life: until
     Redis loses data. Owner: shop.viewing.popularity.
     """
-    return key(f"{slot_of(viewed())}:whole")
+    return key(f"{slot_of(popularity())}:whole")
 
 
-def viewed_since() -> str:
+def popularity_rebuild_token() -> str:
     """String: the token of a running rebuild of ``viewed:``; in its slot. Life: until the rebuild ends. Owner:
     shop.viewing.popularity.
     """
-    return key(f"{slot_of(viewed())}:since")
+    return key(f"{slot_of(popularity())}:since")
 
 
-def viewed_before(token: str) -> str:
+def popularity_from_sql(token: str) -> str:
     """Sorted set: counts from SQL that a rebuild adds to ``viewed:``; in its slot. Life: an hour at most. Owner:
     shop.viewing.popularity.
     """
-    return key(f"{slot_of(viewed())}:before:{token}")
+    return key(f"{slot_of(popularity())}:before:{token}")
 
 
 def cart(digest: str) -> str:
@@ -107,26 +107,26 @@ def cart_state(digest: str) -> str:
     return key(f"cart:{{{digest}}}:version")
 
 
-def schedule() -> str:
+def row_schedule() -> str:
     """Sorted set: product id by the time when its row is due (seconds since 1970). Life: always. Owner:
     shop.rowcache.
     """
     return key("schedule:")
 
 
-def delay() -> str:
+def row_delays() -> str:
     """Sorted set: product id by the allowed age of its cached row, in seconds. Life: always. Owner: shop.rowcache."""
     return key("delay:")
 
 
-def rows_of_sales() -> str:
+def sale_row_delays() -> str:
     """Sorted set: products with rows that are cached because of a sale, by their delay. Life: always. Owner:
     shop.rowcache.plan.
     """
     return key("rowcache:sales")
 
 
-def row(product_id: int | str) -> str:
+def cached_row(product_id: int | str) -> str:
     """String (JSON): a product's row, a few seconds old. Life: three times its delay. Owner: shop.rowcache."""
     return key(f"inv:{product_id}")
 
@@ -138,35 +138,35 @@ def recommendation(product_id: int | str) -> str:
     return key(f"rec:{product_id}")
 
 
-def bought_as_well(product_id: int | str) -> str:
+def also_bought(product_id: int | str) -> str:
     """Sorted set: the best 64 products that buyers of this one also bought, by score. Life: as the product. Owner:
     RecommendationMirror.
     """
     return key(f"rec:{product_id}:bought")
 
 
-def bought_after_a_look(product_id: int | str) -> str:
+def bought_after_view(product_id: int | str) -> str:
     """Sorted set: the best 64 products that viewers of this one bought, by score. Life: as the product. Owner:
     RecommendationMirror.
     """
     return key(f"rec:{product_id}:viewbuy")
 
 
-def hold(product_id: int | str) -> str:
+def shortage(product_id: int | str) -> str:
     """String: the number of copies that a refused checkout found. Life: seconds, or until copies come back. Owner:
     shop.holds.
     """
     return key(f"hold:{product_id}")
 
 
-def page(digest: str) -> str:
+def cached_page(digest: str) -> str:
     """String (JSON), on the cache server: a page without its cache fragments. Life: 300 seconds, and as long again
     while a process renders it anew. Owner: shop.pagecache.
     """
     return with_prefix(f"cache:{digest}")
 
 
-def page_lock(digest: str) -> str:
+def cached_page_lock(digest: str) -> str:
     """String, on the cache server: the token of the process that renders a page. Life: 10 seconds at most. Owner:
     shop.pagecache.
     """

@@ -16,20 +16,20 @@ from django.core.mail import EmailMessage
 from django.template.loader import render_to_string
 from django.utils.translation import override
 
-from accounts.letters import post
+from accounts.letters import queue_task
 from accounts.names import fold
-from accounts.ratelimit import allow, give_back
+from accounts.ratelimit import count_event, give_back
 from mirror.commit import after_commit
 from shop.models import Order
 
 logger = logging.getLogger("shop")
 DAY_SECONDS: Final = 86_400
-ABOUT: Final = ("confirmed", "cancelled", "sent")
+EMAIL_KINDS: Final = ("confirmed", "cancelled", "sent")
 
 
-def write(about: str, order: Order) -> EmailMessage:
+def make_email(about: str, order: Order) -> EmailMessage:
     """Return an unsent email about an order, rendered from ``shop/letters/<about>``. One query, for its lines."""
-    assert about in ABOUT, about
+    assert about in EMAIL_KINDS, about
     context: dict[str, Any] = {"order": order, "lines": list(order.lines.order_by("pk"))}
     with override(order.language or settings.LANGUAGE_CODE):
         subject = render_to_string(f"shop/letters/{about}_subject.txt", context)
@@ -37,39 +37,39 @@ def write(about: str, order: Order) -> EmailMessage:
     return EmailMessage(" ".join(subject.split()), text, to=[order.email])
 
 
-def confirm(order: Order) -> int:
+def send_confirmation(order: Order) -> int:
     """Send the confirmation of a paid order. Returns and raises like ``tell``."""
-    return _send("confirmed", order)
+    return _send_within_limit("confirmed", order)
 
 
-def tell(about: str, order_id: int) -> int:
+def send_email(about: str, order_id: int) -> int:
     """Send an email about an order, unless the order is gone or was never paid. Return the number of sent emails.
 
     Raises OSError, the base of smtplib's errors, if the mail server refuses it.
     """
     order = Order.objects.filter(pk=order_id).select_related("user").first()
-    return _send(about, order) if order and (about == "confirmed" or _is_confirmed(order)) else 0
+    return _send_within_limit(about, order) if order and (about == "confirmed" or _is_verified_address(order)) else 0
 
 
-def _is_confirmed(order: Order) -> bool:
+def _is_verified_address(order: Order) -> bool:
     """Return whether the order's address is the buyer's verified address."""
     return order.user is not None and fold(order.user.email) == fold(order.email)
 
 
-def _send(about: str, order: Order) -> int:
+def _send_within_limit(about: str, order: Order) -> int:
     if order.paid_at is None:
         return 0
     limit = ("order-letters", fold(order.email))
-    if allow(*limit, settings.SHOP_ADDRESS_LETTERS, DAY_SECONDS):
+    if count_event(*limit, settings.SHOP_ADDRESS_LETTERS, DAY_SECONDS):
         logger.warning("Order %s: its address has had too many letters today", order.pk)
         return 0
     try:
-        return write(about, order).send()
+        return make_email(about, order).send()
     except OSError:
         give_back(*limit)
         raise
 
 
-def tell_soon(about: str, order_id: int) -> None:
+def send_email_soon(about: str, order_id: int) -> None:
     """Let a worker send the email after the commit. Never raises and never waits for the mail server."""
-    after_commit(post, "shop.tasks.tell", about, order_id)
+    after_commit(queue_task, "shop.tasks.tell", about, order_id)

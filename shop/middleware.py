@@ -12,7 +12,7 @@ COOKIE: Final = f"{settings.COOKIE_PREFIX}cart_behind"
 COOKIE_SECONDS: Final = 3600  # or until Redis has received the cart
 
 
-class CartBehind:
+class ReadOwnCartMiddleware:
     """The middleware. A cookie makes the visitor's requests read SQL as well until Redis has received the cart."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -20,7 +20,7 @@ class CartBehind:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         was = COOKIE in request.COOKIES
-        with direct.request(was) as state:
+        with direct.track_request(was) as state:
             response = self.get_response(request)
         if state.now:
             response.set_cookie(

@@ -4,16 +4,17 @@ from django.conf import settings
 from django.utils.formats import number_format
 from django.utils.translation import gettext
 
-SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "CNY": "¥"}
+CURRENCY_SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "CNY": "¥"}
 
 
-def money(cents: int) -> str:
+def format_money(cents: int) -> str:
     """Format an amount of cents in the active language: 1250 becomes "€12.50"."""
-    sign = SIGNS.get(settings.SHOP_CURRENCY, f"{settings.SHOP_CURRENCY} ")
-    amount = f"{number_format(abs(cents) // 100, use_l10n=True, force_grouping=True)}{_point()}{abs(cents) % 100:02d}"
+    sign = CURRENCY_SIGNS.get(settings.SHOP_CURRENCY, f"{settings.SHOP_CURRENCY} ")
+    whole = number_format(abs(cents) // 100, use_l10n=True, force_grouping=True)
+    amount = f"{whole}{_get_decimal_point()}{abs(cents) % 100:02d}"
     text = gettext("%(sign)s%(amount)s") % {"sign": sign, "amount": amount}
     return f"-{text}" if cents < 0 else text
 
 
-def _point() -> str:
+def _get_decimal_point() -> str:
     return number_format(0.5, decimal_pos=1, use_l10n=True)[1]

@@ -11,11 +11,11 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from config import clock
-from shop.models import Order, OrderLine, Payment, State
+from shop.models import Order, OrderLine, OrderState, Payment
 from shop.models.payment import PaymentState
 
-PAGE: Final = 20  # orders per page
-LARGEST_ID: Final = 2**63 - 1
+ORDERS_PER_PAGE: Final = 20  # orders per page
+MAX_ORDER_ID: Final = 2**63 - 1
 
 
 class Step(NamedTuple):
@@ -42,7 +42,7 @@ class OrderView:
     @property
     def can_be_cancelled(self) -> bool:
         """Whether the order can still be cancelled, as of the time when it was read."""
-        return self.order.state in (State.RESERVED, State.PAID)
+        return self.order.state in (OrderState.RESERVED, OrderState.PAID)
 
     @property
     def is_asking(self) -> bool:
@@ -52,7 +52,7 @@ class OrderView:
     @cached_property
     def seconds_left(self) -> int:
         """The seconds until the reservation ends; 0 if it has ended."""
-        if self.order.state != State.RESERVED:
+        if self.order.state != OrderState.RESERVED:
             return 0
         return max(0, int((self.order.reserved_until - self.moment).total_seconds()))
 
@@ -72,7 +72,7 @@ class OrderView:
     def steps(self) -> list[Step]:
         """The steps that the order has passed, in order."""
         order = self.order
-        is_expired = order.state == State.EXPIRED
+        is_expired = order.state == OrderState.EXPIRED
         times = (
             (_("Ordered"), order.created_at),
             (_("Not paid in time"), order.reserved_until if is_expired else None),
@@ -103,7 +103,7 @@ class OrderView:
             "name": order.name,
             "email": order.email,
             "address": order.address,
-            "reserved_until": order.reserved_until if order.state == State.RESERVED else None,
+            "reserved_until": order.reserved_until if order.state == OrderState.RESERVED else None,
             "paid_at": order.paid_at,
             "sent_at": order.sent_at,
             "cancelled_at": order.cancelled_at,
@@ -122,19 +122,19 @@ class OrderPage(NamedTuple):
     after: int | None
 
 
-def orders_of(user_id: int, after: int | None = None) -> OrderPage:
+def list_orders(user_id: int, after: int | None = None) -> OrderPage:
     """Return a page of a user's orders that are older than order ``after``. Two queries, for any number of orders."""
     found = Order.objects.of(user_id).prefetch_related("lines")
     if after is not None:
         found = found.filter(pk__lt=after)
-    rows, now = list(found[: PAGE + 1]), clock.now()
-    shown = [OrderView(order, _lines(order), (), now) for order in rows[:PAGE]]
-    return OrderPage(shown, shown[-1].order.pk if len(rows) > PAGE else None)
+    rows, now = list(found[: ORDERS_PER_PAGE + 1]), clock.now()
+    shown = [OrderView(order, _sort_lines(order), (), now) for order in rows[:ORDERS_PER_PAGE]]
+    return OrderPage(shown, shown[-1].order.pk if len(rows) > ORDERS_PER_PAGE else None)
 
 
-def order_of(user_id: int, order_id: int) -> OrderView | None:
+def get_order(user_id: int, order_id: int) -> OrderView | None:
     """Return one of a user's orders, or None if the user has no such order. Three queries."""
-    if not 0 < order_id <= LARGEST_ID:
+    if not 0 < order_id <= MAX_ORDER_ID:
         return None
     order = Order.objects.of(user_id).filter(pk=order_id).first()
     if order is None:
@@ -142,6 +142,6 @@ def order_of(user_id: int, order_id: int) -> OrderView | None:
     return OrderView(order, list(order.lines.order_by("pk")), list(order.payments.order_by("pk")), clock.now())
 
 
-def _lines(order: Order) -> list[OrderLine]:
+def _sort_lines(order: Order) -> list[OrderLine]:
     """Return the prefetched lines of an order, sorted by id."""
     return sorted(order.lines.all(), key=lambda line: line.pk)

@@ -2,30 +2,34 @@
 
 from django.db import transaction
 
-from accounts.personal import NotYet, leave, register, rows
-from config.bulk import SLICE
-from shop.models import Cart, Order, OrderEvent, OrderLine, State, View
+from accounts.personal import NotErasableYet, erase_nothing, make_part, register
+from config.bulk import SLICE_SIZE
+from shop.models import Cart, Order, OrderEvent, OrderLine, OrderState, View
 
-OPEN = (State.RESERVED, State.PAID)
+OPEN_STATES = (OrderState.RESERVED, OrderState.PAID)
 
 
 def register_parts() -> None:
     """Register carts, views and orders."""
     order = ["id", "state", "total", "email", "name", "address", "created_at", "paid_at", "sent_at", "cancelled_at"]
     line = ["order_id", "product_id", "title", "quantity", "price"]
-    register(rows("carts", Cart, "user", ["lines", "ended_at"], erase=leave))  # erased with the user's row
-    register(rows("views", View, "user", ["book_id", "book__title", "seen_at"]))
-    register(rows("orders", Order, "user", order, erase=_anonymise_orders))
-    register(rows("order_lines", OrderLine, "order__user", line, erase=leave))
-    register(rows("order_steps", OrderEvent, "by", erase=leave, reason="It is staff's work on orders of other people."))
+    register(make_part("carts", Cart, "user", ["lines", "ended_at"], erase=erase_nothing))  # erased with the user's row
+    register(make_part("views", View, "user", ["book_id", "book__title", "seen_at"]))
+    register(make_part("orders", Order, "user", order, erase=_anonymise_orders))
+    register(make_part("order_lines", OrderLine, "order__user", line, erase=erase_nothing))
+    register(
+        make_part(
+            "order_steps", OrderEvent, "by", erase=erase_nothing, reason="It is staff's work on orders of other people."
+        )
+    )
 
 
 def _anonymise_orders(user_id: int) -> bool:
     """Remove personal data from one slice of orders. Raise NotYet while an order must still be paid for or sent."""
     orders = Order.objects.filter(user_id=user_id)
     with transaction.atomic():
-        ids = list(orders.exclude(state__in=OPEN).values_list("pk", flat=True)[:SLICE])
+        ids = list(orders.exclude(state__in=OPEN_STATES).values_list("pk", flat=True)[:SLICE_SIZE])
         Order.objects.filter(pk__in=ids).update(user=None, name="", email="", address="")
-    if len(ids) < SLICE and orders.exists():
-        raise NotYet
-    return len(ids) == SLICE
+    if len(ids) < SLICE_SIZE and orders.exists():
+        raise NotErasableYet
+    return len(ids) == SLICE_SIZE

@@ -13,10 +13,17 @@ def register() -> None:
 
     It uses the usual prices, because sales end.
     """
-    sorts.register(
-        sorts.Sort("price", _("Price: low to high"), _("Price: high to low"), keys.prices, _price, mirror="product")
+    sorts.register_sort(
+        sorts.Sort(
+            "price",
+            _("Price: low to high"),
+            _("Price: high to low"),
+            keys.products_by_price,
+            _price_expression,
+            mirror="product",
+        )
     )
 
 
-def _price() -> Combinable:
+def _price_expression() -> Combinable:
     return Case(When(product__is_active=True, then=F("product__price")))

@@ -16,7 +16,7 @@ class Price(NamedTuple):
     ends: float | None = None
 
 
-def price_at(product: Record | Any, moment: float) -> Price:
+def get_price_at(product: Record | Any, moment: float) -> Price:
     """Return the price of a product (a record) at ``moment``, in seconds since 1970.
 
     It is the lowest price of the current sales, if that is below the usual price.

@@ -39,7 +39,7 @@ class SaleRow(NamedTuple):
     products: Sequence[tuple[int, int]]
 
 
-def numbers(pks: Sequence[str]) -> list[int]:
+def parse_ids(pks: Sequence[str]) -> list[int]:
     """Return primary keys as numbers, without those that are not numeric."""
     return [int(pk) for pk in pks if pk.isascii() and pk.isdecimal()]
 
@@ -58,7 +58,7 @@ def load_products(ids: Sequence[int]) -> Mapping[str, ProductRow]:
     return {str(row[0]): ProductRow(*row, sales[row[0]]) for row in rows}
 
 
-def product_record(row: ProductRow) -> Record:
+def make_product_record(row: ProductRow) -> Record:
     """Return the record under ``product:<id>``.
 
     Prices are in cents, times in seconds since 1970; available: copies that can be bought.
@@ -86,7 +86,7 @@ def load_sales(ids: Sequence[int]) -> Mapping[str, SaleRow]:
     }
 
 
-def sale_record(row: SaleRow) -> Record:
+def make_sale_record(row: SaleRow) -> Record:
     """Return the record under ``sale:<id>``. Times are in seconds since 1970, prices in cents."""
     return {
         "id": row.id,

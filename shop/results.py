@@ -2,7 +2,7 @@
 
 from config import clock
 from mirror.raw import RawRecord
-from shop.prices import Price, price_at
+from shop.prices import Price, get_price_at
 
 
 class ProductRecord(RawRecord):
@@ -13,7 +13,7 @@ class ProductRecord(RawRecord):
     @property
     def now(self) -> Price:
         """The current price."""
-        return price_at(self, clock.now().timestamp())
+        return get_price_at(self, clock.now().timestamp())
 
     @property
     def can_be_bought(self) -> bool:

@@ -15,15 +15,15 @@ from mirror.conf import setting
 from mirror.declare import Record
 from mirror.read import read
 from shop import keys
-from shop.buying import FEW
+from shop.buying import MAX_FEW_COPIES
 from shop.models import Sale
-from shop.prices import price_at
-from shop.records import load_sales, sale_record
-from shop.rowcache.rows import LIVES, OF_BOOK, load_rows
+from shop.prices import get_price_at
+from shop.records import load_sales, make_sale_record
+from shop.rowcache.rows import BOOK_FIELDS, LIFETIME_FACTOR, load_rows
 from shop.selectors import get_products_and_books
 
-SALES: Final = 6  # shown sales, ordered by their end
-PRODUCTS: Final = 60  # shown products per sale
+MAX_SALES: Final = 6  # shown sales, ordered by their end
+MAX_PRODUCTS_PER_SALE: Final = 60  # shown products per sale
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Offer:
     @property
     def is_few(self) -> bool:
         """Whether few copies are left, so that the page shows their number."""
-        return 0 < self.left <= FEW
+        return 0 < self.left <= MAX_FEW_COPIES
 
     @property
     def title(self) -> str:
@@ -65,7 +65,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class SaleShown:
+class SaleView:
     """A sale as pages show it at the time ``now``. Times are in seconds since 1970. more: the number of products not
     shown.
     """
@@ -111,108 +111,108 @@ class SaleShown:
     @property
     def stale_after(self) -> float:
         """The age of the stock, in seconds, from which the page warns of it."""
-        return LIVES * self.delay
+        return LIFETIME_FACTOR * self.delay
 
 
-def sales_shown() -> list[SaleShown]:
+def get_sales() -> list[SaleView]:
     """Return current and coming sales, ordered by their end.
 
     With warm mirrors and cached rows it takes no SQL, and one round trip if the same sales and products were shown last
     time, else three. Missing rows cost one more. While Redis is away, all data comes from SQL.
     """
     moment = clock.now().timestamp()
-    found = _by_redis(moment)
-    return _by_sql(moment) if found is None else found
+    found = _read_from_redis(moment)
+    return _load_from_sql(moment) if found is None else found
 
 
-def version_of(sales: Sequence[SaleShown]) -> str:
+def make_page_version(sales: Sequence[SaleView]) -> str:
     """Return a digest of everything on the page except counts. When it changes, the page must be reloaded."""
     said = [(s.id, s.is_on, s.ends, [(o.id, o.cents, o.later, o.left > 0) for o in s.offers]) for s in sales]
     return sha256(repr(said).encode()).hexdigest()[:16]
 
 
-_guess: tuple[list[int], list[int]] = (
+_last_shown: tuple[list[int], list[int]] = (
     [],
     [],
 )  # the sales and products that were shown last, and are likely to be shown again
 
 
-def _by_redis(moment: float) -> list[SaleShown] | None:
+def _read_from_redis(moment: float) -> list[SaleView] | None:
     """Return the sales, or None if Redis cannot answer.
 
     Each attempt reads the sales and products that the previous one found, until they are complete.
     """
-    global _guess
-    sales, products = _guess
+    global _last_shown
+    sales, products = _last_shown
     for _ in range(4):
-        reading = read(["sale"], partial(_ask, moment, sales, products))
+        reading = read(["sale"], partial(_queue_reads, moment, sales, products))
         if reading is None:
             return None
         ids, raws, *rows = reading.replies
         wanted = [int(pk) for pk in ids]
         known = {pk: orjson.loads(raw) for pk, raw in zip(sales, raws, strict=False) if raw}
-        on_page = _products(record for pk, record in known.items() if pk in wanted)
+        on_page = _shown_product_ids(record for pk, record in known.items() if pk in wanted)
         if set(wanted) <= set(sales) and set(on_page) <= set(products):
-            _guess = wanted, on_page
+            _last_shown = wanted, on_page
             cached = {pk: orjson.loads(raw) for pk, raw in zip(products, rows, strict=True) if raw}
-            return _shown([known[pk] for pk in wanted if pk in known], cached, moment)
+            return _make_sale_views([known[pk] for pk in wanted if pk in known], cached, moment)
         sales, products = wanted, on_page
     return None
 
 
-def _ask(moment: float, sales: Sequence[int], products: Sequence[int], pipe: Any) -> None:
-    pipe.zrangebyscore(keys.sale_ends(), f"({moment!r}", "+inf", start=0, num=SALES)
+def _queue_reads(moment: float, sales: Sequence[int], products: Sequence[int], pipe: Any) -> None:
+    pipe.zrangebyscore(keys.sales_by_end(), f"({moment!r}", "+inf", start=0, num=MAX_SALES)
     pipe.mget([keys.sale(pk) for pk in sales] or [keys.sale(0)])
     for pk in products:
-        pipe.get(keys.row(pk))
+        pipe.get(keys.cached_row(pk))
 
 
-def _products(records: Any) -> list[int]:
+def _shown_product_ids(records: Any) -> list[int]:
     """Return the ids of the shown products of these sales, without duplicates."""
-    return list(dict.fromkeys(item["id"] for record in records for item in record["products"][:PRODUCTS]))
+    return list(dict.fromkeys(item["id"] for record in records for item in record["products"][:MAX_PRODUCTS_PER_SALE]))
 
 
-def _by_sql(moment: float) -> list[SaleShown]:
-    rows = Sale.objects.using(setting("DATABASE")).not_over(clock.now()).order_by("ends_at")
-    ids = list(rows.values_list("pk", flat=True)[:SALES])
+def _load_from_sql(moment: float) -> list[SaleView]:
+    rows = Sale.objects.using(setting("DATABASE")).ending_after(clock.now()).order_by("ends_at")
+    ids = list(rows.values_list("pk", flat=True)[:MAX_SALES])
     found = load_sales(ids)
-    records = [sale_record(found[str(pk)]) for pk in ids if str(pk) in found]
-    cached = {int(pk): row for pk, row in load_rows(_products(records), moment).items()}
-    return _shown(records, cached, moment)
+    records = [make_sale_record(found[str(pk)]) for pk in ids if str(pk) in found]
+    cached = {int(pk): row for pk, row in load_rows(_shown_product_ids(records), moment).items()}
+    return _make_sale_views(records, cached, moment)
 
 
-def _shown(records: Sequence[Record], cached: Mapping[int, Record], moment: float) -> list[SaleShown]:
+def _make_sale_views(records: Sequence[Record], cached: Mapping[int, Record], moment: float) -> list[SaleView]:
     """Return sales with their offers. Products without a recent cached row are read from their mirrors."""
-    wanted = _products(records)
+    wanted = _shown_product_ids(records)
     rows = {
         pk: row
         for pk, row in cached.items()
-        if moment - row["cached_at"] <= LIVES * row.get("delay", 1.0) and row.keys() >= set(OF_BOOK)
+        if moment - row["cached_at"] <= LIFETIME_FACTOR * row.get("delay", 1.0) and row.keys() >= set(BOOK_FIELDS)
     }
     if missing := [pk for pk in wanted if pk not in rows]:
         products, books = get_products_and_books(missing)
         for pk, product in products.items():
             if book := books.get(pk):
-                rows[pk] = {**product, **{name: book[name] for name in OF_BOOK}, "cached_at": moment}
-    return [_sale(record, rows, moment) for record in records]
+                rows[pk] = {**product, **{name: book[name] for name in BOOK_FIELDS}, "cached_at": moment}
+    return [_make_sale_view(record, rows, moment) for record in records]
 
 
-def _sale(record: Record, rows: Mapping[int, Record], moment: float) -> SaleShown:
-    items, is_on = record["products"][:PRODUCTS], record["starts"] <= moment
+def _make_sale_view(record: Record, rows: Mapping[int, Record], moment: float) -> SaleView:
+    items, is_on = record["products"][:MAX_PRODUCTS_PER_SALE], record["starts"] <= moment
     offers = [
-        _offer(rows[item["id"]], item["price"], is_on, moment)
+        _make_offer(rows[item["id"]], item["price"], is_on, moment)
         for item in items
         if item["id"] in rows and rows[item["id"]]["is_active"]
     ]
     more = len(record["products"]) - len(items)
-    return SaleShown(record["id"], record["name"], record["starts"], record["ends"], moment, offers, more)
+    return SaleView(record["id"], record["name"], record["starts"], record["ends"], moment, offers, more)
 
 
-def _offer(row: Record, sale_price: int, is_on: bool, moment: float) -> Offer:
-    usual, cents = row["price"], price_at(row, moment).cents
+def _make_offer(row: Record, sale_price: int, is_on: bool, moment: float) -> Offer:
+    usual, cents = row["price"], get_price_at(row, moment).cents
     if is_on:
         cents = min(cents, sale_price)
     was = usual if cents < usual else None
     later = sale_price if not is_on and sale_price < cents else None
-    book, left = {name: row[name] for name in OF_BOOK}, max(0, row["available"])
+    book, left = {name: row[name] for name in BOOK_FIELDS}, max(0, row["available"])
     return Offer(row["id"], book, cents, was, later, left, row["cached_at"])

@@ -8,8 +8,8 @@ from mirror import registry
 from mirror.read import read
 from mirror.shapes import shape_of
 from shop import keys
-from shop.books import ask_books, books_by_sql, books_said
-from shop.records import load_products, product_record
+from shop.books import decode_books, load_books_from_sql, queue_books
+from shop.records import load_products, make_product_record
 from shop.results import ProductRecord
 
 
@@ -17,8 +17,8 @@ def get_products(ids: Sequence[int]) -> dict[int, ProductRecord]:
     """Return the existing products by id, for sale or not. With a warm mirror it takes 1 round trip and no SQL."""
     if not ids:
         return {}
-    reading = read(["product"], lambda pipe: _ask(pipe, ids))
-    return products_by_sql(ids) if reading is None else _said(ids, reading.replies[0])
+    reading = read(["product"], lambda pipe: _queue_products(pipe, ids))
+    return load_products_from_sql(ids) if reading is None else _decode_products(ids, reading.replies[0])
 
 
 def get_product(pk: int) -> ProductRecord | None:
@@ -32,25 +32,25 @@ def get_products_and_books(ids: Sequence[int]) -> tuple[dict[int, ProductRecord]
         return {}, {}
 
     def ask(pipe: Any) -> None:
-        _ask(pipe, ids)
-        ask_books(pipe, ids)
+        _queue_products(pipe, ids)
+        queue_books(pipe, ids)
 
     reading = read(["product", "book"], ask)
     if reading is None:
-        return products_by_sql(ids), books_by_sql(ids)
+        return load_products_from_sql(ids), load_books_from_sql(ids)
     products, books = reading.replies
-    return _said(ids, products), books_said(ids, books)
+    return _decode_products(ids, products), decode_books(ids, books)
 
 
-def _ask(pipe: Any, ids: Sequence[int]) -> None:
+def _queue_products(pipe: Any, ids: Sequence[int]) -> None:
     pipe.mget([keys.product(pk) for pk in ids])
 
 
-def _said(ids: Sequence[int], reply: Sequence[bytes | None]) -> dict[int, ProductRecord]:
+def _decode_products(ids: Sequence[int], reply: Sequence[bytes | None]) -> dict[int, ProductRecord]:
     return {pk: ProductRecord(raw) for pk, raw in zip(ids, reply, strict=True) if raw is not None}
 
 
-def products_by_sql(ids: Sequence[int]) -> dict[int, ProductRecord]:
+def load_products_from_sql(ids: Sequence[int]) -> dict[int, ProductRecord]:
     """Return the same as ``get_products``, byte for byte, from SQL. Two queries."""
     encode = shape_of(registry.get("product")).encode
-    return {row.id: ProductRecord(encode(product_record(row))) for row in load_products(ids).values()}
+    return {row.id: ProductRecord(encode(make_product_record(row))) for row in load_products(ids).values()}

@@ -16,7 +16,7 @@ from shop.services import settle as settling
 from shop.viewing import halving, keeping
 
 logger = logging.getLogger("shop")
-EXPIRE_SECONDS = 60  # budget of one run
+EXPIRE_BUDGET_SECONDS = 60  # budget of one run
 
 
 @shared_task(name="shop.tasks.settle")
@@ -27,21 +27,21 @@ def settle() -> list[int]:
     """
     try:
         with lease(relay_client(), "shop-settle") as mine:
-            return list(settling.settle()) if mine else []
+            return list(settling.settle_all()) if mine else []
     except RedisError:
-        return list(settling.settle())
+        return list(settling.settle_all())
 
 
 @shared_task(name="shop.tasks.confirm", autoretry_for=(OSError,), retry_backoff=10, max_retries=3)
 def confirm(order_id: int) -> bool:
     """Send the confirmation of a paid order."""
-    return confirming.confirm(order_id)
+    return confirming.send_confirmation(order_id)
 
 
 @shared_task(name="shop.tasks.recommend")
 def recommend() -> dict[str, int]:
     """Compute all recommendations. Beat starts it once a day."""
-    return build.rebuild().as_dict()
+    return build.rebuild_recommendations().as_dict()
 
 
 @shared_task(name="shop.tasks.rescale_views")
@@ -50,7 +50,7 @@ def rescale_views() -> int:
     seconds.
     """
     try:
-        return halving.settle().periods
+        return halving.maintain_popularity().periods
     except RedisError as error:
         logger.warning("Redis is away, views are halved later: %s", error)
         return 0
@@ -59,7 +59,7 @@ def rescale_views() -> int:
 @shared_task(name="shop.tasks.expire_views")
 def expire_views() -> int:
     """Delete expired views for at most a minute. Return their number. Beat starts it every hour."""
-    return keeping.expire(seconds=EXPIRE_SECONDS)
+    return keeping.expire_views(seconds=EXPIRE_BUDGET_SECONDS)
 
 
 @shared_task(name="shop.tasks.cache_rows")
@@ -75,10 +75,10 @@ def cache_rows() -> int:
 @shared_task(name="shop.tasks.tell", autoretry_for=(OSError,), retry_backoff=10, max_retries=6)
 def tell(about: str, order_id: int) -> int:
     """Tell the buyer that an order is cancelled or sent. Return the number of sent emails."""
-    return letters.tell(about, order_id)
+    return letters.send_email(about, order_id)
 
 
 @shared_task(name="shop.tasks.settle_carts")
 def settle_carts() -> int:
     """Bring carts from SQL to Redis. Return their number. Beat starts it every few seconds."""
-    return cart_settling.settle_carts()
+    return cart_settling.try_push_all_pending_carts()

@@ -6,7 +6,7 @@ from django.contrib.auth import SESSION_KEY
 from django.http import HttpRequest
 
 
-def digest_of(request: HttpRequest) -> str | None:
+def get_session_digest(request: HttpRequest) -> str | None:
     """Return the digest of the visitor's session, or None without one. Creates no session and sets no cookie."""
     session: Any = request.session
     if not session.session_key:
@@ -16,14 +16,14 @@ def digest_of(request: HttpRequest) -> str | None:
     return digest
 
 
-def ensure_digest(request: HttpRequest) -> str:
+def ensure_session_digest(request: HttpRequest) -> str:
     """Return the digest of the visitor's session, and create the session if there is none.
 
     The response then sets the session cookie.
     """
-    digest = digest_of(request)
+    digest = get_session_digest(request)
     if digest is None:
         request.session.create()
-        digest = digest_of(request)
+        digest = get_session_digest(request)
     assert digest is not None
     return digest

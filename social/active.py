@@ -10,10 +10,10 @@ from django.utils import timezone
 from accounts.models import LastSeen, User
 from social.mirrors.windows import ACTIVE_SECONDS
 
-SLICE: Final = 500
+USERS_PER_SLICE: Final = 500
 
 
-def active_readers(since: datetime | None = None) -> QuerySet[User]:
+def find_active_readers(since: datetime | None = None) -> QuerySet[User]:
     """Return the active users with a login or a request since ``since``.
 
     The default is ``ACTIVE_SECONDS`` ago, the time for which an unread home timeline stays in Redis.
@@ -23,9 +23,9 @@ def active_readers(since: datetime | None = None) -> QuerySet[User]:
     return User.objects.filter(Q(login_stats__last_login_time__gte=since) | Exists(seen), is_active=True)
 
 
-def slices_of(people: QuerySet[User]) -> Iterator[list[int]]:
+def iterate_id_slices(people: QuerySet[User]) -> Iterator[list[int]]:
     """Yield the ids of these users in ascending order, ``SLICE`` at a time, by keyset."""
     ids, after = people.order_by("pk").values_list("pk", flat=True), 0
-    while found := list(ids.filter(pk__gt=after)[:SLICE]):
+    while found := list(ids.filter(pk__gt=after)[:USERS_PER_SLICE]):
         yield found
         after = found[-1]

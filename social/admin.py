@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.decorators import display
 
-from accounts.admin_base import Bounded
+from accounts.admin_base import BigTableAdmin
 from accounts.models import User
 from accounts.names import fold
 from social import admin_people as _people  # noqa: F401  (registers its pages)
@@ -26,11 +26,11 @@ from social.models import Hashtag, Mention, Post
 from social.services import posts
 from social.tokens import fold_hashtag
 
-SEARCHED: Final = 50_000  # newest posts that a search for words reads
-SHOWN: Final = 90  # characters of a post in the list
+MAX_SEARCHED_POSTS: Final = 50_000  # newest posts that a search for words reads
+MAX_SHOWN_CHARACTERS: Final = 90  # characters of a post in the list
 
 
-class _OfPost(TabularInline):
+class _ReadOnlyInline(TabularInline):
     """A read-only list of items found in a post's text, for staff with permission to view posts."""
 
     extra = 0
@@ -46,7 +46,7 @@ class _OfPost(TabularInline):
         return False
 
 
-class MentionInline(_OfPost):
+class MentionInline(_ReadOnlyInline):
     """The readers that a post mentions."""
 
     model = Mention
@@ -56,14 +56,14 @@ class MentionInline(_OfPost):
         return super().get_queryset(request).select_related("user")
 
 
-class HashtagInline(_OfPost):
+class HashtagInline(_ReadOnlyInline):
     """The hashtags of a post."""
 
     model = Hashtag
     fields = readonly_fields = ["name"]
 
 
-class AboutFilter(admin.SimpleListFilter):
+class AboutBookFilter(admin.SimpleListFilter):
     """A filter that separates posts about a book from other posts."""
 
     title = _("book")
@@ -79,11 +79,11 @@ class AboutFilter(admin.SimpleListFilter):
 
 
 @admin.register(Post)
-class PostAdmin(Bounded):
+class PostAdmin(BigTableAdmin):
     """Staff search posts here, hide them, show them again and delete them."""
 
     list_display = ["said", "author", "about", "created_at", "standing"]
-    list_filter = ["is_hidden", AboutFilter]
+    list_filter = ["is_hidden", AboutBookFilter]
     list_select_related = ["user", "book"]
     search_fields = ["text"]
     search_help_text = _("words from the last 50,000 posts, @name, #hashtag, or the number of a post")
@@ -105,7 +105,7 @@ class PostAdmin(Bounded):
             return queryset.filter(pk=int(term)), False
         newest = Post.objects.order_by("-pk").values_list("pk", flat=True).first() if term else None
         if newest is not None:
-            queryset = queryset.filter(pk__gt=newest - SEARCHED)
+            queryset = queryset.filter(pk__gt=newest - MAX_SEARCHED_POSTS)
         return super().get_search_results(request, queryset, search_term)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
@@ -124,15 +124,15 @@ class PostAdmin(Bounded):
 
     @display(description=_("post"))
     def said(self, post: Post) -> str:
-        return post.text if len(post.text) <= SHOWN else f"{post.text[:SHOWN].rstrip()}…"
+        return post.text if len(post.text) <= MAX_SHOWN_CHARACTERS else f"{post.text[:MAX_SHOWN_CHARACTERS].rstrip()}…"
 
     @display(description=_("author"))
     def author(self, post: Post) -> SafeString:
-        return _narrowed("user", post.user_id, post.user.username)
+        return _link_to_posts("user", post.user_id, post.user.username)
 
     @display(description=_("book"))
     def about(self, post: Post) -> SafeString | str:
-        return _narrowed("book", post.book_id, post.book.title) if post.book else "–"
+        return _link_to_posts("book", post.book_id, post.book.title) if post.book else "–"
 
     @display(description=_("status"), label={"hidden": "danger", "fetched": "info", "shown": "success"})
     def standing(self, post: Post) -> tuple[str, Any]:
@@ -163,7 +163,7 @@ class PostAdmin(Bounded):
         self.done(request, ngettext("%(n)d post was deleted.", "%(n)d posts were deleted.", count), count)
 
 
-def _narrowed(column: str, pk: int | None, name: str) -> SafeString:
+def _link_to_posts(column: str, pk: int | None, name: str) -> SafeString:
     """Return a link to the posts of one author or about one book."""
     address = reverse("admin:social_post_changelist")
     return format_html('<a class="underline" href="{}?{}__id__exact={}">{}</a>', address, column, pk, name)

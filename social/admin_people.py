@@ -14,15 +14,15 @@ from django.utils.translation import ngettext
 from unfold.decorators import display
 
 from accounts.admin import UserAdmin
-from accounts.admin_base import Bounded
-from accounts.admin_lists import COUNTED
+from accounts.admin_base import BigTableAdmin
+from accounts.admin_lists import MAX_COUNTED_ROWS
 from accounts.models import User
 from accounts.names import fold
 from social.models import Block, Follow, Mute, Post, Pulled
 from social.services import people
 
 
-class _Edges(Bounded):
+class _RelationAdmin(BigTableAdmin):
     """A relation between two readers. Staff can view and end it but not modify it."""
 
     ends: ClassVar[tuple[str, str]]
@@ -61,7 +61,7 @@ class _Edges(Bounded):
 
 
 @admin.register(Follow)
-class FollowAdmin(_Edges):
+class FollowAdmin(_RelationAdmin):
     """Follows, with a search by the exact name of either reader."""
 
     ends = ("follower", "followee")
@@ -73,7 +73,7 @@ class FollowAdmin(_Edges):
 
 
 @admin.register(Block)
-class BlockAdmin(_Edges):
+class BlockAdmin(_RelationAdmin):
     """Blocks, with a search by the exact name of either reader."""
 
     ends = ("blocker", "blocked")
@@ -85,7 +85,7 @@ class BlockAdmin(_Edges):
 
 
 @admin.register(Mute)
-class MuteAdmin(_Edges):
+class MuteAdmin(_RelationAdmin):
     """Mutes, with a search by the exact name of either reader."""
 
     ends = ("user", "muted")
@@ -97,7 +97,7 @@ class MuteAdmin(_Edges):
 
 
 @admin.register(Pulled)
-class PulledAdmin(Bounded):
+class PulledAdmin(BigTableAdmin):
     """Pulled authors. The list is read-only, because the number of followers decides."""
 
     list_display = ["user", "standing", "turned_at"]
@@ -136,14 +136,17 @@ class ReaderAdmin(UserAdmin):
             (_("followers"), Follow.objects.filter(followee=user.pk), "social_follow", "followee"),
             (_("followed"), Follow.objects.filter(follower=user.pk), "social_follow", "follower"),
         )
-        parts = ((_link(model, column, user), _count(rows), text) for text, rows, model, column in told)
+        parts = (
+            (_build_changelist_url(model, column, user), _format_count(rows), text)
+            for text, rows, model, column in told
+        )
         return format_html_join(" · ", '<a class="underline" href="{}">{} {}</a>', parts)
 
 
-def _link(model: str, column: str, user: User) -> str:
+def _build_changelist_url(model: str, column: str, user: User) -> str:
     return f"{reverse(f'admin:{model}_changelist')}?{column}__id__exact={user.pk}"
 
 
-def _count(rows: QuerySet[Any]) -> str:
-    count = rows.order_by().values("pk")[:COUNTED].count()
-    return f"{count:,}" if count < COUNTED else f"{COUNTED:,}+"
+def _format_count(rows: QuerySet[Any]) -> str:
+    count = rows.order_by().values("pk")[:MAX_COUNTED_ROWS].count()
+    return f"{count:,}" if count < MAX_COUNTED_ROWS else f"{MAX_COUNTED_ROWS:,}+"

@@ -10,9 +10,11 @@ class SocialConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts import hiding
-        from catalog.search.selectors import Readers, register_readers
+        from catalog.search.selectors import ReaderSource, register_reader_source
         from social import checks, people, personal, shuns  # noqa: F401
 
-        hiding.register(shuns.ACROSS_BLOCKS)
+        hiding.register(shuns.HIDE_BLOCKED)
         personal.register_parts()
-        register_readers(Readers(("user", "shun"), people.ask_people, people.read_people, people.people_by_sql))
+        register_reader_source(
+            ReaderSource(("user", "shun"), people.queue_people, people.parse_people, people.find_people_in_sql)
+        )

@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 
 from django.db import connection, transaction
 
-from config.bulk import slices
-from social.mentioning import mentioned_in
-from social.services.posts import HASHTAGS
-from social.tokens import hashtags_in
+from config.bulk import split_slices
+from social.mentioning import find_mentions
+from social.services.posts import MAX_HASHTAGS
+from social.tokens import find_hashtags
 
 
 class NewPost(NamedTuple):
@@ -35,42 +35,42 @@ class NewFollow(NamedTuple):
     created_at: datetime
 
 
-Told = Callable[[int], object]
+ReportProgress = Callable[[int], object]
 
 
-def _nobody(rows: int) -> None:
+def _ignore_progress(rows: int) -> None:
     """Ignore the number of processed rows."""
 
 
 # Without "WHERE true" SQLite parses "ON CONFLICT" as the condition of a join.
-_POSTS: Final = """
+_INSERT_POSTS: Final = """
     INSERT INTO social_post (user_id, key, text, created_at, book_id, is_hidden, is_pulled)
     SELECT v.a, v.b, v.c, v.d, v.e, FALSE,
            EXISTS (SELECT 1 FROM social_pulled f WHERE f.user_id = v.a AND f.state = 'on')
       FROM {rows} WHERE true
     ON CONFLICT (user_id, key) DO NOTHING
 """
-_FOLLOWS: Final = """
+_INSERT_FOLLOWS: Final = """
     INSERT INTO social_follow (follower_id, followee_id, created_at)
     SELECT v.a, v.b, v.c FROM {rows} WHERE true
     ON CONFLICT (follower_id, followee_id) DO NOTHING
 """
 
 
-_WRITTEN: Final = """
+_SELECT_WRITTEN_POSTS: Final = """
     SELECT p.id, p.user_id, p.text FROM {rows} JOIN social_post p ON p.user_id = v.a AND p.key = v.b ORDER BY p.id
 """
-_MENTIONS: Final = """
+_INSERT_MENTIONS: Final = """
     INSERT INTO social_mention (post_id, user_id, name) SELECT v.a, v.b, v.c FROM {rows} WHERE true
     ON CONFLICT (user_id, post_id) DO NOTHING
 """
-_HASHTAGS: Final = """
+_INSERT_HASHTAGS: Final = """
     INSERT INTO social_hashtag (post_id, name) SELECT v.a, v.b FROM {rows} WHERE true
     ON CONFLICT (name, post_id) DO NOTHING
 """
 
 
-def posts(rows: Iterable[NewPost], *, marked: bool = False, told: Told = _nobody) -> int:
+def create_posts(rows: Iterable[NewPost], *, marked: bool = False, told: ReportProgress = _ignore_progress) -> int:
     """Create these posts in their order, with ascending ids. Return the number of new posts.
 
     Texts are stored unchanged. With ``marked``, mentions and hashtags are read from the texts; each text that may
@@ -78,51 +78,54 @@ def posts(rows: Iterable[NewPost], *, marked: bool = False, told: Told = _nobody
     IntegrityError if an author or a book does not exist.
     """
     new = 0
-    for some in slices(rows):
+    for some in split_slices(rows):
         with transaction.atomic():
-            new += _put(_POSTS, ("bigint", "text", "text", "timestamptz", "bigint"), some)
+            new += _insert_rows(_INSERT_POSTS, ("bigint", "text", "text", "timestamptz", "bigint"), some)
             if marked:
-                _mark(some)
+                _save_mentions_and_hashtags(some)
         told(len(some))
     return new
 
 
-def follows(rows: Iterable[NewFollow], *, told: Told = _nobody) -> int:
+def create_follows(rows: Iterable[NewFollow], *, told: ReportProgress = _ignore_progress) -> int:
     """Create these follows in their order. Return the number of new follows.
 
     ``told`` is called after each slice with the number of its rows. Raises IntegrityError if a user does not exist, or
     if follower and followee are the same user.
     """
     new = 0
-    for some in slices(rows):
+    for some in split_slices(rows):
         with transaction.atomic():
-            new += _put(_FOLLOWS, ("bigint", "bigint", "timestamptz"), some)
+            new += _insert_rows(_INSERT_FOLLOWS, ("bigint", "bigint", "timestamptz"), some)
         told(len(some))
     return new
 
 
-def _mark(rows: Sequence[NewPost]) -> None:
+def _save_mentions_and_hashtags(rows: Sequence[NewPost]) -> None:
     """Save the mentions and hashtags of these posts."""
     with connection.cursor() as cursor:
         types = ("bigint", "text")
-        cursor.execute(_WRITTEN.format(rows=_source(types)), _given([(row.user_id, row.key) for row in rows]))
+        cursor.execute(
+            _SELECT_WRITTEN_POSTS.format(rows=_build_source_sql(types)),
+            _build_parameters([(row.user_id, row.key) for row in rows]),
+        )
         written = cursor.fetchall()
-    mentions = [(pk, *found) for pk, author, text in written for found in mentioned_in(text, author)]
-    _put(_MENTIONS, ("bigint", "bigint", "text"), mentions)
-    hashtags = [(pk, name) for pk, _, text in written for name in hashtags_in(text)[:HASHTAGS]]
-    _put(_HASHTAGS, ("bigint", "text"), hashtags)
+    mentions = [(pk, *found) for pk, author, text in written for found in find_mentions(text, author)]
+    _insert_rows(_INSERT_MENTIONS, ("bigint", "bigint", "text"), mentions)
+    hashtags = [(pk, name) for pk, _, text in written for name in find_hashtags(text)[:MAX_HASHTAGS]]
+    _insert_rows(_INSERT_HASHTAGS, ("bigint", "text"), hashtags)
 
 
-def _put(sql: str, types: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> int:
+def _insert_rows(sql: str, types: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> int:
     """Insert these rows in one statement. Return the number of new rows."""
     if not rows:
         return 0
     with connection.cursor() as cursor:
-        cursor.execute(sql.format(rows=_source(types)), _given(rows))
+        cursor.execute(sql.format(rows=_build_source_sql(types)), _build_parameters(rows))
         return max(0, int(cursor.rowcount))
 
 
-def _source(types: Sequence[str]) -> str:
+def _build_source_sql(types: Sequence[str]) -> str:
     """Return SQL for a table ``v`` of the given rows, in their order, with the columns a, b, c ..."""
     names = "abcdefgh"[: len(types)]
     if connection.vendor == "postgresql":
@@ -131,7 +134,7 @@ def _source(types: Sequence[str]) -> str:
     return f"(SELECT {', '.join(columns)} FROM json_each(%s)) v"
 
 
-def _given(rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+def _build_parameters(rows: Sequence[tuple[Any, ...]]) -> list[Any]:
     """Return these rows as parameters for the SQL of ``_source``."""
     adapt = connection.ops.adapt_datetimefield_value
     adapted = [[adapt(value) if isinstance(value, datetime) else value for value in row] for row in rows]

@@ -6,24 +6,24 @@ from typing import Any, Final
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Warning, register
 
-from config.checks import ask_state
-from social.mirrors.windows import TIMELINE
+from config.checks import query_state_server
+from social.mirrors.windows import TIMELINE_LENGTH
 
 # A timeline, its sentinel, and the posts that one delivery adds before it trims the oldest. A sorted set that exceeds
 # the server's limit even once is converted, and then takes many times the memory until it is deleted.
-MEMBERS: Final = TIMELINE + 112
-LONGEST: Final = 20  # characters of a member: any id
+MAX_TIMELINE_MEMBERS: Final = TIMELINE_LENGTH + 112
+MAX_MEMBER_LENGTH: Final = 20  # characters of a member: any id
 # Bytes of a timeline of 400 posts, as measured on Redis 6.2 and 7.0 (tests/social/test_social_checks.py).
 COMPACT_KB, LOOSE_KB = 5, 45
 
 
 @register("redis")
-def check_timelines(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+def check_timeline_encoding(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     """Warn if the state server does not store sorted sets of a timeline's size compactly.
 
     Return no warning if the server does not reveal its configuration.
     """
-    limits = ask_state(_limits) or {}
+    limits = query_state_server(_read_limits) or {}
     return [
         Warning(
             f"The state server stores sorted sets compactly only up to {what}: {name} is {limit}.",
@@ -33,14 +33,14 @@ def check_timelines(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> l
         )
         for name, limit in limits.items()
         for ending, needed, what in (
-            ("-entries", MEMBERS, f"{limit} members"),
-            ("-value", LONGEST, f"{limit} characters a member"),
+            ("-entries", MAX_TIMELINE_MEMBERS, f"{limit} members"),
+            ("-value", MAX_MEMBER_LENGTH, f"{limit} characters a member"),
         )
         if name.endswith(ending) and limit < needed
     ]
 
 
-def _limits(client: Any) -> dict[str, int]:
+def _read_limits(client: Any) -> dict[str, int]:
     """Return the server's limits by name: zset-max-listpack-entries and -value.
 
     Redis 6.2 names them ziplist; newer versions report both names.

@@ -14,31 +14,31 @@ from django.db.models import QuerySet
 from catalog.models import Book
 from mirror import Reached
 from mirror.conf import setting
-from social.home_sql import LARGEST_ID, delivered, home
+from social.home_sql import MAX_ID, find_home_posts, find_pushed_posts
 from social.models import Follow, Hashtag, Mention, Post
-from social.records import numbers
+from social.records import parse_ids
 
-_SHOWN = "NOT p.is_hidden AND EXISTS (SELECT 1 FROM accounts_user u WHERE u.id = p.user_id AND u.is_active)"
-_ABOUT = f"""
-    SELECT p.id FROM social_post p WHERE p.book_id = {{key}} AND {_SHOWN} ORDER BY p.id DESC LIMIT {{limit}}
+_IS_VISIBLE = "NOT p.is_hidden AND EXISTS (SELECT 1 FROM accounts_user u WHERE u.id = p.user_id AND u.is_active)"
+_POSTS_ABOUT_BOOK = f"""
+    SELECT p.id FROM social_post p WHERE p.book_id = {{key}} AND {_IS_VISIBLE} ORDER BY p.id DESC LIMIT {{limit}}
 """
-_ABOUT_AUTHOR = f"""
+_POSTS_ABOUT_AUTHOR = f"""
     SELECT p.id FROM catalog_book_authors l JOIN social_post p ON p.book_id = l.book_id
-     WHERE l.author_id = {{key}} AND {_SHOWN} ORDER BY p.id DESC LIMIT {{limit}}
+     WHERE l.author_id = {{key}} AND {_IS_VISIBLE} ORDER BY p.id DESC LIMIT {{limit}}
 """
-_MENTIONING = f"""
+_POSTS_MENTIONING = f"""
     SELECT p.id FROM social_mention m JOIN social_post p ON p.id = m.post_id
-     WHERE m.user_id = {{key}} AND {_SHOWN} ORDER BY m.post_id DESC LIMIT {{limit}}
+     WHERE m.user_id = {{key}} AND {_IS_VISIBLE} ORDER BY m.post_id DESC LIMIT {{limit}}
 """
-_TAGGED = f"""
+_POSTS_TAGGED = f"""
     SELECT p.id FROM social_hashtag h JOIN social_post p ON p.id = h.post_id
-     WHERE h.name = {{key}} AND {_SHOWN} ORDER BY h.post_id DESC LIMIT {{limit}}
+     WHERE h.name = {{key}} AND {_IS_VISIBLE} ORDER BY h.post_id DESC LIMIT {{limit}}
 """
 
-__all__ = ["LARGEST_ID", "delivered", "home"]
+__all__ = ["MAX_ID", "find_home_posts", "find_pushed_posts"]
 
 
-def _each(one: str, keys: Sequence[Any], limit: int, kind: str = "bigint") -> dict[str, list[int]]:
+def _query_each_key(one: str, keys: Sequence[Any], limit: int, kind: str = "bigint") -> dict[str, list[int]]:
     """Run the statement ``one`` for each of ``keys``, in one query. Return ids by key."""
     connection = connections[setting("DATABASE")]
     found: dict[str, list[int]] = defaultdict(list)
@@ -57,39 +57,39 @@ def _each(one: str, keys: Sequence[Any], limit: int, kind: str = "bigint") -> di
     return found
 
 
-def newest_of_all(limit: int) -> list[int]:
+def find_newest_posts(limit: int) -> list[int]:
     """Return the ids of the newest posts on the site."""
-    return _ids(_posts().shown(), limit)
+    return _find_newest_ids(_posts().shown(), limit)
 
 
-def newest_about(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+def find_newest_about_books(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
     """Return the ids of the newest posts about each of these books, by book id."""
-    return _each(_ABOUT, numbers(pks), limit)
+    return _query_each_key(_POSTS_ABOUT_BOOK, parse_ids(pks), limit)
 
 
-def newest_about_authors(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+def find_newest_about_authors(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
     """Return the ids of the newest posts about the books of each of these authors, by author id."""
-    return _each(_ABOUT_AUTHOR, numbers(pks), limit)
+    return _query_each_key(_POSTS_ABOUT_AUTHOR, parse_ids(pks), limit)
 
 
-def newest_mentioning(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+def find_newest_mentioning(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
     """Return the ids of the newest posts that mention each of these users, by user id."""
-    return _each(_MENTIONING, numbers(pks), limit)
+    return _query_each_key(_POSTS_MENTIONING, parse_ids(pks), limit)
 
 
-def newest_tagged(names: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+def find_newest_tagged(names: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
     """Return the ids of the newest posts with each of these hashtags, by hashtag."""
-    return _each(_TAGGED, names, limit, "text")
+    return _query_each_key(_POSTS_TAGGED, names, limit, "text")
 
 
-def reach(rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
+def find_reached_timelines(rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
     """Return the home timelines that these posts ("id:author") concern: the authors' own, then followers' by user id.
 
     ``after`` is the last follower's id of the previous call. A pulled post concerns only its author's timeline.
     Inactive authors need no check here: they are in no reader's set of followed users, and a status change recomputes
     the windows.
     """
-    posts = [(ends[0], ends[1]) for row in rows if len(ends := numbers(row.split(":"))) == 2]
+    posts = [(ends[0], ends[1]) for row in rows if len(ends := parse_ids(row.split(":"))) == 2]
     there = _posts().filter(pk__in=[pk for pk, _ in posts], is_hidden=False)
     pulled = dict(there.values_list("pk", "is_pulled"))
     by_author: dict[int, list[int]] = defaultdict(list)
@@ -107,59 +107,61 @@ def reach(rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
     return found
 
 
-def books_after(after: str | None, limit: int) -> list[str]:
+def find_books_after(after: str | None, limit: int) -> list[str]:
     """Return the next ids of books that have posts."""
-    return _next(_posts().exclude(book=None), "book_id", after, limit)
+    return _find_next_values(_posts().exclude(book=None), "book_id", after, limit)
 
 
-def authors_after(after: str | None, limit: int) -> list[str]:
+def find_authors_after(after: str | None, limit: int) -> list[str]:
     """Return the next ids of authors of books that have posts."""
-    return _next(_authorships().filter(book__posts__isnull=False), "author_id", after, limit)
+    return _find_next_values(_authorships().filter(book__posts__isnull=False), "author_id", after, limit)
 
 
-def authors_of_books(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+def find_authors_of_books(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next ids of authors of these books."""
-    return _next(_authorships().filter(book_id__in=numbers(values)), "author_id", after, limit)
+    return _find_next_values(_authorships().filter(book_id__in=parse_ids(values)), "author_id", after, limit)
 
 
-def authors_in_posts_of(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+def find_authors_in_posts_by(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next ids of authors of the books in these users' posts."""
-    return _next(_authorships().filter(book__posts__user_id__in=numbers(values)), "author_id", after, limit)
+    return _find_next_values(
+        _authorships().filter(book__posts__user_id__in=parse_ids(values)), "author_id", after, limit
+    )
 
 
-def mentioned_after(after: str | None, limit: int) -> list[str]:
+def find_mentioned_after(after: str | None, limit: int) -> list[str]:
     """Return the next ids of mentioned users."""
-    return _next(_mentions(), "user_id", after, limit)
+    return _find_next_values(_mentions(), "user_id", after, limit)
 
 
-def hashtags_after(after: str | None, limit: int) -> list[str]:
+def find_hashtags_after(after: str | None, limit: int) -> list[str]:
     """Return the next hashtags."""
-    return _next(_hashtags(), "name", after, limit)
+    return _find_next_values(_hashtags(), "name", after, limit)
 
 
-def books_of_authors(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+def find_books_in_posts_by(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next ids of books in these users' posts."""
-    return _next(_posts().filter(user_id__in=numbers(values)).exclude(book=None), "book_id", after, limit)
+    return _find_next_values(_posts().filter(user_id__in=parse_ids(values)).exclude(book=None), "book_id", after, limit)
 
 
-def mentioned_by_posts(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+def find_mentioned_in_posts(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next ids of users mentioned in these posts."""
-    return _next(_mentions().filter(post_id__in=numbers(values)), "user_id", after, limit)
+    return _find_next_values(_mentions().filter(post_id__in=parse_ids(values)), "user_id", after, limit)
 
 
-def mentioned_by_authors(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+def find_mentioned_by(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next ids of users mentioned in these users' posts."""
-    return _next(_mentions().filter(post__user_id__in=numbers(values)), "user_id", after, limit)
+    return _find_next_values(_mentions().filter(post__user_id__in=parse_ids(values)), "user_id", after, limit)
 
 
-def hashtags_of_posts(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+def find_hashtags_of_posts(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next hashtags of these posts."""
-    return _next(_hashtags().filter(post_id__in=numbers(values)), "name", after, limit)
+    return _find_next_values(_hashtags().filter(post_id__in=parse_ids(values)), "name", after, limit)
 
 
-def hashtags_of_authors(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+def find_hashtags_used_by(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next hashtags in these users' posts."""
-    return _next(_hashtags().filter(post__user_id__in=numbers(values)), "name", after, limit)
+    return _find_next_values(_hashtags().filter(post__user_id__in=parse_ids(values)), "name", after, limit)
 
 
 def _posts() -> Any:
@@ -178,11 +180,11 @@ def _hashtags() -> QuerySet[Hashtag]:
     return Hashtag.objects.using(setting("DATABASE"))
 
 
-def _ids(found: QuerySet[Post], limit: int) -> list[int]:
+def _find_newest_ids(found: QuerySet[Post], limit: int) -> list[int]:
     return list(found.order_by("-pk").values_list("pk", flat=True)[:limit])
 
 
-def _next(found: QuerySet[Any], column: str, after: str | None, limit: int) -> list[str]:
+def _find_next_values(found: QuerySet[Any], column: str, after: str | None, limit: int) -> list[str]:
     """Return the next distinct values of a column, ascending."""
     if after is not None:
         found = found.filter(**{f"{column}__gt": after})

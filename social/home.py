@@ -15,16 +15,16 @@ from mirror.read import read
 from social import feeds, keys
 from social.mirrors.windows import ACTIVE_SECONDS
 from social.reading import Chunk, PostRecord
-from social.slices import WindowFeed, ask_posts_of, stretch
+from social.slices import WindowFeed, parse_chunk, queue_posts_by
 
 MIRRORS: Final = ("timeline", "post", "follow", "shun")
-RENEWED_SECONDS: Final = ACTIVE_SECONDS - 24 * 3600  # a window that expires sooner than this is renewed
-MOST_SHUNNED: Final = 500  # blocks and mutes; above this limit, check only the authors on the page
-MOST_FETCHED: Final = 500  # followed pulled authors; above this limit, SQL answers
-REMEMBERED: Final = 10_000  # readers
+RENEW_BELOW_SECONDS: Final = ACTIVE_SECONDS - 24 * 3600  # a window that expires sooner than this is renewed
+MAX_BLOCKS_AND_MUTES: Final = 500  # blocks and mutes; above this limit, check only the authors on the page
+MAX_PULLED_AUTHORS: Final = 500  # followed pulled authors; above this limit, SQL answers
+MAX_CACHED_READERS: Final = 10_000  # readers
 
 
-class _Fetched:
+class _PulledAuthorsCache:
     """The pulled authors of recent readers, as this process last read them. Readers without any take no space."""
 
     def __init__(self) -> None:
@@ -38,14 +38,14 @@ class _Fetched:
             self._authors.pop(reader, None)
             if authors:
                 self._authors[reader] = authors
-            if len(self._authors) > REMEMBERED:
+            if len(self._authors) > MAX_CACHED_READERS:
                 del self._authors[next(iter(self._authors))]
 
 
-_fetched = _Fetched()
+_pulled_authors = _PulledAuthorsCache()
 
 
-def _mirror() -> WindowMirror:
+def _get_timeline_mirror() -> WindowMirror:
     found = registry.get("timeline")
     assert isinstance(found, WindowMirror)
     return found
@@ -60,13 +60,13 @@ class HomeFeed(WindowFeed):
     _shunned: frozenset[int] | None = field(default=frozenset(), init=False)  # None: above MOST_SHUNNED
 
     def from_redis(self, below: int, limit: int) -> Chunk | None:
-        mirror, owner, expected = _mirror(), str(self.viewer), _fetched.get(self.viewer)
+        mirror, owner, expected = _get_timeline_mirror(), str(self.viewer), _pulled_authors.get(self.viewer)
 
         def ask(pipe: Any) -> None:
             window.ask(pipe, mirror, owner, below, limit)
-            pipe.srandmember(keys.shuns(self.viewer), MOST_SHUNNED + 1)
-            pipe.srandmember(keys.pulls(self.viewer), MOST_FETCHED + 1)
-            self._ask_posts(pipe, expected, below, limit)
+            pipe.srandmember(keys.shuns(self.viewer), MAX_BLOCKS_AND_MUTES + 1)
+            pipe.srandmember(keys.pulls(self.viewer), MAX_PULLED_AUTHORS + 1)
+            self._queue_posts(pipe, expected, below, limit)
 
         reading = read(MIRRORS, ask)
         if reading is None:
@@ -76,30 +76,30 @@ class HomeFeed(WindowFeed):
             window.warm_soon(mirror, owner)
             return None
         shunned, pulls, *posts = reading.replies[window.ASKS :]
-        self._shunned = frozenset(map(int, shunned)) if len(shunned) <= MOST_SHUNNED else None
+        self._shunned = frozenset(map(int, shunned)) if len(shunned) <= MAX_BLOCKS_AND_MUTES else None
         authors = tuple(sorted(map(int, pulls)))
         if authors != expected:
-            _fetched.put(self.viewer, authors)
-            again = read(MIRRORS, lambda pipe: self._ask_posts(pipe, authors, below, limit))
-            if again is None or len(authors) > MOST_FETCHED:
+            _pulled_authors.put(self.viewer, authors)
+            again = read(MIRRORS, lambda pipe: self._queue_posts(pipe, authors, below, limit))
+            if again is None or len(authors) > MAX_PULLED_AUTHORS:
                 return None
             posts = again.replies
-        self._is_due = 0 <= found.life < RENEWED_SECONDS
-        own = self.of_window(found, limit)
-        return own and _merged([own, *_stretches(posts, limit)])
+        self._is_due = 0 <= found.life < RENEW_BELOW_SECONDS
+        own = self.chunk_from_slice(found, limit)
+        return own and _merge_chunks([own, *_parse_pulled_chunks(posts, limit)])
 
-    def _ask_posts(self, pipe: Any, authors: Sequence[int], below: int, limit: int) -> None:
+    def _queue_posts(self, pipe: Any, authors: Sequence[int], below: int, limit: int) -> None:
         for author in authors:
-            ask_posts_of(pipe, author, below, limit)
+            queue_posts_by(pipe, author, below, limit)
         if authors:
             pipe.smismember(keys.shuns(self.viewer), authors)
 
     def from_sql(self, below: int, limit: int) -> list[int]:
-        return feeds.home(self.viewer, below, limit)
+        return feeds.find_home_posts(self.viewer, below, limit)
 
     def beside_records(self, pipe: Any) -> None:
         if self._is_due:
-            window.keep(pipe, _mirror(), str(self.viewer))
+            window.keep(pipe, _get_timeline_mirror(), str(self.viewer))
 
     def unshunned(self, posts: list[PostRecord]) -> list[PostRecord]:
         """Drop posts of blocked and muted authors.
@@ -111,15 +111,15 @@ class HomeFeed(WindowFeed):
         return [post for post in posts if post["user"]["id"] not in self._shunned] if self._shunned else posts
 
 
-def _stretches(replies: Sequence[Any], limit: int) -> list[Chunk]:
+def _parse_pulled_chunks(replies: Sequence[Any], limit: int) -> list[Chunk]:
     """Return the pulled posts as one chunk per author, without blocked and muted authors."""
     if not replies:
         return []
     *posts, shunned = replies
-    return [stretch(ids, limit) for ids, is_shunned in zip(posts, shunned, strict=True) if not is_shunned]
+    return [parse_chunk(ids, limit) for ids, is_shunned in zip(posts, shunned, strict=True) if not is_shunned]
 
 
-def _merged(chunks: Sequence[Chunk]) -> Chunk:
+def _merge_chunks(chunks: Sequence[Chunk]) -> Chunk:
     """Merge chunks down to the highest of their floors, with each id once."""
     if len(chunks) == 1:
         return chunks[0]

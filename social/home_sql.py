@@ -14,12 +14,12 @@ from typing import Any, Final
 from django.db import connections
 
 from mirror.conf import setting
-from social.records import numbers
+from social.records import parse_ids
 
-LARGEST_ID: Final = 2**63 - 1
-FEW: Final = 4
+MAX_ID: Final = 2**63 - 1
+POSTS_PER_PROBE: Final = 4
 
-_KEYS: Final = {
+_READERS: Final = {
     "postgresql": "SELECT unnest(%s::bigint[]) AS key",
     "sqlite": "SELECT value AS key FROM json_each(%s)",
 }
@@ -59,22 +59,24 @@ _HOME: Final = """
     SELECT key, id FROM found WHERE n <= {limit} ORDER BY key, id DESC
 """
 # The fan-out pushes posts without a check for inactive users; only the follow edges reflect them (``feeds.reach``).
-_DELIVERED_BY: Final = """
+_PUSHED_AUTHORS: Final = """
     s.author = s.key OR u.is_active AND (SELECT r.is_active FROM accounts_user AS r WHERE r.id = s.key)
 """
 
 
-def home(user_id: int, below: int, limit: int) -> list[int]:
+def find_home_posts(user_id: int, below: int, limit: int) -> list[int]:
     """Return the ids of the next ``limit`` posts below an id on a reader's home timeline, pushed and pulled."""
-    return _ask([user_id], below, limit, whose="u.is_active", which="true").get(str(user_id), [])
+    return _query_posts([user_id], below, limit, whose="u.is_active", which="true").get(str(user_id), [])
 
 
-def delivered(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+def find_pushed_posts(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
     """Return the ids of the newest posts on each home timeline, without pulled posts of other authors."""
-    return _ask(numbers(pks), LARGEST_ID, limit, whose=_DELIVERED_BY, which="NOT q.is_pulled OR q.user_id = s.key")
+    return _query_posts(
+        parse_ids(pks), MAX_ID, limit, whose=_PUSHED_AUTHORS, which="NOT q.is_pulled OR q.user_id = s.key"
+    )
 
 
-def _ask(readers: Sequence[int], below: int, limit: int, *, whose: str, which: str) -> dict[str, list[int]]:
+def _query_posts(readers: Sequence[int], below: int, limit: int, *, whose: str, which: str) -> dict[str, list[int]]:
     """Return ids of posts by reader.
 
     ``whose`` is an SQL condition on the authors ``u``, ``which`` one on their posts ``q``.
@@ -87,7 +89,11 @@ def _ask(readers: Sequence[int], below: int, limit: int, *, whose: str, which: s
         return _NEWEST[kind].format(posts=posts)
 
     sql = _HOME.format(
-        keys=_KEYS[kind], whose=whose, limit=int(limit), few=newest("0", min(FEW, limit)), newest=newest("l.id", limit)
+        keys=_READERS[kind],
+        whose=whose,
+        limit=int(limit),
+        few=newest("0", min(POSTS_PER_PROBE, limit)),
+        newest=newest("l.id", limit),
     )
     given: Any = list(readers) if kind == "postgresql" else json.dumps(list(readers))
     found: dict[str, list[int]] = defaultdict(list)

@@ -6,21 +6,23 @@ from urllib.parse import quote
 import idna
 import regex
 
-SHOWN: Final = 60  # characters; a longer link is shortened in the middle
-HEAD, TAIL = 20, 16  # characters kept on either side of the cut, in addition to the host
+MAX_SHOWN_CHARACTERS: Final = 60  # characters; a longer link is shortened in the middle
+HEAD_CHARACTERS, TAIL_CHARACTERS = 20, 16  # characters kept on either side of the cut, in addition to the host
 
 _LABEL: Final = r"[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]{0,61}[\p{L}\p{N}\p{M}])?"
-_LAST: Final = r"(?:xn--[a-z0-9-]{1,59}|[a-z]{2,63})(?![a-z0-9-])|[\p{L}--[\x00-\x7F]][\p{L}\p{M}--[\x00-\x7F]]{0,62}"
+_TOP_LABEL: Final = (
+    r"(?:xn--[a-z0-9-]{1,59}|[a-z]{2,63})(?![a-z0-9-])|[\p{L}--[\x00-\x7F]][\p{L}\p{M}--[\x00-\x7F]]{0,62}"
+)
 # Chinese, Japanese and Korean text may follow a link without a space, so these scripts do not belong to a path.
 _UNSPACED: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Bopomofo}"
 _PATH: Final = rf"[[!-~\p{{L}}\p{{N}}\p{{M}}]--[<>\"\\^`\{{|\}}{_UNSPACED}\uFF00-\uFFEF]]"
 _link = regex.compile(
-    rf"(?P<scheme>https?://|(?=www\.))(?P<host>(?:{_LABEL}\.)+(?:{_LAST}))(?P<port>:[0-9]{{1,5}}(?![0-9]))?(?P<rest>[/?#]{_PATH}*)?",
+    rf"(?P<scheme>https?://|(?=www\.))(?P<host>(?:{_LABEL}\.)+(?:{_TOP_LABEL}))(?P<port>:[0-9]{{1,5}}(?![0-9]))?(?P<rest>[/?#]{_PATH}*)?",
     regex.V1 | regex.IGNORECASE,
 )
 _authority = regex.compile(r"[^\s/?#\\]*")
-_own_look = regex.compile(rf"[{_UNSPACED}]+", regex.V1)
-_PAIRS: Final = {")": "(", "]": "["}
+_unambiguous_script = regex.compile(rf"[{_UNSPACED}]+", regex.V1)
+_OPENING_BRACKETS: Final = {")": "(", "]": "["}
 
 
 class Link(NamedTuple):
@@ -31,34 +33,34 @@ class Link(NamedTuple):
     shown: str
 
 
-def link_at(text: str, start: int) -> Link | None:
+def parse_link(text: str, start: int) -> Link | None:
     """Return the link that begins at ``start`` ("http://", "https://" or "www."), or None."""
     found = _link.match(text, start)
     if found is None:
         return None
     scheme, host, port = found["scheme"], found["host"], found["port"] or ""
-    if _says_who(text, start + len(scheme)):
+    if _has_user_info(text, start + len(scheme)):
         return None
-    ascii_host = _ascii(host)
+    ascii_host = _encode_host(host)
     if ascii_host is None:
         return None
-    rest = _without_the_sentence(found["rest"] or "")
-    to = f"{ascii_host}{port}{quote(rest, safe=_AS_IT_IS)}"
-    front = f"{scheme}{host if _looks_like_itself(host) else ascii_host}{port}"
+    rest = _strip_sentence_marks(found["rest"] or "")
+    to = f"{ascii_host}{port}{quote(rest, safe=_UNQUOTED)}"
+    front = f"{scheme}{host if _is_unambiguous(host) else ascii_host}{port}"
     end = found.end() - len(found["rest"] or "") + len(rest)
-    return Link(end, f"{scheme.lower() or 'https://'}{to}", _shorten(front, rest))
+    return Link(end, f"{scheme.lower() or 'https://'}{to}", _shorten_link(front, rest))
 
 
-_AS_IT_IS: Final = "".join(map(chr, range(0x21, 0x7F)))
+_UNQUOTED: Final = "".join(map(chr, range(0x21, 0x7F)))
 
 
-def _says_who(text: str, start: int) -> bool:
+def _has_user_info(text: str, start: int) -> bool:
     """Return whether user information precedes the host, as in https://bank.example@evil.example"""
     found = _authority.match(text, start)
     return found is not None and "@" in found[0]
 
 
-def _ascii(host: str) -> str | None:
+def _encode_host(host: str) -> str | None:
     """Return a host in its ASCII form (IDNA); None if it is invalid."""
     if host.isascii():
         return host if len(host) < 254 else None
@@ -68,23 +70,23 @@ def _ascii(host: str) -> str | None:
         return None
 
 
-def _looks_like_itself(host: str) -> bool:
+def _is_unambiguous(host: str) -> bool:
     """Return whether no letter of the host resembles one of another script: all labels are ASCII or East Asian."""
-    return all(label.isascii() or _own_look.fullmatch(label) for label in host.split("."))
+    return all(label.isascii() or _unambiguous_script.fullmatch(label) for label in host.split("."))
 
 
-def _without_the_sentence(rest: str) -> str:
+def _strip_sentence_marks(rest: str) -> str:
     """Return the rest of an address without trailing punctuation and closing brackets of the sentence around it."""
     while rest:
         last = rest[-1]
-        opening = _PAIRS.get(last)
+        opening = _OPENING_BRACKETS.get(last)
         if last not in ".,;:!?'" and (opening is None or rest.count(last) <= rest.count(opening)):
             break
         rest = rest[:-1]
     return rest
 
 
-def _shorten(front: str, rest: str) -> str:
-    if len(front) + len(rest) <= SHOWN or len(rest) <= HEAD + TAIL:
+def _shorten_link(front: str, rest: str) -> str:
+    if len(front) + len(rest) <= MAX_SHOWN_CHARACTERS or len(rest) <= HEAD_CHARACTERS + TAIL_CHARACTERS:
         return front + rest
-    return f"{front}{rest[:HEAD]}…{rest[-TAIL:]}"
+    return f"{front}{rest[:HEAD_CHARACTERS]}…{rest[-TAIL_CHARACTERS:]}"

@@ -7,26 +7,26 @@ from urllib.parse import quote
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from accounts.names import fold, page_of
+from accounts.names import fold, make_public_path
 from social.tokens import Token, tokenise
 
-LINK: Final = '<a href="{}" rel="nofollow noopener ugc">{}</a>'
-HERE: Final = '<a href="{}">{}</a>'
+EXTERNAL_LINK: Final = '<a href="{}" rel="nofollow noopener ugc">{}</a>'
+INTERNAL_LINK: Final = '<a href="{}">{}</a>'
 
 
 def to_html(text: str, mentions: Iterable[str] = ()) -> SafeString:
     """Return ``text`` as HTML with links and line breaks. Only names in ``mentions`` link to a reader's page."""
     known = {fold(name) for name in mentions}
-    return mark_safe("".join(_html(token) for token in tokenise(text, known.__contains__)))
+    return mark_safe("".join(_render_token(token) for token in tokenise(text, known.__contains__)))
 
 
-def _html(token: Token) -> str:
+def _render_token(token: Token) -> str:
     match token.kind:
         case "link":
-            return format_html(LINK, token.value, token.shown)
+            return format_html(EXTERNAL_LINK, token.value, token.shown)
         case "hashtag":
-            return format_html(HERE, f"/tags/{quote(token.value, safe='')}/", token.text)
+            return format_html(INTERNAL_LINK, f"/tags/{quote(token.value, safe='')}/", token.text)
         case "mention":
-            return format_html(HERE, page_of(token.value), token.text)
+            return format_html(INTERNAL_LINK, make_public_path(token.value), token.text)
         case "text":
             return escape(token.text).replace("\n", "<br>")

@@ -11,15 +11,15 @@ from django.db.models import QuerySet
 
 from accounts import keys as accounts_keys
 from accounts.models import User
-from accounts.names import page_of
-from accounts.selectors import user_id_of
+from accounts.names import make_public_path
+from accounts.selectors import find_user_id
 from mirror.conf import setting
 from mirror.read import read
 from mirror.sql_away import SQL_AWAY
 from social import keys, shuns
 from social.models import Block, Follow, Mute, Post
 
-FIELDS: Final = ("name", "is_active")  # of the user mirror's record
+USER_FIELDS: Final = ("name", "is_active")  # of the user mirror's record
 
 
 class Person(NamedTuple):
@@ -31,7 +31,7 @@ class Person(NamedTuple):
     @property
     def url(self) -> str:
         """Return the address of the reader's page; "" if no address can contain the name."""
-        return page_of(self.name)
+        return make_public_path(self.name)
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,10 @@ class Profile:
     @property
     def url(self) -> str:
         """Return the address of the reader's page."""
-        return page_of(self.name)
+        return make_public_path(self.name)
 
 
-class Shun(NamedTuple):
+class BlockState(NamedTuple):
     """The mute and the blocks between a viewer and another reader."""
 
     is_muted: bool
@@ -72,7 +72,7 @@ class Shun(NamedTuple):
     is_blocking: bool  # the other reader has blocked the viewer
 
 
-NOTHING_BETWEEN: Final = Shun(False, False, False)
+NO_BLOCK_OR_MUTE: Final = BlockState(False, False, False)
 
 
 class _Figures(NamedTuple):
@@ -86,35 +86,35 @@ class _Figures(NamedTuple):
     follows_me: int
 
 
-def profile(name: str, viewer: int | None = None) -> Profile | None:
+def get_profile_by_name(name: str, viewer: int | None = None) -> Profile | None:
     """Return the profile of the reader with this name in any spelling.
 
     None if the reader does not exist, is inactive or has blocked the viewer. A warm mirror answers in 2 round trips;
     SQL is asked only about a mute or block between the two.
     """
-    user_id = user_id_of(name)
-    return None if user_id is None else profile_of(user_id, viewer)
+    user_id = find_user_id(name)
+    return None if user_id is None else get_profile(user_id, viewer)
 
 
-def profile_of(user_id: int, viewer: int | None = None) -> Profile | None:
+def get_profile(user_id: int, viewer: int | None = None) -> Profile | None:
     """Return the profile of the reader with this id, in 1 round trip from a warm mirror.
 
     None if the reader does not exist, is inactive or has blocked the viewer.
     """
-    reading = read(["user", "post", "follow", "shun"], lambda pipe: _ask(pipe, user_id, viewer))
+    reading = read(["user", "post", "follow", "shun"], lambda pipe: _queue_profile(pipe, user_id, viewer))
     if reading is None:
-        return _by_sql(user_id, viewer)
+        return _read_from_sql(user_id, viewer)
     (name, is_active), *found, is_shunned = reading.replies
     if is_active != b"1":
         return None
-    shun = shun_between(viewer or 0, user_id) if is_shunned else NOTHING_BETWEEN
-    return _shown(user_id, name.decode(), viewer, shun, _Figures(*found))
+    shun = read_block_state(viewer or 0, user_id) if is_shunned else NO_BLOCK_OR_MUTE
+    return _limit_to_viewer(user_id, name.decode(), viewer, shun, _Figures(*found))
 
 
-def _ask(pipe: Any, user_id: int, viewer: int | None) -> None:
+def _queue_profile(pipe: Any, user_id: int, viewer: int | None) -> None:
     """Queue a fixed number of commands. Without a viewer, the commands about the viewer name user 0."""
     me = viewer or 0
-    pipe.hmget(accounts_keys.login(user_id), FIELDS)
+    pipe.hmget(accounts_keys.login(user_id), USER_FIELDS)
     pipe.zcard(keys.posts_of(user_id))
     pipe.scard(keys.followers(user_id))
     pipe.scard(keys.following(user_id))
@@ -124,7 +124,7 @@ def _ask(pipe: Any, user_id: int, viewer: int | None) -> None:
     pipe.sismember(keys.shuns(me), str(user_id))
 
 
-def _by_sql(user_id: int, viewer: int | None) -> Profile | None:
+def _read_from_sql(user_id: int, viewer: int | None) -> Profile | None:
     database, me = setting("DATABASE"), viewer or 0
     name = User.objects.using(database).filter(pk=user_id, is_active=True).values_list("username", flat=True).first()
     if name is None:
@@ -132,16 +132,16 @@ def _by_sql(user_id: int, viewer: int | None) -> Profile | None:
     follows = Follow.objects.using(database)
     found = _Figures(
         Post.objects.using(database).shown().filter(user_id=user_id).count(),
-        _count(follows.filter(followee_id=user_id), "follower_id"),
-        _count(follows.filter(follower_id=user_id), "followee_id"),
-        _count(follows.filter(follower_id=me), "followee_id"),
+        _count_active(follows.filter(followee_id=user_id), "follower_id"),
+        _count_active(follows.filter(follower_id=user_id), "followee_id"),
+        _count_active(follows.filter(follower_id=me), "followee_id"),
         follows.filter(follower_id=me, followee_id=user_id).exists(),
         follows.filter(follower_id=user_id, followee_id=me).exists(),
     )
-    return _shown(user_id, name, viewer, shun_between(me, user_id), found)
+    return _limit_to_viewer(user_id, name, viewer, read_block_state(me, user_id), found)
 
 
-def _count(rows: QuerySet[Follow], who: str) -> int:
+def _count_active(rows: QuerySet[Follow], who: str) -> int:
     """Return the number of rows with an active user in the column ``who``.
 
     An index scan counts all rows; the few with inactive users are then subtracted.
@@ -150,7 +150,7 @@ def _count(rows: QuerySet[Follow], who: str) -> int:
     return rows.count() - rows.filter(**{f"{who}__in": gone}).count()
 
 
-def _shown(user_id: int, name: str, viewer: int | None, shun: Shun, found: _Figures) -> Profile | None:
+def _limit_to_viewer(user_id: int, name: str, viewer: int | None, shun: BlockState, found: _Figures) -> Profile | None:
     """Return the part of the profile that the viewer may see; None if the reader has blocked the viewer."""
     if shun.is_blocking:
         return None
@@ -160,7 +160,7 @@ def _shown(user_id: int, name: str, viewer: int | None, shun: Shun, found: _Figu
     return Profile(user_id, name, viewer, **figures, is_muted=shun.is_muted)
 
 
-def shun_between(viewer: int, user_id: int) -> Shun:
+def read_block_state(viewer: int, user_id: int) -> BlockState:
     """Return the mute and the blocks between two readers from SQL.
 
     While SQL is away, ``user_id`` counts as blocking.
@@ -168,24 +168,24 @@ def shun_between(viewer: int, user_id: int) -> Shun:
     database = setting("DATABASE")
     blocks = Block.objects.using(database)
     try:
-        return Shun(
+        return BlockState(
             Mute.objects.using(database).filter(user_id=viewer, muted_id=user_id).exists(),
             blocks.filter(blocker_id=viewer, blocked_id=user_id).exists(),
             blocks.filter(blocker_id=user_id, blocked_id=viewer).exists(),
         )
     except SQL_AWAY:
-        return Shun(False, False, is_blocking=True)
+        return BlockState(False, False, is_blocking=True)
 
 
-def ask_people(pipe: Any, viewer: int, ids: Sequence[int]) -> None:
+def queue_people(pipe: Any, viewer: int, ids: Sequence[int]) -> None:
     """Queue one command per id for the records, and one for mutes and blocks. Queue nothing without ids."""
     for pk in ids:
-        pipe.hmget(accounts_keys.login(pk), FIELDS)
+        pipe.hmget(accounts_keys.login(pk), USER_FIELDS)
     if ids:
         pipe.smismember(keys.shuns(viewer), list(map(str, ids)))
 
 
-def read_people(ids: Sequence[int], replies: Sequence[Any]) -> list[Person]:
+def parse_people(ids: Sequence[int], replies: Sequence[Any]) -> list[Person]:
     """Return the readers that the viewer may see, in the order of ``ids``, from replies to ``ask_people``.
 
     Inactive, muted, blocked and blocking readers are left out.
@@ -199,9 +199,9 @@ def read_people(ids: Sequence[int], replies: Sequence[Any]) -> list[Person]:
     ]
 
 
-def people_by_sql(viewer: int, ids: Sequence[int]) -> list[Person]:
+def find_people_in_sql(viewer: int, ids: Sequence[int]) -> list[Person]:
     """Return the same readers as ``read_people`` from SQL, in a fixed number of queries."""
     found = User.objects.using(setting("DATABASE")).filter(pk__in=ids, is_active=True)
     names: Mapping[int, str] = dict(found.values_list("pk", "username"))
-    shunned = shuns.among(viewer, names)
+    shunned = shuns.find_blocked_and_muted(viewer, names)
     return [Person(pk, names[pk]) for pk in ids if pk in names and pk not in shunned]

@@ -11,16 +11,16 @@ from typing import Any, Final, NamedTuple
 
 from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
 
-from accounts.names import page_of
+from accounts.names import make_public_path
 from mirror.conf import setting
-from social.feeds import LARGEST_ID
+from social.feeds import MAX_ID
 from social.models import Block, Follow, Mute
 
-PAGE: Final = 50  # readers
-MORE: Final = (200, 200)  # rows per further query while the page is short; then the page ends
+PAGE_SIZE: Final = 50  # readers
+FURTHER_ROWS: Final = (200, 200)  # rows per further query while the page is short; then the page ends
 
 
-class Line(NamedTuple):
+class ListedReader(NamedTuple):
     """A reader on a list. ``row`` and ``since``: the id of the follow, mute or block, and its time."""
 
     row: int
@@ -33,51 +33,51 @@ class Line(NamedTuple):
     @property
     def url(self) -> str:
         """Return the address of the reader's page."""
-        return page_of(self.name)
+        return make_public_path(self.name)
 
 
 @dataclass(frozen=True)
 class PeoplePage:
     """A page of a list of readers, newest first. ``after`` is the cursor of the next page; None on the last page."""
 
-    people: list[Line]
+    people: list[ListedReader]
     after: int | None
 
 
-def followers_of(owner: int, viewer: int | None, after: int | None = None, size: int = PAGE) -> PeoplePage:
+def list_followers(owner: int, viewer: int | None, after: int | None = None, size: int = PAGE_SIZE) -> PeoplePage:
     """Return a page of the followers of ``owner``."""
-    return _follows(owner, viewer, "followee", "follower").page(after, size)
+    return _list_follows(owner, viewer, "followee", "follower").page(after, size)
 
 
-def following_of(owner: int, viewer: int | None, after: int | None = None, size: int = PAGE) -> PeoplePage:
+def list_following(owner: int, viewer: int | None, after: int | None = None, size: int = PAGE_SIZE) -> PeoplePage:
     """Return a page of the readers that ``owner`` follows."""
-    return _follows(owner, viewer, "follower", "followee").page(after, size)
+    return _list_follows(owner, viewer, "follower", "followee").page(after, size)
 
 
-def muted_by(owner: int, after: int | None = None, size: int = PAGE) -> PeoplePage:
+def list_muted(owner: int, after: int | None = None, size: int = PAGE_SIZE) -> PeoplePage:
     """Return a page of the readers that ``owner`` muted, for the owner alone."""
-    return _List(Mute.objects.filter(user_id=owner), "muted", owner, ("is_blocked",)).page(after, size)
+    return _ReaderList(Mute.objects.filter(user_id=owner), "muted", owner, ("is_blocked",)).page(after, size)
 
 
-def blocked_by(owner: int, after: int | None = None, size: int = PAGE) -> PeoplePage:
+def list_blocked(owner: int, after: int | None = None, size: int = PAGE_SIZE) -> PeoplePage:
     """Return a page of the readers that ``owner`` blocked, for the owner alone.
 
     It includes readers that have blocked the owner.
     """
-    return _List(Block.objects.filter(blocker_id=owner), "blocked", owner, ()).page(after, size)
+    return _ReaderList(Block.objects.filter(blocker_id=owner), "blocked", owner, ()).page(after, size)
 
 
-def _follows(owner: int, viewer: int | None, whose: str, who: str) -> "_List":
+def _list_follows(owner: int, viewer: int | None, whose: str, who: str) -> "_ReaderList":
     """Return a list of follows. The owner sees muted readers on it, because no other page offers to unfollow them.
 
     ``whose`` names the owner's end of the follows, ``who`` the end of the listed readers.
     """
     hides = ("is_blocked",) if owner == viewer else ("is_blocked", "is_muted")
-    return _List(Follow.objects.filter(**{f"{whose}_id": owner}), who, viewer, hides)
+    return _ReaderList(Follow.objects.filter(**{f"{whose}_id": owner}), who, viewer, hides)
 
 
 @dataclass(frozen=True)
-class _List:
+class _ReaderList:
     """A list of readers.
 
     ``who`` is the column of ``rows`` with the listed readers. ``hides`` names the relations to the viewer that hide a
@@ -91,17 +91,17 @@ class _List:
 
     def page(self, after: int | None, size: int) -> PeoplePage:
         """Return the page below the row ``after``; None means the first page."""
-        below, people = after or LARGEST_ID, list[Line]()
-        for limit in (size + 1, *MORE):
-            found = list(self._listed().filter(pk__lt=below)[:limit])
-            people += [Line(*line) for *line, is_shown in found if is_shown]
+        below, people = after or MAX_ID, list[ListedReader]()
+        for limit in (size + 1, *FURTHER_ROWS):
+            found = list(self._annotate_rows().filter(pk__lt=below)[:limit])
+            people += [ListedReader(*line) for *line, is_shown in found if is_shown]
             below = found[-1][0] if len(found) == limit else 0
             if len(people) > size or not below:
                 break
         goes_on = people[size - 1].row if len(people) > size else below or None
         return PeoplePage(people[:size], goes_on)
 
-    def _listed(self) -> QuerySet[Any]:
+    def _annotate_rows(self) -> QuerySet[Any]:
         me, them, database = self.viewer or 0, OuterRef(f"{self.who}_id"), setting("DATABASE")
         follows, blocks = Follow.objects.using(database), Block.objects.using(database)
         between = {

@@ -1,6 +1,6 @@
 """The personal data that this application keeps."""
 
-from accounts.personal import register, rows
+from accounts.personal import make_part, register
 from social.models import Block, Follow, Mention, Mute, Post, Pulled
 
 
@@ -8,12 +8,12 @@ def register_parts() -> None:
     """Register posts and the relations of a reader in both directions."""
     other = "It is another person's decision, and not shown to the person it is about."
     columns = ["id", "text", "book_id", "book__title", "created_at", "is_hidden"]
-    register(rows("posts", Post, "user", columns))
-    register(rows("mentions", Mention, "user", ["post_id", "name", "post__created_at"]))
-    register(rows("following", Follow, "follower", ["followee__username", "created_at"]))
-    register(rows("followers", Follow, "followee", ["follower__username", "created_at"]))
-    register(rows("blocks", Block, "blocker", ["blocked__username", "created_at"]))
-    register(rows("blocked_by", Block, "blocked", reason=other))
-    register(rows("mutes", Mute, "user", ["muted__username", "created_at"]))
-    register(rows("muted_by", Mute, "muted", reason=other))
-    register(rows("pulled", Pulled, "user", reason="It says how posts are delivered, not what the person did."))
+    register(make_part("posts", Post, "user", columns))
+    register(make_part("mentions", Mention, "user", ["post_id", "name", "post__created_at"]))
+    register(make_part("following", Follow, "follower", ["followee__username", "created_at"]))
+    register(make_part("followers", Follow, "followee", ["follower__username", "created_at"]))
+    register(make_part("blocks", Block, "blocker", ["blocked__username", "created_at"]))
+    register(make_part("blocked_by", Block, "blocked", reason=other))
+    register(make_part("mutes", Mute, "user", ["muted__username", "created_at"]))
+    register(make_part("muted_by", Mute, "muted", reason=other))
+    register(make_part("pulled", Pulled, "user", reason="It says how posts are delivered, not what the person did."))

@@ -20,7 +20,9 @@ from mirror.read import read
 from social import keys
 from social.models import Follow, Post, Pulled
 
-RECENT: Final = 1000  # newest posts; only their authors are checked, because an author without new posts needs no pull
+MAX_RECENT_POSTS: Final = (
+    1000  # newest posts; only their authors are checked, because an author without new posts needs no pull
+)
 
 
 def is_pulled_now(user_id: int) -> bool:
@@ -28,22 +30,22 @@ def is_pulled_now(user_id: int) -> bool:
     return _pulled().filter(pk=user_id, state=Pulled.State.ON).exists()
 
 
-def settle() -> int:
+def advance_states() -> int:
     """Advance the states of pulled authors. Return the number of authors with a new state."""
-    return _begin() + _turn() + _ease()
+    return _start_turning() + _finish_turning() + _update_eased()
 
 
-def _begin() -> int:
+def _start_turning() -> int:
     """Add authors of recent posts with too many followers as turning. Return the number of new rows."""
-    posts = Post.objects.using(setting("DATABASE")).order_by("-pk").values("pk", "user_id")[:RECENT]
+    posts = Post.objects.using(setting("DATABASE")).order_by("-pk").values("pk", "user_id")[:MAX_RECENT_POSTS]
     authors = {post["user_id"] for post in posts}
     authors -= set(_pulled().filter(pk__in=authors).values_list("pk", flat=True))
-    many = [author for author, count in _followers(authors).items() if count > _limit()]
+    many = [author for author, count in _count_followers(authors).items() if count > _max_followers()]
     _pulled().bulk_create([Pulled(user_id=author) for author in many], ignore_conflicts=True)
     return len(many)
 
 
-def _turn() -> int:
+def _finish_turning() -> int:
     """Set turning authors to on if all their followers pull. Return the number of modified rows."""
     done = 0
     for row in _pulled().filter(state=Pulled.State.TURNING):
@@ -57,35 +59,35 @@ def _turn() -> int:
     return done
 
 
-def _ease() -> int:
+def _update_eased() -> int:
     """Set authors with less than half the limit of followers to eased, and eased authors above the limit to on.
 
     Return the number of modified rows.
     """
     states = dict(_pulled().exclude(state=Pulled.State.TURNING).values_list("pk", "state"))
-    counts = _followers(states)
-    few = [pk for pk, state in states.items() if state == Pulled.State.ON and counts[pk] < _limit() / 2]
-    many = [pk for pk, state in states.items() if state == Pulled.State.EASED and counts[pk] > _limit()]
+    counts = _count_followers(states)
+    few = [pk for pk, state in states.items() if state == Pulled.State.ON and counts[pk] < _max_followers() / 2]
+    many = [pk for pk, state in states.items() if state == Pulled.State.EASED and counts[pk] > _max_followers()]
     eased = _pulled().filter(pk__in=few, state=Pulled.State.ON).update(state=Pulled.State.EASED)
     return eased + _pulled().filter(pk__in=many, state=Pulled.State.EASED).update(state=Pulled.State.ON)
 
 
-def _followers(users: Iterable[int]) -> dict[int, int]:
+def _count_followers(users: Iterable[int]) -> dict[int, int]:
     """Return the number of followers by user id. The fallback to SQL stops counting just above the limit."""
     asked = list(users)
     found = read(["follow"], lambda pipe: [pipe.scard(keys.followers(user)) for user in asked]) if asked else None
-    counts: Sequence[int] = found.replies if found else [_count(user) for user in asked]
+    counts: Sequence[int] = found.replies if found else [_count_followers_in_sql(user) for user in asked]
     return dict(zip(asked, counts, strict=True))
 
 
-def _count(user: int) -> int:
+def _count_followers_in_sql(user: int) -> int:
     follows = Follow.objects.using(setting("DATABASE")).filter(followee_id=user)
-    return len(follows.order_by("follower_id").values_list("follower_id")[: _limit() + 1])
+    return len(follows.order_by("follower_id").values_list("follower_id")[: _max_followers() + 1])
 
 
 def _pulled() -> QuerySet[Pulled]:
     return Pulled.objects.using(setting("DATABASE"))
 
 
-def _limit() -> int:
+def _max_followers() -> int:
     return int(settings.SOCIAL_PULL_FOLLOWERS)

@@ -14,13 +14,13 @@ from mirror.raw import RawRecord
 from mirror.read import read
 from mirror.shapes import shape_of
 from social import keys, shuns
-from social.feeds import LARGEST_ID
-from social.records import load_posts, record_of
+from social.feeds import MAX_ID
+from social.records import build_record, load_posts
 
-PAGE = 20  # posts
+PAGE_SIZE = 20  # posts
 # Ids that a page's first step scans beyond its size: one detects a next page, the others replace skipped ids.
-BESIDE: Final = 4
-FURTHER: Final = (100, 400, 400)  # ids that further steps scan while posts are missing; then the page ends
+EXTRA_IDS: Final = 4
+FURTHER_IDS: Final = (100, 400, 400)  # ids that further steps scan while posts are missing; then the page ends
 
 
 class PostRecord(RawRecord):
@@ -77,7 +77,7 @@ class Feed:
         """Return the posts without those of muted, blocked and blocking authors."""
         if self.viewer is None or not posts:
             return posts
-        shunned = shuns.among(self.viewer, {post["user"]["id"] for post in posts})
+        shunned = shuns.find_blocked_and_muted(self.viewer, {post["user"]["id"] for post in posts})
         return [post for post in posts if post["user"]["id"] not in shunned]
 
     def chunk(self, below: int, limit: int) -> Chunk:
@@ -91,29 +91,29 @@ class Feed:
 
     def page(self, after: int | None, size: int | None = None) -> PostPage:
         """Return ``size`` posts (default: PAGE) below the id ``after``; None means the first page."""
-        below, posts, size = after or LARGEST_ID, list[PostRecord](), size or PAGE
-        for limit in (size + BESIDE, *FURTHER):
+        below, posts, size = after or MAX_ID, list[PostRecord](), size or PAGE_SIZE
+        for limit in (size + EXTRA_IDS, *FURTHER_IDS):
             ids, below = self.chunk(below, limit)
-            posts += self.unshunned(_records(ids, self))
+            posts += self.unshunned(_read_records(ids, self))
             if len(posts) > size or not below:
                 break
         goes_on = posts[size - 1]["id"] if len(posts) > size else below or None
         return PostPage(posts[:size], goes_on, posts[0]["id"] if posts else 0)
 
 
-def cursor(text: str | None) -> int | None:
+def parse_cursor(text: str | None) -> int | None:
     """Parse the cursor in an address. Return None for the first page if it is missing or invalid."""
-    if not text or not (text.isascii() and text.isdecimal()) or len(text) > len(str(LARGEST_ID)):
+    if not text or not (text.isascii() and text.isdecimal()) or len(text) > len(str(MAX_ID)):
         return None
-    return int(text) if 0 < int(text) <= LARGEST_ID else None
+    return int(text) if 0 < int(text) <= MAX_ID else None
 
 
-def records(ids: Sequence[int]) -> list[PostRecord]:
+def read_records(ids: Sequence[int]) -> list[PostRecord]:
     """Return the records of the visible posts among ``ids``, in their order. Takes 1 round trip or 2 queries."""
-    return _records(ids, None)
+    return _read_records(ids, None)
 
 
-def _records(ids: Sequence[int], feed: Feed | None) -> list[PostRecord]:
+def _read_records(ids: Sequence[int], feed: Feed | None) -> list[PostRecord]:
     if not ids:
         return []
 
@@ -123,11 +123,11 @@ def _records(ids: Sequence[int], feed: Feed | None) -> list[PostRecord]:
             feed.beside_records(pipe)
 
     reading = read(["post"], ask)
-    raws = _by_sql(ids) if reading is None else reading.replies[0]
+    raws = _read_from_sql(ids) if reading is None else reading.replies[0]
     return [PostRecord(raw) for raw in raws if raw is not None]
 
 
-def _by_sql(ids: Sequence[int]) -> Iterable[bytes | None]:
+def _read_from_sql(ids: Sequence[int]) -> Iterable[bytes | None]:
     """Return the records from SQL, encoded as in Redis; None for posts that are not visible."""
     encode, rows = shape_of(registry.get("post")).encode, load_posts(ids)
-    return [encode(record_of(rows[str(pk)])) if str(pk) in rows else None for pk in ids]
+    return [encode(build_record(rows[str(pk)])) if str(pk) in rows else None for pk in ids]

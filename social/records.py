@@ -22,10 +22,10 @@ class PostRow(NamedTuple):
     mentions: Sequence[str]
 
 
-COLUMNS = ("pk", "text", "created_at", "user_id", "user__username", "book_id", "book__title")
+POST_COLUMNS = ("pk", "text", "created_at", "user_id", "user__username", "book_id", "book__title")
 
 
-def numbers(pks: Sequence[str]) -> list[int]:
+def parse_ids(pks: Sequence[str]) -> list[int]:
     """Return primary keys as numbers, without invalid ones."""
     return [int(pk) for pk in pks if pk.isascii() and pk.isdecimal()]
 
@@ -33,7 +33,7 @@ def numbers(pks: Sequence[str]) -> list[int]:
 def load_posts(ids: Sequence[int]) -> Mapping[str, PostRow]:
     """Return the visible posts among ``ids``, by id as a string. Takes two queries."""
     database = setting("DATABASE")
-    rows = list(Post.objects.using(database).shown().filter(pk__in=ids).values_list(*COLUMNS))
+    rows = list(Post.objects.using(database).shown().filter(pk__in=ids).values_list(*POST_COLUMNS))
     mentions: dict[int, list[str]] = {}
     found = Mention.objects.using(database).filter(post_id__in=ids).order_by("pk")
     for post, name in found.values_list("post_id", "name"):
@@ -41,7 +41,7 @@ def load_posts(ids: Sequence[int]) -> Mapping[str, PostRow]:
     return {str(row[0]): PostRow._make((*row, mentions.get(row[0], ()))) for row in rows}
 
 
-def record_of(row: PostRow) -> Record:
+def build_record(row: PostRow) -> Record:
     """Return the record of ``post:<id>``. ``time`` is ISO 8601, UTC; ``mentions`` has names as spelled in the text."""
     return {
         "id": row.id,

@@ -9,54 +9,54 @@ from collections.abc import Collection
 from functools import partial
 
 from social import reading, shuns, sql
-from social.feeds import LARGEST_ID
+from social.feeds import MAX_ID
 from social.home import HomeFeed
-from social.reading import PostPage, PostRecord, records
+from social.reading import PostPage, PostRecord, read_records
 from social.slices import AuthorFeed, EagerFeed
 
-MOST_NEW = 100  # new posts that are counted at most
+MAX_NEW_POSTS = 100  # new posts that are counted at most
 
 
-def home_timeline(user_id: int, after: int | None = None) -> PostPage:
+def get_home_timeline(user_id: int, after: int | None = None) -> PostPage:
     """Return a page of a reader's home timeline: the reader's posts and those of followed authors."""
     return HomeFeed(user_id).page(after)
 
 
-def global_timeline(viewer: int | None, after: int | None = None) -> PostPage:
+def get_global_timeline(viewer: int | None, after: int | None = None) -> PostPage:
     """Return a page of all posts."""
-    return EagerFeed(viewer, "global", "", sql.posted).page(after)
+    return EagerFeed(viewer, "global", "", sql.find_posts).page(after)
 
 
-def latest_posts(viewer: int | None, count: int) -> PostPage:
+def get_latest_posts(viewer: int | None, count: int) -> PostPage:
     """Return the newest posts on the site, fewer than a page, without a next page."""
-    page = EagerFeed(viewer, "global", "", sql.posted).page(None, count)
+    page = EagerFeed(viewer, "global", "", sql.find_posts).page(None, count)
     return PostPage(page.posts, None, page.newest)
 
 
-def posts_of(author_id: int, viewer: int | None, after: int | None = None) -> PostPage:
+def get_posts_by(author_id: int, viewer: int | None, after: int | None = None) -> PostPage:
     """Return a page of an author's posts, empty if a block exists between the author and the viewer."""
     return AuthorFeed(viewer, author_id).page(after)
 
 
-def posts_about(book_id: int, viewer: int | None, after: int | None = None) -> PostPage:
+def get_posts_about(book_id: int, viewer: int | None, after: int | None = None) -> PostPage:
     """Return a page of the posts about a book."""
-    return EagerFeed(viewer, "book_posts", str(book_id), partial(sql.posted_about, book_id)).page(after)
+    return EagerFeed(viewer, "book_posts", str(book_id), partial(sql.find_posts_about, book_id)).page(after)
 
 
-def posts_about_books_by(author_id: int, viewer: int | None, after: int | None = None) -> PostPage:
+def get_posts_about_books_by(author_id: int, viewer: int | None, after: int | None = None) -> PostPage:
     """Return a page of the posts about an author's books."""
-    by_sql = partial(sql.posted_about_books_by, author_id)
+    by_sql = partial(sql.find_posts_about_books_by, author_id)
     return EagerFeed(viewer, "author_posts", str(author_id), by_sql).page(after)
 
 
-def posts_tagged(name: str, viewer: int | None, after: int | None = None) -> PostPage:
+def get_posts_tagged(name: str, viewer: int | None, after: int | None = None) -> PostPage:
     """Return a page of the posts with a hashtag (folded)."""
-    return EagerFeed(viewer, "hashtag", name, partial(sql.posted_with, name)).page(after)
+    return EagerFeed(viewer, "hashtag", name, partial(sql.find_posts_tagged, name)).page(after)
 
 
-def mentions_of(user_id: int, after: int | None = None) -> PostPage:
+def get_mentions_of(user_id: int, after: int | None = None) -> PostPage:
     """Return a page of the posts that mention a reader, as that reader sees them."""
-    return EagerFeed(user_id, "mentions", str(user_id), partial(sql.posted_to, user_id)).page(after)
+    return EagerFeed(user_id, "mentions", str(user_id), partial(sql.find_posts_mentioning, user_id)).page(after)
 
 
 def get_post(post_id: int, viewer: int | None) -> PostRecord | None:
@@ -64,22 +64,22 @@ def get_post(post_id: int, viewer: int | None) -> PostRecord | None:
 
     Posts of a muted author are returned, as on the author's page. Takes 1 round trip, 2 with a viewer.
     """
-    found = records([post_id]) if 0 < post_id <= LARGEST_ID else []
+    found = read_records([post_id]) if 0 < post_id <= MAX_ID else []
     if not found or viewer is None:
         return found[0] if found else None
     author = found[0]["user"]["id"]
-    is_cut_off = shuns.among(viewer, [author]) and shuns.is_blocked(viewer, author)
+    is_cut_off = shuns.find_blocked_and_muted(viewer, [author]) and shuns.has_block_between(viewer, author)
     return None if is_cut_off else found[0]
 
 
-def new_posts(user_id: int, since: int, seen: Collection[int] = ()) -> int:
+def count_new_posts(user_id: int, since: int, seen: Collection[int] = ()) -> int:
     """Return the number of new posts by others on a home timeline since a page was rendered, at most MOST_NEW.
 
     ``since`` is the newest post on that page and ``seen`` all its posts: a post that was committed late counts as new
     although its id is lower. Takes 1 round trip, and 1 more to check the visibility of new posts.
     """
-    lowest = since + 1 if not seen else min(seen) if len(seen) >= reading.PAGE else 0
+    lowest = since + 1 if not seen else min(seen) if len(seen) >= reading.PAGE_SIZE else 0
     feed = HomeFeed(user_id)
-    found = feed.chunk(LARGEST_ID, MOST_NEW + len(seen))
+    found = feed.chunk(MAX_ID, MAX_NEW_POSTS + len(seen))
     new = [pk for pk in found.ids if pk >= lowest and pk not in seen]
-    return sum(post["user"]["id"] != user_id for post in feed.unshunned(records(new[:MOST_NEW])))
+    return sum(post["user"]["id"] != user_id for post in feed.unshunned(read_records(new[:MAX_NEW_POSTS])))

@@ -11,12 +11,12 @@ from social import keys, shuns, sql
 from social.reading import Chunk, Feed, PostRecord
 
 
-def ask_posts_of(pipe: Any, author: int, below: int, limit: int) -> None:
+def queue_posts_by(pipe: Any, author: int, below: int, limit: int) -> None:
     """Queue the command for an author's next ``limit`` posts below an id."""
     pipe.zrange(keys.posts_of(author), f"({below}", "-inf", desc=True, byscore=True, offset=0, num=limit)
 
 
-def stretch(reply: Sequence[bytes], limit: int) -> Chunk:
+def parse_chunk(reply: Sequence[bytes], limit: int) -> Chunk:
     """Return the reply to ``ask_posts_of`` as a chunk. A reply below ``limit`` ends the timeline."""
     ids = [int(pk) for pk in reply]
     return Chunk(ids, ids[-1] if len(ids) == limit else 0)
@@ -26,7 +26,7 @@ def stretch(reply: Sequence[bytes], limit: int) -> Chunk:
 class WindowFeed(Feed):
     """A timeline with a window, which SQL continues unless the window is complete."""
 
-    def of_window(self, found: window.Slice, limit: int) -> Chunk | None:
+    def chunk_from_slice(self, found: window.Slice, limit: int) -> Chunk | None:
         """Return a slice of a window as a chunk; None if it is empty and SQL has the rest."""
         ids = found.ids
         if len(ids) < limit and not found.whole:
@@ -48,7 +48,7 @@ class EagerFeed(WindowFeed):
         assert isinstance(declared, WindowMirror)
         reading = read([self.mirror], lambda pipe: window.ask(pipe, declared, self.owner, below, limit))
         found = reading and window.answer(reading.replies)
-        return self.of_window(found, limit) if found else None
+        return self.chunk_from_slice(found, limit) if found else None
 
     def from_sql(self, below: int, limit: int) -> list[int]:
         return self.by_sql(below, limit)
@@ -62,7 +62,7 @@ class AuthorFeed(Feed):
 
     def from_redis(self, below: int, limit: int) -> Chunk | None:
         def ask(pipe: Any) -> None:
-            ask_posts_of(pipe, self.author, below, limit)
+            queue_posts_by(pipe, self.author, below, limit)
             if self.viewer is not None:
                 pipe.sismember(keys.shuns(self.viewer), self.author)
 
@@ -70,13 +70,13 @@ class AuthorFeed(Feed):
         if reading is None:
             return None
         posts, *shunned = reading.replies
-        return Chunk([], 0) if any(shunned) and self._is_blocked() else stretch(posts, limit)
+        return Chunk([], 0) if any(shunned) and self._has_block() else parse_chunk(posts, limit)
 
     def from_sql(self, below: int, limit: int) -> list[int]:
-        return [] if self._is_blocked() else sql.posted_by(self.author, below, limit)
+        return [] if self._has_block() else sql.find_posts_by(self.author, below, limit)
 
-    def _is_blocked(self) -> bool:
-        return self.viewer is not None and shuns.is_blocked(self.viewer, self.author)
+    def _has_block(self) -> bool:
+        return self.viewer is not None and shuns.has_block_between(self.viewer, self.author)
 
     def unshunned(self, posts: list[PostRecord]) -> list[PostRecord]:
         return posts

@@ -9,36 +9,36 @@ from mirror.conf import setting
 from social.models import Post
 
 
-def posted(below: int, limit: int) -> list[int]:
+def find_posts(below: int, limit: int) -> list[int]:
     """Return the next ids of all posts."""
-    return _ids(below, limit)
+    return _find_ids(below, limit)
 
 
-def posted_by(author: int, below: int, limit: int) -> list[int]:
+def find_posts_by(author: int, below: int, limit: int) -> list[int]:
     """Return the next ids of an author's posts."""
-    return _ids(below, limit, user_id=author)
+    return _find_ids(below, limit, user_id=author)
 
 
-def posted_about(book: int, below: int, limit: int) -> list[int]:
+def find_posts_about(book: int, below: int, limit: int) -> list[int]:
     """Return the next ids of posts about a book."""
-    return _ids(below, limit, book_id=book)
+    return _find_ids(below, limit, book_id=book)
 
 
-def posted_about_books_by(author: int, below: int, limit: int) -> list[int]:
+def find_posts_about_books_by(author: int, below: int, limit: int) -> list[int]:
     """Return the next ids of posts about an author's books."""
-    return _ids(below, limit, book__authors=author)
+    return _find_ids(below, limit, book__authors=author)
 
 
-def posted_with(hashtag: str, below: int, limit: int) -> list[int]:
+def find_posts_tagged(hashtag: str, below: int, limit: int) -> list[int]:
     """Return the next ids of posts with a hashtag (folded)."""
-    return _ids(below, limit, hashtags__name=hashtag)
+    return _find_ids(below, limit, hashtags__name=hashtag)
 
 
-def posted_to(user: int, below: int, limit: int) -> list[int]:
+def find_posts_mentioning(user: int, below: int, limit: int) -> list[int]:
     """Return the next ids of posts that mention a user."""
-    return _ids(below, limit, mentions__user_id=user)
+    return _find_ids(below, limit, mentions__user_id=user)
 
 
-def _ids(below: int, limit: int, **wanted: Any) -> list[int]:
+def _find_ids(below: int, limit: int, **wanted: Any) -> list[int]:
     found = Post.objects.using(setting("DATABASE")).shown().filter(pk__lt=below, **wanted)
     return list(found.order_by("-pk").values_list("pk", flat=True)[:limit])

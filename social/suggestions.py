@@ -12,18 +12,18 @@ from typing import Any, Final
 from django.db import connections
 
 from accounts import keys as accounts_keys
-from accounts.leaderboard_sql import most_logins
+from accounts.leaderboard_sql import find_top_ids
 from mirror.conf import setting
 from mirror.read import read
 from social import keys
 from social.models import Follow
-from social.people import Person, ask_people, people_by_sql, read_people
+from social.people import Person, find_people_in_sql, parse_people, queue_people
 
-FOLLOWEES: Final = 60  # followed readers that are read
-THEIRS: Final = 60  # follows that are read of each of them
-CANDIDATES: Final = 60  # candidates of each kind that are checked
-SUGGESTED: Final = 10
-_NEWEST: Final = """
+MAX_FOLLOWEES: Final = 60  # followed readers that are read
+MAX_FOLLOWS_EACH: Final = 60  # follows that are read of each of them
+MAX_CANDIDATES: Final = 60  # candidates of each kind that are checked
+MAX_SUGGESTIONS: Final = 10
+_NEWEST_FOLLOWEES: Final = """
     SELECT f.followee_id FROM social_follow f JOIN accounts_user u ON u.id = f.followee_id
      WHERE f.follower_id = %s AND u.is_active ORDER BY f.id DESC LIMIT %s
 """
@@ -37,19 +37,19 @@ class Suggestion:
     count: int
 
 
-def suggestions(viewer: int) -> list[Suggestion]:
+def suggest_readers(viewer: int) -> list[Suggestion]:
     """Return active readers that ``viewer`` may see and does not follow yet, best first.
 
     Warm mirrors answer in 3 round trips and no SQL.
     """
-    found = _from_redis(viewer)
-    return _from_sql(viewer) if found is None else found
+    found = _suggest_from_redis(viewer)
+    return _suggest_from_sql(viewer) if found is None else found
 
 
-def _from_redis(viewer: int) -> list[Suggestion] | None:
+def _suggest_from_redis(viewer: int) -> list[Suggestion] | None:
     def ask(pipe: Any) -> None:
-        pipe.srandmember(keys.following(viewer), FOLLOWEES)
-        pipe.zrevrange(accounts_keys.login_times(), 0, CANDIDATES - 1)
+        pipe.srandmember(keys.following(viewer), MAX_FOLLOWEES)
+        pipe.zrevrange(accounts_keys.login_times(), 0, MAX_CANDIDATES - 1)
 
     reading = read(["follow", "user"], ask)
     if reading is None:
@@ -57,52 +57,54 @@ def _from_redis(viewer: int) -> list[Suggestion] | None:
     mine, active = ([int(pk) for pk in reply] for reply in reading.replies)
     theirs = None
     if mine:
-        theirs = read(["follow"], lambda pipe: [pipe.srandmember(keys.following(pk), THEIRS) for pk in mine])
+        theirs = read(["follow"], lambda pipe: [pipe.srandmember(keys.following(pk), MAX_FOLLOWS_EACH) for pk in mine])
         if theirs is None:
             return None
     counts = Counter(int(pk) for reply in (theirs.replies if theirs else ()) for pk in reply)
-    wanted = _candidates(counts, active, viewer)
+    wanted = _rank_candidates(counts, active, viewer)
     if not wanted:
         return []
 
     def ask_more(pipe: Any) -> None:
         pipe.smismember(keys.following(viewer), wanted)
-        ask_people(pipe, viewer, wanted)
+        queue_people(pipe, viewer, wanted)
 
     reading = read(["follow", "user", "shun"], ask_more)
     if reading is None:
         return None
     is_followed, *replies = reading.replies
     followed = {pk for pk, is_in in zip(wanted, is_followed, strict=True) if is_in}
-    return _suggested(read_people(wanted, replies), counts, followed)
+    return _select_suggestions(parse_people(wanted, replies), counts, followed)
 
 
-def _candidates(counts: Counter[int], active: Iterable[int], viewer: int) -> list[int]:
+def _rank_candidates(counts: Counter[int], active: Iterable[int], viewer: int) -> list[int]:
     """Return candidates, each once: most often followed by the viewer's followed readers, then most active."""
-    often = sorted(counts, key=lambda pk: (-counts[pk], pk))[:CANDIDATES]
+    often = sorted(counts, key=lambda pk: (-counts[pk], pk))[:MAX_CANDIDATES]
     return [pk for pk in dict.fromkeys([*often, *active]) if pk != viewer]
 
 
-def _suggested(people: Sequence[Person], counts: Counter[int], followed: set[int]) -> list[Suggestion]:
+def _select_suggestions(people: Sequence[Person], counts: Counter[int], followed: set[int]) -> list[Suggestion]:
     fit = [Suggestion(person, counts[person.id]) for person in people if person.id not in followed]
-    return fit[:SUGGESTED]
+    return fit[:MAX_SUGGESTIONS]
 
 
-def _from_sql(viewer: int) -> list[Suggestion]:
+def _suggest_from_sql(viewer: int) -> list[Suggestion]:
     follows = Follow.objects.using(setting("DATABASE")).filter(follower_id=viewer)
     active = follows.filter(followee__is_active=True)
-    mine = list(active.order_by("-pk").values_list("followee_id", flat=True)[:FOLLOWEES])
-    counts = Counter(_followed_by(mine))
-    wanted = _candidates(counts, most_logins(CANDIDATES), viewer)
+    mine = list(active.order_by("-pk").values_list("followee_id", flat=True)[:MAX_FOLLOWEES])
+    counts = Counter(_find_followees(mine))
+    wanted = _rank_candidates(counts, find_top_ids(MAX_CANDIDATES), viewer)
     followed = set(follows.filter(followee_id__in=wanted).values_list("followee_id", flat=True))
-    return _suggested(people_by_sql(viewer, wanted), counts, followed)
+    return _select_suggestions(find_people_in_sql(viewer, wanted), counts, followed)
 
 
-def _followed_by(ids: Sequence[int]) -> list[int]:
+def _find_followees(ids: Sequence[int]) -> list[int]:
     """Return the newest ``THEIRS`` followees of each of these readers."""
     if not ids:
         return []
-    sql = " UNION ALL ".join(f"SELECT followee_id FROM ({_NEWEST}) AS n{number}" for number in range(len(ids)))
+    sql = " UNION ALL ".join(
+        f"SELECT followee_id FROM ({_NEWEST_FOLLOWEES}) AS n{number}" for number in range(len(ids))
+    )
     with connections[setting("DATABASE")].cursor() as cursor:
-        cursor.execute(sql, [given for pk in ids for given in (pk, THEIRS)])
+        cursor.execute(sql, [given for pk in ids for given in (pk, MAX_FOLLOWS_EACH)])
         return [row[0] for row in cursor.fetchall()]

@@ -8,4 +8,4 @@ from social import pulled
 @shared_task(name="social.tasks.settle_pulled")
 def settle_pulled() -> int:
     """Advance the states of pulled authors. Return the number of authors with a new state."""
-    return pulled.settle()
+    return pulled.advance_states()

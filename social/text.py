@@ -10,11 +10,11 @@ import regex
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
-MOST: Final = 500  # characters
-MOST_POINTS: Final = 5000  # code points of a cleaned text, since a character may consist of several
-MOST_GIVEN: Final = 10_000  # code points of the input
-POINTS: Final = 16  # code points per character; a longer character counts as several
-MARKS: Final = 5  # on one letter; Hebrew and Tibetan use up to five, and longer piles are only for effect
+MAX_CHARACTERS: Final = 500  # characters
+MAX_CODE_POINTS: Final = 5000  # code points of a cleaned text, since a character may consist of several
+MAX_INPUT_CODE_POINTS: Final = 10_000  # code points of the input
+CODE_POINTS_PER_CHARACTER: Final = 16  # code points per character; a longer character counts as several
+MAX_MARKS: Final = 5  # on one letter; Hebrew and Tibetan use up to five, and longer piles are only for effect
 
 # Scripts in which joiners and non-joiners control the shape of letters.
 _JOINING: Final = (
@@ -23,7 +23,7 @@ _JOINING: Final = (
 )
 _EMOJI: Final = r"\p{Extended_Pictographic}(?:\uFE0F|\p{Emoji_Modifier})?"
 # Invisible characters in places where they control how other characters are displayed.
-_KEPT: Final = "|".join(
+_ALLOWED_INVISIBLE: Final = "|".join(
     (
         r"\U0001F3F4[\U000E0030-\U000E0039\U000E0061-\U000E007A]{1,6}\U000E007F",  # flags: Scotland's
         rf"{_EMOJI}(?:\u200D{_EMOJI})*",
@@ -34,39 +34,39 @@ _KEPT: Final = "|".join(
     )
 )
 _DIRECTION: Final = r"\u061C\u200E\u200F"
-_NEVER: Final = r"[[\p{DI}\p{Cc}\p{Cs}\p{NChar}\uFFF9-\uFFFC]--[\n]]"
-_unwanted = regex.compile(rf"({_KEPT})|{_NEVER}", regex.V1)
+_INVISIBLE: Final = r"[[\p{DI}\p{Cc}\p{Cs}\p{NChar}\uFFF9-\uFFFC]--[\n]]"
+_unwanted = regex.compile(rf"({_ALLOWED_INVISIBLE})|{_INVISIBLE}", regex.V1)
 # In right-to-left text a direction mark decides on which side of a word a full stop appears.
-_unwanted_rtl = regex.compile(rf"({_KEPT}|[{_DIRECTION}](?![{_DIRECTION}]))|{_NEVER}", regex.V1)
+_unwanted_rtl = regex.compile(rf"({_ALLOWED_INVISIBLE}|[{_DIRECTION}](?![{_DIRECTION}]))|{_INVISIBLE}", regex.V1)
 _from_the_right = regex.compile(r"[\p{bc=R}\p{bc=AL}--\u200F]", regex.V1)
 _line_ends = regex.compile(r"\r\n?|[\v\f\x85\u2028\u2029]")
 _ends_of_lines = regex.compile(r"[^\S\n]+(?=\n)")
 _blank_lines = regex.compile(r"\n{4,}")
-_piled_up = regex.compile(rf"([\p{{Mn}}\p{{Me}}]{{{MARKS}}})[\p{{Mn}}\p{{Me}}]+")
+_piled_up = regex.compile(rf"([\p{{Mn}}\p{{Me}}]{{{MAX_MARKS}}})[\p{{Mn}}\p{{Me}}]+")
 _visible = regex.compile(r"[^\s\p{DI}\u2800]")
 _character = regex.compile(r"\X")
 
 
 def clean(text: str) -> str:
     """Return ``text`` cleaned for storage. Raises ValidationError if nothing is visible in it or it is too long."""
-    if len(text) > MOST_GIVEN:
-        raise too_long(len(text))
+    if len(text) > MAX_INPUT_CODE_POINTS:
+        raise too_long_error(len(text))
     text = _line_ends.sub("\n", text).replace("\t", " ")
     # Marks are limited before normalising as well, whose time is quadratic in the marks on one letter.
-    text = unicodedata.normalize("NFC", _piled_up.sub(r"\1", _shown(text)))
+    text = unicodedata.normalize("NFC", _piled_up.sub(r"\1", _remove_invisible(text)))
     text = _piled_up.sub(r"\1", text)
     text = _blank_lines.sub("\n\n\n", _ends_of_lines.sub("", text)).strip()
     if not _visible.search(text):
         raise ValidationError(_("The post is empty."), code="empty")
-    if (count := length(text)) > MOST:
-        raise too_long(count)
-    if len(text) > MOST_POINTS:
+    if (count := count_characters(text)) > MAX_CHARACTERS:
+        raise too_long_error(count)
+    if len(text) > MAX_CODE_POINTS:
         said = _("The characters consist of %(count)d code points. The maximum is %(most)d.")
-        raise ValidationError(said, code="too_long", params={"count": len(text), "most": MOST_POINTS})
+        raise ValidationError(said, code="too_long", params={"count": len(text), "most": MAX_CODE_POINTS})
     return text
 
 
-def _shown(text: str) -> str:
+def _remove_invisible(text: str) -> str:
     """Return the text without useless invisible characters.
 
     A removal can join characters into a new unwanted sequence, so it is repeated until nothing changes.
@@ -78,12 +78,14 @@ def _shown(text: str) -> str:
         text = found
 
 
-def length(text: str) -> int:
+def count_characters(text: str) -> int:
     """Return the number of visible characters; one of more than ``POINTS`` code points counts as several."""
-    return sum(-(-len(found) // POINTS) for found in _character.findall(text))
+    return sum(-(-len(found) // CODE_POINTS_PER_CHARACTER) for found in _character.findall(text))
 
 
-def too_long(count: int) -> ValidationError:
+def too_long_error(count: int) -> ValidationError:
     """Return the error for a text with ``count`` characters."""
     said = _("The post has %(count)d characters. The maximum is %(most)d: remove %(over)d.")
-    return ValidationError(said, code="too_long", params={"count": count, "most": MOST, "over": count - MOST})
+    return ValidationError(
+        said, code="too_long", params={"count": count, "most": MAX_CHARACTERS, "over": count - MAX_CHARACTERS}
+    )

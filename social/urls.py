@@ -7,25 +7,25 @@ from social.views import follows, lists, people, posts, shelves, timelines
 app_name = "social"
 urlpatterns = [
     path("home/", timelines.home, name="home"),
-    path("home/new/", timelines.new, name="new_posts"),
-    path("global/", timelines.everybody, name="global"),
+    path("home/new/", timelines.new_posts_bar, name="new_posts"),
+    path("global/", timelines.global_posts, name="global"),
     path("posts/", posts.posts, name="posts"),
     path("posts/<int:pk>/", posts.one_post, name="post"),
     path("posts/<int:pk>/delete/", posts.delete, name="delete_post"),
-    path("tags/<hashtag>/", lists.tagged, name="hashtag"),
+    path("tags/<hashtag>/", lists.hashtag_posts, name="hashtag"),
     path("mentions/", lists.mentions, name="mentions"),
-    path("books/<int:pk>/posts/", lists.about, name="book_posts"),
-    path("authors/<int:pk>/posts/", lists.about_author, name="author_posts"),
+    path("books/<int:pk>/posts/", lists.book_posts, name="book_posts"),
+    path("authors/<int:pk>/posts/", lists.author_posts, name="author_posts"),
     path("people/", people.people, name="people"),
-    path("people/muted/", people.shunned, {"kind": "muted"}, name="muted"),
-    path("people/blocked/", people.shunned, {"kind": "blocked"}, name="blocked"),
+    path("people/muted/", people.muted_or_blocked, {"kind": "muted"}, name="muted"),
+    path("people/blocked/", people.muted_or_blocked, {"kind": "blocked"}, name="blocked"),
     path("u/<name>/", people.person, name="person"),
     path("u/<name>/followers/", people.followers, name="followers"),
     path("u/<name>/following/", people.following, name="following"),
     path("u/<name>/shelves/", shelves.shelves, name="shelves"),
     path("u/<name>/block/", follows.block, name="block"),
     *(
-        path(f"u/<name>/{verb}/", follows.act, {"verb": verb}, name=verb)
+        path(f"u/<name>/{verb}/", follows.run_action, {"verb": verb}, name=verb)
         for verb in ("follow", "unfollow", "unblock", "mute", "unmute")
     ),
 ]

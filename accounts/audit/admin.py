@@ -5,12 +5,12 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from accounts.admin_base import Bounded
+from accounts.admin_base import BigTableAdmin
 from accounts.audit.models import AuditEvent
 
 
 @admin.register(AuditEvent)
-class AuditEventAdmin(Bounded):
+class AuditEventAdmin(BigTableAdmin):
     """Security events and actions of staff, newest first."""
 
     list_display = ["at", "kind", "actor", "object", "address", "details"]

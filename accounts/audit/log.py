@@ -15,28 +15,28 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from accounts.audit.models import MAX_DETAILS, MAX_OBJECT, AuditEvent
-from accounts.ratelimit import address
-from accounts.sessions import current
-from config.bulk import SLICE
-from config.logs import escape
+from accounts.ratelimit import get_client_address
+from accounts.sessions import current_request
+from config.bulk import SLICE_SIZE
+from config.logs import escape_controls
 
 Kind = AuditEvent.Kind
-KEPT: Final = timedelta(days=365)
+RETENTION: Final = timedelta(days=365)
 
 
-def note(kind: str, about: Model | str = "", details: str = "", *, actor: Any = None) -> AuditEvent:
+def record_event(kind: str, about: Model | str = "", details: str = "", *, actor: Any = None) -> AuditEvent:
     """Write an event and return it.
 
     about: the row that the event concerns, or a text. actor: by default the user of the current request.
     """
-    request = current.get()
+    request = current_request.get()
     who = actor or getattr(request, "user", None)
     event = AuditEvent(
         kind=kind,
         actor_id=who.pk if who is not None and who.is_authenticated else None,
-        object=escape(str(about))[:MAX_OBJECT],
-        address=address(request) if request is not None else "",
-        details=escape(details)[:MAX_DETAILS],
+        object=escape_controls(str(about))[:MAX_OBJECT],
+        address=get_client_address(request) if request is not None else "",
+        details=escape_controls(details)[:MAX_DETAILS],
     )
     if isinstance(about, Model):
         event.model, event.object_id = about._meta.label_lower, str(about.pk)[:64]
@@ -50,35 +50,35 @@ def log_rows(request: HttpRequest, rows: Iterable[Model], flag: int, message: st
     with transaction.atomic():
         entries = LogEntry.objects.log_actions(request.user.pk, rows, flag, message)
         if len(entries) > 1:  # for a single entry Django sends a signal (``accounts.audit.receivers``)
-            note_entries(entries)
+            record_log_entries(entries)
     return entries
 
 
-def note_entries(entries: Sequence[LogEntry]) -> None:
+def record_log_entries(entries: Sequence[LogEntry]) -> None:
     """Write an event for each of these entries of the admin's log."""
-    request = current.get()
+    request = current_request.get()
     AuditEvent.objects.bulk_create(
         AuditEvent(
             kind=Kind.STAFF,
             actor_id=entry.user_id,
-            model=_model_of(entry),
+            model=_get_model_label(entry),
             object_id=str(entry.object_id)[:64],
-            object=escape(entry.object_repr)[:MAX_OBJECT],
-            address=address(request) if request is not None else "",
-            details=escape(f"{entry.get_action_flag_display()}. {entry.get_change_message()}")[:MAX_DETAILS],
+            object=escape_controls(entry.object_repr)[:MAX_OBJECT],
+            address=get_client_address(request) if request is not None else "",
+            details=escape_controls(f"{entry.get_action_flag_display()}. {entry.get_change_message()}")[:MAX_DETAILS],
         )
         for entry in entries
     )
 
 
-def _model_of(entry: LogEntry) -> str:
+def _get_model_label(entry: LogEntry) -> str:
     """Return the label of an entry's model, from the cache of content types."""
     known = ContentType.objects
     return ".".join(known.get_for_id(entry.content_type_id).natural_key()) if entry.content_type_id else ""
 
 
-def delete_old() -> int:
+def delete_old_events() -> int:
     """Delete one slice of the events older than ``KEPT``, oldest first. Return the number of deleted events."""
     with transaction.atomic():
-        over = AuditEvent.objects.filter(at__lt=timezone.now() - KEPT).order_by("at")
-        return AuditEvent.objects.filter(pk__in=list(over.values_list("pk", flat=True)[:SLICE])).delete()[0]
+        over = AuditEvent.objects.filter(at__lt=timezone.now() - RETENTION).order_by("at")
+        return AuditEvent.objects.filter(pk__in=list(over.values_list("pk", flat=True)[:SLICE_SIZE])).delete()[0]

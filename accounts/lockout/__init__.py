@@ -17,7 +17,7 @@ from mirror.redis import RedisError, breaker, is_away
 logger = logging.getLogger("accounts")
 
 
-class Try(NamedTuple):
+class LoginAttempt(NamedTuple):
     """One login attempt. wait: seconds until it is allowed; 0: it is counted and allowed now."""
 
     counters: tuple[Counter, ...]
@@ -25,25 +25,25 @@ class Try(NamedTuple):
     in_redis: bool = False  # False: SQL has counted it already
 
 
-def reserve(counters: Sequence[Counter]) -> Try:
+def reserve_attempt(counters: Sequence[Counter]) -> LoginAttempt:
     """Count an attempt, unless one of its counters is full, and return it. While Redis is away, SQL counts."""
     asked = tuple(counters)
     if not breaker.open():
         try:
-            wait = counters_redis.reserve(asked, counters_sql.known(asked))
-            return Try(asked, math.ceil(wait), in_redis=True)
+            wait = counters_redis.reserve(asked, counters_sql.read_counts(asked))
+            return LoginAttempt(asked, math.ceil(wait), in_redis=True)
         except RedisError as error:
-            _note(error)
-    return Try(asked, math.ceil(counters_sql.reserve(asked)))
+            _log_redis_error(error)
+    return LoginAttempt(asked, math.ceil(counters_sql.reserve(asked)))
 
 
-def failed(this: Try) -> None:
+def record_failure(this: LoginAttempt) -> None:
     """Record in SQL that the password was wrong."""
     if this.in_redis:
-        counters_sql.add(this.counters)
+        counters_sql.increment(this.counters)
 
 
-def succeeded(this: Try) -> None:
+def record_success(this: LoginAttempt) -> None:
     """Reset the user's own counters after a right password, and give the attempt back to the shared counters."""
     own = [counter for counter in this.counters if counter.limit.own]
     shared = [counter for counter in this.counters if not counter.limit.own]
@@ -56,7 +56,7 @@ def succeeded(this: Try) -> None:
             if this.in_redis:
                 counters_redis.give_back(shared)
         except RedisError as error:
-            _note(error)
+            _log_redis_error(error)
 
 
 def unlock(*, name: str | None = None, address: str | None = None, keys: Sequence[str] | None = None) -> int:
@@ -70,11 +70,11 @@ def unlock(*, name: str | None = None, address: str | None = None, keys: Sequenc
         try:
             counters_redis.clear(found)
         except RedisError as error:
-            _note(error)
+            _log_redis_error(error)
     return count
 
 
-def _note(error: RedisError) -> None:
+def _log_redis_error(error: RedisError) -> None:
     if is_away(error):
         breaker.failed()
     logger.warning("Redis does not count logins now, SQL does: %s", error)

@@ -17,7 +17,7 @@ from accounts.admin_lists import BoundedPaginator
 from accounts.audit.log import log_rows
 from accounts.lockout.models import FailedLogins
 
-AT_ONCE: Final = 500
+MAX_SELECTED_ROWS: Final = 500
 
 
 class LockedFilter(admin.SimpleListFilter):
@@ -54,7 +54,7 @@ class FailedLoginsAdmin(ModelAdmin):
 
     @admin.action(description=_("Reset selected counters, so that logins are possible again"), permissions=["unlock"])
     def unlock(self, request: HttpRequest, rows: QuerySet[FailedLogins]) -> None:
-        chosen = list(rows.order_by("pk")[:AT_ONCE])
+        chosen = list(rows.order_by("pk")[:MAX_SELECTED_ROWS])
         log_rows(request, chosen, CHANGE, str(_("Reset selected counters, so that logins are possible again")))
         count = lockout.unlock(keys=[row.pk for row in chosen])
         text = ngettext("%(n)d counter was reset.", "%(n)d counters were reset.", count) % {"n": count}

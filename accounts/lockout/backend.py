@@ -10,12 +10,12 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 
 from accounts import lockout
-from accounts.audit.log import Kind, note
+from accounts.audit.log import Kind, record_event
 from accounts.lockout import counters_sql
-from accounts.lockout.known import device_of
-from accounts.lockout.limits import counted_name, counters_of
+from accounts.lockout.known import find_device_id
+from accounts.lockout.limits import list_counters, normalize_name
 from accounts.models import User
-from accounts.ratelimit import address
+from accounts.ratelimit import get_client_address
 
 
 class Backend(BaseBackend):
@@ -28,41 +28,43 @@ class Backend(BaseBackend):
         """
         if request is None or username is None:
             return
-        this = lockout.reserve(counters_of(username, address(request), device_of(request, username)))
+        this = lockout.reserve_attempt(
+            list_counters(username, get_client_address(request), find_device_id(request, username))
+        )
         request.login_try = this  # type: ignore[attr-defined]
         if this.wait:
             raise PermissionDenied
 
 
-def try_of(request: HttpRequest | None) -> lockout.Try | None:
+def get_attempt(request: HttpRequest | None) -> lockout.LoginAttempt | None:
     """Return the login attempt of this request; None if it has none."""
     return getattr(request, "login_try", None)
 
 
-@receiver(user_login_failed, dispatch_uid="accounts.lockout.failed")
+@receiver(user_login_failed, dispatch_uid="accounts.lockout.record_failure")
 def count_failure(*, request: HttpRequest | None = None, **kwargs: Any) -> None:
     """Count a failed attempt, unless it was refused."""
-    this = try_of(request)
+    this = get_attempt(request)
     if this is None or this.wait:
         return
     with transaction.atomic():
-        lockout.failed(this)
-        _note_lockouts(this)
+        lockout.record_failure(this)
+        _record_lockouts(this)
     del request.login_try  # type: ignore[union-attr]
 
 
-@receiver(user_logged_in, dispatch_uid="accounts.lockout.succeeded")
-def forget_failures(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
+@receiver(user_logged_in, dispatch_uid="accounts.lockout.record_success")
+def reset_counters(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
     """Reset the user's counters after a login."""
-    this = try_of(request)
-    if this is not None and this.counters[0].name == counted_name(user.get_username()):
-        lockout.succeeded(this)
+    this = get_attempt(request)
+    if this is not None and this.counters[0].name == normalize_name(user.get_username()):
+        lockout.record_success(this)
         del request.login_try  # type: ignore[attr-defined]
 
 
-def _note_lockouts(this: lockout.Try) -> None:
+def _record_lockouts(this: lockout.LoginAttempt) -> None:
     """Write an audit event for each counter that this failure has filled."""
-    counts = counters_sql.known(this.counters)
+    counts = counters_sql.read_counts(this.counters)
     for counter in this.counters:
         if counts.get(counter.key, (0, 0.0))[0] == counter.limit.allowed:
-            note(Kind.LOCKED_OUT, counter.name, counter.limit.kind)
+            record_event(Kind.LOCKED_OUT, counter.name, counter.limit.kind)

@@ -10,8 +10,8 @@ from mirror.redis import client
 from mirror.scripts import Script
 
 _LUA: Final = Path(__file__).parent.parent / "lua"
-_reserve: Final = Script(_LUA / "reserve.lua")
-_give_back: Final = Script(_LUA / "give_back.lua")
+_reserve_script: Final = Script(_LUA / "reserve.lua")
+_give_back_script: Final = Script(_LUA / "give_back.lua")
 
 
 def reserve(counters: Sequence[Counter], known: Mapping[str, tuple[int, float]]) -> float:
@@ -23,13 +23,13 @@ def reserve(counters: Sequence[Counter], known: Mapping[str, tuple[int, float]])
     for counter in counters:
         count, left = known.get(counter.key, (0, 0.0))
         args += [counter.limit.allowed, counter.limit.seconds * 1000, count, max(int(left * 1000), 1)]
-    return int(_reserve(client(), [keys.tries(counter.key) for counter in counters], args)) / 1000
+    return int(_reserve_script(client(), [keys.tries(counter.key) for counter in counters], args)) / 1000
 
 
 def give_back(counters: Sequence[Counter]) -> None:
     """Subtract one from each counter."""
     if counters:
-        _give_back(client(), [keys.tries(counter.key) for counter in counters])
+        _give_back_script(client(), [keys.tries(counter.key) for counter in counters])
 
 
 def clear(found: Sequence[str]) -> None:

@@ -14,13 +14,13 @@ from django.utils import timezone
 from accounts.lockout.limits import Counter
 from accounts.lockout.models import FailedLogins
 
-BATCH: Final = 500  # rows that ``remove`` deletes per statement
-SWEPT: Final = 10
+ROWS_PER_DELETION: Final = 500  # rows that ``remove`` deletes per statement
+MAX_SWEPT_ROWS: Final = 10
 _TABLE: Final = FailedLogins._meta.db_table
 
 # Add one; an expired counter starts again at 1. The period starts with the first failure, and again with the failure
 # that fills the counter, so that the lock-out lasts a full period.
-_ADD: Final = f"""
+_INCREMENT_SQL: Final = f"""
     INSERT INTO {_TABLE} (key, kind, name, address, count, allowed, ends_at)
     VALUES (%(key)s, %(kind)s, %(name)s, %(address)s, 1, %(allowed)s, %(ends_at)s)
     ON CONFLICT (key) DO UPDATE SET
@@ -31,14 +31,14 @@ _ADD: Final = f"""
             ELSE excluded.ends_at
         END
 """
-_UNLESS_FULL: Final = f" WHERE {_TABLE}.ends_at <= %(now)s OR {_TABLE}.count < excluded.allowed RETURNING key"
+_UNLESS_FULL_SQL: Final = f" WHERE {_TABLE}.ends_at <= %(now)s OR {_TABLE}.count < excluded.allowed RETURNING key"
 
 
-class _Full(Exception):
+class _CounterFull(Exception):
     """A counter is full, so none is increased."""
 
 
-def known(counters: Sequence[Counter]) -> dict[str, tuple[int, float]]:
+def read_counts(counters: Sequence[Counter]) -> dict[str, tuple[int, float]]:
     """Return, by key, the number of failures and the seconds until it expires."""
     now = timezone.now()
     found = FailedLogins.objects.filter(pk__in=[counter.key for counter in counters], ends_at__gt=now)
@@ -51,34 +51,34 @@ def reserve(counters: Sequence[Counter]) -> float:
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             for counter in counters:
-                cursor.execute(_ADD + _UNLESS_FULL, _values(counter))
+                cursor.execute(_INCREMENT_SQL + _UNLESS_FULL_SQL, _make_row_values(counter))
                 if cursor.fetchone() is None:
-                    raise _Full
-            _sweep()
-    except _Full:
+                    raise _CounterFull
+            _delete_expired()
+    except _CounterFull:
         allowed = {counter.key: counter.limit.allowed for counter in counters}
-        return max((left for key, (count, left) in known(counters).items() if count >= allowed[key]), default=1.0)
+        return max((left for key, (count, left) in read_counts(counters).items() if count >= allowed[key]), default=1.0)
     return 0.0
 
 
-def add(counters: Sequence[Counter]) -> None:
+def increment(counters: Sequence[Counter]) -> None:
     """Add one to each counter, even if it is full."""
     with transaction.atomic(), connection.cursor() as cursor:
         for counter in counters:
-            cursor.execute(_ADD, _values(counter))
-        _sweep()
+            cursor.execute(_INCREMENT_SQL, _make_row_values(counter))
+        _delete_expired()
 
 
-def _sweep() -> None:
+def _delete_expired() -> None:
     """Delete a few expired rows. Every write calls this, so that the table does not grow."""
     over = FailedLogins.objects.filter(ends_at__lte=timezone.now()).order_by("ends_at")
     # Rows locked by another transaction are skipped: waiting for them could deadlock.
-    keys = list(over.select_for_update(skip_locked=True).values_list("pk", flat=True)[:SWEPT])
+    keys = list(over.select_for_update(skip_locked=True).values_list("pk", flat=True)[:MAX_SWEPT_ROWS])
     if keys:
         FailedLogins.objects.filter(pk__in=keys).delete()
 
 
-def _values(counter: Counter) -> dict[str, Any]:
+def _make_row_values(counter: Counter) -> dict[str, Any]:
     now = timezone.now()
     moment = connection.ops.adapt_datetimefield_value
     return {
@@ -112,6 +112,6 @@ def remove(*, name: str | None, address: str | None, keys: Sequence[str] | None 
     wanted = Q(**{column: value for column, value in chosen.items() if value is not None})
     for kind in FailedLogins.Kind.values:  # the order of locks
         rows = FailedLogins.objects.filter(wanted, kind=kind).order_by("pk")
-        while found := list(rows.values_list("pk", flat=True)[:BATCH]):
+        while found := list(rows.values_list("pk", flat=True)[:ROWS_PER_DELETION]):
             FailedLogins.objects.filter(pk__in=found).delete()
             yield found

@@ -13,20 +13,20 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.crypto import constant_time_compare, get_random_string
 
-from accounts.lockout.limits import counted_name
+from accounts.lockout.limits import normalize_name
 from accounts.models import User
 
-COOKIE: Final = "device"
+COOKIE_NAME: Final = "device"
 SALT: Final = "accounts.lockout.known"
-DAYS: Final = 180
+COOKIE_DAYS: Final = 180
 
 
-def remember(response: HttpResponse, user: User) -> None:
+def remember_device(response: HttpResponse, user: User) -> None:
     """Set the cookie in ``response``, so that the browser is a known device of ``user``."""
     response.set_cookie(
-        COOKIE,
-        signing.dumps([counted_name(user.username), get_random_string(22), _stamp(user)], salt=SALT),
-        max_age=DAYS * 86_400,
+        COOKIE_NAME,
+        signing.dumps([normalize_name(user.username), get_random_string(22), _make_stamp(user)], salt=SALT),
+        max_age=COOKIE_DAYS * 86_400,
         path=reverse("accounts:login"),
         secure=settings.SESSION_COOKIE_SECURE,
         httponly=True,
@@ -34,18 +34,18 @@ def remember(response: HttpResponse, user: User) -> None:
     )
 
 
-def device_of(request: HttpRequest, name: str) -> str:
+def find_device_id(request: HttpRequest, name: str) -> str:
     """Return the random id of the browser if it is a known device of the user ``name``, or else ""."""
     try:
-        said: Any = signing.loads(request.COOKIES.get(COOKIE, ""), salt=SALT, max_age=DAYS * 86_400)
+        said: Any = signing.loads(request.COOKIES.get(COOKIE_NAME, ""), salt=SALT, max_age=COOKIE_DAYS * 86_400)
     except signing.BadSignature:  # also without a cookie, or with an expired one
         return ""
-    if said[0] != counted_name(name) or len(said) < 3:
+    if said[0] != normalize_name(name) or len(said) < 3:
         return ""
     user = User.objects.filter(name_key=said[0]).first()
-    return str(said[1]) if user and constant_time_compare(said[2], _stamp(user)) else ""
+    return str(said[1]) if user and constant_time_compare(said[2], _make_stamp(user)) else ""
 
 
-def _stamp(user: User) -> str:
+def _make_stamp(user: User) -> str:
     """Return a text that changes with the user's password and session secret."""
     return user.get_session_auth_hash()[:16]

@@ -41,23 +41,23 @@ class Counter(NamedTuple):
         return hashlib.sha256(f"{self.limit.kind}\0{self.name}\0{self.address}{self.form}".encode()).hexdigest()
 
 
-NAME: Final = Limit("name", 100, 3600, own=False)
-ADDRESS: Final = Limit("address", 100, 3600, own=False)
+NAME_LIMIT: Final = Limit("name", 100, 3600, own=False)
+ADDRESS_LIMIT: Final = Limit("address", 100, 3600, own=False)
 
 
-def _own(kind: str) -> Limit:
+def _make_own_limit(kind: str) -> Limit:
     return Limit(kind, settings.LOGIN_FAILURE_LIMIT, settings.LOGIN_WAIT_SECONDS, own=True)
 
 
-def counted_name(given: str) -> str:
+def normalize_name(given: str) -> str:
     """Return the typed name in the form that counters use: folded, and valid in every database column."""
     return fold(given[:200].replace("\0", " ").encode(errors="replace").decode())[:200]
 
 
-def counters_of(given: str, address: str, device: str = "") -> list[Counter]:
+def list_counters(given: str, address: str, device: str = "") -> list[Counter]:
     """Return the counters of an attempt with the typed name. address: "" if unknown. device: "" if not a known one."""
-    name = counted_name(given)
+    name = normalize_name(given)
     if device:
-        return [Counter(_own("device"), name, device)]
-    found = [Counter(_own("pair"), name, address), Counter(NAME, name, "")]
-    return [*found, Counter(ADDRESS, "", address)] if address else found
+        return [Counter(_make_own_limit("device"), name, device)]
+    found = [Counter(_make_own_limit("pair"), name, address), Counter(NAME_LIMIT, name, "")]
+    return [*found, Counter(ADDRESS_LIMIT, "", address)] if address else found

@@ -10,32 +10,32 @@ from django.db.models import Model, Q
 import mirror
 from accounts import keys, tokens
 from accounts.models import Session, User
-from accounts.session_rows import SessionRow, load_sessions, record_of
+from accounts.session_rows import SessionRow, load_sessions, make_record
 from mirror import Contribution, Family, Mirror, OwnField, Scored, Watch
 from mirror.conf import setting
 from mirror.declare import Record
 from mirror.session import Command
 
 # Columns of the user that a session's record is derived from.
-OF_USERS = ("username", "user_type", "is_active", "is_staff", "is_superuser", "password", "session_secret")
+USER_COLUMNS = ("username", "user_type", "is_active", "is_staff", "is_superuser", "password", "session_secret")
 
 
-def _digests(condition: Q, after: str | None, limit: int) -> list[str]:
+def _find_digests(condition: Q, after: str | None, limit: int) -> list[str]:
     found = Session._base_manager.using(setting("DATABASE")).filter(condition)
     if after is not None:
         found = found.filter(pk__gt=after)
     return list(found.order_by("pk").values_list("pk", flat=True)[:limit])
 
 
-def sessions_of_users(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+def find_sessions_of_users(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next digests of sessions of these users, in order, after the digest ``after``."""
-    return _digests(Q(user_id__in=values), after, limit)
+    return _find_digests(Q(user_id__in=values), after, limit)
 
 
-def sessions_of_groups(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+def find_sessions_of_groups(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next digests of sessions of users in these groups, in order, after the digest ``after``."""
     people = User.groups.through._base_manager.using(setting("DATABASE")).filter(group_id__in=values)
-    return _digests(Q(user_id__in=people.values("user_id")), after, limit)
+    return _find_digests(Q(user_id__in=people.values("user_id")), after, limit)
 
 
 @mirror.register
@@ -50,10 +50,10 @@ class SessionMirror(Mirror):
     strict = True
     watches = (
         Watch(Session),
-        Watch(User, via=sessions_of_users, only=OF_USERS, updates=True),
-        Watch(User.groups.through, "user_id", via=sessions_of_users),
-        Watch(User.user_permissions.through, "user_id", via=sessions_of_users),
-        Watch(Group.permissions.through, "group_id", via=sessions_of_groups),
+        Watch(User, via=find_sessions_of_users, only=USER_COLUMNS, updates=True),
+        Watch(User.groups.through, "user_id", via=find_sessions_of_users),
+        Watch(User.user_permissions.through, "user_id", via=find_sessions_of_users),
+        Watch(Group.permissions.through, "group_id", via=find_sessions_of_groups),
     )
 
     def key(self, pk: str) -> str:
@@ -63,7 +63,7 @@ class SessionMirror(Mirror):
         return load_sessions(pks)
 
     def record(self, row: Any) -> Record:
-        return record_of(row)
+        return make_record(row)
 
     def index(self, record: Record) -> Iterable[Contribution]:
         if record["user"] is None:
@@ -81,14 +81,14 @@ class SessionMirror(Mirror):
         """Correct ``recent:`` where a request could not, because Redis refused its write or the process was killed."""
         alive = {digest: orjson.loads(raw)["since"] for digest, raw in records.items() if raw is not None}
         gone = [digest for digest, raw in records.items() if raw is None]
-        return tokens.settling(alive, gone)
+        return tokens.make_corrections(alive, gone)
 
     def families(self) -> Sequence[Family]:
         return (
-            Family(keys.tokens(), "hash", _member, whole=True),
-            Family(keys.sessions_of(""), "zset", _member),
+            Family(keys.tokens(), "hash", _get_member, whole=True),
+            Family(keys.sessions_of(""), "zset", _get_member),
         )
 
 
-def _member(key: str, member: str) -> str:
+def _get_member(key: str, member: str) -> str:
     return member

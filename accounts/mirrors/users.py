@@ -7,12 +7,12 @@ from typing import Any, Final, NamedTuple
 import mirror
 from accounts import keys
 from accounts.models import LoginStats, User
-from accounts.records import time_text
+from accounts.records import format_time
 from mirror import Contribution, Entry, Family, Mirror, Scored, SummaryMirror, Value, Watch
 from mirror.conf import setting
 from mirror.declare import Record
 
-LAST: Final = 100  # users in the list of last logins
+MAX_LAST_LOGINS: Final = 100  # users in the list of last logins
 
 
 class UserRow(NamedTuple):
@@ -27,7 +27,7 @@ class UserRow(NamedTuple):
     last_login_time: datetime | None
 
 
-def _numbers(pks: Sequence[str]) -> list[int]:
+def _parse_ids(pks: Sequence[str]) -> list[int]:
     """Return the primary keys as numbers, without texts that are not numbers: no row has them."""
     return [int(pk) for pk in pks if pk.isascii() and pk.isdecimal()]
 
@@ -49,7 +49,7 @@ class UserMirror(Mirror):
         return keys.login(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, UserRow]:
-        found = User._base_manager.using(setting("DATABASE")).filter(pk__in=_numbers(pks))
+        found = User._base_manager.using(setting("DATABASE")).filter(pk__in=_parse_ids(pks))
         rows = found.values_list(
             "pk", "username", "name_key", "user_type", "is_active",
             "login_stats__login_times", "login_stats__last_login_time",
@@ -64,7 +64,7 @@ class UserMirror(Mirror):
             "user_type": row.user_type,
             "is_active": "1" if row.is_active else "0",
             "login_times": str(row.login_times or 0),
-            "last_login_time": time_text(row.last_login_time),
+            "last_login_time": format_time(row.last_login_time),
         }
 
     def index(self, record: Record) -> Iterable[Contribution]:
@@ -97,5 +97,5 @@ class LastLoginsMirror(SummaryMirror):
 
     def items(self) -> list[str]:
         found = LoginStats._base_manager.using(setting("DATABASE")).filter(user__is_active=True, login_times__gt=0)
-        last = found.order_by("-last_login_time", "-user_id").values_list("user_id", flat=True)[:LAST]
+        last = found.order_by("-last_login_time", "-user_id").values_list("user_id", flat=True)[:MAX_LAST_LOGINS]
         return list(map(str, last))

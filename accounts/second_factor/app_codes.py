@@ -15,41 +15,41 @@ from accounts.second_factor.models import AuthenticatorApp
 from config import clock
 
 STEP_SECONDS: Final = 30
-DIGITS: Final = 6
-TOLERATED: Final = 1  # time steps that the clock of a device may be ahead or behind
+CODE_DIGITS: Final = 6
+TOLERATED_STEPS: Final = 1  # time steps that the clock of a device may be ahead or behind
 SECRET_BYTES: Final = 20
 ISSUER: Final = "Diptych"
 
 
-def new_secret() -> bytes:
+def make_secret() -> bytes:
     """Return a random secret."""
     return secrets.token_bytes(SECRET_BYTES)
 
 
 def make_code(secret: bytes, step: int) -> str:
     """Return the code of a time step."""
-    return HOTP(secret, DIGITS, SHA1()).generate(step).decode()  # SHA-1: all apps know it
+    return HOTP(secret, CODE_DIGITS, SHA1()).generate(step).decode()  # SHA-1: all apps know it
 
 
-def present_step() -> int:
+def get_current_step() -> int:
     """Return the number of the current time step."""
     return int(clock.now().timestamp()) // STEP_SECONDS
 
 
 def find_step(secret: bytes, code: str) -> int | None:
     """Return the time step of a code; None for a wrong code."""
-    now = present_step()
-    steps = range(now - TOLERATED, now + TOLERATED + 1)
+    now = get_current_step()
+    steps = range(now - TOLERATED_STEPS, now + TOLERATED_STEPS + 1)
     return next((step for step in steps if constant_time_compare(make_code(secret, step), code)), None)
 
 
-def picture(name: str, secret: bytes) -> str:
+def make_qr_code(name: str, secret: bytes) -> str:
     """Return the QR code for an app, as a ``data:`` address of an SVG."""
-    address = TOTP(secret, DIGITS, SHA1(), STEP_SECONDS).get_provisioning_uri(name, ISSUER)
+    address = TOTP(secret, CODE_DIGITS, SHA1(), STEP_SECONDS).get_provisioning_uri(name, ISSUER)
     return segno.make(address, error="m").svg_data_uri(scale=5, light="white")
 
 
-def add(user_id: int, secret: bytes, code: str) -> bool:
+def add_app(user_id: int, secret: bytes, code: str) -> bool:
     """Store the secret of a user's app, in place of an earlier one. Return False if the code is wrong."""
     step = find_step(secret, code)
     if step is None:
@@ -59,7 +59,7 @@ def add(user_id: int, secret: bytes, code: str) -> bool:
     return True
 
 
-def use(user_id: int, code: str) -> bool:
+def use_code(user_id: int, code: str) -> bool:
     """Return whether a code is right, and mark it and all earlier ones as used. Concurrent uses succeed only once."""
     rows = AuthenticatorApp.objects.filter(pk=user_id)
     text = rows.values_list("secret", flat=True).first()
@@ -68,7 +68,7 @@ def use(user_id: int, code: str) -> bool:
     return step is not None and rows.filter(last_step__lt=step).update(last_step=step) == 1
 
 
-def secret_text(secret: bytes) -> str:
+def format_secret(secret: bytes) -> str:
     """Return the secret for typing it into an app: base 32, in groups of four characters."""
     text = base64.b32encode(secret).decode()
     return " ".join(text[start : start + 4] for start in range(0, len(text), 4))

@@ -4,39 +4,41 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from accounts import letters, lockout, services
-from accounts.devices import device_of, in_words
+from accounts.devices import describe_device, parse_user_agent
 from accounts.lockout import known
-from accounts.lockout.backend import try_of
+from accounts.lockout.backend import get_attempt
 from accounts.models import User
-from accounts.ratelimit import address
+from accounts.ratelimit import get_client_address
 from accounts.second_factor import factors, pending
 from config.redirects import redirect_to, redirect_to_view
 
-BACKEND = "django.contrib.auth.backends.ModelBackend"
+BACKEND_PATH = "django.contrib.auth.backends.ModelBackend"
 
 
-def enter(request: HttpRequest, user: User, target: str) -> HttpResponse:
+def continue_login(request: HttpRequest, user: User, target: str) -> HttpResponse:
     """Continue after a right password: log the user in and redirect to ``target``, or ask for the second factor."""
     if not (factors.is_required(user) or factors.has_factor(user.pk)):
         log_in(request, user)
         response: HttpResponse = redirect_to(target)
-        known.remember(response, user)
+        known.remember_device(response, user)
         return response
-    if this := try_of(request):  # the attempt succeeded: the second factor has its own limits
-        lockout.succeeded(this)
+    if this := get_attempt(request):  # the attempt succeeded: the second factor has its own limits
+        lockout.record_success(this)
     pending.begin(request, user, target)
     return redirect_to_view("accounts:login_factor")
 
 
 def log_in(request: HttpRequest, user: User, *, with_factor: bool = False) -> None:
     """Log the user in, and send an email if the device is new."""
-    is_known = bool(known.device_of(request, user.username))
-    services.log_in(request, user, backend=BACKEND, with_factor=with_factor)
+    is_known = bool(known.find_device_id(request, user.username))
+    services.log_in(request, user, backend=BACKEND_PATH, with_factor=with_factor)
     if not is_known:
-        device = in_words(device_of(request.META.get("HTTP_USER_AGENT", "")))
-        letters.notify("new_device", user.email, name=user.username, device=device, address=address(request))
+        device = describe_device(parse_user_agent(request.META.get("HTTP_USER_AGENT", "")))
+        letters.queue_email(
+            "new_device", user.email, name=user.username, device=device, address=get_client_address(request)
+        )
 
 
-def unfinished() -> str:
+def get_expired_message() -> str:
     """Return the message for a login that took too long."""
     return _("This page has expired. Log in to try again.")

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import override
 
 from accounts import letters
-from accounts.audit.log import Kind, note
+from accounts.audit.log import Kind, record_event
 from accounts.models import User
 from accounts.second_factor import app_codes, passkeys, recovery
 from accounts.second_factor.models import AuthenticatorApp, Passkey, RecoveryCode
@@ -39,7 +39,7 @@ class Overview(NamedTuple):
         return len(self.passkeys) + (self.app is not None)
 
 
-def overview(user_id: int) -> Overview:
+def read_overview(user_id: int) -> Overview:
     """Return the second factors of a user."""
     keys = list(Passkey.objects.filter(user=user_id).order_by("pk"))
     codes = RecoveryCode.objects.filter(user=user_id).count()
@@ -57,30 +57,30 @@ def is_required(user: Any) -> bool:
     return bool(settings.SECOND_FACTOR_FOR_STAFF and (user.is_staff or user.is_superuser))
 
 
-def check(request: HttpRequest, user: User, *, code: str = "", credential: str = "") -> bool:
+def check_factor(request: HttpRequest, user: User, *, code: str = "", credential: str = "") -> bool:
     """Return whether the given second factor is right: a code of an app, a recovery code, or a passkey's signature.
 
     Each is valid once. The caller must limit the number of attempts.
     """
     if credential:
-        is_right = passkeys.use(request, user.pk, credential)
+        is_right = passkeys.use_passkey(request, user.pk, credential)
     else:
-        is_right = app_codes.use(user.pk, code.replace(" ", ""))
-        if not is_right and recovery.use(user.pk, code):
+        is_right = app_codes.use_code(user.pk, code.replace(" ", ""))
+        if not is_right and recovery.use_code(user.pk, code):
             is_right = True
-            tell_change(user, CODE_USED)
+            report_change(user, CODE_USED)
     if not is_right:
-        note(Kind.FACTOR, user, "A wrong second factor was given.")
+        record_event(Kind.FACTOR, user, "A wrong second factor was given.")
     return is_right
 
 
-def tell_change(user: User, what: Promise, *, actor: Any = None) -> None:
+def report_change(user: User, what: Promise, *, actor: Any = None) -> None:
     """Report a change of second factors to the audit log (in English) and to the user's e-mail address."""
     with override("en"):
         details = str(what)
     with transaction.atomic():
-        note(Kind.FACTOR, user, details, actor=actor)
-        letters.notify("factors_changed", user.email, name=user.username, what=str(what))
+        record_event(Kind.FACTOR, user, details, actor=actor)
+        letters.queue_email("factors_changed", user.email, name=user.username, what=str(what))
 
 
 def remove_all(user: User, *, actor: Any = None) -> None:
@@ -89,4 +89,4 @@ def remove_all(user: User, *, actor: Any = None) -> None:
         for model in (AuthenticatorApp, Passkey, RecoveryCode):
             model._default_manager.filter(user=user.pk).delete()
         end_all_sessions(user)
-        tell_change(user, RESET, actor=actor)
+        report_change(user, RESET, actor=actor)

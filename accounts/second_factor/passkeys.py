@@ -22,59 +22,59 @@ from accounts.models import User
 from accounts.second_factor.models import Passkey
 
 MAX_PASSKEYS: Final = 20  # per user
-CHALLENGE: Final = "_passkey_challenge"
-NAME: Final = "Diptych"
+CHALLENGE_KEY: Final = "_passkey_challenge"
+SITE_NAME: Final = "Diptych"
 # Errors of py_webauthn for forged input. Deeply nested JSON raises RecursionError.
-WRONG: Final = (WebAuthnException, ValueError, KeyError, TypeError, RecursionError)
+INVALID_INPUT_ERRORS: Final = (WebAuthnException, ValueError, KeyError, TypeError, RecursionError)
 
 
-def is_possible(request: HttpRequest) -> bool:
+def can_use_passkeys(request: HttpRequest) -> bool:
     """Return whether the request's host is a name: browsers do not create passkeys for IP addresses."""
     try:
-        ipaddress.ip_address(_site(request).strip("[]"))
+        ipaddress.ip_address(_get_host(request).strip("[]"))
     except ValueError:
         return True
     return False
 
 
-def creation_options(request: HttpRequest, user: User) -> str:
+def make_creation_options(request: HttpRequest, user: User) -> str:
     """Return the browser's options for creating a passkey, as JSON."""
     options = webauthn.generate_registration_options(
-        rp_id=_site(request),
-        rp_name=NAME,
+        rp_id=_get_host(request),
+        rp_name=SITE_NAME,
         user_name=user.username,
         user_id=salted_hmac("accounts.second_factor.passkeys", str(user.pk), algorithm="sha256").digest(),
-        exclude_credentials=_credentials(user.pk),
+        exclude_credentials=_list_credentials(user.pk),
         authenticator_selection=AuthenticatorSelectionCriteria(
             resident_key=ResidentKeyRequirement.DISCOURAGED, user_verification=UserVerificationRequirement.DISCOURAGED
         ),
     )
-    request.session[CHALLENGE] = bytes_to_base64url(options.challenge)
+    request.session[CHALLENGE_KEY] = bytes_to_base64url(options.challenge)
     return options_to_json(options)
 
 
-def request_options(request: HttpRequest, user_id: int) -> str:
+def make_request_options(request: HttpRequest, user_id: int) -> str:
     """Return the browser's options for using a passkey of the user, as JSON; "" if the user has none."""
-    allowed = _credentials(user_id) if is_possible(request) else []
+    allowed = _list_credentials(user_id) if can_use_passkeys(request) else []
     if not allowed:
         return ""
     options = webauthn.generate_authentication_options(
-        rp_id=_site(request),
+        rp_id=_get_host(request),
         allow_credentials=allowed,
         user_verification=UserVerificationRequirement.DISCOURAGED,
     )
-    request.session[CHALLENGE] = bytes_to_base64url(options.challenge)
+    request.session[CHALLENGE_KEY] = bytes_to_base64url(options.challenge)
     return options_to_json(options)
 
 
-def add(request: HttpRequest, user_id: int, name: str, credential: str) -> bool:
+def add_passkey(request: HttpRequest, user_id: int, name: str, credential: str) -> bool:
     """Store the passkey that a browser has created for this page.
 
     Return False for an invalid response, a known credential, or more than ``MAX_PASSKEYS`` passkeys.
     """
     try:
-        made = webauthn.verify_registration_response(credential=credential, **_expected(request))
-    except WRONG:
+        made = webauthn.verify_registration_response(credential=credential, **_make_expectations(request))
+    except INVALID_INPUT_ERRORS:
         return False
     row = Passkey(
         user_id=user_id,
@@ -93,7 +93,7 @@ def add(request: HttpRequest, user_id: int, name: str, credential: str) -> bool:
     return True
 
 
-def use(request: HttpRequest, user_id: int, credential: str) -> bool:
+def use_passkey(request: HttpRequest, user_id: int, credential: str) -> bool:
     """Return whether the browser has signed the challenge of this page with a passkey of the user.
 
     A signature counter that does not grow indicates a copied key, so it is refused.
@@ -105,27 +105,27 @@ def use(request: HttpRequest, user_id: int, credential: str) -> bool:
             credential=given,
             credential_public_key=bytes(row.public_key),
             credential_current_sign_count=row.sign_count,
-            **_expected(request),
+            **_make_expectations(request),
         )
-    except (Passkey.DoesNotExist, *WRONG):
+    except (Passkey.DoesNotExist, *INVALID_INPUT_ERRORS):
         return False
     used = Passkey.objects.filter(pk=row.pk, sign_count=row.sign_count)
     return used.update(sign_count=done.new_sign_count, used_at=timezone.now()) == 1
 
 
-def _expected(request: HttpRequest) -> dict[str, Any]:
+def _make_expectations(request: HttpRequest) -> dict[str, Any]:
     """Return the challenge and the site that a response must name. Raises KeyError without a challenge."""
     return {
-        "expected_challenge": base64url_to_bytes(request.session.pop(CHALLENGE)),
-        "expected_rp_id": _site(request),
+        "expected_challenge": base64url_to_bytes(request.session.pop(CHALLENGE_KEY)),
+        "expected_rp_id": _get_host(request),
         "expected_origin": f"{request.scheme}://{request.get_host()}",  # one of ALLOWED_HOSTS
     }
 
 
-def _site(request: HttpRequest) -> str:
+def _get_host(request: HttpRequest) -> str:
     return split_domain_port(request.get_host())[0]
 
 
-def _credentials(user_id: int) -> list[PublicKeyCredentialDescriptor]:
+def _list_credentials(user_id: int) -> list[PublicKeyCredentialDescriptor]:
     ids = Passkey.objects.filter(user=user_id).order_by("pk").values_list("credential_id", flat=True)
     return [PublicKeyCredentialDescriptor(id=base64url_to_bytes(each)) for each in ids]

@@ -9,18 +9,18 @@ from django.utils.crypto import constant_time_compare
 
 from accounts.models import User
 
-KEY: Final = "_pending_login"
+PENDING_KEY: Final = "_pending_login"
 
 
 def begin(request: HttpRequest, user: User, target: str) -> None:
     """Store that the password of ``user`` was right, and the URL that follows the login."""
     now, proof = int(time.time()), user.get_session_auth_hash()
-    request.session[KEY] = {"user": user.pk, "proof": proof, "target": target, "at": now}
+    request.session[PENDING_KEY] = {"user": user.pk, "proof": proof, "target": target, "at": now}
 
 
-def user_of(request: HttpRequest) -> User | None:
+def get_user(request: HttpRequest) -> User | None:
     """Return the user of the pending login. None: there is none, it has expired, or the password has changed."""
-    said: dict[str, Any] | None = request.session.get(KEY)
+    said: dict[str, Any] | None = request.session.get(PENDING_KEY)
     if said is None or time.time() - said["at"] > settings.PENDING_LOGIN_SECONDS:
         return None
     user = User.objects.filter(pk=said["user"], is_active=True).first()
@@ -29,5 +29,5 @@ def user_of(request: HttpRequest) -> User | None:
 
 def end(request: HttpRequest) -> str:
     """Remove the pending login and return the URL that follows it."""
-    target: str = request.session.pop(KEY)["target"]
+    target: str = request.session.pop(PENDING_KEY)["target"]
     return target

@@ -13,29 +13,29 @@ from django.utils.http import urlencode
 
 from config.redirects import redirect_to
 
-AT: Final = "_authenticated_at"
-FACTOR: Final = "_second_factor"  # whether a second factor was among the proofs
+PROOF_TIME_KEY: Final = "_authenticated_at"
+FACTOR_KEY: Final = "_second_factor"  # whether a second factor was among the proofs
 
 
-def note_proof(session: Any, *, with_factor: bool = False) -> None:
+def record_proof(session: Any, *, with_factor: bool = False) -> None:
     """Store in the session that its user has given a proof just now."""
-    session[AT] = int(time.time())
+    session[PROOF_TIME_KEY] = int(time.time())
     if with_factor:
-        session[FACTOR] = True
+        session[FACTOR_KEY] = True
 
 
-def is_recent(request: HttpRequest) -> bool:
+def has_recent_proof(request: HttpRequest) -> bool:
     """Return whether the last proof is recent. Submitted forms have twice the time, so that they can be filled in."""
     seconds = settings.RECENT_LOGIN_SECONDS * (1 if request.method in ("GET", "HEAD") else 2)
-    return bool(time.time() - request.session.get(AT, 0) < seconds)
+    return bool(time.time() - request.session.get(PROOF_TIME_KEY, 0) < seconds)
 
 
 def lacks_factor(user: Any, session: Any) -> bool:
     """Return whether the user is staff, needs a second factor and has not given one in this session."""
     is_staff = user.is_staff or user.is_superuser
-    return bool(settings.SECOND_FACTOR_FOR_STAFF and is_staff and not session.get(FACTOR))
+    return bool(settings.SECOND_FACTOR_FOR_STAFF and is_staff and not session.get(FACTOR_KEY))
 
 
-def ask_again(target: str) -> HttpResponse:
+def redirect_to_confirm(target: str) -> HttpResponse:
     """Return a redirect to the page that asks for a proof and then redirects to ``target``."""
     return redirect_to(f"{reverse('accounts:confirm')}?{urlencode({'next': target})}")

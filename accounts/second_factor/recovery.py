@@ -10,22 +10,22 @@ from django.db import transaction
 
 from accounts.second_factor.models import RecoveryCode
 
-COUNT: Final = 10
+CODE_COUNT: Final = 10
 RANDOM_BYTES: Final = 10  # 80 bits resist brute force, so a fast hash is enough
 
 
-def renew(user_id: int) -> list[str]:
+def renew_codes(user_id: int) -> list[str]:
     """Replace the codes of a user. Return the new ones, which cannot be read again."""
-    codes = [_make_code() for _ in range(COUNT)]
+    codes = [_make_code() for _ in range(CODE_COUNT)]
     with transaction.atomic():
         RecoveryCode.objects.filter(user=user_id).delete()
-        RecoveryCode.objects.bulk_create(RecoveryCode(user_id=user_id, digest=_digest(code)) for code in codes)
+        RecoveryCode.objects.bulk_create(RecoveryCode(user_id=user_id, digest=_hash_code(code)) for code in codes)
     return codes
 
 
-def use(user_id: int, code: str) -> bool:
+def use_code(user_id: int, code: str) -> bool:
     """Return whether the code is one of the user's, and delete it. Concurrent uses succeed only once."""
-    return RecoveryCode.objects.filter(user=user_id, digest=_digest(code)).delete()[0] == 1
+    return RecoveryCode.objects.filter(user=user_id, digest=_hash_code(code)).delete()[0] == 1
 
 
 def _make_code() -> str:
@@ -33,5 +33,5 @@ def _make_code() -> str:
     return "-".join(text[start : start + 4] for start in range(0, len(text), 4))
 
 
-def _digest(code: str) -> str:
+def _hash_code(code: str) -> str:
     return hashlib.sha256(re.sub(r"[\s-]", "", code).lower().encode(errors="replace")).hexdigest()

@@ -15,20 +15,20 @@ SALT: Final = "accounts.second_factor.vault"
 
 def encrypt(secret: bytes) -> str:
     """Return the secret as encrypted text."""
-    return _keys().encrypt(secret).decode()
+    return _make_fernets().encrypt(secret).decode()
 
 
 def decrypt(text: str) -> bytes | None:
     """Return the secret; None if no key of the site decrypts the text."""
     try:
-        return _keys().decrypt(text)
+        return _make_fernets().decrypt(text)
     except InvalidToken:
         return None
 
 
-def _keys() -> MultiFernet:
-    return MultiFernet([_key(secret) for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)])
+def _make_fernets() -> MultiFernet:
+    return MultiFernet([_make_fernet(secret) for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)])
 
 
-def _key(secret: str | bytes) -> Fernet:
+def _make_fernet(secret: str | bytes) -> Fernet:
     return Fernet(base64.urlsafe_b64encode(salted_hmac(SALT, "", secret=secret, algorithm="sha256").digest()))

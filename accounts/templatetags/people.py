@@ -9,7 +9,7 @@ from django.utils.timesince import timesince
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
-from accounts.names import page_of
+from accounts.names import make_public_path
 
 register = template.Library()
 
@@ -17,7 +17,7 @@ register = template.Library()
 @register.simple_tag
 def person_link(name: str) -> SafeString:
     """Return a name as a link to the user's public page."""
-    address = page_of(name)
+    address = make_public_path(name)
     if not address:
         return format_html('<bdi class="name">{}</bdi>', name)
     return format_html('<a class="name" href="{}"><bdi>{}</bdi></a>', address, name)

@@ -6,7 +6,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from accounts.account import addresses_of, logins_of
+from accounts.account import read_addresses, read_logins
 
 
 @require_safe
@@ -15,4 +15,4 @@ from accounts.account import addresses_of, logins_of
 def account(request: HttpRequest) -> HttpResponse:
     """Show the user's name, addresses and logins, with links to the pages that change them."""
     me = request.user.pk or 0
-    return render(request, "accounts/account.html", {"logins": logins_of(me), "addresses": addresses_of(me)})
+    return render(request, "accounts/account.html", {"logins": read_logins(me), "addresses": read_addresses(me)})

@@ -9,31 +9,31 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django_htmx.http import HttpResponseClientRedirect
 
-from accounts.views.too_many import in_words
-from config.answers import json, wants_json
+from accounts.views.too_many import describe_wait
+from config.answers import json_response, wants_json
 from config.redirects import redirect_to
 
 
-def must_log_in(request: HttpRequest, way_on: str | None = None) -> HttpResponse:
+def require_login(request: HttpRequest, way_on: str | None = None) -> HttpResponse:
     """Redirect to the login page, which leads on to ``way_on`` (default: this URL); in JSON, status 401."""
     if wants_json(request):
-        return json({"error": {"message": _("Log in first.")}}, 401)
+        return json_response({"error": {"message": _("Log in first.")}}, 401)
     given = urlencode({"next": way_on or request.get_full_path()})
-    return go(request, f"{reverse('accounts:login')}?{given}")
+    return redirect_window(request, f"{reverse('accounts:login')}?{given}")
 
 
-def go(request: HttpRequest, address: str) -> HttpResponse:
+def redirect_window(request: HttpRequest, address: str) -> HttpResponse:
     """Redirect the whole window, also for a request of htmx."""
     return HttpResponseClientRedirect(address) if request.htmx else redirect_to(address)  # type: ignore[attr-defined]
 
 
-def refused(request: HttpRequest, why: str, address: str, status: int) -> HttpResponse:
+def render_refusal(request: HttpRequest, why: str, address: str, status: int) -> HttpResponse:
     """Return a page with the reason of a refusal and a link to ``address``.
 
     A request of htmx is redirected to ``address``, which shows the reason as a message.
     """
     if wants_json(request):
-        return json({"error": {"message": why}}, status)
+        return json_response({"error": {"message": why}}, status)
     if request.htmx:  # type: ignore[attr-defined]
         messages.error(request, why)
         response: HttpResponse = HttpResponseClientRedirect(address)
@@ -42,9 +42,9 @@ def refused(request: HttpRequest, why: str, address: str, status: int) -> HttpRe
     return render(request, "accounts/refused.html", {"why": why, "back": address}, status=status)
 
 
-def too_often(request: HttpRequest, seconds: int, address: str) -> HttpResponse:
+def render_too_often(request: HttpRequest, seconds: int, address: str) -> HttpResponse:
     """Return status 429 with the time until the next attempt."""
-    why = _("Too many requests. Try again in %(wait)s.") % {"wait": in_words(seconds)}
-    response = refused(request, why, address, 429)
+    why = _("Too many requests. Try again in %(wait)s.") % {"wait": describe_wait(seconds)}
+    response = render_refusal(request, why, address, 429)
     response.headers["Retry-After"] = str(seconds)
     return response

@@ -18,28 +18,28 @@ from django.views.generic import FormView, TemplateView
 from accounts import emails
 from accounts.account_forms import EmailForm
 from accounts.models import EmailChange
-from accounts.views.limits import Limit, Limited, letters_to
-from accounts.views.passwords import own_password
-from accounts.views.too_many import too_many
+from accounts.views.limits import FormLimit, LimitedFormMixin, make_link_limit
+from accounts.views.passwords import make_password_limit
+from accounts.views.too_many import render_too_many
 
 
 @method_decorator([sensitive_post_parameters("password"), never_cache], name="dispatch")
-class ChangeEmail(LoginRequiredMixin, Limited, FormView):
+class ChangeEmail(LoginRequiredMixin, LimitedFormMixin, FormView):
     """Request another address."""
 
     template_name = "accounts/email_change.html"
     form_class = EmailForm
     kept = ("email",)
 
-    def limits(self) -> Iterable[Limit]:
-        return [own_password(self.request.user.pk), letters_to(self.request.POST.get("email", ""))]
+    def limits(self) -> Iterable[FormLimit]:
+        return [make_password_limit(self.request.user.pk), make_link_limit(self.request.POST.get("email", ""))]
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "user": self.request.user}
 
     def form_valid(self, form: EmailForm) -> HttpResponse:
         email = form.cleaned_data["email"]
-        emails.ask(form.user, email)
+        emails.request_change(form.user, email)
         text = _("We sent a link to %(email)s. Your email address changes when you open the link.")
         messages.success(self.request, text % {"email": email})
         return HttpResponseRedirect(reverse("accounts:account"))
@@ -48,12 +48,12 @@ class ChangeEmail(LoginRequiredMixin, Limited, FormView):
 @require_POST
 @never_cache
 @login_required
-def send_again(request: HttpRequest) -> HttpResponse:
+def send_link_again(request: HttpRequest) -> HttpResponse:
     """Send the link to the address that waits for verification again."""
     change = EmailChange.objects.filter(pk=request.user.pk).first()
     if change is not None:
-        if wait := letters_to(change.email).spend():
-            return too_many(request, wait, _("We have already sent several emails to this address."))
+        if wait := make_link_limit(change.email).count_submission():
+            return render_too_many(request, wait, _("We have already sent several emails to this address."))
         emails.send_link(change.pk)
         messages.success(request, _("We sent a link to %(email)s.") % {"email": change.email})
     return HttpResponseRedirect(reverse("accounts:account"))
@@ -69,11 +69,11 @@ class ConfirmEmail(LoginRequiredMixin, TemplateView):
     template_name = "accounts/email_confirm.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        wish = emails.wish_of(self.request.user.pk or 0, kwargs["token"])
+        wish = emails.find_request(self.request.user.pk or 0, kwargs["token"])
         return super().get_context_data(**kwargs) | {"wish": wish}
 
     def post(self, request: HttpRequest, token: str) -> HttpResponse:
-        if not emails.confirm(request.user.pk or 0, token):
+        if not emails.verify_address(request.user.pk or 0, token):
             return self.get(request, token=token)
         messages.success(request, _("Your email address was changed."))
         return HttpResponseRedirect(reverse("accounts:account"))

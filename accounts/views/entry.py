@@ -21,37 +21,37 @@ from django.views.generic import FormView
 from accounts import deletion, emails, lockout, registration, services
 from accounts.forms import LoginForm, RegisterForm
 from accounts.lockout import known
-from accounts.lockout.backend import try_of
+from accounts.lockout.backend import get_attempt
 from accounts.models import User
 from accounts.names import fold
-from accounts.ratelimit import address
+from accounts.ratelimit import get_client_address
 from accounts.second_factor import entering
-from accounts.views.limits import Limit, Limited, letters_to
-from accounts.views.too_many import locked_out
-from config.redirects import next_address
+from accounts.views.limits import FormLimit, LimitedFormMixin, make_link_limit
+from accounts.views.too_many import render_locked_out
+from config.redirects import get_next_address
 
-HOUR: Final = 3600
-DAY: Final = 24 * HOUR
+HOUR_SECONDS: Final = 3600
+DAY_SECONDS: Final = 24 * HOUR_SECONDS
 # Per IP address and hour. The limit on refusals prevents probing a list of names; the limit on all registrations is
 # higher, so that a school class can register.
-REFUSALS: Final = 60
-REGISTRATIONS: Final = 500
-EMAIL_REGISTRATIONS: Final = 20  # per e-mail address and day
+MAX_REFUSALS: Final = 60
+MAX_REGISTRATIONS: Final = 500
+MAX_EMAIL_REGISTRATIONS: Final = 20  # per e-mail address and day
 
 
-class WayOn(RedirectURLMixin):
+class NextPageMixin(RedirectURLMixin):
     """Mixin that redirects to ``next`` on this site, unless it is the login, logout or registration page."""
 
     request: HttpRequest
 
     def get_redirect_url(self, request: HttpRequest | None = None) -> str:
         """Return the URL to redirect to; "" for the default. Django refuses other hosts and schemes."""
-        url = next_address(self.request, "", super().get_redirect_url())
+        url = get_next_address(self.request, "", super().get_redirect_url())
         doors = [reverse(f"accounts:{name}") for name in ("login", "logout", "register")]
         return "" if urlsplit(url).path in doors else url
 
 
-class LogIn(WayOn, LoginView):
+class LogIn(NextPageMixin, LoginView):
     """Log in and redirect to ``next``. ``accounts.lockout`` limits the attempts."""
 
     template_name = "accounts/login.html"
@@ -62,17 +62,17 @@ class LogIn(WayOn, LoginView):
         user = form.get_user()
         if not user.is_active:
             return self._offer_to_keep(user)
-        return entering.enter(self.request, user, self.get_success_url())
+        return entering.continue_login(self.request, user, self.get_success_url())
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
-        this = try_of(self.request)
-        return locked_out(self.request, this.wait) if this else super().form_invalid(form)
+        this = get_attempt(self.request)
+        return render_locked_out(self.request, this.wait) if this else super().form_invalid(form)
 
     def _offer_to_keep(self, user: User) -> HttpResponse:
         """Return the page that offers to keep an account, after a right password for an account in its grace period."""
-        if this := try_of(self.request):
-            lockout.succeeded(this)
-        context = {"token": deletion.make_token(user), "due_at": deletion.due_time(user)}
+        if this := get_attempt(self.request):
+            lockout.record_success(this)
+        context = {"token": deletion.make_token(user), "due_at": deletion.get_due_time(user)}
         return render(self.request, "accounts/keep.html", context)
 
 
@@ -88,7 +88,7 @@ class LogOut(LogoutView):
 
 
 @method_decorator([sensitive_post_parameters(), csrf_protect, never_cache], name="dispatch")
-class Register(Limited, WayOn, FormView):
+class Register(LimitedFormMixin, NextPageMixin, FormView):
     """Create a user, log the user in and redirect to ``next``."""
 
     template_name = "accounts/register.html"
@@ -96,15 +96,15 @@ class Register(Limited, WayOn, FormView):
     next_page = "/"
     kept = ("username", "email")
 
-    def limits(self) -> Iterable[Limit]:
+    def limits(self) -> Iterable[FormLimit]:
         yield self._refused
-        yield Limit("register", address(self.request), REGISTRATIONS, HOUR, is_kept=True)
+        yield FormLimit("register", get_client_address(self.request), MAX_REGISTRATIONS, HOUR_SECONDS, is_kept=True)
         if email := fold(self.request.POST.get("email", "").strip()):
-            yield Limit("register-email", email, EMAIL_REGISTRATIONS, DAY, is_kept=True)
+            yield FormLimit("register-email", email, MAX_EMAIL_REGISTRATIONS, DAY_SECONDS, is_kept=True)
 
     @property
-    def _refused(self) -> Limit:
-        return Limit("register-refused", address(self.request), REFUSALS, HOUR, is_kept=True)
+    def _refused(self) -> FormLimit:
+        return FormLimit("register-refused", get_client_address(self.request), MAX_REFUSALS, HOUR_SECONDS, is_kept=True)
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if request.user.is_authenticated:
@@ -114,16 +114,18 @@ class Register(Limited, WayOn, FormView):
     def form_valid(self, form: RegisterForm) -> HttpResponse:
         given = form.cleaned_data
         try:
-            user = registration.register(given["username"], given["password1"], email=given["email"])
+            user = registration.register_user(given["username"], given["password1"], email=given["email"])
         except ValidationError as error:
             return self._refuse(form, error)
         self._refused.give_back()
-        if given["email"] and not letters_to(given["email"]).spend():  # else the user can request the link later
+        if (
+            given["email"] and not make_link_limit(given["email"]).count_submission()
+        ):  # else the user can request the link later
             emails.send_link(user.pk)
-        services.log_in(self.request, user, backend=entering.BACKEND)
+        services.log_in(self.request, user, backend=entering.BACKEND_PATH)
         messages.success(self.request, _("Welcome, %(name)s.") % {"name": user.username})
         response = HttpResponseRedirect(self.get_success_url())
-        known.remember(response, user)
+        known.remember_device(response, user)
         return response
 
     def _refuse(self, form: RegisterForm, error: ValidationError) -> HttpResponse:

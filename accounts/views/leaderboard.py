@@ -7,28 +7,28 @@ from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from accounts.leaderboard import LAST, Leaderboard, Person
-from accounts.selectors import leaderboard as find
-from config.answers import json, wants_json
+from accounts.leaderboard import DEFAULT_LAST_LOGINS, Leaderboard, Person
+from accounts.selectors import read_leaderboard as find
+from config.answers import json_response, wants_json
 
 
 @require_safe
 def leaderboard(request: HttpRequest) -> HttpResponse:
     """Show a page of the leaderboard: ``?at=CURSOR&last=N``. The template gets it as ``page``."""
-    page = find(request.user.pk, request.GET.get("at", ""), _number(request.GET.get("last", "")))
+    page = find(request.user.pk, request.GET.get("at", ""), _parse_number(request.GET.get("last", "")))
     if wants_json(request):
-        response = json(_results(page))
+        response = json_response(_make_results(page))
     else:
         response = render(request, "accounts/leaderboard.html", {"page": page})
     patch_vary_headers(response, ["Accept"])
     return response
 
 
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else LAST
+def _parse_number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else DEFAULT_LAST_LOGINS
 
 
-def _results(page: Leaderboard) -> dict[str, Any]:
+def _make_results(page: Leaderboard) -> dict[str, Any]:
     def people(found: list[Person]) -> list[dict[str, Any]]:
         return [person._asdict() for person in found]
 

@@ -12,10 +12,10 @@ from accounts.lockout import limits as lockout_limits
 from accounts.lockout.limits import Counter
 from accounts.lockout.models import FailedLogins
 from accounts.names import fold
-from accounts.ratelimit import allow, give_back
+from accounts.ratelimit import count_event, give_back
 
 
-class Limit(NamedTuple):
+class FormLimit(NamedTuple):
     """A limit of ``most`` submissions in ``seconds`` by or about one ``subject``.
 
     is_kept: counted in SQL, so that a loss of Redis does not reset it; for actions that are expensive or harm others.
@@ -27,11 +27,11 @@ class Limit(NamedTuple):
     seconds: int
     is_kept: bool = False
 
-    def spend(self) -> int:
+    def count_submission(self) -> int:
         """Count one submission. Return 0, or the seconds to wait."""
         if self.is_kept:
             return math.ceil(counters_sql.reserve([self._counter]))
-        return allow(self.name, self.subject, self.most, self.seconds)
+        return count_event(self.name, self.subject, self.most, self.seconds)
 
     def give_back(self) -> None:
         """Undo the last count."""
@@ -47,12 +47,12 @@ class Limit(NamedTuple):
         return Counter(kind, "", "", f"{self.name}\0{self.subject}")
 
 
-def letters_to(email: str) -> Limit:
+def make_link_limit(email: str) -> FormLimit:
     """Return the limit on emails with links to one address, for requests of all users together."""
-    return Limit("email-change-to", fold(email.strip()), 5, 3600, is_kept=True)
+    return FormLimit("email-change-to", fold(email.strip()), 5, 3600, is_kept=True)
 
 
-class Limited(ABC):
+class LimitedFormMixin(ABC):
     """Mixin for a FormView that counts each submission before validation, so that probing is limited as well.
 
     Over the limit, the form is shown again with status 429 and ``wait``, the minutes until the next submission.
@@ -62,11 +62,11 @@ class Limited(ABC):
     kept: tuple[str, ...] = ()  # fields that keep their value over the limit
 
     @abstractmethod
-    def limits(self) -> Iterable[Limit]:
+    def limits(self) -> Iterable[FormLimit]:
         """Return the limits that apply to this submission."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        seconds = max([limit.spend() for limit in self.limits()])
+        seconds = max([limit.count_submission() for limit in self.limits()])
         if not seconds:
             return super().post(request, *args, **kwargs)  # type: ignore[misc]
         given: dict[str, Any] = self.get_form_kwargs()  # type: ignore[attr-defined]

@@ -17,18 +17,18 @@ from accounts import letters, passwords
 from accounts.account_forms import ChangePasswordForm, NewPasswordForm, ResetForm
 from accounts.lockout import known
 from accounts.names import fold
-from accounts.ratelimit import address
-from accounts.views.limits import Limit, Limited
+from accounts.ratelimit import get_client_address
+from accounts.views.limits import FormLimit, LimitedFormMixin
 
-HOUR = 3600
+HOUR_SECONDS = 3600
 
 
-def own_password(user_id: object) -> Limit:
+def make_password_limit(user_id: object) -> FormLimit:
     """Return the limit on submissions of the current password, so that the thief of a session cannot guess it."""
-    return Limit("own-password", user_id, 10, HOUR // 4)
+    return FormLimit("own-password", user_id, 10, HOUR_SECONDS // 4)
 
 
-class Reset(Limited, auth_views.PasswordResetView):
+class Reset(LimitedFormMixin, auth_views.PasswordResetView):
     """Request a reset link. The response is the same for known and unknown addresses: a worker looks for accounts."""
 
     template_name = "accounts/password_reset.html"
@@ -36,16 +36,16 @@ class Reset(Limited, auth_views.PasswordResetView):
     success_url = reverse_lazy("accounts:password_reset_done")
     kept = ("email",)
 
-    def limits(self) -> Iterable[Limit]:
+    def limits(self) -> Iterable[FormLimit]:
         typed = fold(self.request.POST.get("email", "").strip())
         return [
-            Limit("password-reset-from", address(self.request), 20, HOUR, is_kept=True),
-            Limit("password-reset-of", typed, 5, HOUR, is_kept=True),
+            FormLimit("password-reset-from", get_client_address(self.request), 20, HOUR_SECONDS, is_kept=True),
+            FormLimit("password-reset-of", typed, 5, HOUR_SECONDS, is_kept=True),
         ]
 
     def form_valid(self, form: Any) -> HttpResponse:
         arguments = (form.cleaned_data["email"], get_language() or "")
-        letters.post("accounts.tasks.send_reset_links", *arguments, expires=HOUR)
+        letters.queue_task("accounts.tasks.send_reset_links", *arguments, expires=HOUR_SECONDS)
         return HttpResponseRedirect(self.get_success_url())
 
 
@@ -60,7 +60,7 @@ class ResetConfirm(auth_views.PasswordResetConfirmView):
 
     template_name = "accounts/password_reset_confirm.html"
     form_class = NewPasswordForm
-    token_generator = passwords.reset_tokens
+    token_generator = passwords.reset_token_generator
     success_url = reverse_lazy("accounts:password_reset_complete")
 
     def form_valid(self, form: Any) -> HttpResponse:
@@ -68,7 +68,7 @@ class ResetConfirm(auth_views.PasswordResetConfirmView):
         token = self.request.session.pop(auth_views.INTERNAL_RESET_SESSION_TOKEN)
         if self.request.user == self.user:
             logout(self.request)  # the reset ends all sessions of the user
-        if not passwords.reset(self.user, form.cleaned_data["new_password1"], token):
+        if not passwords.reset_password(self.user, form.cleaned_data["new_password1"], token):
             self.validlink = False
             return self.render_to_response(self.get_context_data())
         return HttpResponseRedirect(self.get_success_url())
@@ -81,23 +81,23 @@ class ResetComplete(auth_views.PasswordResetCompleteView):
 
 
 @method_decorator(never_cache, name="dispatch")
-class Change(Limited, auth_views.PasswordChangeView):
+class Change(LimitedFormMixin, auth_views.PasswordChangeView):
     """Set a new password with the current one."""
 
     template_name = "accounts/password_change.html"
     form_class = ChangePasswordForm
     success_url = reverse_lazy("accounts:account")
 
-    def limits(self) -> Iterable[Limit]:
-        return [own_password(self.request.user.pk)]
+    def limits(self) -> Iterable[FormLimit]:
+        return [make_password_limit(self.request.user.pk)]
 
     def form_valid(self, form: Any) -> HttpResponse:
-        if not passwords.change(self.request, form.user, form.cleaned_data["new_password1"]):
+        if not passwords.change_password(self.request, form.user, form.cleaned_data["new_password1"]):
             form.add_error("old_password", _("Your password was just changed by another request."))
             return self.form_invalid(form)
         messages.success(
             self.request, _("Your password was changed. You stay logged in here; all other sessions were ended.")
         )
         response = HttpResponseRedirect(self.get_success_url())
-        known.remember(response, form.user)  # the new password invalidated the old cookie
+        known.remember_device(response, form.user)  # the new password invalidated the old cookie
         return response

@@ -24,18 +24,18 @@ from accounts import deletion
 from accounts.account_forms import OwnPasswordForm
 from accounts.personal import all_parts
 from accounts.second_factor import entering
-from accounts.views.limits import Limit, Limited
-from accounts.views.passwords import own_password
+from accounts.views.limits import FormLimit, LimitedFormMixin
+from accounts.views.passwords import make_password_limit
 
 
 @method_decorator([sensitive_post_parameters("password"), never_cache], name="dispatch")
-class OwnPasswordView(LoginRequiredMixin, Limited, FormView):
+class OwnPasswordView(LoginRequiredMixin, LimitedFormMixin, FormView):
     """A form that asks only for the current password."""
 
     form_class = OwnPasswordForm
 
-    def limits(self) -> Iterable[Limit]:
-        return [own_password(self.request.user.pk)]
+    def limits(self) -> Iterable[FormLimit]:
+        return [make_password_limit(self.request.user.pk)]
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "user": self.request.user}
@@ -48,10 +48,10 @@ class Download(OwnPasswordView):
 
     def form_valid(self, form: OwnPasswordForm) -> Any:
         headers = {"Content-Disposition": 'attachment; filename="diptych-data.json"'}
-        return StreamingHttpResponse(as_json(form.user.pk), content_type="application/json", headers=headers)
+        return StreamingHttpResponse(iter_json(form.user.pk), content_type="application/json", headers=headers)
 
 
-def as_json(user_id: int) -> Iterator[str]:
+def iter_json(user_id: int) -> Iterator[str]:
     """Yield the text of a JSON object with a list of rows per part. Only a few rows are in memory at a time."""
     encoder = DjangoJSONEncoder(ensure_ascii=False)
     between = "{"
@@ -75,7 +75,7 @@ class Delete(OwnPasswordView):
         return super().get_context_data(**kwargs) | {"days": settings.ACCOUNT_DELETION_DAYS}
 
     def form_valid(self, form: OwnPasswordForm) -> HttpResponse:
-        due = deletion.ask(form.user)
+        due = deletion.request_deletion(form.user)
         logout(self.request)
         text = _("Your account will be deleted on %(day)s. To keep it, log in before that day.")
         messages.success(self.request, text % {"day": date_format(localtime(due))})
@@ -87,9 +87,9 @@ class Delete(OwnPasswordView):
 @sensitive_post_parameters("token")
 def keep(request: HttpRequest) -> HttpResponse:
     """Cancel a deletion, with the signed token from the login page, and log in."""
-    user = deletion.keep(request.POST.get("token", ""))
+    user = deletion.cancel_deletion(request.POST.get("token", ""))
     if user is None:
         messages.error(request, _("This page has expired. Log in to try again."))
         return HttpResponseRedirect(reverse("accounts:login"))
     messages.success(request, _("Welcome back, %(name)s. Your account is kept.") % {"name": user.username})
-    return entering.enter(request, user, reverse("accounts:account"))
+    return entering.continue_login(request, user, reverse("accounts:account"))

@@ -12,7 +12,7 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 
 from accounts.models import User
-from accounts.session_list import MOST, find_session, sessions_of
+from accounts.session_list import MAX_SESSIONS, find_session, list_sessions
 from accounts.session_services import end_other_sessions, end_session
 from config.redirects import redirect_to_view
 
@@ -24,34 +24,39 @@ class Sessions(View):
     http_method_names = ["get", "head", "post", "options"]
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        lines = sessions_of(_me(request).pk, _present(request))
-        seen = {"sessions": lines, "has_others": len(lines) > 1, "is_cut": len(lines) >= MOST, "most": MOST}
+        lines = list_sessions(_get_user(request).pk, _get_current_digest(request))
+        seen = {
+            "sessions": lines,
+            "has_others": len(lines) > 1,
+            "is_cut": len(lines) >= MAX_SESSIONS,
+            "most": MAX_SESSIONS,
+        }
         return render(request, "accounts/sessions.html", seen)
 
     def post(self, request: HttpRequest) -> HttpResponse:
         if "others" in request.POST:
-            count = end_other_sessions(_me(request), _present(request))
+            count = end_other_sessions(_get_user(request), _get_current_digest(request))
             said = ngettext("%(count)s other session was ended.", "%(count)s other sessions were ended.", count)
             messages.success(request, said % {"count": count})
             return redirect_to_view("accounts:sessions")
-        digest = find_session(_me(request).pk, request.POST.get("end", ""))
+        digest = find_session(_get_user(request).pk, request.POST.get("end", ""))
         if digest is None:
             raise Http404(_("Session not found."))
-        if digest == _present(request):
+        if digest == _get_current_digest(request):
             logout(request)
             messages.success(request, _("You are logged out."))
             return redirect_to_view("home")
-        end_session(_me(request), digest)
+        end_session(_get_user(request), digest)
         messages.success(request, _("The session was ended."))
         return redirect_to_view("accounts:sessions")
 
 
-def _me(request: HttpRequest) -> User:
+def _get_user(request: HttpRequest) -> User:
     user = request.user
     assert isinstance(user, User)  # guaranteed by ``login_required``
     return user
 
 
-def _present(request: HttpRequest) -> str:
+def _get_current_digest(request: HttpRequest) -> str:
     digest: str = request.session.digest  # type: ignore[attr-defined]
     return digest

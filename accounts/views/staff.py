@@ -9,7 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from accounts.second_factor import recent
-from config.redirects import next_address, redirect_to
+from config.redirects import get_next_address, redirect_to
 
 
 @require_safe
@@ -19,11 +19,11 @@ def log_in(request: HttpRequest) -> HttpResponse:
 
     Staff without a recent proof of identity are redirected to the page that asks for one.
     """
-    target = next_address(request, reverse("admin:index"), request.GET.get("next", ""))
+    target = get_next_address(request, reverse("admin:index"), request.GET.get("next", ""))
     if site.has_permission(request):
         return redirect_to(target)
     if request.user.is_authenticated and request.user.is_staff:
-        return recent.ask_again(target)
+        return recent.redirect_to_confirm(target)
     if request.user.is_authenticated:
         raise PermissionDenied
     return redirect_to_login(target)

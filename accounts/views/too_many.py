@@ -8,16 +8,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 
-def too_many(request: HttpRequest, seconds: int, reason: str) -> HttpResponse:
+def render_too_many(request: HttpRequest, seconds: int, reason: str) -> HttpResponse:
     """Return a page with status 429, the reason and the time to wait."""
-    context = {"reason": reason, "wait": in_words(seconds)}
+    context = {"reason": reason, "wait": describe_wait(seconds)}
     response = render(request, "accounts/too_many.html", context, status=429)
     response.headers["Retry-After"] = str(seconds)
     response.headers["Cache-Control"] = "no-store"
     return response
 
 
-def in_words(seconds: int) -> str:
+def describe_wait(seconds: int) -> str:
     """Return a duration in words, rounded up: "40 seconds", "15 minutes"."""
     if seconds < 60:
         return ngettext("%d second", "%d seconds", seconds) % seconds
@@ -25,7 +25,7 @@ def in_words(seconds: int) -> str:
     return ngettext("%d minute", "%d minutes", minutes) % minutes
 
 
-def locked_out(request: HttpRequest, seconds: int) -> HttpResponse:
+def render_locked_out(request: HttpRequest, seconds: int) -> HttpResponse:
     """Return the response to a refused login attempt, which is the same whether the name exists or not."""
     reason = _("There were too many failed login attempts. The password was not checked.")
-    return too_many(request, seconds, reason)
+    return render_too_many(request, seconds, reason)

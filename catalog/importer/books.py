@@ -9,29 +9,29 @@ from typing import Any
 from django.db import connection, transaction
 
 from catalog.importer import clean
-from catalog.importer.files import Dirt, Table, batches
+from catalog.importer.files import DataProblems, Table, split_batches
 from catalog.models import Author, Book
 
 COLUMNS = (
     "book_id", "goodreads_book_id", "authors", "original_publication_year", "original_title", "title",
     "language_code", "isbn", "isbn13", "average_rating", "ratings_count",
 )  # fmt: skip
-BATCH = 2000  # rows in a transaction
+BATCH_SIZE = 2000  # rows in a transaction
 UNTITLED = "[untitled]"
-LONGEST_TITLE = 500
-LONGEST_AUTHOR = 300
-LONGEST_LANGUAGE = 10
+MAX_TITLE_LENGTH = 500
+MAX_AUTHOR_LENGTH = 300
+MAX_LANGUAGE_LENGTH = 10
 
-Progress = Callable[[str, int], None]
+ProgressCallback = Callable[[str, int], None]
 
 
 @dataclass
-class Tally:
+class ImportReport:
     """The report of an import: numbers of rows read and added, and the problems in the data."""
 
     read: Counter[str] = field(default_factory=Counter)
     added: Counter[str] = field(default_factory=Counter)
-    dirt: Dirt = field(default_factory=Dirt)
+    dirt: DataProblems = field(default_factory=DataProblems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,44 +43,44 @@ class Candidate:
     authors: list[str]
 
 
-def import_books(table: Table, limit: int | None, tally: Tally, progress: Progress) -> None:
+def import_books(table: Table, limit: int | None, tally: ImportReport, progress: ProgressCallback) -> None:
     """Add the missing books among the first ``limit`` usable ones, with their authors.
 
     A book's primary key is the file's ``book_id``, if that is free. Books without a free key are added last, with keys
     that the database chooses, because a free key could belong to a later row.
     """
     crowded = 0
-    for batch in batches(islice(_candidates(table, tally.dirt), limit), BATCH):
+    for batch in split_batches(islice(_read_candidates(table, tally.dirt), limit), BATCH_SIZE):
         with transaction.atomic():
-            crowded += _add(batch, tally, own_keys=True)
+            crowded += _add_books(batch, tally, own_keys=True)
         tally.read["books"] += len(batch)
         progress("books", len(batch))
     if crowded:
-        for batch in batches(islice(_candidates(table, Dirt()), limit), BATCH):
+        for batch in split_batches(islice(_read_candidates(table, DataProblems()), limit), BATCH_SIZE):
             with transaction.atomic():
-                _add(batch, tally, own_keys=False)
+                _add_books(batch, tally, own_keys=False)
 
 
-def imported(table: Table, limit: int | None) -> dict[int, int]:
+def find_imported_ids(table: Table, limit: int | None) -> dict[int, int]:
     """Return the primary keys of the existing books among the first ``limit`` usable ones, by ``book_id``.
 
     Other files refer to books by this ``book_id``. If the file lists an id twice, the first row counts.
     """
     found: dict[int, int] = {}
-    for batch in batches(islice(_candidates(table, Dirt()), limit), BATCH):
-        known = keys_of(candidate.book.goodreads_id for candidate in batch)
+    for batch in split_batches(islice(_read_candidates(table, DataProblems()), limit), BATCH_SIZE):
+        known = find_ids_by_goodreads_id(candidate.book.goodreads_id for candidate in batch)
         for candidate in batch:
             if candidate.wanted and candidate.book.goodreads_id in known:
                 found.setdefault(candidate.wanted, known[candidate.book.goodreads_id])
     return found
 
 
-def _candidates(table: Table, dirt: Dirt) -> Iterator[Candidate]:
+def _read_candidates(table: Table, dirt: DataProblems) -> Iterator[Candidate]:
     seen: set[int] = set()
     for line, cells in table.rows(dirt):
         row = dict(zip(table.columns, cells, strict=True))
         wrong: list[str] = []
-        candidate = _candidate(row, wrong)
+        candidate = _parse_candidate(row, wrong)
         if candidate is None:
             wrong = ["books without a usable goodreads_book_id"]
         elif candidate.book.goodreads_id in seen:
@@ -92,7 +92,7 @@ def _candidates(table: Table, dirt: Dirt) -> Iterator[Candidate]:
             yield candidate
 
 
-def _candidate(row: dict[str, str], wrong: list[str]) -> Candidate | None:
+def _parse_candidate(row: dict[str, str], wrong: list[str]) -> Candidate | None:
     """Return the row as a book, and add its problems to ``wrong``. None: the row does not identify a book."""
 
     def usable(name: str, value: Any, kind: str) -> Any:
@@ -100,63 +100,63 @@ def _candidate(row: dict[str, str], wrong: list[str]) -> Candidate | None:
             wrong.append(kind)
         return value
 
-    goodreads_id = clean.number(row["goodreads_book_id"])
+    goodreads_id = clean.parse_number(row["goodreads_book_id"])
     if not goodreads_id:
         return None
-    wanted = clean.number(row["book_id"], most=2**31 - 1) or None
+    wanted = clean.parse_number(row["book_id"], most=2**31 - 1) or None
     if wanted is None:
         wrong.append("unusable book_id")
     if not row["original_publication_year"]:
         wrong.append("no year")
-    isbn = clean.isbn(row["isbn"], row["isbn13"])
+    isbn = clean.parse_isbn(row["isbn"], row["isbn13"])
     if isbn is None and (row["isbn"] or row["isbn13"]):
         wrong.append("unusable ISBN")
     elif "e+" in row["isbn13"].lower():
         wrong.append("ISBN-13 with lost digits")
     book = Book(
         goodreads_id=goodreads_id,
-        title=_title(row, wrong),
-        year=usable("original_publication_year", clean.year(row["original_publication_year"]), "unusable year"),
-        language=row["language_code"] if len(row["language_code"]) <= LONGEST_LANGUAGE else "",
+        title=_parse_title(row, wrong),
+        year=usable("original_publication_year", clean.parse_year(row["original_publication_year"]), "unusable year"),
+        language=row["language_code"] if len(row["language_code"]) <= MAX_LANGUAGE_LENGTH else "",
         isbn=isbn or "",
-        popularity=usable("ratings_count", clean.number(row["ratings_count"], most=2**53), "unusable count") or 0,
-        rating=usable("average_rating", clean.rating(row["average_rating"]), "unusable rating"),
+        popularity=usable("ratings_count", clean.parse_number(row["ratings_count"], most=2**53), "unusable count") or 0,
+        rating=usable("average_rating", clean.parse_rating(row["average_rating"]), "unusable rating"),
     )
-    return Candidate(wanted, book, _authors(row["authors"], wrong))
+    return Candidate(wanted, book, _parse_authors(row["authors"], wrong))
 
 
-def _title(row: dict[str, str], wrong: list[str]) -> str:
+def _parse_title(row: dict[str, str], wrong: list[str]) -> str:
     title = row["title"] or row["original_title"]
     if not row["title"]:
         wrong.append("no title: original title taken" if title else "no title at all")
-    if len(title) > LONGEST_TITLE:
+    if len(title) > MAX_TITLE_LENGTH:
         wrong.append("title cut")
-    return clean.shortened(title, LONGEST_TITLE) or UNTITLED
+    return clean.shorten(title, MAX_TITLE_LENGTH) or UNTITLED
 
 
-def _authors(text: str, wrong: list[str]) -> list[str]:
-    authors = clean.authors(text, LONGEST_AUTHOR)
+def _parse_authors(text: str, wrong: list[str]) -> list[str]:
+    authors = clean.split_authors(text, MAX_AUTHOR_LENGTH)
     if not authors:
         wrong.append("no author")
-    if any(len(" ".join(name.split())) > LONGEST_AUTHOR for name in text.split(",")):
+    if any(len(" ".join(name.split())) > MAX_AUTHOR_LENGTH for name in text.split(",")):
         wrong.append("author's name cut")
     return authors
 
 
-def _add(batch: Sequence[Candidate], tally: Tally, *, own_keys: bool) -> int:
+def _add_books(batch: Sequence[Candidate], tally: ImportReport, *, own_keys: bool) -> int:
     """Add the new books and their authors. Return the number of new books left out because their keys are taken."""
-    known = keys_of(candidate.book.goodreads_id for candidate in batch)
+    known = find_ids_by_goodreads_id(candidate.book.goodreads_id for candidate in batch)
     new = [candidate for candidate in batch if candidate.book.goodreads_id not in known]
-    chosen = _with_own_keys(new) if own_keys else new
+    chosen = _assign_wanted_ids(new) if own_keys else new
     Book.objects.bulk_create([candidate.book for candidate in chosen])
     if own_keys and chosen:
-        _move_sequence()
+        _advance_sequence()
     _add_authors(chosen, tally)
     tally.added["books"] += len(chosen)
     return len(new) - len(chosen)
 
 
-def _with_own_keys(new: Iterable[Candidate]) -> list[Candidate]:
+def _assign_wanted_ids(new: Iterable[Candidate]) -> list[Candidate]:
     """Return the candidates with a free wanted key, and set this key on their books."""
     chosen = []
     taken = set(Book.objects.filter(pk__in=[c.wanted for c in new if c.wanted]).values_list("pk", flat=True))
@@ -168,7 +168,7 @@ def _with_own_keys(new: Iterable[Candidate]) -> list[Candidate]:
     return chosen
 
 
-def _move_sequence() -> None:
+def _advance_sequence() -> None:
     """Move PostgreSQL's sequence above the explicit keys, which it does not take into account."""
     if connection.vendor != "postgresql":
         return
@@ -181,10 +181,10 @@ def _move_sequence() -> None:
         )
 
 
-def _add_authors(chosen: Sequence[Candidate], tally: Tally) -> None:
+def _add_authors(chosen: Sequence[Candidate], tally: ImportReport) -> None:
     names = list(dict.fromkeys(name for candidate in chosen for name in candidate.authors))
     ids: dict[str, int] = {}
-    for some in batches(names, 1000):
+    for some in split_batches(names, 1000):
         known = dict(Author.objects.filter(name__in=some).values_list("name", "pk"))
         new = Author.objects.bulk_create([Author(name=name) for name in some if name not in known])
         ids |= known | {author.name: author.pk for author in new}
@@ -195,6 +195,6 @@ def _add_authors(chosen: Sequence[Candidate], tally: Tally) -> None:
     )
 
 
-def keys_of(numbers: Iterable[int | None]) -> dict[int | None, int]:
+def find_ids_by_goodreads_id(numbers: Iterable[int | None]) -> dict[int | None, int]:
     """Return the primary keys of the existing books, by goodreads number."""
     return dict(Book.objects.filter(goodreads_id__in=list(numbers)).values_list("goodreads_id", "pk"))

@@ -4,42 +4,42 @@ import re
 import unicodedata
 from decimal import Decimal
 
-EARLIEST, LATEST = -4000, 2100  # possible years of publication
-MOST_AUTHORS = 100
+MIN_YEAR, MAX_YEAR = -4000, 2100  # possible years of publication
+MAX_AUTHORS = 100
 _NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?(e[+-]?[0-9]{1,2})?", re.IGNORECASE)
 
 
-def number(text: str, most: int = 2**63 - 1) -> int | None:
+def parse_number(text: str, most: int = 2**63 - 1) -> int | None:
     """Return a whole number from 0 to ``most``, also when written as 12.0."""
     if len(text) < 19 and text.isascii() and text.isdigit():  # nearly always, and five times as fast
         plain = int(text)
         return plain if plain <= most else None
-    value = _decimal(text)
+    value = _parse_decimal(text)
     if value is None or value != value.to_integral_value() or not 0 <= value <= most:
         return None
     return int(value)
 
 
-def year(text: str) -> int | None:
+def parse_year(text: str) -> int | None:
     """Return a year. Negative years are BC, and there is no year 0."""
-    value = _decimal(text)
-    if value is None or value != value.to_integral_value() or not EARLIEST <= value <= LATEST:
+    value = _parse_decimal(text)
+    if value is None or value != value.to_integral_value() or not MIN_YEAR <= value <= MAX_YEAR:
         return None
     return int(value) or None
 
 
-def rating(text: str) -> Decimal | None:
+def parse_rating(text: str) -> Decimal | None:
     """Return a mean rating from 0 to 5, rounded to two decimal places."""
-    value = _decimal(text)
+    value = _parse_decimal(text)
     return value.quantize(Decimal("0.01")) if value is not None and 0 <= value <= 5 else None
 
 
-def _decimal(text: str) -> Decimal | None:
+def _parse_decimal(text: str) -> Decimal | None:
     # The exponent has at most two digits, because the digits of 1e999999 would fill the memory.
     return Decimal(text) if _NUMBER.fullmatch(text) else None
 
 
-def isbn(ten: str, thirteen: str) -> str | None:
+def parse_isbn(ten: str, thirteen: str) -> str | None:
     """Return an ISBN with a correct check digit: ten digits (with leading zeros restored), else thirteen, else None.
 
     A number such as 9.78043902348e+12 has lost its last digits and is no ISBN.
@@ -58,12 +58,12 @@ def isbn(ten: str, thirteen: str) -> str | None:
     return None
 
 
-def shortened(text: str, longest: int) -> str:
+def shorten(text: str, longest: int) -> str:
     """Return ``text``, cut to ``longest`` characters with an ellipsis at the end if it is longer."""
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 
-def authors(text: str, longest: int) -> list[str]:
+def split_authors(text: str, longest: int) -> list[str]:
     """Return the distinct names of a comma-separated list, in its order and with single blanks inside."""
     names = (" ".join(unicodedata.normalize("NFC", name).split()) for name in text.split(","))
-    return list(dict.fromkeys(shortened(name, longest) for name in names if name))[:MOST_AUTHORS]
+    return list(dict.fromkeys(shorten(name, longest) for name in names if name))[:MAX_AUTHORS]

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 T = TypeVar("T")
-UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class BadFile(ValueError):
     """An unreadable file. The message names the file and the place."""
 
 
-class Dirt:
+class DataProblems:
     """Problems in the data: the number of occurrences of each kind, and the place of the first one."""
 
     def __init__(self) -> None:
@@ -43,21 +43,21 @@ class Table:
         self.path, self.name, self.columns = folder / name, name, columns
         self.current = ""
         with self._open() as file:
-            self._indices(self._reader(file, Dirt()))
+            self._read_header(self._make_reader(file, DataProblems()))
 
     def lines(self) -> int:
         """Return the approximate number of rows, for a progress bar."""
         with self.path.open("rb") as file:
             return max(0, sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b"")) - 1)
 
-    def rows(self, dirt: Dirt) -> Iterator[tuple[int, list[str]]]:
+    def rows(self, dirt: DataProblems) -> Iterator[tuple[int, list[str]]]:
         """Yield the line number and the stripped cells of ``columns`` of each good row.
 
         Rows with too few or too many cells are counted and skipped. Raises BadFile.
         """
         with self._open() as file:
-            reader = self._reader(file, dirt)
-            indices, width = self._indices(reader)
+            reader = self._make_reader(file, dirt)
+            indices, width = self._read_header(reader)
             while True:
                 line = reader.line_num + 1
                 row = self._next(reader, line, dirt)
@@ -71,28 +71,28 @@ class Table:
     def _open(self) -> TextIO:
         try:
             with self.path.open("rb") as file:
-                encoding = "utf-16" if file.read(2) in UTF16 else "utf-8-sig"
+                encoding = "utf-16" if file.read(2) in UTF16_MARKS else "utf-8-sig"
             # Invalid UTF-8 passes through, and ``_mended`` decodes each such line.
             errors = "replace" if encoding == "utf-16" else "surrogateescape"
             return self.path.open(encoding=encoding, errors=errors, newline="")
         except OSError as error:
             raise BadFile(f"{self.path}: {error.strerror or error}") from None
 
-    def _reader(self, file: TextIO, dirt: Dirt) -> Any:
+    def _make_reader(self, file: TextIO, dirt: DataProblems) -> Any:
         return csv.reader(self._lines(file, dirt), strict=True)
 
-    def _lines(self, file: TextIO, dirt: Dirt) -> Iterator[str]:
+    def _lines(self, file: TextIO, dirt: DataProblems) -> Iterator[str]:
         for number, text in enumerate(file, 1):
             line = text
             if not line.isascii():
-                line = self._mended(line, number, dirt)
+                line = self._decode_line(line, number, dirt)
             if "\0" in line:
                 dirt.note("NUL bytes", self.name, number)
                 line = line.replace("\0", "")
             self.current = line
             yield line
 
-    def _mended(self, line: str, number: int, dirt: Dirt) -> str:
+    def _decode_line(self, line: str, number: int, dirt: DataProblems) -> str:
         try:
             line.encode()
         except UnicodeEncodeError:
@@ -100,7 +100,7 @@ class Table:
             return line.encode("utf-8", "surrogateescape").decode("cp1252", "replace")
         return line
 
-    def _next(self, reader: Any, line: int, dirt: Dirt) -> list[str] | None:
+    def _next(self, reader: Any, line: int, dirt: DataProblems) -> list[str] | None:
         try:
             row: list[str] | None = next(reader, None)
         except csv.Error as error:
@@ -111,9 +111,9 @@ class Table:
             return next(csv.reader([self.current]))
         return row
 
-    def _indices(self, reader: Any) -> tuple[list[int], int]:
+    def _read_header(self, reader: Any) -> tuple[list[int], int]:
         """Return the indices of the columns, and the number of cells in a row."""
-        header = [cell.strip() for cell in self._next(reader, 1, Dirt()) or []]
+        header = [cell.strip() for cell in self._next(reader, 1, DataProblems()) or []]
         if not any(header):
             raise BadFile(f"{self.path}, line 1: there is no header")
         for column in self.columns:
@@ -123,7 +123,7 @@ class Table:
         return [header.index(column) for column in self.columns], len(header)
 
 
-def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+def split_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """Yield lists of up to ``size`` items."""
     iterator = iter(items)
     while batch := list(islice(iterator, size)):

@@ -5,38 +5,38 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
-from catalog.aliases import resolve
-from catalog.bulk import add_counted_tags, ids_of
+from catalog.aliases import resolve_aliases
+from catalog.bulk import add_counted_taggings, get_or_create_ids
 from catalog.importer import clean
-from catalog.importer.books import Progress, Tally, keys_of
-from catalog.importer.files import Table, batches
+from catalog.importer.books import ImportReport, ProgressCallback, find_ids_by_goodreads_id
+from catalog.importer.files import Table, split_batches
 from catalog.models import Tag
 from catalog.names import normalise
 
 TAG_COLUMNS = ("tag_id", "tag_name")
-LINK_COLUMNS = ("goodreads_book_id", "tag_id", "count")
-BATCH = 5000  # rows in a transaction
-LONGEST_NAME = 200
+TAGGING_COLUMNS = ("goodreads_book_id", "tag_id", "count")
+BATCH_SIZE = 5000  # rows in a transaction
+MAX_NAME_LENGTH = 200
 MAX_COUNT = 2**31 - 1
 
 TagIds = dict[int, int]  # from a tag's number in the file to its primary key
 
 
-def import_tags(table: Table, tally: Tally, progress: Progress) -> TagIds:
+def import_tags(table: Table, tally: ImportReport, progress: ProgressCallback) -> TagIds:
     """Add missing tags. Names that differ only in case or Unicode form are one tag, and so are aliases of a tag
     (``catalog.aliases``).
     """
     found: TagIds = {}
-    for batch in batches(table.rows(tally.dirt), BATCH):
+    for batch in split_batches(table.rows(tally.dirt), BATCH_SIZE):
         names: dict[int, str] = {}
         for line, (number_text, name_text) in batch:
-            number, name = clean.number(number_text), normalise(name_text)
-            if wrong := _wrong(number, name, number in found or number in names):
+            number, name = clean.parse_number(number_text), normalise(name_text)
+            if wrong := _find_problem(number, name, number in found or number in names):
                 tally.dirt.note(wrong, table.name, line)
             elif number is not None:
                 names[number] = name
         with transaction.atomic():
-            ids = _ids_of(list(dict.fromkeys(names.values())), tally)
+            ids = _get_or_create_tag_ids(list(dict.fromkeys(names.values())), tally)
         found |= {number: ids[name] for number, name in names.items()}
         tally.read["tags"] += len(batch)
         progress("tags", len(batch))
@@ -45,27 +45,27 @@ def import_tags(table: Table, tally: Tally, progress: Progress) -> TagIds:
     return found
 
 
-def _wrong(number: int | None, name: str, is_known: bool) -> str | None:
+def _find_problem(number: int | None, name: str, is_known: bool) -> str | None:
     if number is None:
         return "tags without a usable number"
     if not name:
         return "tags without a name"
-    if len(name) > LONGEST_NAME:
+    if len(name) > MAX_NAME_LENGTH:
         return "tags with too long a name"
     return "tag numbers listed twice" if is_known else None
 
 
-def _ids_of(names: Sequence[str], tally: Tally) -> dict[str, int]:
+def _get_or_create_tag_ids(names: Sequence[str], tally: ImportReport) -> dict[str, int]:
     ids: dict[str, int] = {}
-    for some in batches(names, 1000):
-        meant, of_aliases = resolve(some)
-        known, added = ids_of(Tag, list(dict.fromkeys(meant.values())))
+    for some in split_batches(names, 1000):
+        meant, of_aliases = resolve_aliases(some)
+        known, added = get_or_create_ids(Tag, list(dict.fromkeys(meant.values())))
         ids |= {name: known[meant[name]] for name in some}
         tally.added["tags"] += added + of_aliases
     return ids
 
 
-def import_links(table: Table, tags: TagIds, tally: Tally, progress: Progress) -> None:
+def import_taggings(table: Table, tags: TagIds, tally: ImportReport, progress: ProgressCallback) -> None:
     """Add tags to the existing books, each with its number of readers.
 
     If several tags of the file are one tag here, their counts are added up. They are written last, because the rows of
@@ -73,9 +73,9 @@ def import_links(table: Table, tags: TagIds, tally: Tally, progress: Progress) -
     """
     several = {tag for tag, numbers in Counter(tags.values()).items() if numbers > 1}
     merged: dict[tuple[int, int], int] = {}
-    for batch in batches(table.rows(tally.dirt), BATCH):
-        rows = [(line, clean.number(book), clean.number(tag), count) for line, (book, tag, count) in batch]
-        books = keys_of({book for _, book, _, _ in rows})
+    for batch in split_batches(table.rows(tally.dirt), BATCH_SIZE):
+        rows = [(line, clean.parse_number(book), clean.parse_number(tag), count) for line, (book, tag, count) in batch]
+        books = find_ids_by_goodreads_id({book for _, book, _, _ in rows})
         pairs: dict[tuple[int, int], int] = {}
         for line, book, tag, count_text in rows:
             if book is None or tag is None:
@@ -85,21 +85,21 @@ def import_links(table: Table, tags: TagIds, tally: Tally, progress: Progress) -
             elif tag not in tags:
                 tally.dirt.note("taggings with unknown tags", table.name, line)
             else:
-                pair, count = (books[book], tags[tag]), clean.number(count_text, MAX_COUNT)
+                pair, count = (books[book], tags[tag]), clean.parse_number(count_text, MAX_COUNT)
                 if count is None:
                     tally.dirt.note("taggings without a usable count", table.name, line)
                 found = merged if tags[tag] in several else pairs
                 if pair in found:
                     tally.dirt.note("one tag twice on one book", table.name, line)
                 found[pair] = min(MAX_COUNT, found.get(pair, 0) + (1 if count is None else count))
-        _add(pairs, tally)
+        _add_taggings(pairs, tally)
         tally.read["taggings"] += len(batch)
         progress("taggings", len(batch))
-    for some in batches(merged.items(), BATCH):
-        _add(dict(some), tally)
+    for some in split_batches(merged.items(), BATCH_SIZE):
+        _add_taggings(dict(some), tally)
 
 
-def _add(counts: dict[tuple[int, int], int], tally: Tally) -> None:
+def _add_taggings(counts: dict[tuple[int, int], int], tally: ImportReport) -> None:
     if counts:
         with transaction.atomic():
-            tally.added["taggings"] += add_counted_tags(counts)
+            tally.added["taggings"] += add_counted_taggings(counts)

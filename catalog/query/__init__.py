@@ -9,10 +9,10 @@ tag, ``young - adult`` a difference. A quoted name may contain any character. Na
 This package uses neither SQL nor Redis.
 """
 
-from catalog.query.algebra import evaluate, positive_terms, terms, terms_in_order
+from catalog.query.algebra import evaluate, find_positive_terms, find_terms, find_terms_in_order
 from catalog.query.nodes import And, Node, Not, Or, Tag
 from catalog.query.parser import MAX_DEPTH, MAX_LENGTH, MAX_TERMS, QueryError, parse
-from catalog.query.text import canonical, normal, renamed, to_text, with_term, without_term
+from catalog.query.text import add_term, format_query, get_canonical_text, normalise_query, remove_term, replace_term
 
 __all__ = [
     "MAX_DEPTH",
@@ -24,15 +24,15 @@ __all__ = [
     "Or",
     "QueryError",
     "Tag",
-    "canonical",
+    "add_term",
     "evaluate",
-    "normal",
+    "find_positive_terms",
+    "find_terms",
+    "find_terms_in_order",
+    "format_query",
+    "get_canonical_text",
+    "normalise_query",
     "parse",
-    "positive_terms",
-    "renamed",
-    "terms",
-    "terms_in_order",
-    "to_text",
-    "with_term",
-    "without_term",
+    "remove_term",
+    "replace_term",
 ]

@@ -49,27 +49,27 @@ def _evaluate(node: Node, members: Callable[[str], T]) -> tuple[T, bool]:
     return reduce(lambda a, b: a - b, inside, reduce(and_, outside)), True
 
 
-def _names(node: Node, positive: bool = True) -> Iterator[tuple[str, bool]]:
+def _iterate_names(node: Node, positive: bool = True) -> Iterator[tuple[str, bool]]:
     """Yield every name with True if the query includes it, False if the query excludes it."""
     if isinstance(node, Tag):
         yield node.name, positive
     elif isinstance(node, Not):
-        yield from _names(node.part, not positive)
+        yield from _iterate_names(node.part, not positive)
     else:
         for part in node.parts:
-            yield from _names(part, positive)
+            yield from _iterate_names(part, positive)
 
 
-def terms(node: Node) -> frozenset[str]:
+def find_terms(node: Node) -> frozenset[str]:
     """Return all names in the query, included or excluded."""
-    return frozenset(name for name, _ in _names(node))
+    return frozenset(name for name, _ in _iterate_names(node))
 
 
-def terms_in_order(node: Node) -> list[str]:
+def find_terms_in_order(node: Node) -> list[str]:
     """Return all names in the query, in the order of the text and without repetition."""
-    return list(dict.fromkeys(name for name, _ in _names(node)))
+    return list(dict.fromkeys(name for name, _ in _iterate_names(node)))
 
 
-def positive_terms(node: Node) -> frozenset[str]:
+def find_positive_terms(node: Node) -> frozenset[str]:
     """Return the names that the query includes."""
-    return frozenset(name for name, positive in _names(node) if positive)
+    return frozenset(name for name, positive in _iterate_names(node) if positive)

@@ -16,10 +16,10 @@ MAX_TERMS: Final = 100  # names, including repetitions
 MAX_DEPTH: Final = 50  # nested brackets and negations
 
 # A hyphen belongs to a word if the word continues after it.
-BARE = re.compile(r'[^\s&|()"-]+(?:-+[^\s&|()"-]+)*')
+BARE_NAME = re.compile(r'[^\s&|()"-]+(?:-+[^\s&|()"-]+)*')
 # Characters that neither SQL nor Redis can store: NUL, and halves of surrogate pairs.
-IMPOSSIBLE = re.compile("[\0\ud800-\udfff]")
-AROUND: Final = 60  # characters shown before and after the place of an error
+FORBIDDEN_CHARACTERS = re.compile("[\0\ud800-\udfff]")
+MAX_EXCERPT_LENGTH: Final = 60  # characters shown before and after the place of an error
 
 
 class QueryError(ValueError):
@@ -44,7 +44,11 @@ class QueryError(ValueError):
         """The text before the place, at the place, and after it; each is at most a few words long."""
         start, end = self.position, self.position + self.length
         at, after = self.text[start:end], self.text[end:]
-        return self.text[max(0, start - AROUND) : start], at[:AROUND], after[:AROUND]
+        return (
+            self.text[max(0, start - MAX_EXCERPT_LENGTH) : start],
+            at[:MAX_EXCERPT_LENGTH],
+            after[:MAX_EXCERPT_LENGTH],
+        )
 
 
 class _Token(NamedTuple):
@@ -59,14 +63,14 @@ def parse(text: str) -> Node | None:
     if len(text) > MAX_LENGTH:
         message = format_lazy(_("The query is too long: at most {most} characters."), most=MAX_LENGTH)
         raise QueryError(message, MAX_LENGTH, text, len(text) - MAX_LENGTH)
-    if bad := IMPOSSIBLE.search(text):
+    if bad := FORBIDDEN_CHARACTERS.search(text):
         raise QueryError(_("Tag names cannot contain this character."), bad.start(), text)
     if not text.strip():
         return None
     return _Parser(text).whole()
 
 
-def _tokens(text: str) -> Iterator[_Token]:
+def _tokenise(text: str) -> Iterator[_Token]:
     position = 0
     while position < len(text):
         character = text[position]
@@ -74,9 +78,9 @@ def _tokens(text: str) -> Iterator[_Token]:
             position += 1
             continue
         if character == '"':
-            name, length = _quoted(text, position)
+            name, length = _read_quoted_name(text, position)
             token = _Token("name", name, position, length)
-        elif bare := BARE.match(text, position):
+        elif bare := BARE_NAME.match(text, position):
             token = _Token("name", normalise(bare[0]), position, len(bare[0]))
         else:  # one of & | - ( )
             token = _Token(character, character, position, 1)
@@ -87,7 +91,7 @@ def _tokens(text: str) -> Iterator[_Token]:
     yield _Token("end", "", len(text), 1)
 
 
-def _quoted(text: str, start: int) -> tuple[str, int]:
+def _read_quoted_name(text: str, start: int) -> tuple[str, int]:
     """Return the name in the quotes that open at ``start``, and its length in the text, quotes included.
 
     A quote inside is written as \\" or "". A backslash is written as \\\\, or as itself before any other character.
@@ -112,25 +116,25 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = _tokens(text)
+        self.tokens = _tokenise(text)
         self.last: _Token | None = None
         self.token = next(self.tokens)
         self.terms = 0
 
     def whole(self) -> Node:
-        node = self.any_of(0)
+        node = self.parse_or(0)
         if self.token.kind == ")":
             raise self.error(_("This closing bracket has no opening bracket."), self.token)
         return node
 
-    def any_of(self, depth: int) -> Node:
-        parts = [self.all_of(depth)]
+    def parse_or(self, depth: int) -> Node:
+        parts = [self.parse_and(depth)]
         while self.token.kind == "|":
             self.take()
-            parts.append(self.all_of(depth))
+            parts.append(self.parse_and(depth))
         return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
-    def all_of(self, depth: int) -> Node:
+    def parse_and(self, depth: int) -> Node:
         parts = [self.one(depth)]
         while self.token.kind not in ("|", ")", "end"):
             if self.token.kind == "&":
@@ -152,7 +156,7 @@ class _Parser:
             if self.token.kind == ")":
                 message = _("The brackets are empty.")
                 raise QueryError(message, token.start, self.text, self.token.start + 1 - token.start)
-            node = self.any_of(depth + 1)
+            node = self.parse_or(depth + 1)
             if self.token.kind != ")":
                 raise self.error(_("This opening bracket has no closing bracket."), token)
             self.take()

@@ -10,15 +10,15 @@ from rapidfuzz.distance import OSA
 from catalog.search import entries, words
 from catalog.search.lists import Member
 
-SHORTEST_PART: Final = 3  # letters of each part of a word with a missing blank
-MOST_WORDS: Final = 10  # of a query; the rest is ignored
-BEGUN: Final = 8  # completions of the last word
-GUESSES: Final = 4  # corrections of an unknown word
-GUESSES_BESIDE: Final = 2  # corrections of a known word
+MIN_PART_LENGTH: Final = 3  # letters of each part of a word with a missing blank
+MAX_WORDS: Final = 10  # of a query; the rest is ignored
+MAX_COMPLETIONS: Final = 8  # completions of the last word
+MAX_CORRECTIONS: Final = 4  # corrections of an unknown word
+MAX_CORRECTIONS_OF_KNOWN_WORD: Final = 2  # corrections of a known word
 
 
 @dataclass
-class Wanted:
+class QueryWord:
     """A word of the query.
 
     meanings: words of the vocabulary, each with the number of mistakes. parts: the two words that it consists of if a
@@ -31,16 +31,16 @@ class Wanted:
     parts: tuple[str, ...] = ()
 
     @property
-    def halves(self) -> Iterable[tuple[str, str]]:
+    def splits(self) -> Iterable[tuple[str, str]]:
         """The ways to split the word by a blank."""
-        return ((self.word[:n], self.word[n:]) for n in range(SHORTEST_PART, len(self.word) - SHORTEST_PART + 1))
+        return ((self.word[:n], self.word[n:]) for n in range(MIN_PART_LENGTH, len(self.word) - MIN_PART_LENGTH + 1))
 
 
 @dataclass
-class Query:
+class SearchQuery:
     """A query in the form for look-ups. joined: pairs of words joined into one, with the numbers of the two words."""
 
-    wanted: list[Wanted]
+    wanted: list[QueryWord]
     joined: dict[str, tuple[int, int]]
     whole: str  # all words joined, without articles
     exactly: str  # all words joined, with articles
@@ -49,35 +49,35 @@ class Query:
     def terms(self) -> list[str]:
         """The words to look up without corrections."""
         own = (word for wanted in self.wanted for word in (wanted.word, words.fold_plural(wanted.word)))
-        parts = (part for wanted in self.wanted for halves in wanted.halves for part in halves)
+        parts = (part for wanted in self.wanted for halves in wanted.splits for part in halves)
         return list(dict.fromkeys((*own, *self.joined, *parts)))
 
     @property
-    def vocabulary(self) -> list[str]:
+    def vocabulary_keys(self) -> list[str]:
         """The lists of the vocabulary that contain possible meanings of the words."""
         keys = [key for wanted in self.wanted for key in self._keys(wanted)]
         return list(dict.fromkeys(keys))
 
-    def _keys(self, wanted: Wanted) -> Iterable[str]:
+    def _keys(self, wanted: QueryWord) -> Iterable[str]:
         word = wanted.word
-        if wanted.is_last and len(word) in entries.PREFIXES:
+        if wanted.is_last and len(word) in entries.PREFIX_LENGTHS:
             yield f"p:{word}"
-        if len(word) >= entries.SHORTEST and not word.isdigit():
-            yield from entries.near_keys(word)
+        if len(word) >= entries.MIN_LENGTH_FOR_MISTAKE and not word.isdigit():
+            yield from entries.build_near_keys(word)
 
 
-def read_query(text: str) -> Query:
+def parse_query(text: str) -> SearchQuery:
     """Return ``text`` in the form for look-ups."""
-    found = list(dict.fromkeys(words.without_articles(words.split_words(text))))[:MOST_WORDS]
-    pairs = {(one + two)[: words.LONGEST]: (n, n + 1) for n, (one, two) in enumerate(pairwise(found))}
-    whole, exactly = words.joined(text), words.joined(text, articles=True)
-    if isbns := words.isbns(text):
+    found = list(dict.fromkeys(words.remove_articles(words.split_words(text))))[:MAX_WORDS]
+    pairs = {(one + two)[: words.MAX_WORD_LENGTH]: (n, n + 1) for n, (one, two) in enumerate(pairwise(found))}
+    whole, exactly = words.join_words(text), words.join_words(text, articles=True)
+    if isbns := words.find_isbns(text):
         found, pairs, whole, exactly = isbns[:1], {}, isbns[0], isbns[0]
-    wanted = [Wanted(word, is_last=n == len(found) - 1) for n, word in enumerate(found)]
-    return Query(wanted, pairs, whole, exactly)
+    wanted = [QueryWord(word, is_last=n == len(found) - 1) for n, word in enumerate(found)]
+    return SearchQuery(wanted, pairs, whole, exactly)
 
 
-def add_meanings(query: Query, there: Mapping[str, int], near: Mapping[str, Sequence[Member]]) -> None:
+def add_meanings(query: SearchQuery, there: Mapping[str, int], near: Mapping[str, Sequence[Member]]) -> None:
     """Add the possible meanings of each word to the query.
 
     there: the weights of the existing words among ``query.terms``. near: the members of the lists
@@ -85,26 +85,28 @@ def add_meanings(query: Query, there: Mapping[str, int], near: Mapping[str, Sequ
     """
     query.joined = {word: pair for word, pair in query.joined.items() if word in there}
     for wanted in query.wanted:
-        wanted.parts = _likeliest_parts(wanted, there)
+        wanted.parts = _find_likeliest_parts(wanted, there)
         own = [word for word in dict.fromkeys((wanted.word, words.fold_plural(wanted.word))) if word in there]
         wanted.meanings = dict.fromkeys(own, 0)
         weights = dict(member for key in query._keys(wanted) for member in near.get(key, ()))
         if wanted.is_last:
             begun = [word for word in weights if word.startswith(wanted.word) and word not in wanted.meanings]
             begun.sort(key=lambda word: (-weights[word], word))
-            wanted.meanings |= dict.fromkeys(begun[:BEGUN], 0)
-        most = 2 if len(wanted.word) >= entries.LONG else 1
+            wanted.meanings |= dict.fromkeys(begun[:MAX_COMPLETIONS], 0)
+        most = 2 if len(wanted.word) >= entries.MIN_LENGTH_FOR_TWO_MISTAKES else 1
         mistakes = {
             word: distance
             for word in weights
             if word not in wanted.meanings and (distance := OSA.distance(wanted.word, word, score_cutoff=most)) <= most
         }
         likely = sorted(mistakes, key=lambda word: (mistakes[word], -weights[word], word))
-        wanted.meanings |= {word: mistakes[word] for word in likely[: GUESSES_BESIDE if own else GUESSES]}
+        wanted.meanings |= {
+            word: mistakes[word] for word in likely[: MAX_CORRECTIONS_OF_KNOWN_WORD if own else MAX_CORRECTIONS]
+        }
 
 
-def _likeliest_parts(wanted: Wanted, there: Mapping[str, int]) -> tuple[str, ...]:
+def _find_likeliest_parts(wanted: QueryWord, there: Mapping[str, int]) -> tuple[str, ...]:
     """Return the two likeliest words that ``wanted`` consists of if its blank is missing, without articles."""
-    found = [words.without_articles(halves) for halves in wanted.halves]
+    found = [words.remove_articles(halves) for halves in wanted.splits]
     known = [parts for parts in found if all(part in there for part in parts)]
     return max(known, key=lambda parts: (min(there[part] for part in parts), parts), default=())

@@ -16,58 +16,62 @@ from typing import Final
 from catalog.search import words
 
 WORD_LISTS: Final = "bgatr"  # lists with keys that end in a word
-HALF: Final = 40  # significant letters of half a name
-BEGINNING: Final = 7  # letters for the look-up of a word
-LONG: Final = 8  # letters of a word that may have two mistakes
-SHORTEST: Final = 3  # letters of a word that may have one mistake
-LONGEST_NUMBER: Final = 8  # digits of a number that may have mistakes; an ISBN is longer
-PREFIXES: Final = range(2, BEGINNING)
+MAX_HALF_LENGTH: Final = 40  # significant letters of half a name
+LOOKUP_LENGTH: Final = 7  # letters for the look-up of a word
+MIN_LENGTH_FOR_TWO_MISTAKES: Final = 8  # letters of a word that may have two mistakes
+MIN_LENGTH_FOR_MISTAKE: Final = 3  # letters of a word that may have one mistake
+MAX_NUMBER_LENGTH: Final = 8  # digits of a number that may have mistakes; an ISBN is longer
+PREFIX_LENGTHS: Final = range(2, LOOKUP_LENGTH)
 
 
-def word_keys(kind: str, found: Iterable[str]) -> Iterator[str]:
+def build_word_keys(kind: str, found: Iterable[str]) -> Iterator[str]:
     """Return the lists of a document with these words."""
-    return (f"{kind}:{word[: words.LONGEST]}" for word in found)
+    return (f"{kind}:{word[: words.MAX_WORD_LENGTH]}" for word in found)
 
 
-def name_keys(names: Iterable[str]) -> Iterator[str]:
+def build_name_keys(names: Iterable[str]) -> Iterator[str]:
     """Return the lists of a document with these whole names."""
     for name in names:
-        if whole := words.joined(name):
+        if whole := words.join_words(name):
             yield f"=:{whole}"
-            yield from half_keys(words.joined(name, articles=True))
+            yield from build_half_keys(words.join_words(name, articles=True))
 
 
-def half_keys(whole: str, length: int | None = None) -> list[str]:
+def build_half_keys(whole: str, length: int | None = None) -> list[str]:
     """Return the lists of names that share one half with ``whole``. length: the number of letters of the names."""
     length = len(whole) if length is None else length
     first = length // 2
     if not first:
         return []
-    return [f"<:{length}:{whole[:first][:HALF]}", f">:{length}:{whole[first - length :][-HALF:]}"]
+    return [f"<:{length}:{whole[:first][:MAX_HALF_LENGTH]}", f">:{length}:{whole[first - length :][-MAX_HALF_LENGTH:]}"]
 
 
-def term_of(key: str) -> str | None:
+def parse_term(key: str) -> str | None:
     """Return the word of a list of documents, or None for lists of whole names."""
     return key[2:] if key[0] in WORD_LISTS else None
 
 
-def is_of_documents(key: str) -> bool:
+def is_document_list(key: str) -> bool:
     """Return whether the members of a list are documents, and not words."""
     return key[0] not in "nsp"
 
 
-def term_keys(term: str) -> set[str]:
+def build_term_keys(term: str) -> set[str]:
     """Return the lists through which a search finds a word of the vocabulary."""
-    if len(term) < SHORTEST or (term.isdigit() and len(term) > LONGEST_NUMBER):
+    if len(term) < MIN_LENGTH_FOR_MISTAKE or (term.isdigit() and len(term) > MAX_NUMBER_LENGTH):
         return set()
-    return {*near_keys(term), *(f"p:{term[:n]}" for n in PREFIXES if n < len(term))}
+    return {*build_near_keys(term), *(f"p:{term[:n]}" for n in PREFIX_LENGTHS if n < len(term))}
 
 
-def near_keys(word: str) -> list[str]:
+def build_near_keys(word: str) -> list[str]:
     """Return the lists that ``word`` shares with words one mistake away, or two mistakes away from a long word."""
-    keys = [f"n:{part}" for part in _cut_short(word[:BEGINNING])]
-    return keys + [f"s:{part}" for part in _cut_short(word[-BEGINNING:])] if len(word) >= LONG else keys
+    keys = [f"n:{part}" for part in _remove_single_letters(word[:LOOKUP_LENGTH])]
+    return (
+        keys + [f"s:{part}" for part in _remove_single_letters(word[-LOOKUP_LENGTH:])]
+        if len(word) >= MIN_LENGTH_FOR_TWO_MISTAKES
+        else keys
+    )
 
 
-def _cut_short(part: str) -> Iterable[str]:
+def _remove_single_letters(part: str) -> Iterable[str]:
     return dict.fromkeys((part, *(part[:i] + part[i + 1 :] for i in range(len(part)))))

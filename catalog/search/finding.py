@@ -13,64 +13,64 @@ import orjson
 
 from catalog import keys
 from catalog.search import entries, lists, store
-from catalog.search.corrections import Query, add_meanings
+from catalog.search.corrections import SearchQuery, add_meanings
 from catalog.search.lists import Member
 from mirror import tables
 from mirror.read import read
 
-VOCABULARY: Final = 24  # words from each list of the vocabulary
-POSTINGS: Final = 80  # documents from each list
-CATCH_UP: Final = 100  # pending changes of each kind that a search in SQL applies first
+MAX_VOCABULARY_WORDS: Final = 24  # words from each list of the vocabulary
+MAX_POSTINGS: Final = 80  # documents from each list
+MAX_CATCH_UP_CHANGES: Final = 100  # pending changes of each kind that a search in SQL applies first
 INDEXES: Final = ("indexed_book", "indexed_author", "indexed_tag", "indexed_reader")
 MIRRORS: Final = ("document", "term")
 
 Lists = Mapping[str, Sequence[Member]]
 
 
-def find_candidates(query: Query) -> dict[str, list[str]]:
+def find_candidates(query: SearchQuery) -> dict[str, list[str]]:
     """Return candidates by the letter of their kind, the likeliest first, and add meanings to the query."""
-    terms, vocabulary = query.terms, query.vocabulary
-    add_meanings(query, *_ask_vocabulary(terms, vocabulary))
-    chances = _chances(query)
-    return _by_kind(chances, _read(list(chances), POSTINGS))
+    terms, vocabulary = query.terms, query.vocabulary_keys
+    add_meanings(query, *_read_vocabulary(terms, vocabulary))
+    chances = _weigh_lists(query)
+    return _group_by_kind(chances, _read_document_lists(list(chances), MAX_POSTINGS))
 
 
-def _ask_vocabulary(terms: Sequence[str], near: Sequence[str]) -> tuple[Mapping[str, int], Lists]:
+def _read_vocabulary(terms: Sequence[str], near: Sequence[str]) -> tuple[Mapping[str, int], Lists]:
     """Return the weights of the existing words among ``terms``, and the members of the lists ``near``."""
 
     def ask(pipe: Any) -> None:
         if terms:
             pipe.mget(list(map(keys.search_term, terms)))
-        _ask(pipe, near, VOCABULARY)
+        _add_list_commands(pipe, near, MAX_VOCABULARY_WORDS)
 
     reading = read(MIRRORS, ask) if terms else None
     if reading is None:
-        tables.catch_up(INDEXES, CATCH_UP)
-        there = {word.text: word.weight for word in store.read_words(terms).values()}
-        return there, lists.read_lists(near, VOCABULARY)
+        tables.catch_up(INDEXES, MAX_CATCH_UP_CHANGES)
+        there = {word.text: word.weight for word in store.read_terms(terms).values()}
+        return there, lists.read_lists(near, MAX_VOCABULARY_WORDS)
     raws, *replies = reading.replies
     found = (orjson.loads(raw) for raw in raws if raw is not None)
-    return {word["text"]: word["weight"] for word in found}, _said(near, replies)
+    return {word["text"]: word["weight"] for word in found}, _parse_list_replies(near, replies)
 
 
-def _read(wanted: Sequence[str], limit: int) -> Lists:
-    reading = read(MIRRORS, lambda pipe: _ask(pipe, wanted, limit)) if wanted else None
-    return lists.read_lists(wanted, limit) if reading is None else _said(wanted, reading.replies)
+def _read_document_lists(wanted: Sequence[str], limit: int) -> Lists:
+    reading = read(MIRRORS, lambda pipe: _add_list_commands(pipe, wanted, limit)) if wanted else None
+    return lists.read_lists(wanted, limit) if reading is None else _parse_list_replies(wanted, reading.replies)
 
 
-def _ask(pipe: Any, wanted: Sequence[str], limit: int) -> None:
+def _add_list_commands(pipe: Any, wanted: Sequence[str], limit: int) -> None:
     for key in wanted:
         pipe.zrange(keys.search_list(key), 0, limit - 1, withscores=True)
 
 
-def _said(wanted: Sequence[str], replies: Sequence[Any]) -> Lists:
+def _parse_list_replies(wanted: Sequence[str], replies: Sequence[Any]) -> Lists:
     return {
         key: [(member.decode(), int(-score)) for member, score in reply]
         for key, reply in zip(wanted, replies, strict=True)
     }
 
 
-def _chances(query: Query) -> dict[str, tuple[int | None, float]]:
+def _weigh_lists(query: SearchQuery) -> dict[str, tuple[int | None, float]]:
     """Return the lists to read, each with its word of the query (None: all words) and the value of a match."""
     found: dict[str, tuple[int | None, float]] = {}
     for n, wanted in enumerate(query.wanted):
@@ -88,11 +88,11 @@ def _chances(query: Query) -> dict[str, tuple[int | None, float]]:
     length = len(query.exactly)
     for other in (length - 1, length, length + 1):
         if other > 1:
-            found.update(dict.fromkeys(entries.half_keys(query.exactly, other), (None, len(query.wanted) - 0.5)))
+            found.update(dict.fromkeys(entries.build_half_keys(query.exactly, other), (None, len(query.wanted) - 0.5)))
     return found
 
 
-def _by_kind(chances: Mapping[str, tuple[int | None, float]], found: Lists) -> dict[str, list[str]]:
+def _group_by_kind(chances: Mapping[str, tuple[int | None, float]], found: Lists) -> dict[str, list[str]]:
     best: dict[str, dict[int | None, float]] = defaultdict(dict)
     weights: dict[str, int] = {}
     for key, members in found.items():

@@ -16,7 +16,7 @@ Entry = tuple[str, str, int]  # key, member, weight
 def read_lists(keys: Collection[str], limit: int) -> dict[str, list[Member]]:
     """Return up to ``limit`` members of each list, heaviest first, then by their bytes. Empty lists are left out."""
     found: dict[str, list[Member]] = defaultdict(list)
-    with _cursor() as cursor:
+    with _open_cursor() as cursor:
         wanted: Any = list(keys)
         is_postgres = cursor.db.vendor == "postgresql"
         by = "weight DESC, member" + (' COLLATE "C"' if is_postgres else "")
@@ -34,14 +34,14 @@ def read_lists(keys: Collection[str], limit: int) -> dict[str, list[Member]]:
 
 def change_lists(remove: Iterable[Entry], add: Iterable[Entry]) -> None:
     """Remove entries, then add entries or update their weights."""
-    with _cursor() as cursor:
+    with _open_cursor() as cursor:
         if gone := list(remove):
-            pairs, values = _rows(cursor, gone)
+            pairs, values = _build_rows_sql(cursor, gone)
             cursor.execute(
                 f"DELETE FROM search_posting WHERE (key, member) IN (SELECT key, member FROM {pairs})", values
             )
         if new := list(add):
-            rows, values = _rows(cursor, new)
+            rows, values = _build_rows_sql(cursor, new)
             cursor.execute(
                 f"INSERT INTO search_posting (key, member, weight) SELECT key, member, weight FROM {rows} WHERE true"
                 " ON CONFLICT (member, key) DO UPDATE SET weight = excluded.weight",
@@ -49,7 +49,7 @@ def change_lists(remove: Iterable[Entry], add: Iterable[Entry]) -> None:
             )
 
 
-def _rows(cursor: Any, entries: list[Entry]) -> tuple[str, list[Any]]:
+def _build_rows_sql(cursor: Any, entries: list[Entry]) -> tuple[str, list[Any]]:
     """Return SQL for a table of these entries, and its parameters."""
     if cursor.db.vendor == "postgresql":
         return "unnest(%s::text[], %s::text[], %s::bigint[]) AS e(key, member, weight)", list(
@@ -59,5 +59,5 @@ def _rows(cursor: Any, entries: list[Entry]) -> tuple[str, list[Any]]:
     return f"(SELECT {parts} FROM json_each(%s)) AS e", [orjson.dumps(entries).decode()]
 
 
-def _cursor() -> Any:
+def _open_cursor() -> Any:
     return connections[setting("DATABASE")].cursor()

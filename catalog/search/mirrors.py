@@ -7,9 +7,9 @@ from django.db.models import Max
 
 import mirror
 from catalog import keys
-from catalog.mirrors import books_by_authors, books_with_tags
+from catalog.mirrors import find_books_by_authors, find_books_with_tags
 from catalog.models import Author, Book, Tag, Tagging
-from catalog.records import load_books, load_tags
+from catalog.records import load_book_rows, load_tag_names
 from catalog.search import entries, store, words
 from catalog.search.models import Document, Term
 from mirror import Contribution, Family, Mirror, Scored, TableMirror, Watch
@@ -22,7 +22,7 @@ class IndexMirror(TableMirror):
     kind: ClassVar[str]
     tables = "search"
 
-    def make(self, ids: Sequence[int]) -> Iterable[store.Made]:
+    def make(self, ids: Sequence[int]) -> Iterable[store.DocumentRecord]:
         """Return the documents of the rows among ``ids`` that search can find."""
         raise NotImplementedError
 
@@ -30,16 +30,16 @@ class IndexMirror(TableMirror):
         """Return the id of a row's document."""
         return f"{self.kind}{pk}"
 
-    def load(self, pks: Sequence[str]) -> Mapping[str, store.Made]:
+    def load(self, pks: Sequence[str]) -> Mapping[str, store.DocumentRecord]:
         ids = [int(pk) for pk in pks if pk.isascii() and pk.isdecimal() and len(pk) < 19]
         return {made.id[1:]: made for made in self.make(ids)}
 
-    def replace(self, pks: Sequence[str], rows: Mapping[str, store.Made]) -> None:
+    def replace(self, pks: Sequence[str], rows: Mapping[str, store.DocumentRecord]) -> None:
         store.replace_documents(list(map(self.name_document, pks)), {made.id: made for made in rows.values()})
 
-    def stored(self, pks: Sequence[str]) -> Mapping[str, store.Made]:
+    def stored(self, pks: Sequence[str]) -> Mapping[str, store.DocumentRecord]:
         found = list(store.read_documents(list(map(self.name_document, pks))).values())
-        complete = store.find_complete(found)
+        complete = store.find_complete_documents(found)
         return {made.id[1:]: made if made.id in complete else made._replace(keys=[]) for made in found}
 
     def stored_after(self, after: str | None, limit: int) -> list[str]:
@@ -60,24 +60,27 @@ class BookIndex(IndexMirror):
         Watch(Book, only=("title", "isbn", "popularity")),
         Watch(Tagging, "book_id"),
         Watch(Book.authors.through, "book_id"),
-        Watch(Tag, via=books_with_tags, only=("name", "hidden"), updates=True),
-        Watch(Author, via=books_by_authors, only=("name",), updates=True),
+        Watch(Tag, via=find_books_with_tags, only=("name", "hidden"), updates=True),
+        Watch(Author, via=find_books_by_authors, only=("name",), updates=True),
     )
 
-    def make(self, ids: Sequence[int]) -> Iterable[store.Made]:
-        for book in load_books(ids):
-            found = {*words.terms(book.title).union(*map(words.terms, book.authors)), *words.isbns(book.isbn)}
-            on = [*entries.word_keys("b", found), *entries.name_keys(_names_of_book(book.title))]
-            shown = map(words.joined, set(book.tags).difference(book.hidden_tags))
-            on += entries.word_keys("g", filter(None, shown))
-            yield store.make(self.name_document(book.id), "", book.popularity, on)
+    def make(self, ids: Sequence[int]) -> Iterable[store.DocumentRecord]:
+        for book in load_book_rows(ids):
+            found = {
+                *words.extract_terms(book.title).union(*map(words.extract_terms, book.authors)),
+                *words.find_isbns(book.isbn),
+            }
+            on = [*entries.build_word_keys("b", found), *entries.build_name_keys(_find_names_of_book(book.title))]
+            shown = map(words.join_words, set(book.tags).difference(book.hidden_tags))
+            on += entries.build_word_keys("g", filter(None, shown))
+            yield store.build_document(self.name_document(book.id), "", book.popularity, on)
 
 
-def _names_of_book(title: str) -> list[str]:
-    return [*words.names_of_title(title), *filter(None, [words.short_title(title)])]
+def _find_names_of_book(title: str) -> list[str]:
+    return [*words.split_title_names(title), *filter(None, [words.shorten_title(title)])]
 
 
-def _authors_of_books(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+def _find_authors_of_books(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next ids of authors of one of these books."""
     found = Book.authors.through._base_manager.using(setting("DATABASE")).filter(book_id__in=values)
     if after is not None:
@@ -95,14 +98,14 @@ class AuthorIndex(IndexMirror):
     watches = (
         Watch(Author),
         Watch(Book.authors.through, "author_id"),
-        Watch(Book, via=_authors_of_books, only=("popularity",), updates=True),
+        Watch(Book, via=_find_authors_of_books, only=("popularity",), updates=True),
     )
 
-    def make(self, ids: Sequence[int]) -> Iterable[store.Made]:
+    def make(self, ids: Sequence[int]) -> Iterable[store.DocumentRecord]:
         rows = Author.objects.using(setting("DATABASE")).filter(pk__in=ids).order_by()
         for pk, name, weight in rows.values_list("pk", "name").annotate(Max("books__popularity")):
-            on = [*entries.word_keys("a", words.terms(name)), *entries.name_keys([name])]
-            yield store.make(self.name_document(pk), name, weight, on)
+            on = [*entries.build_word_keys("a", words.extract_terms(name)), *entries.build_name_keys([name])]
+            yield store.build_document(self.name_document(pk), name, weight, on)
 
 
 @mirror.register
@@ -114,13 +117,16 @@ class TagIndex(IndexMirror):
     model = Tag
     watches = (Watch(Tag),)
 
-    def make(self, ids: Sequence[int]) -> Iterable[store.Made]:
-        tags = load_tags(ids)
+    def make(self, ids: Sequence[int]) -> Iterable[store.DocumentRecord]:
+        tags = load_tag_names(ids)
         for pk, name in tags.names.items():
             if pk in tags.hidden:
                 continue
-            on = [*entries.word_keys("t", words.terms(name) | {words.joined(name)}), *entries.name_keys([name])]
-            yield store.make(self.name_document(pk), name, 0, on)
+            on = [
+                *entries.build_word_keys("t", words.extract_terms(name) | {words.join_words(name)}),
+                *entries.build_name_keys([name]),
+            ]
+            yield store.build_document(self.name_document(pk), name, 0, on)
 
 
 @mirror.register
@@ -134,14 +140,14 @@ class DocumentMirror(Mirror):
     def key(self, pk: str) -> str:
         return keys.search_document(pk)
 
-    def load(self, pks: Sequence[str]) -> Mapping[str, store.Made]:
+    def load(self, pks: Sequence[str]) -> Mapping[str, store.DocumentRecord]:
         return store.read_documents(pks)
 
     def record(self, row: Any) -> dict[str, Any]:
         return row._asdict()
 
     def index(self, record: dict[str, Any]) -> Iterable[Contribution]:
-        return place(store.Made(**record).entries)
+        return build_entries(store.DocumentRecord(**record).entries)
 
     def families(self) -> Sequence[Family]:
         kinds = (*entries.WORD_LISTS, "=", "<", ">")
@@ -161,19 +167,19 @@ class TermMirror(Mirror):
     def key(self, pk: str) -> str:
         return keys.search_term(pk)
 
-    def load(self, pks: Sequence[str]) -> Mapping[str, store.Word]:
-        return store.read_words(pks)
+    def load(self, pks: Sequence[str]) -> Mapping[str, store.TermRecord]:
+        return store.read_terms(pks)
 
     def record(self, row: Any) -> dict[str, Any]:
         return row._asdict()
 
     def index(self, record: dict[str, Any]) -> Iterable[Contribution]:
-        return place(store.Word(**record).entries)
+        return build_entries(store.TermRecord(**record).entries)
 
     def families(self) -> Sequence[Family]:
         return [Family(keys.search_list(f"{kind}:"), "zset", lambda _, member: member) for kind in "nsp"]
 
 
-def place(found: Iterable[tuple[str, str, int]]) -> list[Contribution]:
+def build_entries(found: Iterable[tuple[str, str, int]]) -> list[Contribution]:
     """Return list entries in the form of Redis: scored so that the heaviest come first."""
     return [Scored(keys.search_list(key), member, -weight) for key, member, weight in found]

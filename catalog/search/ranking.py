@@ -20,19 +20,19 @@ from typing import Final, NamedTuple
 from rapidfuzz.distance import OSA
 
 from catalog.search import words
-from catalog.search.corrections import Query
+from catalog.search.corrections import SearchQuery
 
 EXACT: Final = 0
 PREFIX: Final = 1
 ALL_WORDS: Final = 2
 WITH_TAGS: Final = 3
 FUZZY: Final = 4
-LONG: Final = 12  # letters of a name that may have two mistakes
+MIN_LENGTH_FOR_TWO_MISTAKES: Final = 12  # letters of a name that may have two mistakes
 
 Rank = tuple[int, int, int, int]  # the rule, and for the last rule: name, missing words, mistakes
 
 
-class Texts(NamedTuple):
+class DocumentTexts(NamedTuple):
     """The texts of a document for comparisons.
 
     wholes: its names. names: the names and their shorter forms. exactly: ``names`` with articles. terms: its words.
@@ -47,20 +47,20 @@ class Texts(NamedTuple):
 
 
 @lru_cache(maxsize=8192)
-def texts_of(
+def collect_texts(
     names: tuple[str, ...], others: tuple[str, ...] = (), tags: tuple[str, ...] = (), shorter: tuple[str, ...] = ()
-) -> Texts:
+) -> DocumentTexts:
     """Return the texts for comparisons from names, other searchable texts, tags, and shorter forms of the names."""
-    return Texts(
-        frozenset(map(words.joined, names)),
-        frozenset(map(words.joined, (*names, *shorter))),
-        frozenset(words.joined(name, articles=True) for name in (*names, *shorter)),
-        frozenset().union(*map(words.terms, (*names, *others))),
-        frozenset(map(words.joined, tags)),
+    return DocumentTexts(
+        frozenset(map(words.join_words, names)),
+        frozenset(map(words.join_words, (*names, *shorter))),
+        frozenset(words.join_words(name, articles=True) for name in (*names, *shorter)),
+        frozenset().union(*map(words.extract_terms, (*names, *others))),
+        frozenset(map(words.join_words, tags)),
     )
 
 
-def rank(query: Query, texts: Texts) -> Rank | None:
+def rank_document(query: SearchQuery, texts: DocumentTexts) -> Rank | None:
     """Return the rank of a document, smaller ranks first, or None if it does not match."""
     if query.whole in texts.wholes:
         return EXACT, 0, 0, 0
@@ -68,26 +68,26 @@ def rank(query: Query, texts: Texts) -> Rank | None:
         name.startswith(query.exactly) for name in texts.exactly
     ):
         return PREFIX, 0, 0, 0
-    named, tagged = _mistakes(query, texts.terms), _mistakes(query, texts.tags)
+    named, tagged = _count_mistakes(query, texts.terms), _count_mistakes(query, texts.tags)
     best = [min(pair) for pair in zip(named, tagged, strict=True)]
     if not any(named):
         return ALL_WORDS, 0, 0, 0
     if not any(best):
         return WITH_TAGS, 0, 0, 0
-    missing = sum(mistakes == MISSING for mistakes in best)
+    missing = sum(mistakes == MISSING_WORD for mistakes in best)
     is_near = _is_near(query.exactly, texts.exactly) or _is_near(query.whole, texts.names)
     if not is_near and 0 not in best and missing * 2 >= len(best):
         return None
-    return FUZZY, not is_near, missing, sum(mistakes for mistakes in best if mistakes != MISSING)
+    return FUZZY, not is_near, missing, sum(mistakes for mistakes in best if mistakes != MISSING_WORD)
 
 
-MISSING: Final = 9  # stands for a number of mistakes
+MISSING_WORD: Final = 9  # stands for a number of mistakes
 
 
-def _mistakes(query: Query, terms: frozenset[str]) -> list[int]:
+def _count_mistakes(query: SearchQuery, terms: frozenset[str]) -> list[int]:
     """Return for each word of the query the smallest number of mistakes with which it is one of ``terms``."""
     found = [
-        min((mistakes for word, mistakes in wanted.meanings.items() if word in terms), default=MISSING)
+        min((mistakes for word, mistakes in wanted.meanings.items() if word in terms), default=MISSING_WORD)
         for wanted in query.wanted
     ]
     if query.wanted and found[-1] and any(term.startswith(query.wanted[-1].word) for term in terms):
@@ -107,5 +107,5 @@ def _is_near(whole: str, names: Iterable[str]) -> bool:
     return any(
         OSA.distance(whole, name, score_cutoff=most) <= most
         for name in names
-        if (most := 2 if len(name) >= LONG else min(1, len(name) - 1))
+        if (most := 2 if len(name) >= MIN_LENGTH_FOR_TWO_MISTAKES else min(1, len(name) - 1))
     )

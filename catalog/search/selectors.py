@@ -11,20 +11,20 @@ from catalog import extras, keys, sorts
 from catalog.models import Tagging
 from catalog.results import BookRecord
 from catalog.search import words
-from catalog.search.corrections import Query, read_query
+from catalog.search.corrections import SearchQuery, parse_query
 from catalog.search.finding import find_candidates
-from catalog.search.ranking import Texts, rank, texts_of
-from catalog.selectors import records_by_sql
+from catalog.search.ranking import DocumentTexts, collect_texts, rank_document
+from catalog.selectors import load_records_from_sql
 from mirror.conf import setting
 from mirror.read import read
 
-LONGEST_QUERY: Final = 200  # letters; the rest is ignored
-BOOKS: Final = 20
-OTHERS: Final = 6  # authors, tags, readers
-CANDIDATES: Final = 48  # of each kind, for the detailed comparison
+MAX_QUERY_LENGTH: Final = 200  # letters; the rest is ignored
+MAX_BOOKS: Final = 20
+MAX_OTHERS: Final = 6  # authors, tags, readers
+MAX_CANDIDATES: Final = 48  # of each kind, for the detailed comparison
 
 
-class Named(NamedTuple):
+class NamedResult(NamedTuple):
     """An author, a tag or a reader in the results. weight: its popularity."""
 
     id: int
@@ -33,15 +33,15 @@ class Named(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResults:
     """The results of a search, best first."""
 
     query: str
     books: list[BookRecord]
-    authors: list[Named]
-    tags: list[Named]
-    readers: list[Named]
-    beside: extras.Beside = ()  # the values of card extras for the books
+    authors: list[NamedResult]
+    tags: list[NamedResult]
+    readers: list[NamedResult]
+    beside: extras.CardValues = ()  # the values of card extras for the books
 
     @property
     def is_empty(self) -> bool:
@@ -50,7 +50,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Readers:
+class ReaderSource:
     """The source of readers for search, which hides readers that the viewer may not see.
 
     mirrors: the mirrors that must be warm. ask: adds a fixed number of commands for a viewer (0: not logged in) and
@@ -63,118 +63,124 @@ class Readers:
     by_sql: Callable[[int, Sequence[int]], Sequence[Any]]
 
 
-_readers: list[Readers] = []
+_reader_sources: list[ReaderSource] = []
 
 
-def register_readers(readers: Readers) -> None:
+def register_reader_source(readers: ReaderSource) -> None:
     """Register the source of readers."""
-    _readers[:] = [readers]
+    _reader_sources[:] = [readers]
 
 
-class _Wanted(NamedTuple):
+class _CandidateIds(NamedTuple):
     """The ids of the candidates to load."""
 
     books: list[int]
-    tags: list[Named]
+    tags: list[NamedResult]
     readers: list[int]
 
 
-class _Loaded(NamedTuple):
+class _LoadedCandidates(NamedTuple):
     books: Sequence[BookRecord]
-    tags: Sequence[Named]
+    tags: Sequence[NamedResult]
     readers: Sequence[Any]
-    beside: extras.Beside = ()  # for each candidate, in the order of ``_Wanted.books``
+    beside: extras.CardValues = ()  # for each candidate, in the order of ``_Wanted.books``
 
 
-def search(text: str, viewer: int = 0, most: int | None = None) -> Found:
+def search(text: str, viewer: int = 0, most: int | None = None) -> SearchResults:
     """Find books, authors, tags and readers for ``viewer`` (0: not logged in).
 
     most: the maximum number of books (None: ``BOOKS``). From warm mirrors: 3 round trips and no SQL.
     """
-    text = " ".join(text[:LONGEST_QUERY].split())
-    query = read_query(text)
+    text = " ".join(text[:MAX_QUERY_LENGTH].split())
+    query = parse_query(text)
     if not query.wanted:
-        return Found(text, [], [], [], [])
+        return SearchResults(text, [], [], [], [])
     found = find_candidates(query)
-    wanted = _Wanted(
-        [int(member[1:]) for member in found["b"][:CANDIDATES]],
-        [_named(member) for member in found["t"][:CANDIDATES]],
-        [int(member[1:]) for member in found["r"][:CANDIDATES]],
+    wanted = _CandidateIds(
+        [int(member[1:]) for member in found["b"][:MAX_CANDIDATES]],
+        [_parse_named_result(member) for member in found["t"][:MAX_CANDIDATES]],
+        [int(member[1:]) for member in found["r"][:MAX_CANDIDATES]],
     )
-    loaded = _load(wanted, viewer)
-    books = _best(query, loaded.books, _texts_of_book, most or BOOKS)
+    loaded = _load_candidates(wanted, viewer)
+    books = _pick_best(query, loaded.books, _collect_book_texts, most or MAX_BOOKS)
     places = [wanted.books.index(book["id"]) for book in books]
-    return Found(
+    return SearchResults(
         text,
         books,
-        _best(query, list(map(_named, found["a"][:CANDIDATES])), _texts_of_name, OTHERS),
-        _best(query, loaded.tags, _texts_of_name, OTHERS),
-        _best(query, loaded.readers, _texts_of_name, OTHERS),
+        _pick_best(query, list(map(_parse_named_result, found["a"][:MAX_CANDIDATES])), _collect_name_texts, MAX_OTHERS),
+        _pick_best(query, loaded.tags, _collect_name_texts, MAX_OTHERS),
+        _pick_best(query, loaded.readers, _collect_name_texts, MAX_OTHERS),
         [[values[n] for n in places] for values in loaded.beside],
     )
 
 
-def _named(member: str) -> Named:
+def _parse_named_result(member: str) -> NamedResult:
     """Return the author or tag that a member of a list names. The list is sorted by weight."""
     pk, _, name = member[1:].partition("|")
-    return Named(int(pk), name)
+    return NamedResult(int(pk), name)
 
 
-R = TypeVar("R")
+Candidate = TypeVar("Candidate")
 
 
-def _best(query: Query, candidates: Sequence[R], texts: Callable[[R], Texts], most: int) -> list[R]:
+def _pick_best(
+    query: SearchQuery, candidates: Sequence[Candidate], texts: Callable[[Candidate], DocumentTexts], most: int
+) -> list[Candidate]:
     """Return the best candidates. Among equals, the heaviest come first, then those that come first in the list."""
-    ranked = [(rank(query, texts(one)), n, one) for n, one in enumerate(candidates)]
-    found = [(place, -_weigh(one), n, one) for place, n, one in ranked if place is not None]
+    ranked = [(rank_document(query, texts(one)), n, one) for n, one in enumerate(candidates)]
+    found = [(place, -_get_weight(one), n, one) for place, n, one in ranked if place is not None]
     return [one for *_, one in sorted(found, key=lambda each: each[:3])[:most]]
 
 
-def _weigh(found: Any) -> int:
+def _get_weight(found: Any) -> int:
     return int(found["popularity"]) if isinstance(found, BookRecord) else int(getattr(found, "weight", 0))
 
 
-def _texts_of_book(book: BookRecord) -> Texts:
-    isbns = words.isbns(book["isbn"])
-    names, short = words.names_of_title(book["title"]), words.short_title(book["title"])
+def _collect_book_texts(book: BookRecord) -> DocumentTexts:
+    isbns = words.find_isbns(book["isbn"])
+    names, short = words.split_title_names(book["title"]), words.shorten_title(book["title"])
     shorter = (short,) if short else ()
-    return texts_of((*names, *isbns), tuple(book["authors"]), tuple(book["tags"]), shorter)
+    return collect_texts((*names, *isbns), tuple(book["authors"]), tuple(book["tags"]), shorter)
 
 
-def _texts_of_name(named: Any) -> Texts:
-    return texts_of((named.name,))
+def _collect_name_texts(named: Any) -> DocumentTexts:
+    return collect_texts((named.name,))
 
 
-def _load(wanted: _Wanted, viewer: int) -> _Loaded:
+def _load_candidates(wanted: _CandidateIds, viewer: int) -> _LoadedCandidates:
     if not any(wanted):
-        return _Loaded([], [], [])
+        return _LoadedCandidates([], [], [])
 
     def ask(pipe: Any) -> None:
         if wanted.books:
             pipe.mget(list(map(keys.book, wanted.books)))
-            extras.ask_for_cards(pipe, wanted.books)
+            extras.add_card_commands(pipe, wanted.books)
         for tag in wanted.tags:
             pipe.scard(keys.tag(tag.name))
-        for readers in _readers:
+        for readers in _reader_sources:
             readers.ask(pipe, viewer, wanted.readers)
 
-    mirrors = ["book", *sorts.others(), *(name for readers in _readers if wanted.readers for name in readers.mirrors)]
+    mirrors = [
+        "book",
+        *sorts.find_other_mirrors(),
+        *(name for readers in _reader_sources if wanted.readers for name in readers.mirrors),
+    ]
     reading = read(mirrors, ask)
     if reading is None:
-        return _load_by_sql(wanted, viewer)
+        return _load_candidates_from_sql(wanted, viewer)
     replies = iter(reading.replies)
     raws = next(replies) if wanted.books else []
-    beside = extras.found_for_cards(list(islice(replies, extras.count_on_cards()))) if wanted.books else ()
+    beside = extras.read_card_replies(list(islice(replies, extras.count_card_commands()))) if wanted.books else ()
     tags = [tag._replace(weight=count) for tag, count in zip(wanted.tags, replies, strict=False)]
     rest = list(replies)
-    found = [reader for readers in _readers for reader in readers.read(wanted.readers, rest)]
-    return _Loaded([BookRecord(raw) for raw in raws if raw is not None], tags, found, beside)
+    found = [reader for readers in _reader_sources for reader in readers.read(wanted.readers, rest)]
+    return _LoadedCandidates([BookRecord(raw) for raw in raws if raw is not None], tags, found, beside)
 
 
-def _load_by_sql(wanted: _Wanted, viewer: int) -> _Loaded:
+def _load_candidates_from_sql(wanted: _CandidateIds, viewer: int) -> _LoadedCandidates:
     links = Tagging._base_manager.using(setting("DATABASE"))
     ids = [tag.id for tag in wanted.tags]
     counts = dict(links.filter(tag_id__in=ids).values_list("tag_id").annotate(Count("id")).order_by())
     tags = [tag._replace(weight=counts.get(tag.id, 0)) for tag in wanted.tags]
-    found = [reader for readers in _readers for reader in readers.by_sql(viewer, wanted.readers)]
-    return _Loaded(records_by_sql(wanted.books), tags, found, extras.by_sql_for_cards(wanted.books))
+    found = [reader for readers in _reader_sources for reader in readers.by_sql(viewer, wanted.readers)]
+    return _LoadedCandidates(load_records_from_sql(wanted.books), tags, found, extras.load_cards_from_sql(wanted.books))

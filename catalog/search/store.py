@@ -13,10 +13,10 @@ from catalog.search.lists import Entry, change_lists, read_lists
 from catalog.search.models import Document, Posting, Term
 from mirror.conf import setting
 
-HEAVIEST = 2**53  # the largest integer that a score in Redis represents exactly
+MAX_WEIGHT = 2**53  # the largest integer that a score in Redis represents exactly
 
 
-class Made(NamedTuple):
+class DocumentRecord(NamedTuple):
     """A document derived from its row. keys: sorted."""
 
     id: str
@@ -35,7 +35,7 @@ class Made(NamedTuple):
         return {(key, self.member, self.weight) for key in self.keys}
 
 
-class Word(NamedTuple):
+class TermRecord(NamedTuple):
     """A term derived from its documents."""
 
     text: str
@@ -49,25 +49,27 @@ class Word(NamedTuple):
     @property
     def entries(self) -> set[Entry]:
         """Its entries in lists."""
-        return {(key, self.text, self.weight) for key in entries.term_keys(self.text)}
+        return {(key, self.text, self.weight) for key in entries.build_term_keys(self.text)}
 
 
-def make(pk: str, text: str, weight: int | None, keys: Iterable[str]) -> Made:
+def build_document(pk: str, text: str, weight: int | None, keys: Iterable[str]) -> DocumentRecord:
     """Return a document in the form for comparison and storage."""
-    return Made(pk, text, min(weight or 0, HEAVIEST), sorted(set(keys)))
+    return DocumentRecord(pk, text, min(weight or 0, MAX_WEIGHT), sorted(set(keys)))
 
 
-def read_documents(ids: Sequence[str]) -> dict[str, Made]:
+def read_documents(ids: Sequence[str]) -> dict[str, DocumentRecord]:
     """Return the stored documents among ``ids``."""
-    return {row[0]: Made(*row) for row in _rows(Document, ids).values_list("id", "text", "weight", "keys")}
+    return {
+        row[0]: DocumentRecord(*row) for row in _select_rows(Document, ids).values_list("id", "text", "weight", "keys")
+    }
 
 
-def read_words(terms: Sequence[str]) -> dict[str, Word]:
+def read_terms(terms: Sequence[str]) -> dict[str, TermRecord]:
     """Return the words of the vocabulary among ``terms``."""
-    return {row[0]: Word(*row) for row in _rows(Term, terms).values_list("text", "weight")}
+    return {row[0]: TermRecord(*row) for row in _select_rows(Term, terms).values_list("text", "weight")}
 
 
-def find_complete(documents: Sequence[Made]) -> set[str]:
+def find_complete_documents(documents: Sequence[DocumentRecord]) -> set[str]:
     """Return the ids of documents that are on exactly the lists that they name."""
     found = _read_entries({made.member for made in documents}, of_documents=True)
     return {made.id for made in documents if found[made.member] == made.entries}
@@ -78,28 +80,28 @@ def _read_entries(members: Collection[str], *, of_documents: bool) -> dict[str, 
     found: dict[str, set[Entry]] = {member: set() for member in members}
     rows = Posting.objects.using(setting("DATABASE")).filter(member__in=members)
     for key, member, weight in rows.values_list("key", "member", "weight"):
-        if entries.is_of_documents(key) == of_documents:
+        if entries.is_document_list(key) == of_documents:
             found[member].add((key, member, weight))
     return found
 
 
-def replace_documents(ids: Sequence[str], made: Mapping[str, Made]) -> None:
+def replace_documents(ids: Sequence[str], made: Mapping[str, DocumentRecord]) -> None:
     """Replace the documents ``ids`` by ``made``, and update the lists and the vocabulary.
 
     Documents that ``made`` lacks are deleted.
     """
-    changed = _replace(Document, ids, read_documents(ids), made)
-    touched = sorted({term for key, _, _ in changed if (term := entries.term_of(key)) is not None})
-    old, new = read_words(touched), _weigh(touched)
+    changed = _replace_rows(Document, ids, read_documents(ids), made)
+    touched = sorted({term for key, _, _ in changed if (term := entries.parse_term(key)) is not None})
+    old, new = read_terms(touched), _weigh_terms(touched)
     differing = [term for term in touched if old.get(term) != new.get(term)]
-    _replace(Term, differing, *({term: each[term] for term in differing if term in each} for each in (old, new)))
+    _replace_rows(Term, differing, *({term: each[term] for term in differing if term in each} for each in (old, new)))
 
 
-def _replace(model: type[Model], ids: Sequence[str], old: Mapping[str, Any], new: Mapping[str, Any]) -> set[Entry]:
+def _replace_rows(model: type[Model], ids: Sequence[str], old: Mapping[str, Any], new: Mapping[str, Any]) -> set[Entry]:
     """Write the rows and entries that differ. Return the entries that were added or removed."""
     rows = [model(**made._asdict()) for pk, made in new.items() if made != old.get(pk)]
     if gone := [pk for pk in ids if pk in old and pk not in new]:
-        _rows(model, gone).delete()
+        _select_rows(model, gone).delete()
     if rows:
         name, *others = new[rows[0].pk]._fields
         model._base_manager.using(setting("DATABASE")).bulk_create(
@@ -115,15 +117,15 @@ def _replace(model: type[Model], ids: Sequence[str], old: Mapping[str, Any], new
     return before ^ after
 
 
-def _weigh(terms: Sequence[str]) -> dict[str, Word]:
+def _weigh_terms(terms: Sequence[str]) -> dict[str, TermRecord]:
     """Return the words with documents, each with the weight of its heaviest document."""
     keys = [f"{kind}:{term}" for term in terms for kind in entries.WORD_LISTS]
-    found: dict[str, Word] = {}
+    found: dict[str, TermRecord] = {}
     for key, [(_, weight)] in (read_lists(keys, 1) if keys else {}).items():
         if (term := key[2:]) not in found or found[term].weight < weight:
-            found[term] = Word(term, weight)
+            found[term] = TermRecord(term, weight)
     return found
 
 
-def _rows(model: type[Model], ids: Sequence[str]) -> Any:
+def _select_rows(model: type[Model], ids: Sequence[str]) -> Any:
     return model._base_manager.using(setting("DATABASE")).filter(pk__in=ids)

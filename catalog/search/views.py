@@ -8,11 +8,11 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from catalog.search.selectors import Found, search
-from config.answers import is_partial, json, wants_json
+from catalog.search.selectors import SearchResults, search
+from config.answers import is_partial, json_response, wants_json
 
-SHORTEST: Final = 2  # letters of a text that gets suggestions
-SUGGESTED: Final = 6  # books
+MIN_SUGGESTION_LENGTH: Final = 2  # letters of a text that gets suggestions
+MAX_SUGGESTED_BOOKS: Final = 6  # books
 
 
 @require_safe
@@ -20,14 +20,14 @@ SUGGESTED: Final = 6  # books
 def search_page(request: HttpRequest) -> HttpResponse:
     """Search: ``?q=WORDS``. htmx gets only suggestions.
 
-    The templates get ``found``, a ``catalog.search.selectors.Found``.
+    The templates get ``found``, a ``catalog.search.selectors.SearchResults``.
     """
     text, suggests = request.GET.get("q", ""), is_partial(request)
-    if suggests and len(text.strip()) < SHORTEST:
+    if suggests and len(text.strip()) < MIN_SUGGESTION_LENGTH:
         text = ""
-    found = search(text, int(request.user.pk or 0), SUGGESTED if suggests else None)
+    found = search(text, int(request.user.pk or 0), MAX_SUGGESTED_BOOKS if suggests else None)
     if wants_json(request):
-        response = json(_answer(found))
+        response = json_response(_build_json(found))
     else:
         response = render(
             request,
@@ -38,7 +38,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def _answer(found: Found) -> dict[str, Any]:
+def _build_json(found: SearchResults) -> dict[str, Any]:
     return {
         "books": [{name: book[name] for name in ("id", "title", "authors")} for book in found.books],
         "authors": [{"id": author.id, "name": author.name} for author in found.authors],

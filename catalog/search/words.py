@@ -7,8 +7,8 @@ from typing import Final
 
 import regex
 
-LONGEST: Final = 40  # significant letters of a word
-LONGEST_WHOLE: Final = 80  # significant letters of a whole name
+MAX_WORD_LENGTH: Final = 40  # significant letters of a word
+MAX_NAME_LENGTH: Final = 80  # significant letters of a whole name
 ARTICLES: Final = frozenset({"a", "an", "the"})
 _LOOKALIKES: Final = str.maketrans(
     {
@@ -58,17 +58,17 @@ def split_words(text: str) -> tuple[str, ...]:
             words.append(initials)
         initials = initials + run if is_initial else ""
         if not is_initial:
-            words += (word[:LONGEST] for part in _UNSPACED.split(run) for word in _cut(part))
+            words += (word[:MAX_WORD_LENGTH] for part in _UNSPACED.split(run) for word in _split_unspaced(part))
     return (*words, initials) if initials else tuple(words)
 
 
-def _cut(part: str) -> Iterable[str]:
+def _split_unspaced(part: str) -> Iterable[str]:
     if len(part) > 2 and _UNSPACED.fullmatch(part):
         return (part[i : i + 2] for i in range(len(part) - 1))
     return (part,) if part else ()
 
 
-def without_articles(words: Iterable[str]) -> tuple[str, ...]:
+def remove_articles(words: Iterable[str]) -> tuple[str, ...]:
     """Return ``words`` without articles, or all of them if all are articles."""
     every = tuple(words)
     return tuple(word for word in every if word not in ARTICLES) or every
@@ -87,39 +87,39 @@ def fold_plural(word: str) -> str:
     return word[:-2] if word.endswith(("ches", "shes", "sses", "xes", "zes")) else word[:-1]
 
 
-def terms(text: str) -> set[str]:
+def extract_terms(text: str) -> set[str]:
     """Return the search terms of ``text``: its words, their singulars, and the single letters of unspaced scripts."""
-    found = set(without_articles(split_words(text)))
+    found = set(remove_articles(split_words(text)))
     letters = {c for run in _UNSPACED.findall(normalise(text)) for c in run}
     return found | {fold_plural(word) for word in found} | letters
 
 
 @lru_cache(maxsize=4096)
-def joined(text: str, *, articles: bool = False) -> str:
+def join_words(text: str, *, articles: bool = False) -> str:
     """Return the words of ``text`` joined into one, to compare whole names in spite of misplaced blanks."""
     words = _WORD.findall(normalise(text))
-    return "".join(words if articles else without_articles(words))[:LONGEST_WHOLE]
+    return "".join(words if articles else remove_articles(words))[:MAX_NAME_LENGTH]
 
 
-def names_of_title(title: str) -> Iterator[str]:
+def split_title_names(title: str) -> Iterator[str]:
     """Yield a title, and the title without the series in brackets."""
     yield title
     if bare := _SERIES.sub("", title):
         yield bare
 
 
-def short_title(title: str) -> str:
+def shorten_title(title: str) -> str:
     """Return a title without series and subtitle."""
     return _SERIES.sub("", title).partition(": ")[0]
 
 
-def isbns(text: str) -> list[str]:
+def find_isbns(text: str) -> list[str]:
     """Return the ISBNs in ``text``, converted to thirteen digits."""
     found = (regex.sub(r"[^0-9Xx]", "", match) for match in _ISBN.findall(text))
-    return [isbn for number in found if (isbn := _thirteen(number))]
+    return [isbn for number in found if (isbn := _convert_to_isbn13(number))]
 
 
-def _thirteen(number: str) -> str:
+def _convert_to_isbn13(number: str) -> str:
     if len(number) == 13 and number.isdigit():
         return number
     if len(number) != 10 or not number[:9].isdigit():

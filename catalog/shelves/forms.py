@@ -7,7 +7,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from catalog.shelves.models import MAX_GOAL, STARS, Privacy, Shelf
+from catalog.shelves.models import MAX_GOAL_BOOKS, STARS, Privacy, Shelf
 
 
 class EntryForm(forms.Form):
@@ -36,7 +36,7 @@ class GoalForm(forms.Form):
     """The goal of a year, or an empty field for no goal."""
 
     books = forms.IntegerField(
-        label=gettext_lazy("Books to read this year"), min_value=1, max_value=MAX_GOAL, required=False
+        label=gettext_lazy("Books to read this year"), min_value=1, max_value=MAX_GOAL_BOOKS, required=False
     )
 
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 STARS: Final = range(1, 6)
-MAX_GOAL: Final = 10_000  # books a year
+MAX_GOAL_BOOKS: Final = 10_000  # books a year
 NO_DATE: Final = date(1, 1, 1)  # sorts before every date that a reader may enter
 
 
@@ -32,7 +32,7 @@ class Privacy(models.TextChoices):
     ME = "me", _("Only me")
 
 
-def _sort_date() -> Case:
+def _build_sort_date() -> Case:
     """Return the expression for the date that a shelf is sorted by."""
     return Case(
         When(shelf=Shelf.READING, then=Coalesce("started_on", Value(NO_DATE))),
@@ -54,7 +54,7 @@ class ShelfEntry(models.Model):
     started_on = models.DateField(_("started on"), null=True, blank=True)
     finished_on = models.DateField(_("finished on"), null=True, blank=True)
     # The database generates the column, so that no write can leave it stale.
-    sort_on = models.GeneratedField(expression=_sort_date(), output_field=DateField(), db_persist=True)
+    sort_on = models.GeneratedField(expression=_build_sort_date(), output_field=DateField(), db_persist=True)
 
     class Meta:
         verbose_name = _("book on a shelf")
@@ -108,14 +108,16 @@ class ReadingGoal(models.Model):
 
     reader = models.ForeignKey(ShelfSettings, verbose_name=_("reader"), on_delete=models.CASCADE, related_name="goals")
     year = models.PositiveSmallIntegerField(_("year"))
-    books = models.PositiveSmallIntegerField(_("books"), validators=[MinValueValidator(1), MaxValueValidator(MAX_GOAL)])
+    books = models.PositiveSmallIntegerField(
+        _("books"), validators=[MinValueValidator(1), MaxValueValidator(MAX_GOAL_BOOKS)]
+    )
 
     class Meta:
         verbose_name = _("reading goal")
         verbose_name_plural = _("reading goals")
         constraints = [
             models.UniqueConstraint(fields=["reader", "year"], name="catalog_goal_once"),
-            models.CheckConstraint(condition=Q(books__range=(1, MAX_GOAL)), name="catalog_goal_possible"),
+            models.CheckConstraint(condition=Q(books__range=(1, MAX_GOAL_BOOKS)), name="catalog_goal_possible"),
         ]
 
     def __str__(self) -> str:

@@ -25,7 +25,7 @@ class EntryRow(NamedTuple):
     privacy: str | None  # of the shelf; None: no settings
 
 
-_ENTRIES = f"""
+_SELECT_ENTRIES = f"""
     SELECT e.user_id, e.book_id, e.shelf, e.stars, e.shelved_on, e.started_on, e.finished_on, e.sort_on,
            CASE e.shelf {" ".join(f"WHEN '{shelf}' THEN s.{column}" for shelf, column in PRIVACY_FIELDS.items())} END
       FROM k
@@ -35,18 +35,18 @@ _ENTRIES = f"""
 """
 
 
-def entry_key(user_id: int, book_id: int) -> str:
+def build_entry_key(user_id: int, book_id: int) -> str:
     """Return the mirror's key of an entry."""
     return f"{user_id}:{book_id}"
 
 
 def load_entries(keys: Sequence[pairs.Pair]) -> Mapping[str, EntryRow]:
     """Return the entries of active readers among these pairs of user and book, by mirror key, in one query."""
-    rows = map(EntryRow._make, pairs.ask(_ENTRIES, keys))
-    return {entry_key(row.user, row.book): row for row in rows}
+    rows = map(EntryRow._make, pairs.query_pairs(_SELECT_ENTRIES, keys))
+    return {build_entry_key(row.user, row.book): row for row in rows}
 
 
-def entry_record(row: EntryRow) -> Record:
+def build_entry_record(row: EntryRow) -> Record:
     """Return the record at ``shelved:<user>:<book>``. Dates: ISO 8601 or None."""
     return {
         "user": row.user,
@@ -61,7 +61,7 @@ def entry_record(row: EntryRow) -> Record:
     }
 
 
-def position(sort_on: Any, book_id: int) -> str:
+def build_position(sort_on: Any, book_id: int) -> str:
     """Return the member of a shelf's sorted set, which is also the cursor of a page."""
     return f"{sort_on} {book_id:019}"
 

@@ -12,29 +12,29 @@ import orjson
 from django.db.models import Count, Q, QuerySet
 
 from catalog import keys
-from catalog.records import book_records
+from catalog.records import load_book_records
 from catalog.results import BookRecord
 from catalog.shelves.models import PRIVACY_FIELDS, STARS, Privacy, Shelf, ShelfEntry, ShelfSettings
 from catalog.shelves.records import (
     SHELVES,
     Record,
-    entry_key,
-    entry_record,
+    build_entry_key,
+    build_entry_record,
+    build_position,
     load_entries,
     load_settings,
-    position,
 )
 from mirror import registry
 from mirror.conf import setting
 from mirror.read import read
 from mirror.shapes import shape_of
 
-PAGE: Final = 20  # books
-END: Final = "9999-12-31 ~"  # sorts after every position
+PAGE_SIZE: Final = 20  # books
+LAST_POSITION: Final = "9999-12-31 ~"  # sorts after every position
 
 
 @dataclass(frozen=True)
-class Entry:
+class ShelvedBook:
     """A book on a shelf, and its record."""
 
     fields: Record
@@ -53,7 +53,7 @@ class Entry:
         return {name: date.fromisoformat(text) if (text := self.fields[name]) else None for name in names}
 
 
-class Shelves(NamedTuple):
+class ShelfSummary(NamedTuple):
     """A summary of a reader's shelves: privacy and number of books of each, the goal of a year (None: no goal), and the
     number of books finished in that year.
     """
@@ -71,11 +71,11 @@ class Shelves(NamedTuple):
 class ShelfPage(NamedTuple):
     """A page of books of a shelf, latest date first. after: the cursor of the next page, or None on the last page."""
 
-    entries: list[Entry]
+    entries: list[ShelvedBook]
     after: str | None
 
 
-class Readers(NamedTuple):
+class BookReaders(NamedTuple):
     """The numbers of readers with public shelves who have a book on each shelf, and who gave it each rating."""
 
     counts: Mapping[str, int]
@@ -97,23 +97,23 @@ class Readers(NamedTuple):
 
 def find_entry(user_id: int, book_id: int) -> Record | None:
     """Return the record of a book on a reader's shelf, or None. From a warm mirror: 1 round trip and no SQL."""
-    key = entry_key(user_id, book_id)
+    key = build_entry_key(user_id, book_id)
     reading = read(["shelf_entry"], lambda pipe: pipe.get(keys.shelf_entry(key)))
     if reading is None:
-        return _entries_by_sql(user_id, [book_id]).get(book_id)
+        return _load_entries_from_sql(user_id, [book_id]).get(book_id)
     raw = reading.replies[0]
     return None if raw is None else orjson.loads(raw)
 
 
-def _entries_by_sql(user_id: int, book_ids: Sequence[int]) -> dict[int, Record]:
+def _load_entries_from_sql(user_id: int, book_ids: Sequence[int]) -> dict[int, Record]:
     found = load_entries([(user_id, pk) for pk in book_ids]).values()
-    return {row.book: entry_record(row) for row in found}
+    return {row.book: build_entry_record(row) for row in found}
 
 
 # --- a shelf --------------------------------------------------------------------------------------
 
 
-def get_shelves(user_id: int, year: int) -> Shelves:
+def get_shelf_summary(user_id: int, year: int) -> ShelfSummary:
     """Return a summary of a reader's shelves. From warm mirrors: 1 round trip and no SQL."""
 
     def ask(pipe: Any) -> None:
@@ -124,64 +124,64 @@ def get_shelves(user_id: int, year: int) -> Shelves:
 
     reading = read(["shelf_settings", "shelf_entry"], ask)
     if reading is None:
-        return _shelves_by_sql(user_id, year)
+        return _load_summary_from_sql(user_id, year)
     raw, *counts, finished = reading.replies
-    return _shelves(orjson.loads(raw) if raw else {}, dict(zip(SHELVES, counts, strict=True)), year, finished)
+    return _build_summary(orjson.loads(raw) if raw else {}, dict(zip(SHELVES, counts, strict=True)), year, finished)
 
 
-def _shelves_by_sql(user_id: int, year: int) -> Shelves:
+def _load_summary_from_sql(user_id: int, year: int) -> ShelfSummary:
     rows = ShelfEntry.objects.using(setting("DATABASE")).filter(user_id=user_id, user__is_active=True)
     in_year = Q(shelf=Shelf.READ, finished_on__year=year)
     found = rows.aggregate(
         finished=Count("pk", filter=in_year), **{shelf.name: Count("pk", filter=Q(shelf=shelf)) for shelf in SHELVES}
     )
     record = load_settings([user_id]).get(str(user_id), {})
-    return _shelves(record, {shelf: found[shelf.name] for shelf in SHELVES}, year, found["finished"])
+    return _build_summary(record, {shelf: found[shelf.name] for shelf in SHELVES}, year, found["finished"])
 
 
-def _shelves(record: Record, counts: Mapping[Shelf, int], year: int, finished: int) -> Shelves:
+def _build_summary(record: Record, counts: Mapping[Shelf, int], year: int, finished: int) -> ShelfSummary:
     privacy = {shelf.value: record.get("privacy", {}).get(shelf, Privacy.PUBLIC) for shelf in SHELVES}
     by_name = {shelf.value: count for shelf, count in counts.items()}
-    return Shelves(privacy, by_name, record.get("goals", {}).get(str(year)), finished)
+    return ShelfSummary(privacy, by_name, record.get("goals", {}).get(str(year)), finished)
 
 
-def find_on_shelf(user_id: int, shelf: Shelf, after: str = "") -> ShelfPage:
+def find_shelf_page(user_id: int, shelf: Shelf, after: str = "") -> ShelfPage:
     """Return the page of a reader's shelf after the cursor ``after``. An invalid cursor means the first page.
 
     From warm mirrors: 2 round trips and no SQL.
     """
-    cursor = _cursor(after)
-    start = f"({position(*cursor)}" if cursor else f"[{END}"
+    cursor = _parse_cursor(after)
+    start = f"({build_position(*cursor)}" if cursor else f"[{LAST_POSITION}"
 
     def ask_positions(pipe: Any) -> None:
-        pipe.zrevrangebylex(keys.shelf_of(user_id, shelf), start, "-", start=0, num=PAGE + 1)
+        pipe.zrevrangebylex(keys.shelf_of(user_id, shelf), start, "-", start=0, num=PAGE_SIZE + 1)
 
     reading = read(["shelf_entry"], ask_positions)
     if reading is None:
-        return _page_by_sql(user_id, shelf, cursor)
+        return _load_page_from_sql(user_id, shelf, cursor)
     positions = [member.decode() for member in reading.replies[0]]
-    book_ids = [int(at.rpartition(" ")[2]) for at in positions[:PAGE]]
+    book_ids = [int(at.rpartition(" ")[2]) for at in positions[:PAGE_SIZE]]
     if not book_ids:
         return ShelfPage([], None)
 
     def ask_records(pipe: Any) -> None:
-        pipe.mget([keys.shelf_entry(entry_key(user_id, pk)) for pk in book_ids])
+        pipe.mget([keys.shelf_entry(build_entry_key(user_id, pk)) for pk in book_ids])
         pipe.mget([keys.book(pk) for pk in book_ids])
 
     reading = read(["shelf_entry", "book"], ask_records)
     if reading is None:
-        return _page_by_sql(user_id, shelf, cursor)
+        return _load_page_from_sql(user_id, shelf, cursor)
     entries = [
-        Entry(orjson.loads(raw), BookRecord(book))
+        ShelvedBook(orjson.loads(raw), BookRecord(book))
         for raw, book in zip(*reading.replies, strict=True)
         if raw is not None and book is not None
     ]
     # A book that moved between the two round trips may now be on a shelf with another privacy.
     here = [entry for entry in entries if entry.fields["shelf"] == shelf]
-    return ShelfPage(here, positions[PAGE - 1] if len(positions) > PAGE else None)
+    return ShelfPage(here, positions[PAGE_SIZE - 1] if len(positions) > PAGE_SIZE else None)
 
 
-def _cursor(text: str) -> tuple[date, int] | None:
+def _parse_cursor(text: str) -> tuple[date, int] | None:
     day, _, book = text.partition(" ")
     if not (book.isascii() and book.isdecimal() and len(book) == 19):
         return None
@@ -191,23 +191,23 @@ def _cursor(text: str) -> tuple[date, int] | None:
         return None
 
 
-def _page_by_sql(user_id: int, shelf: Shelf, cursor: tuple[date, int] | None) -> ShelfPage:
+def _load_page_from_sql(user_id: int, shelf: Shelf, cursor: tuple[date, int] | None) -> ShelfPage:
     rows = ShelfEntry.objects.using(setting("DATABASE")).filter(user_id=user_id, user__is_active=True, shelf=shelf)
     if cursor:
         day, book = cursor
         rows = rows.filter(Q(sort_on__lt=day) | Q(sort_on=day, book_id__lt=book))
-    found = list(rows.order_by("-sort_on", "-book_id").values_list("sort_on", "book_id")[: PAGE + 1])
-    book_ids = [pk for _, pk in found[:PAGE]]
-    fields, encode = _entries_by_sql(user_id, book_ids), shape_of(registry.get("book")).encode
-    books = {record["id"]: BookRecord(encode(record)) for record in book_records(book_ids)} if book_ids else {}
-    entries = [Entry(fields[pk], books[pk]) for pk in book_ids if pk in fields and pk in books]
-    return ShelfPage(entries, position(*found[PAGE - 1]) if len(found) > PAGE else None)
+    found = list(rows.order_by("-sort_on", "-book_id").values_list("sort_on", "book_id")[: PAGE_SIZE + 1])
+    book_ids = [pk for _, pk in found[:PAGE_SIZE]]
+    fields, encode = _load_entries_from_sql(user_id, book_ids), shape_of(registry.get("book")).encode
+    books = {record["id"]: BookRecord(encode(record)) for record in load_book_records(book_ids)} if book_ids else {}
+    entries = [ShelvedBook(fields[pk], books[pk]) for pk in book_ids if pk in fields and pk in books]
+    return ShelfPage(entries, build_position(*found[PAGE_SIZE - 1]) if len(found) > PAGE_SIZE else None)
 
 
 # --- the readers of a book ------------------------------------------------------------------------
 
 
-def count_readers(book_id: int) -> Readers:
+def count_readers(book_id: int) -> BookReaders:
     """Return the numbers of readers who shelved and rated a book.
 
     From a warm mirror: 1 round trip of 8 commands, no SQL.
@@ -221,23 +221,23 @@ def count_readers(book_id: int) -> Readers:
 
     reading = read(["shelf_entry"], ask)
     if reading is None:
-        return _readers_by_sql(book_id)
+        return _count_readers_in_sql(book_id)
     counts, stars = reading.replies[: len(SHELVES)], reading.replies[len(SHELVES) :]
     by_shelf = {shelf.value: count for shelf, count in zip(SHELVES, counts, strict=True)}
-    return Readers(by_shelf, dict(zip(STARS, stars, strict=True)))
+    return BookReaders(by_shelf, dict(zip(STARS, stars, strict=True)))
 
 
-def _readers_by_sql(book_id: int) -> Readers:
-    rows = public_entries().filter(book_id=book_id).values_list("shelf", "stars").annotate(n=Count("pk"))
+def _count_readers_in_sql(book_id: int) -> BookReaders:
+    rows = find_public_entries().filter(book_id=book_id).values_list("shelf", "stars").annotate(n=Count("pk"))
     counts, by_stars = dict.fromkeys((shelf.value for shelf in SHELVES), 0), dict.fromkeys(STARS, 0)
     for shelf, stars, count in rows:
         counts[shelf] += count
         if stars:
             by_stars[stars] += count
-    return Readers(counts, by_stars)
+    return BookReaders(counts, by_stars)
 
 
-def public_entries() -> QuerySet[ShelfEntry]:
+def find_public_entries() -> QuerySet[ShelfEntry]:
     """Return the entries of active readers on public shelves, as a query set."""
     hidden = Q(pk__in=[])
     for shelf, field in PRIVACY_FIELDS.items():

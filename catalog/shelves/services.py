@@ -7,10 +7,10 @@ from django.db import IntegrityError, transaction
 
 from catalog.shelves.models import PRIVACY_FIELDS, Privacy, ReadingGoal, Shelf, ShelfEntry, ShelfSettings
 
-Change = Callable[[ShelfEntry], None]
+EntryChange = Callable[[ShelfEntry], None]
 
 
-class NoSuchBook(Exception):
+class BookNotFound(Exception):
     """The book does not exist."""
 
 
@@ -27,10 +27,10 @@ def put_on_shelf(user_id: int, book_id: int, shelf: Shelf, today: date) -> None:
         if shelf == Shelf.READ:
             entry.finished_on = entry.finished_on or max(today, entry.started_on or today)
 
-    _change(user_id, book_id, today, move)
+    _change_entry(user_id, book_id, today, move)
 
 
-def rate(user_id: int, book_id: int, stars: int | None, today: date) -> None:
+def rate_book(user_id: int, book_id: int, stars: int | None, today: date) -> None:
     """Rate a book, or take the rating back (None). A book that is on no shelf is put on "read", without a date.
 
     Raises NoSuchBook.
@@ -39,10 +39,10 @@ def rate(user_id: int, book_id: int, stars: int | None, today: date) -> None:
     def set_stars(entry: ShelfEntry) -> None:
         entry.stars = stars
 
-    _change(user_id, book_id, today, set_stars)
+    _change_entry(user_id, book_id, today, set_stars)
 
 
-def set_dates(user_id: int, book_id: int, started_on: date | None, finished_on: date | None) -> bool:
+def set_reading_dates(user_id: int, book_id: int, started_on: date | None, finished_on: date | None) -> bool:
     """Set the dates when a reader started and finished a book. Return False if it is on no shelf."""
     rows = ShelfEntry.objects.filter(user_id=user_id, book_id=book_id)
     with transaction.atomic():
@@ -73,7 +73,7 @@ def set_goal(user_id: int, year: int, books: int | None) -> None:
             ReadingGoal.objects.update_or_create(reader=reader, year=year, defaults={"books": books})
 
 
-def _change(user_id: int, book_id: int, today: date, change: Change) -> None:
+def _change_entry(user_id: int, book_id: int, today: date, change: EntryChange) -> None:
     """Change an entry under its lock, or create it."""
     rows = ShelfEntry.objects.filter(user_id=user_id, book_id=book_id)
     try:
@@ -88,6 +88,6 @@ def _change(user_id: int, book_id: int, today: date, change: Change) -> None:
         with transaction.atomic():
             entry = rows.select_for_update().first()
             if entry is None:
-                raise NoSuchBook from error
+                raise BookNotFound from error
             change(entry)
             entry.save()

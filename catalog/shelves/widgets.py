@@ -7,10 +7,10 @@ from django.http import HttpRequest
 from django.utils.functional import Promise
 
 from catalog.shelves.models import STARS, Shelf
-from catalog.shelves.selectors import Readers, Shelves, count_readers, find_entry
+from catalog.shelves.selectors import BookReaders, ShelfSummary, count_readers, find_entry
 
 
-class Tab(NamedTuple):
+class ShelfTab(NamedTuple):
     """A link to a shelf."""
 
     shelf: Shelf
@@ -19,7 +19,7 @@ class Tab(NamedTuple):
     url: str
 
 
-class Bar(NamedTuple):
+class HistogramBar(NamedTuple):
     """A bar of the histogram. width: in percent of the longest bar."""
 
     stars: int
@@ -27,7 +27,9 @@ class Bar(NamedTuple):
     width: int
 
 
-def button_context(request: HttpRequest, user_id: int | None, book_id: int, *, is_part: bool = False) -> dict[str, Any]:
+def build_button_context(
+    request: HttpRequest, user_id: int | None, book_id: int, *, is_part: bool = False
+) -> dict[str, Any]:
     """Return the context of a book's shelf button. user_id: None if not logged in. is_part: whether htmx asked."""
     entry = find_entry(user_id, book_id) if user_id else None
     return {
@@ -41,19 +43,20 @@ def button_context(request: HttpRequest, user_id: int | None, book_id: int, *, i
     }
 
 
-def readers_context(book_id: int) -> dict[str, Any]:
+def build_readers_context(book_id: int) -> dict[str, Any]:
     """Return the numbers of a book's readers, and the histogram of their ratings, five stars first."""
     readers = count_readers(book_id)
-    return {"readers": readers, "want": readers.counts[Shelf.WANT], "bars": _bars(readers)}
+    return {"readers": readers, "want": readers.counts[Shelf.WANT], "bars": _build_bars(readers)}
 
 
-def _bars(readers: Readers) -> list[Bar]:
+def _build_bars(readers: BookReaders) -> list[HistogramBar]:
     most = max(readers.stars.values()) or 1
     return [
-        Bar(stars, count, round(100 * count / most)) for stars, count in sorted(readers.stars.items(), reverse=True)
+        HistogramBar(stars, count, round(100 * count / most))
+        for stars, count in sorted(readers.stars.items(), reverse=True)
     ]
 
 
-def tabs(shelves: Shelves, shown: Sequence[Shelf], address: Callable[[Shelf], str]) -> list[Tab]:
+def build_tabs(shelves: ShelfSummary, shown: Sequence[Shelf], address: Callable[[Shelf], str]) -> list[ShelfTab]:
     """Return a link to each of these shelves."""
-    return [Tab(shelf, shelf.label, shelves.counts[shelf], address(shelf)) for shelf in shown]
+    return [ShelfTab(shelf, shelf.label, shelves.counts[shelf], address(shelf)) for shelf in shown]

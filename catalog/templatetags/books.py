@@ -15,37 +15,37 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext
 
 from catalog import covers, describing, extras, query
-from catalog.languages import language_name
+from catalog.languages import get_language_name
 from catalog.results import BookList, BookRecord
 from catalog.series import split_title
-from catalog.tags_shown import tags_shown
-from catalog.volumes import find_places
+from catalog.tags_shown import build_tags_context
+from catalog.volumes import find_series_places
 from config.templatetags.site import visitor
 
 register = template.Library()
 
-TAGS: Final = 3  # the most frequent tags, on a card
-CARDS: Final = 4096  # in the cache; each takes about 3 kB
-PAGES: Final = 128  # of cards in the cache; each takes about 100 kB
+MAX_CARD_TAGS: Final = 3  # the most frequent tags, on a card
+MAX_CACHED_CARDS: Final = 4096  # in the cache; each takes about 3 kB
+MAX_CACHED_PAGES: Final = 128  # of cards in the cache; each takes about 100 kB
 
 
 @register.simple_tag
 def cover(book: BookRecord) -> SafeString:
     """Return the cover of a book, with its first author."""
     authors = book["authors"]
-    return covers.cover(book["id"], book["title"], authors[0] if authors else "")
+    return covers.draw_cover(book["id"], book["title"], authors[0] if authors else "")
 
 
 @register.simple_tag
 def description(book: BookRecord) -> str:
     """Return a description of a book in a few sentences."""
-    return describing.describe(book)
+    return describing.describe_book(book)
 
 
 @register.simple_tag
 def structured_data(book: BookRecord) -> SafeString:
     """Return a book as JSON-LD."""
-    return describing.structured_data(book)
+    return describing.render_structured_data(book)
 
 
 @register.simple_tag
@@ -70,14 +70,14 @@ def series_line(book: Mapping[str, Any]) -> SafeString:
 @register.inclusion_tag("catalog/_series.html")
 def series_places(book: BookRecord) -> dict[str, Any]:
     """Show the book's places in its series, with links to the volumes before and after it."""
-    return {"places": find_places(book)}
+    return {"places": find_series_places(book)}
 
 
 @register.inclusion_tag("catalog/_tags.html", takes_context=True)
 def book_tags(context: Context, book: BookRecord) -> dict[str, Any]:
     """Show the book's tags, with forms for logged-in readers."""
     me = visitor(context)
-    return {"request": context["request"], **tags_shown(book, me.pk if me else None)}
+    return {"request": context["request"], **build_tags_context(book, me.pk if me else None)}
 
 
 @register.filter
@@ -93,14 +93,14 @@ def year(value: int) -> str:
     return str(value) if value >= 0 else gettext("%(year)d BC") % {"year": -value}
 
 
-register.filter("language", language_name)  # Django's own filter "language_name" knows only the codes of Django
+register.filter("language", get_language_name)  # Django's own filter "language_name" knows only the codes of Django
 
 
 @register.simple_tag
-@lru_cache(maxsize=CARDS)
+@lru_cache(maxsize=MAX_CACHED_CARDS)
 def tag_link(name: str, css: str = "chip") -> SafeString:
     """Return a link to the books with a tag."""
-    text = query.to_text(query.Tag(name))
+    text = query.format_query(query.Tag(name))
     return format_html('<a class="{}" href="/books/?{}">{}</a>', css, urlencode({"q": text}), name)
 
 
@@ -129,22 +129,22 @@ def filter_error(page: BookList, name: str) -> SafeString:
 @register.simple_tag
 def cards(page: BookList) -> list[SafeString]:
     """Return the cards of a page, one for each of its books."""
-    words = tuple(extras.words_on_cards(page.beside)) or (SafeString(),) * len(page.books)
-    return _cards(tuple(book.raw for book in page.books), words, get_language() or "")
+    words = tuple(extras.render_card_extras(page.beside)) or (SafeString(),) * len(page.books)
+    return _render_cards(tuple(book.raw for book in page.books), words, get_language() or "")
 
 
-@lru_cache(maxsize=PAGES)
-def _cards(raws: tuple[bytes, ...], words: tuple[SafeString, ...], language: str) -> list[SafeString]:
+@lru_cache(maxsize=MAX_CACHED_PAGES)
+def _render_cards(raws: tuple[bytes, ...], words: tuple[SafeString, ...], language: str) -> list[SafeString]:
     made = []
     for raw, more in zip(raws, words, strict=True):
-        card, links = _card(raw, language)
+        card, links = _render_card(raw, language)
         made.append(mark_safe(card + more + links))
     return made
 
 
-@lru_cache(maxsize=CARDS)
-def _card(raw: bytes, language: str) -> tuple[SafeString, str]:
+@lru_cache(maxsize=MAX_CACHED_CARDS)
+def _render_card(raw: bytes, language: str) -> tuple[SafeString, str]:
     """Return the card and the tags below it, which depend only on the record and the active language."""
     book = orjson.loads(raw)
-    links = "".join(tag_link(tag["name"], "tag") for tag in book["top_tags"][:TAGS])
+    links = "".join(tag_link(tag["name"], "tag") for tag in book["top_tags"][:MAX_CARD_TAGS])
     return render_to_string("catalog/_card.html", {"book": book}), links and f'<p class="card-tags">{links}</p>'

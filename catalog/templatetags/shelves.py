@@ -5,7 +5,7 @@ from typing import Any
 from django import template
 from django.template.context import Context
 
-from catalog.shelves.widgets import button_context, readers_context
+from catalog.shelves.widgets import build_button_context, build_readers_context
 from config.templatetags.site import visitor
 
 register = template.Library()
@@ -15,10 +15,10 @@ register = template.Library()
 def shelf_button(context: Context, book_id: int) -> dict[str, Any]:
     """Show the visitor's shelf, rating and dates of a book."""
     reader = visitor(context)
-    return button_context(context["request"], reader.pk if reader else None, book_id)
+    return build_button_context(context["request"], reader.pk if reader else None, book_id)
 
 
 @register.inclusion_tag("catalog/shelves/_readers.html")
 def book_readers(book_id: int) -> dict[str, Any]:
     """Show the number of readers who want to read a book, and the readers' ratings."""
-    return readers_context(book_id)
+    return build_readers_context(book_id)

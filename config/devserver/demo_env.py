@@ -7,21 +7,21 @@ import os
 import secrets
 from contextlib import suppress
 
-from config.environment import DEMO, VAR_DIR, env
+from config.environment import DEMO_FILE, VAR_DIR, env
 
 
-def provide(port: str) -> None:
+def provide_environment(port: str) -> None:
     """Set missing variables in the environment of this process, which its child processes inherit."""
     if env.bool("DEBUG", default=False):
         return
     os.environ.setdefault("SITE_URL", f"http://127.0.0.1:{port if port.isdecimal() else 8000}")
-    if not DEMO.exists():
-        _keep(made(os.environ["SITE_URL"]))
-    env.read_env(DEMO)
+    if not DEMO_FILE.exists():
+        _store_environment(generate_environment(os.environ["SITE_URL"]))
+    env.read_env(DEMO_FILE)
     os.environ.setdefault("SECOND_FACTOR_FOR_STAFF", "False")  # missing in files of older versions
 
 
-def made(site_url: str) -> dict[str, str]:
+def generate_environment(site_url: str) -> dict[str, str]:
     """Return a new environment for a site with fake payments."""
     return {
         "DEBUG": "False",
@@ -33,11 +33,11 @@ def made(site_url: str) -> dict[str, str]:
     }
 
 
-def _keep(values: dict[str, str]) -> None:
+def _store_environment(values: dict[str, str]) -> None:
     VAR_DIR.mkdir(parents=True, exist_ok=True)
-    unfinished = DEMO.with_suffix(f".{os.getpid()}.tmp")
+    unfinished = DEMO_FILE.with_suffix(f".{os.getpid()}.tmp")
     with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.writelines(f"{name}={value}\n" for name, value in values.items())
     with suppress(FileExistsError):  # a concurrent start was first
-        os.link(unfinished, DEMO)
+        os.link(unfinished, DEMO_FILE)
     unfinished.unlink()

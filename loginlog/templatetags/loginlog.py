@@ -6,8 +6,8 @@ from django.utils.formats import number_format
 from loginlog import report
 
 register = template.Library()
-register.filter("shade", report.shade)
-register.simple_tag(report.period_name, name="period_name")
+register.filter("shade", report.compute_shade)
+register.simple_tag(report.format_period, name="period_name")
 
 
 @register.filter
@@ -17,9 +17,9 @@ def percent(share: float) -> str:
 
 
 @register.simple_tag
-def same_report(question: report.Question, **other: str) -> str:
+def same_report(question: report.ReportQuery, **other: str) -> str:
     """Return the query string of the same report with other choices."""
     return question.query(**other)
 
 
-register.filter("type_name", report.type_name)
+register.filter("type_name", report.format_type)

@@ -17,14 +17,16 @@ logger = logging.getLogger("shop")
 T = TypeVar("T")
 
 
-class Undone(NamedTuple):
+class UnchangedRow(NamedTuple):
     """A row that an action left unchanged. why: the reason, in the language of the staff member."""
 
     row: Any
     why: str
 
 
-def for_each(rows: Iterable[T], do: Callable[[T], Any], standing: Callable[[T], str]) -> tuple[list[T], list[Undone]]:
+def apply_to_each(
+    rows: Iterable[T], do: Callable[[T], Any], standing: Callable[[T], str]
+) -> tuple[list[T], list[UnchangedRow]]:
     """Call ``do`` with each row, in its own transaction. Return the rows that succeeded and those that did not.
 
     standing: returns the present state of a refused row in words, as the reason.
@@ -34,18 +36,18 @@ def for_each(rows: Iterable[T], do: Callable[[T], Any], standing: Callable[[T], 
         try:
             do(row)
         except Refused:
-            undone.append(Undone(row, standing(row)))
+            undone.append(UnchangedRow(row, standing(row)))
         except Exception as error:  # one failed row does not stop the others
             logger.exception("%r: an action of the admin failed", row)
             ledger = isinstance(error, LedgerError)
             why = gettext("not enough copies in stock") if ledger else gettext("an error: see the log")
-            undone.append(Undone(row, why))
+            undone.append(UnchangedRow(row, why))
         else:
             done.append(row)
     return done, undone
 
 
-def say(admin: ModelAdmin, request: HttpRequest, undone: Iterable[Undone]) -> None:
+def warn_of_unchanged(admin: ModelAdmin, request: HttpRequest, undone: Iterable[UnchangedRow]) -> None:
     """Show a warning that lists the unchanged rows and the reasons."""
     reasons = defaultdict(list)
     for row, why in undone:

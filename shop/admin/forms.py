@@ -12,12 +12,12 @@ from django.utils.translation import gettext_lazy as _
 from unfold.forms import ActionForm
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget
 
-from shop.admin.shown import ShownForm
+from shop.admin.shown import ConcurrentEditForm
 from shop.models import Product, SaleItem
-from shop.services.products import MOST
+from shop.services.products import MAX_STOCK
 
 FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm placeholder:text-current"
-PRICE = format_lazy(_("Price in {currency}"), currency=settings.SHOP_CURRENCY)
+PRICE_LABEL = format_lazy(_("Price in {currency}"), currency=settings.SHOP_CURRENCY)
 
 
 class MoneyField(forms.DecimalField):
@@ -39,18 +39,18 @@ class MoneyField(forms.DecimalField):
         return super().has_changed(self.to_python(self.prepare_value(initial)), data)
 
 
-class ProductForm(ShownForm):
+class ProductForm(ConcurrentEditForm):
     """Price, stock and the switch that offers a product for sale.
 
     A new stock is applied as the difference from the number that the page showed, because copies may be sold meanwhile.
     """
 
     counted = ("stock",)
-    price = MoneyField(label=PRICE)
+    price = MoneyField(label=PRICE_LABEL)
     stock = forms.IntegerField(
         label=_("In stock"),
         min_value=0,
-        max_value=MOST,
+        max_value=MAX_STOCK,
         widget=UnfoldAdminIntegerFieldWidget(),
         help_text=_("All copies in stock, including reserved copies."),
     )
@@ -82,10 +82,10 @@ class ProductForm(ShownForm):
         return int(self.instance.stock) if shown is None else int(shown)
 
 
-class SaleItemForm(ShownForm):
+class SaleItemForm(ConcurrentEditForm):
     """A product and its price in a sale. The product of an existing line cannot be changed."""
 
-    price = MoneyField(label=PRICE)
+    price = MoneyField(label=PRICE_LABEL)
 
     class Meta:
         model = SaleItem

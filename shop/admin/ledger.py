@@ -4,17 +4,17 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from accounts.admin_base import Bounded
+from accounts.admin_base import BigTableAdmin
 
 
-class Ledger(Bounded):
+class LedgerAdmin(BigTableAdmin):
     """Rows that only the shop adds and that cannot be deleted."""
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
 
-class ReadOnly(Ledger):
+class ReadOnlyAdmin(LedgerAdmin):
     """Rows that staff can only view."""
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -14,20 +14,20 @@ from unfold.decorators import display
 from accounts.models import User
 from accounts.names import fold
 from catalog.models import Book
-from shop.admin.ledger import ReadOnly
+from shop.admin.ledger import ReadOnlyAdmin
 from shop.models import Cart, Recommendation, View
 
 
-def _titles(ids: Sequence[int]) -> dict[int, str]:
+def _load_titles(ids: Sequence[int]) -> dict[int, str]:
     return dict(Book.objects.filter(pk__in=ids).values_list("pk", "title"))
 
 
-def _list(words: Sequence[tuple[Any, ...]]) -> SafeString | str:
+def _render_lines(words: Sequence[tuple[Any, ...]]) -> SafeString | str:
     """Return one line per item."""
     return format_html_join("", "<div>{}</div>", words) or "–"
 
 
-class _OfSomebody(ReadOnly):
+class _SearchableByUser(ReadOnlyAdmin):
     """Rows that staff find by the name of their user."""
 
     search_fields = ["pk"]  # without it the admin shows no search box
@@ -43,7 +43,7 @@ class _OfSomebody(ReadOnly):
 
 
 @admin.register(Cart)
-class CartAdmin(_OfSomebody):
+class CartAdmin(_SearchableByUser):
     """Carts as SQL has them."""
 
     list_display = ["visitor", "user", "copies", "standing"]
@@ -63,8 +63,8 @@ class CartAdmin(_OfSomebody):
     @display(description=_("contents"))
     def contents(self, cart: Cart) -> SafeString | str:
         lines = {int(pk): quantity for pk, quantity in cart.lines.items()}
-        titles = _titles(list(lines))
-        return _list([(f"{quantity} × {titles.get(pk, pk)}",) for pk, quantity in sorted(lines.items())])
+        titles = _load_titles(list(lines))
+        return _render_lines([(f"{quantity} × {titles.get(pk, pk)}",) for pk, quantity in sorted(lines.items())])
 
     @display(description=_("state"), label={"parked": "warning", "moved": "info", "live": "success"})
     def standing(self, cart: Cart) -> tuple[str, Any]:
@@ -74,7 +74,7 @@ class CartAdmin(_OfSomebody):
 
 
 @admin.register(View)
-class ViewAdmin(_OfSomebody):
+class ViewAdmin(_SearchableByUser):
     """Views of books."""
 
     list_display = ["book", "by_visitor", "user", "seen_at"]
@@ -87,7 +87,7 @@ class ViewAdmin(_OfSomebody):
 
 
 @admin.register(Recommendation)
-class RecommendationAdmin(ReadOnly):
+class RecommendationAdmin(ReadOnlyAdmin):
     """The recommendations of a product, with their scores."""
 
     list_display = ["product", "bought_count", "viewbuy_count", "built_at"]
@@ -116,5 +116,5 @@ class RecommendationAdmin(ReadOnly):
         return self._others(row.viewbuy)
 
     def _others(self, others: Sequence[Sequence[Any]]) -> SafeString | str:
-        titles = _titles([other[0] for other in others])
-        return _list([(f"{score:.3g}  {titles.get(pk, pk)}",) for pk, score, *_why in others])
+        titles = _load_titles([other[0] for other in others])
+        return _render_lines([(f"{score:.3g}  {titles.get(pk, pk)}",) for pk, score, *_why in others])

@@ -19,19 +19,25 @@ from unfold.decorators import display
 
 from accounts.models import User
 from accounts.names import fold
-from shop.admin.each import Undone, for_each, say
-from shop.admin.ledger import Ledger
-from shop.admin.shown import OneAtATime, ShownForm
-from shop.models import Order, OrderEvent, OrderLine, Payment, State
-from shop.money import money
-from shop.services.orders import cancel, send
+from shop.admin.each import UnchangedRow, apply_to_each, warn_of_unchanged
+from shop.admin.ledger import LedgerAdmin
+from shop.admin.shown import ConcurrentEditForm, SerialisedEdits
+from shop.models import Order, OrderEvent, OrderLine, OrderState, Payment
+from shop.money import format_money
+from shop.services.orders import cancel_order, mark_order_sent
 
-Act = Callable[[int, Any], Order]
-SEARCHED: Final = 50_000  # number of newest orders that a search for an address covers
-STATES: Final = {"reserved": "warning", "paid": "info", "sent": "success", "cancelled": "danger", "expired": "danger"}
+OrderAction = Callable[[int, Any], Order]
+MAX_SEARCHED_ORDERS: Final = 50_000  # number of newest orders that a search for an address covers
+STATE_LABELS: Final = {
+    "reserved": "warning",
+    "paid": "info",
+    "sent": "success",
+    "cancelled": "danger",
+    "expired": "danger",
+}
 
 
-class _OfOrder(TabularInline):
+class _OrderInline(TabularInline):
     """Read-only rows of an order, for staff with a permission on orders."""
 
     extra = 0
@@ -48,7 +54,7 @@ class _OfOrder(TabularInline):
         return False
 
 
-class LineInline(_OfOrder):
+class LineInline(_OrderInline):
     """The books of an order, at the prices of that time."""
 
     model = OrderLine
@@ -57,14 +63,14 @@ class LineInline(_OfOrder):
 
     @display(description=_("price"))
     def each(self, line: OrderLine) -> str:
-        return money(line.price)
+        return format_money(line.price)
 
     @display(description=_("total"))
     def together(self, line: OrderLine) -> str:
-        return money(line.total)
+        return format_money(line.total)
 
 
-class PaymentInline(_OfOrder):
+class PaymentInline(_OrderInline):
     """The attempts to pay for an order."""
 
     model = Payment
@@ -73,14 +79,14 @@ class PaymentInline(_OfOrder):
 
     @display(description=_("amount"))
     def sum(self, payment: Payment) -> str:
-        return money(payment.amount)
+        return format_money(payment.amount)
 
     @display(description=_("reason"))
     def failure(self, payment: Payment) -> str:
         return payment.why
 
 
-class EventInline(_OfOrder):
+class EventInline(_OrderInline):
     """The steps of an order."""
 
     model = OrderEvent
@@ -96,10 +102,10 @@ class EventInline(_OfOrder):
 
 
 @admin.register(Order)
-class OrderAdmin(OneAtATime, Ledger):
+class OrderAdmin(SerialisedEdits, LedgerAdmin):
     """Search, send and cancel orders, and correct their addresses."""
 
-    form = ShownForm
+    form = ConcurrentEditForm
     list_display = ["number", "customer", "standing", "sum", "created_at", "paid_at"]
     list_display_links = ["number"]
     list_filter = ["state"]
@@ -126,7 +132,7 @@ class OrderAdmin(OneAtATime, Ledger):
             return queryset.filter(pk=int(term)), False
         newest = Order.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
         about = Q(email__icontains=term) | Q(name__icontains=term)
-        return queryset.filter(about, pk__gt=newest - SEARCHED), False
+        return queryset.filter(about, pk__gt=newest - MAX_SEARCHED_ORDERS), False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         return lookup == "user__id__exact" or super().lookup_allowed(
@@ -150,17 +156,17 @@ class OrderAdmin(OneAtATime, Ledger):
             '<a class="underline" href="{}?user__id__exact={}">{}</a>', address, order.user_id, order.user.username
         )
 
-    @display(description=_("state"), label=STATES)
+    @display(description=_("state"), label=STATE_LABELS)
     def standing(self, order: Order) -> tuple[str, str]:
         return order.state, order.get_state_display()
 
     @display(description=_("total"))
     def sum(self, order: Order) -> str:
-        return money(order.total)
+        return format_money(order.total)
 
     @admin.action(description=_("Mark selected orders as sent"), permissions=["change"])
     def mark_sent(self, request: HttpRequest, rows: QuerySet[Order]) -> None:
-        count = self._each(request, rows, send, State.SENT, gettext("Marked as sent."))
+        count = self._each(request, rows, mark_order_sent, OrderState.SENT, gettext("Marked as sent."))
         self.done(
             request, ngettext("%(n)d order was marked as sent.", "%(n)d orders were marked as sent.", count), count
         )
@@ -169,7 +175,7 @@ class OrderAdmin(OneAtATime, Ledger):
     def cancel_orders(self, request: HttpRequest, rows: QuerySet[Order]) -> HttpResponse | None:
         if request.POST.get("confirmed") != "yes":
             return self._asked(request, rows)
-        count = self._each(request, rows, cancel, State.CANCELLED, gettext("Cancelled."))
+        count = self._each(request, rows, cancel_order, OrderState.CANCELLED, gettext("Cancelled."))
         self.done(request, ngettext("%(n)d order was cancelled.", "%(n)d orders were cancelled.", count), count)
         return None
 
@@ -186,20 +192,26 @@ class OrderAdmin(OneAtATime, Ledger):
         }
         return TemplateResponse(request, "admin/shop/cancel_orders.html", context) if found else None
 
-    def _each(self, request: HttpRequest, rows: QuerySet[Order], do: Act, state: State, said: str) -> int:
+    def _each(self, request: HttpRequest, rows: QuerySet[Order], do: OrderAction, state: OrderState, said: str) -> int:
         """Move each selected order to this state and report the orders that stay unchanged. Return the number of moved
         orders.
         """
         found = self.chosen(request, rows)
-        done, undone = for_each(
-            [order for order in found if order.state != state], lambda order: do(order.pk, request.user), _standing
+        done, undone = apply_to_each(
+            [order for order in found if order.state != state],
+            lambda order: do(order.pk, request.user),
+            _describe_state,
         )
         self.log(request, done, CHANGE, said)
-        say(self, request, [*undone, *(Undone(order, str(state.label)) for order in found if order.state == state)])
+        warn_of_unchanged(
+            self,
+            request,
+            [*undone, *(UnchangedRow(order, str(state.label)) for order in found if order.state == state)],
+        )
         return len(done)
 
 
-def _standing(order: Order) -> str:
+def _describe_state(order: Order) -> str:
     """Return the current state of an order in words."""
     now = Order.objects.filter(pk=order.pk).first()
     return now.get_state_display() if now else gettext("it no longer exists")

@@ -7,11 +7,11 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from shop.admin.ledger import ReadOnly
+from shop.admin.ledger import ReadOnlyAdmin
 from shop.models import FakeCharge, Payment
-from shop.money import money
+from shop.money import format_money
 
-MONEY: Final = {
+STATE_LABELS: Final = {
     "started": "warning",
     "succeeded": "success",
     "failed": "danger",
@@ -21,7 +21,7 @@ MONEY: Final = {
 
 
 @admin.register(Payment)
-class PaymentAdmin(ReadOnly):
+class PaymentAdmin(ReadOnlyAdmin):
     """Requests to the payment provider and their results."""
 
     list_display = ["order_number", "standing", "sum", "reference", "created_at", "updated_at"]
@@ -43,7 +43,7 @@ class PaymentAdmin(ReadOnly):
     def order_number(self, payment: Payment) -> str:
         return f"#{payment.order_id}"
 
-    @display(description=_("state"), label=MONEY)
+    @display(description=_("state"), label=STATE_LABELS)
     def standing(self, payment: Payment) -> tuple[str, str]:
         return payment.state, payment.get_state_display()
 
@@ -53,11 +53,11 @@ class PaymentAdmin(ReadOnly):
 
     @display(description=_("amount"))
     def sum(self, payment: Payment) -> str:
-        return money(payment.amount)
+        return format_money(payment.amount)
 
 
 @admin.register(FakeCharge)
-class FakeChargeAdmin(ReadOnly):
+class FakeChargeAdmin(ReadOnlyAdmin):
     """The fake provider's own charges."""
 
     list_display = ["key", "sum", "succeeds", "reason", "answers_at", "refunded_at"]
@@ -68,4 +68,4 @@ class FakeChargeAdmin(ReadOnly):
 
     @display(description=_("amount"))
     def sum(self, charge: FakeCharge) -> str:
-        return money(charge.amount)
+        return format_money(charge.amount)

@@ -13,19 +13,19 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from accounts.admin_base import Bounded
-from shop.admin.each import Undone, say
+from accounts.admin_base import BigTableAdmin
+from shop.admin.each import UnchangedRow, warn_of_unchanged
 from shop.admin.forms import CopiesForm, ProductForm
-from shop.admin.shown import OneAtATime
-from shop.buying import FEW
+from shop.admin.shown import SerialisedEdits
+from shop.buying import MAX_FEW_COPIES
 from shop.models import Product
-from shop.money import money
+from shop.money import format_money
 from shop.services import products as services
 
-MOST_AT_ONCE: Final = 100_000  # copies that one action may add
+MAX_ADDED_COPIES: Final = 100_000  # copies that one action may add
 
 
-class LeftFilter(admin.SimpleListFilter):
+class AvailabilityFilter(admin.SimpleListFilter):
     """Filter products by the number of copies that can be bought."""
 
     title = _("can be bought")
@@ -38,18 +38,18 @@ class LeftFilter(admin.SimpleListFilter):
         if self.value() == "none":
             return queryset.filter(stock__lte=F("reserved"))
         if self.value() == "few":
-            return queryset.filter(stock__gt=F("reserved"), stock__lte=F("reserved") + FEW)
-        return queryset.filter(stock__gt=F("reserved") + FEW) if self.value() == "many" else queryset
+            return queryset.filter(stock__gt=F("reserved"), stock__lte=F("reserved") + MAX_FEW_COPIES)
+        return queryset.filter(stock__gt=F("reserved") + MAX_FEW_COPIES) if self.value() == "many" else queryset
 
 
 @admin.register(Product)
-class ProductAdmin(OneAtATime, Bounded):
+class ProductAdmin(SerialisedEdits, BigTableAdmin):
     """Products with price and stock. Products are not deleted but withdrawn from sale."""
 
     form = ProductForm
     action_form = CopiesForm
     list_display = ["title", "usual_price", "stock", "reserved", "left", "is_active"]
-    list_filter = ["is_active", LeftFilter]
+    list_filter = ["is_active", AvailabilityFilter]
     search_fields = ["book__title", "book__isbn"]
     autocomplete_fields = ["book"]
     fields = ["book", "price", "stock", "is_active"]
@@ -87,20 +87,20 @@ class ProductAdmin(OneAtATime, Bounded):
 
     @display(description=_("price"))
     def usual_price(self, product: Product) -> str:
-        return money(product.price)
+        return format_money(product.price)
 
     @display(description=_("can be bought"), label={"none": "danger", "few": "warning", "many": "success"})
     def left(self, product: Product) -> tuple[str, str]:
-        kind = "none" if product.available <= 0 else "few" if product.available <= FEW else "many"
+        kind = "none" if product.available <= 0 else "few" if product.available <= MAX_FEW_COPIES else "many"
         return kind, str(product.available)
 
     @admin.action(description=_("Add copies of selected products"), permissions=["change"])
     def add_copies(self, request: HttpRequest, rows: QuerySet[Product]) -> None:
         try:
-            field = forms.IntegerField(min_value=1, max_value=MOST_AT_ONCE)
+            field = forms.IntegerField(min_value=1, max_value=MAX_ADDED_COPIES)
             copies = field.clean(request.POST.get("copies"))
         except ValidationError:
-            text = gettext("Enter a number up to %(n)d next to the action.") % {"n": MOST_AT_ONCE}
+            text = gettext("Enter a number up to %(n)d next to the action.") % {"n": MAX_ADDED_COPIES}
             self.message_user(request, text, messages.WARNING)
             return
         found = self.chosen(request, rows)
@@ -109,7 +109,11 @@ class ProductAdmin(OneAtATime, Bounded):
         self.log(request, done, CHANGE, gettext("Added %(n)d copies.") % {"n": copies})
         text = ngettext("Copies were added to %(n)d product.", "Copies were added to %(n)d products.", len(done))
         self.done(request, text, len(done))
-        say(self, request, [Undone(row, gettext("the maximum would be exceeded")) for row in found if row not in done])
+        warn_of_unchanged(
+            self,
+            request,
+            [UnchangedRow(row, gettext("the maximum would be exceeded")) for row in found if row not in done],
+        )
 
     @admin.action(description=_("Offer selected products for sale"), permissions=["change"])
     def offer(self, request: HttpRequest, rows: QuerySet[Product]) -> None:
@@ -121,7 +125,7 @@ class ProductAdmin(OneAtATime, Bounded):
 
     def _offer(self, request: HttpRequest, rows: QuerySet[Product], *, is_active: bool) -> None:
         found = [product for product in self.chosen(request, rows) if product.is_active != is_active]
-        count = services.offer([product.pk for product in found], is_active=is_active)
+        count = services.set_for_sale([product.pk for product in found], is_active=is_active)
         self.log(request, found, CHANGE, gettext("For sale.") if is_active else gettext("Not for sale."))
         if is_active:
             text = ngettext("%(n)d product is now for sale.", "%(n)d products are now for sale.", count)

@@ -12,13 +12,13 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 
-from accounts.admin_base import Bounded
+from accounts.admin_base import BigTableAdmin
 from config import clock
 from shop.admin.forms import SaleItemForm
-from shop.admin.shown import OneAtATime, ShownForm
+from shop.admin.shown import ConcurrentEditForm, SerialisedEdits
 from shop.models import Sale, SaleItem
 
-NAMED: Final = 5  # largest number of products that a warning names
+MAX_NAMED_PRODUCTS: Final = 5  # largest number of products that a warning names
 
 
 class ItemInline(TabularInline):
@@ -38,10 +38,10 @@ class ItemInline(TabularInline):
 
 
 @admin.register(Sale)
-class SaleAdmin(OneAtATime, Bounded):
+class SaleAdmin(SerialisedEdits, BigTableAdmin):
     """Sales, with their products."""
 
-    form = ShownForm
+    form = ConcurrentEditForm
     list_display = ["name", "starts_at", "ends_at", "standing", "products"]
     search_fields = ["name"]
     fields = ["name", "starts_at", "ends_at"]
@@ -73,10 +73,10 @@ class SaleAdmin(OneAtATime, Bounded):
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
         dear = SaleItem.objects.filter(sale=form.instance, price__gte=F("product__price"))
-        names = list(dear.order_by("pk").values_list("product__book__title", flat=True)[: NAMED + 1])
+        names = list(dear.order_by("pk").values_list("product__book__title", flat=True)[: MAX_NAMED_PRODUCTS + 1])
         if names:
             text = gettext("These sale prices are not lower than the usual prices: %(titles)s")
-            titles = ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
+            titles = ", ".join(names[:MAX_NAMED_PRODUCTS]) + (", …" if len(names) > MAX_NAMED_PRODUCTS else "")
             self.message_user(request, text % {"titles": titles}, messages.WARNING)
 
     @display(description=_("state"), label={"on": "success", "to come": "info", "over": "danger"})
@@ -95,7 +95,7 @@ class SaleAdmin(OneAtATime, Bounded):
     def end_now(self, request: HttpRequest, rows: QuerySet[Sale]) -> None:
         now = clock.now()
         chosen = [sale.pk for sale in self.chosen(request, rows)]
-        found = list(Sale.objects.filter(pk__in=chosen, starts_at__lt=now).not_over(now))
+        found = list(Sale.objects.filter(pk__in=chosen, starts_at__lt=now).ending_after(now))
         count = Sale.objects.filter(pk__in=[sale.pk for sale in found], ends_at__gt=now).update(ends_at=now)
         self.log(request, found, CHANGE, gettext("Ended."))
         text = ngettext("%(n)d sale has ended.", "%(n)d sales have ended.", count)

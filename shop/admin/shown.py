@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
 
 
-class ShownForm(forms.ModelForm):
+class ConcurrentEditForm(forms.ModelForm):
     """A form with hidden fields that hold the values which its page showed.
 
     Untouched fields keep their present value. An edited field that was also changed elsewhere is refused once, with its
@@ -30,17 +30,19 @@ class ShownForm(forms.ModelForm):
             if name not in self.changed_data:
                 self.cleaned_data[name] = self.initial[name]
                 self.errors.pop(name, None)
-            elif name not in self.counted and self._was_changed(name):
+            elif name not in self.counted and self._was_changed_elsewhere(name):
                 self._refuse(name)
         return self.cleaned_data
 
-    def _was_changed(self, name: str) -> bool:
+    def _was_changed_elsewhere(self, name: str) -> bool:
         """Return whether the stored value differs from both the shown and the typed value."""
-        bound, now = self[name], self._as_shown(name)
-        is_same = all(_lines(self.data.get(key, value)) == _lines(value) for key, value in now.items())
+        bound, now = self[name], self._make_hidden_values(name)
+        is_same = all(
+            _normalise_newlines(self.data.get(key, value)) == _normalise_newlines(value) for key, value in now.items()
+        )
         return not is_same and self.fields[name].has_changed(bound.initial, bound.data)
 
-    def _as_shown(self, name: str) -> dict[str, str]:
+    def _make_hidden_values(self, name: str) -> dict[str, str]:
         """Return the names and values of the hidden fields that a page with the present value would have."""
         bound, field = self[name], self.fields[name]
         value = field.prepare_value(bound.initial)
@@ -48,7 +50,7 @@ class ShownForm(forms.ModelForm):
         return {part["name"]: part["value"] or "" for part in widget.get("subwidgets", [widget])}
 
     def _refuse(self, name: str) -> None:
-        now, data = self._as_shown(name), QueryDict(mutable=True)
+        now, data = self._make_hidden_values(name), QueryDict(mutable=True)
         data.update(self.data)
         for key, value in now.items():
             data[key] = value
@@ -57,12 +59,12 @@ class ShownForm(forms.ModelForm):
         self.add_error(name, text % {"now": " ".join(now.values())})
 
 
-def _lines(text: str) -> str:
+def _normalise_newlines(text: str) -> str:
     """Replace the line endings that browsers send (CR LF) with those of stored text (LF)."""
     return text.replace("\r\n", "\n")
 
 
-class OneAtATime(ModelAdmin):
+class SerialisedEdits(ModelAdmin):
     """Serialise saves of one row. The second save waits for the first and starts from its result."""
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:

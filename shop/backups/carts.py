@@ -11,7 +11,7 @@ from mirror.conf import setting
 from mirror.session import Session
 from shop import keys
 from shop.carts import scripts, sql
-from shop.carts.content import Content
+from shop.carts.content import CartContent
 from shop.models import Cart
 
 
@@ -32,19 +32,19 @@ class CartBackup(Backup):
         for digest in items:
             pipe.hgetall(keys.cart_state(digest))
 
-    def said(self, items: Sequence[str], replies: Sequence[Any]) -> Mapping[str, Content]:
+    def said(self, items: Sequence[str], replies: Sequence[Any]) -> Mapping[str, CartContent]:
         pairs = zip(items, replies, strict=True)
-        return {digest: scripts.content_of(state) for digest, state in pairs if state}
+        return {digest: scripts.decode_content(state) for digest, state in pairs if state}
 
-    def save(self, values: Mapping[str, Content | None]) -> None:
+    def save(self, values: Mapping[str, CartContent | None]) -> None:
         """Save carts. Keys that are missing in Redis are skipped: an emptied cart still has a value."""
-        sql.save({digest: content for digest, content in values.items() if content is not None})
+        sql.save_contents({digest: content for digest, content in values.items() if content is not None})
 
-    def load(self, items: Sequence[str]) -> Mapping[str, Content]:
-        return sql.contents(items)
+    def load(self, items: Sequence[str]) -> Mapping[str, CartContent]:
+        return sql.load_contents(items)
 
-    def put_back(self, redis: Any, values: Mapping[str, Content]) -> None:
-        scripts.tell(redis, values)
+    def put_back(self, redis: Any, values: Mapping[str, CartContent]) -> None:
+        scripts.push_carts(redis, values)
 
     def items_after(self, after: str | None, limit: int) -> list[str]:
         return self._after(Cart.objects.live(), after, limit)
@@ -68,8 +68,8 @@ class CartBackup(Backup):
 
     def is_stray(self, items: Sequence[str]) -> Sequence[str]:
         """Return the digests of ended sessions."""
-        alive = sql.sessions_of(items)
+        alive = sql.get_session_users(items)
         return [digest for digest in items if digest not in alive]
 
     def drop(self, redis: Any, items: Sequence[str]) -> None:
-        scripts.drop(redis, items)
+        scripts.drop_carts(redis, items)

@@ -15,7 +15,7 @@ from shop.models import View
 _EPOCH = datetime.fromtimestamp(0, tz=UTC)
 
 # The joins leave out deleted books and users. A view without a user belongs to its session's user.
-_INSERT = """
+_INSERT_VIEWS = """
     INSERT INTO shop_view (visitor, user_id, book_id, seen_at)
     SELECT given.visitor, COALESCE(known.id, s.user_id), b.id, given.seen_at
       FROM {given} JOIN catalog_book b ON b.id = given.book
@@ -23,16 +23,16 @@ _INSERT = """
       LEFT JOIN accounts_session s ON s.session_key = given.visitor
      WHERE TRUE ON CONFLICT DO NOTHING
 """
-_POSTGRESQL = _INSERT.format(
+_INSERT_ON_POSTGRESQL = _INSERT_VIEWS.format(
     given="unnest(%s::text[], %s::bigint[], %s::bigint[], %s::timestamptz[]) AS given (visitor, person, book, seen_at)"
 )
-_SQLITE = _INSERT.format(
+_INSERT_ON_SQLITE = _INSERT_VIEWS.format(
     given="(SELECT json_extract(value, '$[0]') AS visitor, json_extract(value, '$[1]') AS person,"
     " json_extract(value, '$[2]') AS book, json_extract(value, '$[3]') AS seen_at FROM json_each(%s)) AS given"
 )
 
 
-class Fact(NamedTuple):
+class ViewFact(NamedTuple):
     """One view, decoded from its mark. user_id: None if the visitor's session tells the user. micros: microseconds
     since 1970.
     """
@@ -65,7 +65,7 @@ class ViewBackup(Backup):
     every_seconds = 1.0
 
     def marks(self) -> str:
-        return keys.viewed_marks()
+        return keys.view_marks()
 
     def ask(self, pipe: Any, items: Sequence[str]) -> None:
         pipe.zmscore(self.marks(), list(items))
@@ -74,20 +74,20 @@ class ViewBackup(Backup):
         return {item: True for item, score in zip(items, replies[0], strict=True) if score is not None}
 
     def save(self, values: Mapping[str, bool | None]) -> None:
-        facts = [Fact.parse(item) for item in values]
+        facts = [ViewFact.parse(item) for item in values]
         connection = connections[setting("DATABASE")]
         if connection.vendor == "postgresql":
             rows = [(f.visitor, f.user_id, f.book_id, f.seen_at) for f in facts]
-            statement = _POSTGRESQL
+            statement = _INSERT_ON_POSTGRESQL
             given: list[Any] = [list(column) for column in zip(*rows, strict=True)]
         else:
             texts = [(f.visitor, f.user_id, f.book_id, f"{f.seen_at:%Y-%m-%d %H:%M:%S.%f}") for f in facts]
-            statement, given = _SQLITE, [json.dumps(texts)]
+            statement, given = _INSERT_ON_SQLITE, [json.dumps(texts)]
         with connection.cursor() as cursor:
             cursor.execute(statement, given)
 
     def load(self, items: Sequence[str]) -> Mapping[str, bool]:
-        facts = {item: Fact.parse(item) for item in items}
+        facts = {item: ViewFact.parse(item) for item in items}
         rows = View.objects.using(setting("DATABASE")).filter(
             visitor__in={f.visitor for f in facts.values()}, seen_at__in={f.seen_at for f in facts.values()}
         )

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 from mirror.backup import access, registry
 from mirror.backup.declare import Backup
 from mirror.redis import RedisError, breaker, client, is_away
-from shop.carts.content import EMPTY, PARKED, Content
-from shop.carts.direct import HOPS, behind
+from shop.carts.content import EMPTY_CART, PARKED, CartContent
+from shop.carts.direct import MAX_MOVES, get_request_state
 from shop.carts.scripts import BACKUP
 
 logger = logging.getLogger("shop")
 
 
-class CartNow(NamedTuple):
+class CartView(NamedTuple):
     """The current content of a cart.
 
     lines: copies by product id, in the order in which the products were added. version: the time of the last change in
@@ -32,49 +32,49 @@ class CartNow(NamedTuple):
         return sum(self.lines.values())
 
 
-def backup() -> Backup:
+def get_cart_backup() -> Backup:
     """Return the registered backup of carts."""
     return registry.get(BACKUP)
 
 
-def read(digest: str | None) -> CartNow:
+def read_cart(digest: str | None) -> CartView:
     """Return the cart of a session digest; None means that the visitor has no session.
 
     Takes 1 round trip and no SQL while Redis has the cart. Redis errors are never raised. If an earlier request wrote
     to SQL because Redis was away, SQL is read as well.
     """
-    for _ in range(HOPS):
-        content = _content(digest) if digest else EMPTY
+    for _ in range(MAX_MOVES):
+        content = _read_content(digest) if digest else EMPTY_CART
         if not content.moved:
-            return cart_now(content)
+            return make_cart_view(content)
         digest = None if content.moved == PARKED else content.moved
-    return CartNow()
+    return CartView()
 
 
-def cart_now(content: Content) -> CartNow:
+def make_cart_view(content: CartContent) -> CartView:
     """Return the public view of a cart's content."""
     lines = content.quantities
-    return CartNow(lines, content.version, {product: content.lines[str(product)].price for product in lines})
+    return CartView(lines, content.version, {product: content.lines[str(product)].price for product in lines})
 
 
-def _content(digest: str) -> Content:
-    if behind().was and not behind().told:
-        tell(digest)
-    found: Content = access.fetch(backup(), [digest]).get(digest, EMPTY)
+def _read_content(digest: str) -> CartContent:
+    if get_request_state().was and not get_request_state().told:
+        push_cart_to_redis(digest)
+    found: CartContent = access.fetch(get_cart_backup(), [digest]).get(digest, EMPTY_CART)
     return found
 
 
-def tell(digest: str) -> None:
+def push_cart_to_redis(digest: str) -> None:
     """Send SQL's version of a cart to Redis, at most once per request.
 
     Nothing happens while Redis is away.
     """
-    known = backup().load([digest])
-    if _try(lambda redis: backup().put_back(redis, known)):
-        behind().told = True
+    known = get_cart_backup().load([digest])
+    if _try_redis(lambda redis: get_cart_backup().put_back(redis, known)):
+        get_request_state().told = True
 
 
-def _try(ask: Callable[[Any], object]) -> bool:
+def _try_redis(ask: Callable[[Any], object]) -> bool:
     """Call ``ask`` with a Redis client. Return False if Redis is away or fails."""
     if breaker.open():
         return False

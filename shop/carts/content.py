@@ -9,12 +9,14 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-ORDER: Final = "order:"  # prefix of a line that only records that the order with this key has taken its lines out
+ORDER_PREFIX: Final = (
+    "order:"  # prefix of a line that only records that the order with this key has taken its lines out
+)
 PARKED: Final = "-"  # value of ``moved`` for a cart that waits for its user's next login
-REMOVED: Final = 200  # removed lines that a cart remembers
+MAX_REMOVED_LINES: Final = 200  # removed lines that a cart remembers
 
 
-class Line(NamedTuple):
+class ContentLine(NamedTuple):
     """One product in a cart.
 
     quantity: copies. version: the time of the last change, in microseconds since 1970. price: the price when the
@@ -28,19 +30,19 @@ class Line(NamedTuple):
     added: int = 0
 
     @property
-    def first_added(self) -> int:
+    def first_added_at(self) -> int:
         """The time when the product was added, or the best known estimate."""
         return self.added or self.version
 
 
-class Content(NamedTuple):
+class CartContent(NamedTuple):
     """The value of a cart.
 
     lines: by product id. Removed lines stay with quantity 0, so that an older copy does not bring them back. floor:
     removed lines up to this version are forgotten. moved: the digest of the cart that replaces this one, PARKED, or "".
     """
 
-    lines: Mapping[str, Line] = {}
+    lines: Mapping[str, ContentLine] = {}
     floor: int = 0
     moved: str = ""
 
@@ -52,14 +54,14 @@ class Content(NamedTuple):
     @property
     def quantities(self) -> dict[int, int]:
         """Copies by product id, without removed lines, in the order in which products were added."""
-        there = [(line.first_added, int(name), line.quantity) for name, line in self.lines.items() if line.quantity]
+        there = [(line.first_added_at, int(name), line.quantity) for name, line in self.lines.items() if line.quantity]
         return {product: quantity for _, product, quantity in sorted(there)}
 
 
-EMPTY: Final = Content()
+EMPTY_CART: Final = CartContent()
 
 
-class Change(NamedTuple):
+class LineChange(NamedTuple):
     """A change of one line. number: the quantity to set, add or take out (see ``changed``). price: the current price in
     cents.
     """
@@ -69,7 +71,7 @@ class Change(NamedTuple):
     price: int = 0
 
 
-class TooMany(ValueError):
+class LimitExceeded(ValueError):
     """Raised when a cart is full. what: the limit that was reached, "lines" or "copies"."""
 
     def __init__(self, what: str) -> None:
@@ -77,7 +79,7 @@ class TooMany(ValueError):
         self.what = what
 
 
-class Limits(NamedTuple):
+class CartLimits(NamedTuple):
     """The largest number of different products, and of copies of each."""
 
     lines: int
@@ -89,39 +91,45 @@ def next_version(after: int) -> int:
     return max(time.time_ns() // 1000, after + 1)
 
 
-def changed(
-    content: Content, mode: str, changes: Sequence[Change], limits: Limits, *, key: str = "", version: int = -1
-) -> Content:
+def apply_changes(
+    content: CartContent,
+    mode: str,
+    changes: Sequence[LineChange],
+    limits: CartLimits,
+    *,
+    key: str = "",
+    version: int = -1,
+) -> CartContent:
     """Return the cart after a change, computed as ``lua/cart_change.lua`` does in Redis.
 
     mode: "set", "add" or "take". "take" removes the given quantities, or all of each line if the cart still has this
     ``version``. key: the key of the order that takes lines out; each key takes effect once. Raises TooMany.
     """
-    if key and ORDER + key in content.lines:
+    if key and ORDER_PREFIX + key in content.lines:
         return content
     lines, whole = dict(content.lines), mode == "take" and version == content.version
     now = next_version(content.version)
     for name, number, price in changes:
-        before = lines.get(name, Line(0, 0))
+        before = lines.get(name, ContentLine(0, 0))
         quantity = {"set": number, "add": before.quantity + number, "take": max(0, before.quantity - number)}[mode]
         price_then = before.price if mode == "take" else price
-        added = before.first_added if before.quantity else now
-        line = Line(0 if whole else quantity, before.version, price_then, added)
+        added = before.first_added_at if before.quantity else now
+        line = ContentLine(0 if whole else quantity, before.version, price_then, added)
         if line.quantity > before.quantity and line.quantity > limits.copies:
-            raise TooMany("copies")
-        if line.quantity and not before.quantity and _count(lines) >= limits.lines:
-            raise TooMany("lines")
+            raise LimitExceeded("copies")
+        if line.quantity and not before.quantity and _count_lines(lines) >= limits.lines:
+            raise LimitExceeded("lines")
         is_changed = (line.quantity, line.price) != (before.quantity, before.price)
         if is_changed and (line.quantity or before.quantity):
             lines[name] = line._replace(version=now)
     if key:
-        lines[ORDER + key] = Line(0, now)
-    return pruned(Content(lines, content.floor, content.moved))
+        lines[ORDER_PREFIX + key] = ContentLine(0, now)
+    return prune_removed_lines(CartContent(lines, content.floor, content.moved))
 
 
-def merged(one: Content, other: Content) -> Content:
+def merge_versions(one: CartContent, other: CartContent) -> CartContent:
     """Return the merge of two values of one cart."""
-    lines: dict[str, Line] = {}
+    lines: dict[str, ContentLine] = {}
     for name in {**one.lines, **other.lines}:
         mine, yours = one.lines.get(name), other.lines.get(name)
         if mine and yours:
@@ -130,20 +138,20 @@ def merged(one: Content, other: Content) -> Content:
             lines[name] = mine
         elif yours and yours.version > one.floor:
             lines[name] = yours
-    return pruned(Content(lines, max(one.floor, other.floor), max(one.moved, other.moved)))
+    return prune_removed_lines(CartContent(lines, max(one.floor, other.floor), max(one.moved, other.moved)))
 
 
-def pruned(content: Content) -> Content:
+def prune_removed_lines(content: CartContent) -> CartContent:
     """Return the cart without its oldest removed lines, if there are more than REMOVED of them."""
     gone = sorted((line.version, name) for name, line in content.lines.items() if not line.quantity)
-    if len(gone) <= REMOVED:
+    if len(gone) <= MAX_REMOVED_LINES:
         return content
-    dropped = gone[: len(gone) - REMOVED // 2]
+    dropped = gone[: len(gone) - MAX_REMOVED_LINES // 2]
     lines = {name: line for name, line in content.lines.items() if (line.version, name) not in set(dropped)}
-    return Content(lines, max(content.floor, dropped[-1][0]), content.moved)
+    return CartContent(lines, max(content.floor, dropped[-1][0]), content.moved)
 
 
-def together(one: Content, others: Sequence[Content], limits: Limits) -> Content:
+def combine_carts(one: CartContent, others: Sequence[CartContent], limits: CartLimits) -> CartContent:
     """Return one cart that holds the copies of several carts, as far as the limits allow.
 
     Each product keeps the earliest time at which it was added to any of them.
@@ -152,16 +160,16 @@ def together(one: Content, others: Sequence[Content], limits: Limits) -> Content
     for other in others:
         for product, number in other.quantities.items():
             name = str(product)
-            before = lines.get(name, Line(0, 0))
-            if not before.quantity and _count(lines) >= limits.lines:
+            before = lines.get(name, ContentLine(0, 0))
+            if not before.quantity and _count_lines(lines) >= limits.lines:
                 continue
             quantity = max(before.quantity, min(before.quantity + number, limits.copies))
             came = other.lines[name]
-            kept = before if before.quantity and before.first_added <= came.first_added else came
+            kept = before if before.quantity and before.first_added_at <= came.first_added_at else came
             price = before.price if before.quantity else came.price
-            lines[name] = Line(quantity, now, price, kept.first_added)
-    return pruned(Content(lines, one.floor, one.moved))
+            lines[name] = ContentLine(quantity, now, price, kept.first_added_at)
+    return prune_removed_lines(CartContent(lines, one.floor, one.moved))
 
 
-def _count(lines: Mapping[str, Line]) -> int:
+def _count_lines(lines: Mapping[str, ContentLine]) -> int:
     return sum(1 for line in lines.values() if line.quantity)

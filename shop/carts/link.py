@@ -14,45 +14,45 @@ from mirror import naming
 from mirror.backup import epoch
 from mirror.redis import client
 from shop import keys
-from shop.carts.cart import CartNow, read
-from shop.carts.direct import behind
+from shop.carts.cart import CartView, read_cart
+from shop.carts.direct import get_request_state
 from shop.carts.scripts import BACKUP
-from shop.visitors import digest_of
+from shop.visitors import get_session_digest
 
 NAME = "cart"
-_NOW = "_cart_now"
+_CART_ATTRIBUTE = "_cart_now"
 
 
-def register() -> None:
+def register_companion() -> None:
     """Register the number of copies as a companion of the session."""
-    companions.register(NAME, 2, _ask)
+    companions.register(NAME, 2, _queue_copies)
 
 
-def _ask(pipe: Any, digest: str) -> None:
+def _queue_copies(pipe: Any, digest: str) -> None:
     pipe.hmget(keys.cart_state(digest), ["copies", "moved"])
     pipe.get(naming.restored(BACKUP))
 
 
-def know(request: HttpRequest, cart: CartNow) -> None:
+def remember_cart(request: HttpRequest, cart: CartView) -> None:
     """Remember the content of the visitor's cart after this request read or changed it."""
-    setattr(request, _NOW, cart)
+    setattr(request, _CART_ATTRIBUTE, cart)
 
 
-def copies_of(request: HttpRequest) -> int | None:
+def get_copies(request: HttpRequest) -> int | None:
     """Return the number of copies in the visitor's cart: 0 without a session, None if the number is unknown."""
-    now: CartNow | None = getattr(request, _NOW, None)
+    now: CartView | None = getattr(request, _CART_ATTRIBUTE, None)
     if now is not None:
         return now.copies
     session: Any = request.session
     if not session.session_key and settings.SESSION_COOKIE_NAME not in request.COOKIES:
         return 0
-    digest = digest_of(request)
+    digest = get_session_digest(request)
     if digest is None:
         return 0
-    if behind().was:
-        return read(digest).copies
+    if get_request_state().was:
+        return read_cart(digest).copies
     said = session.said(NAME)
     if said is None or not epoch.trusted(client(), [said[1]])[0]:
         return None
     copies, moved = said[0]
-    return read(digest).copies if moved else int(copies or 0)
+    return read_cart(digest).copies if moved else int(copies or 0)

@@ -17,41 +17,41 @@ from mirror.commit import after_commit
 from mirror.conf import setting
 from mirror.redis import RedisError, breaker, client, is_away
 from shop.carts import scripts, settling, sql
-from shop.carts.cart import backup
-from shop.carts.content import EMPTY, Content, next_version, together
-from shop.carts.direct import behind
+from shop.carts.cart import get_cart_backup
+from shop.carts.content import EMPTY_CART, CartContent, combine_carts, next_version
+from shop.carts.direct import get_request_state
 from shop.models import Cart
-from shop.services.carts import limits
+from shop.services.carts import get_limits
 
 logger = logging.getLogger("shop")
 
 
-def rotate(old: str, new: str, user_id: int | None) -> None:
+def move_cart_to_new_token(old: str, new: str, user_id: int | None) -> None:
     """Move a cart to the session's new token. Does nothing when repeated."""
-    content = access.fetch(backup(), [old]).get(old, EMPTY)
+    content = access.fetch(get_cart_backup(), [old]).get(old, EMPTY_CART)
     with transaction.atomic(using=setting("DATABASE")):
-        known = sql.locked([old])
+        known = sql.lock_carts([old])
         if old in known and known[old].moved_to:
             return  # another login of the same browser has moved it
         if not content.version and not known and not breaker.open():
             return  # no cart; while Redis is away there may be one that SQL does not have yet
-        rows = sql.locked([], make=[old, new])
-        sql.take(rows[old], content)
-        sql.take(rows[new], rows[old].content)
+        rows = sql.lock_carts([], make=[old, new])
+        sql.merge_into_row(rows[old], content)
+        sql.merge_into_row(rows[new], rows[old].content)
         rows[new].user_id, rows[new].is_owed = user_id, True
-        _over(rows[old], goes_on_as=new)
-        sql.write(rows.values())
-        _tell_redis([old, new])
+        _mark_ended(rows[old], goes_on_as=new)
+        sql.write_rows(rows.values())
+        _push_after_commit([old, new])
 
 
-class Gathered(NamedTuple):
+class GatheredCopies(NamedTuple):
     """copies: the copies that came back into the cart. left_out: the copies that did not fit."""
 
     copies: int = 0
     left_out: int = 0
 
 
-def gather(user_id: int, digest: str) -> Gathered:
+def gather_parked_carts(user_id: int, digest: str) -> GatheredCopies:
     """Merge a user's parked carts into the cart of the new session, each of them once.
 
     Call it in the transaction of the login.
@@ -61,89 +61,89 @@ def gather(user_id: int, digest: str) -> Gathered:
         waiting = list(parked.exclude(pk=digest).values_list("pk", flat=True))
         if not waiting:
             Cart.objects.using(setting("DATABASE")).filter(pk=digest).update(user_id=user_id)
-            return Gathered()
-        rows = sql.locked(waiting, make=[digest])
+            return GatheredCopies()
+        rows = sql.lock_carts(waiting, make=[digest])
         own = rows.pop(digest)
         sources = [row for row in rows.values() if row.is_parked and not row.moved_to]
         before, own.user_id, own.is_owed = own.content, user_id, True
-        own.content = together(before, [row.content for row in sources], limits())
+        own.content = combine_carts(before, [row.content for row in sources], get_limits())
         for row in sources:
-            _over(row, goes_on_as=digest)
-        sql.write([own, *sources])
-        _tell_redis([digest, *rows])
-        came = _copies([own.content]) - _copies([before])
-        return Gathered(came, _copies(row.content for row in sources) - came)
+            _mark_ended(row, goes_on_as=digest)
+        sql.write_rows([own, *sources])
+        _push_after_commit([digest, *rows])
+        came = _count_copies([own.content]) - _count_copies([before])
+        return GatheredCopies(came, _count_copies(row.content for row in sources) - came)
 
 
-def park(digests: Sequence[str]) -> None:
+def park_carts(digests: Sequence[str]) -> None:
     """Park the carts of sessions that are about to end until their users log in again. Does nothing when repeated."""
-    held = _held(digests)
+    held = _read_from_redis(digests)
     with transaction.atomic(using=setting("DATABASE")):
         known = Cart.objects.using(setting("DATABASE")).filter(pk__in=digests).values_list("pk", flat=True)
         wanted = {*(held or ()), *known}
-        users = sql.sessions_of(wanted if held is not None else digests)
+        users = sql.get_session_users(wanted if held is not None else digests)
         if held is None:  # carts from Redis arrive later and need a row that names their user
             wanted |= {digest for digest, user in users.items() if user}
-        rows = [row for row in sql.locked(wanted, make=wanted).values() if not row.moved_to]
+        rows = [row for row in sql.lock_carts(wanted, make=wanted).values() if not row.moved_to]
         for row in rows:
-            sql.take(row, (held or {}).get(str(row.pk), EMPTY))
+            sql.merge_into_row(row, (held or {}).get(str(row.pk), EMPTY_CART))
             row.user_id = users.get(str(row.pk)) or row.user_id
-            _over(row)
-        sql.write(rows)
-        _tell_redis([str(row.pk) for row in rows])
+            _mark_ended(row)
+        sql.write_rows(rows)
+        _push_after_commit([str(row.pk) for row in rows])
 
 
-def erase(user_id: int) -> None:
+def erase_carts(user_id: int) -> None:
     """Erase a user's carts before the user is deleted.
 
     Empty rows remain for two days, so that no late write or old copy in Redis brings a cart back.
     """
     own = Cart.objects.using(setting("DATABASE")).filter(user_id=user_id).values_list("pk", flat=True)
-    digests = sorted({*own, *sql.sessions_of_user(user_id)})
+    digests = sorted({*own, *sql.list_sessions_of_user(user_id)})
     with transaction.atomic(using=setting("DATABASE")):
-        rows = sql.locked([], make=digests)
+        rows = sql.lock_carts([], make=digests)
         for row in rows.values():
             row.user_id = None
-            row.content = Content(floor=next_version(row.version))
-            _over(row)
-        sql.write(rows.values())
-        after_commit(_forget, digests, using=setting("DATABASE"))
+            row.content = CartContent(floor=next_version(row.version))
+            _mark_ended(row)
+        sql.write_rows(rows.values())
+        after_commit(_drop_from_redis, digests, using=setting("DATABASE"))
 
 
-def _over(row: Cart, *, goes_on_as: str = "") -> None:
+def _mark_ended(row: Cart, *, goes_on_as: str = "") -> None:
     """Mark a cart as parked or moved, and as pending for Redis."""
     row.is_parked, row.moved_to = not goes_on_as, goes_on_as
     row.ended_at, row.is_owed = clock.now(), True
 
 
-def _copies(contents: Iterable[Content]) -> int:
+def _count_copies(contents: Iterable[CartContent]) -> int:
     return sum(sum(content.quantities.values()) for content in contents)
 
 
-def _tell_redis(digests: Sequence[str]) -> None:
-    after_commit(_settle, digests, using=setting("DATABASE"))
+def _push_after_commit(digests: Sequence[str]) -> None:
+    after_commit(_push_now, digests, using=setting("DATABASE"))
 
 
-def _settle(digests: Sequence[str]) -> None:
+def _push_now(digests: Sequence[str]) -> None:
     """Update Redis now. If it is away, the visitor's next requests read SQL as well."""
     try:
         if breaker.open():
-            behind().now = True
+            get_request_state().now = True
         else:
-            settling.settle(digests, redis=client())
+            settling.push_pending_carts(digests, redis=client())
     except RedisError as error:
         if is_away(error):
             breaker.failed()
-        behind().now = True
+        get_request_state().now = True
         logger.warning("Redis did not answer, it is told of carts later: %s", error)
 
 
-def _held(digests: Sequence[str]) -> dict[str, Content] | None:
+def _read_from_redis(digests: Sequence[str]) -> dict[str, CartContent] | None:
     """Return Redis' content of these carts, or None while Redis is away."""
     if breaker.open():
         return None
     try:
-        return dict(backup().read(client(), digests))
+        return dict(get_cart_backup().read(client(), digests))
     except RedisError as error:
         if is_away(error):
             breaker.failed()
@@ -151,11 +151,11 @@ def _held(digests: Sequence[str]) -> dict[str, Content] | None:
         return None
 
 
-def _forget(digests: Sequence[str]) -> None:
+def _drop_from_redis(digests: Sequence[str]) -> None:
     """Delete erased carts from Redis now. If Redis is away, the floor in SQL removes them later."""
     if breaker.open():
         return
     try:
-        scripts.drop(client(), digests)
+        scripts.drop_carts(client(), digests)
     except RedisError as error:
         logger.warning("Redis did not answer, it is told of erased carts later: %s", error)

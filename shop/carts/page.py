@@ -5,8 +5,8 @@ from typing import Any
 
 from django.conf import settings
 
-from shop.buying import FEW
-from shop.carts.cart import CartNow
+from shop.buying import MAX_FEW_COPIES
+from shop.carts.cart import CartView
 from shop.prices import Price
 from shop.results import ProductRecord
 from shop.selectors import get_products_and_books
@@ -40,7 +40,7 @@ class CartLine:
     @property
     def is_few(self) -> bool:
         """Whether the line can be bought and few copies are left."""
-        return not self.problem and (self.left or 0) <= FEW
+        return not self.problem and (self.left or 0) <= MAX_FEW_COPIES
 
     @property
     def changed(self) -> str:
@@ -111,18 +111,18 @@ class CartPage:
         }
 
 
-def page_of(cart: CartNow) -> CartPage:
+def make_cart_page(cart: CartView) -> CartPage:
     """Return the page of a cart. A book that was deleted is a line without a title.
 
     With warm mirrors it takes 1 round trip and no SQL; an empty cart takes neither.
     """
     ids = list(cart.lines)
     products, books = get_products_and_books(ids)
-    lines = [_line(pk, cart, products.get(pk), books.get(pk)) for pk in ids]
+    lines = [_make_line(pk, cart, products.get(pk), books.get(pk)) for pk in ids]
     return CartPage(lines, cart.version)
 
 
-def _line(pk: int, cart: CartNow, product: ProductRecord | None, book: Any) -> CartLine:
+def _make_line(pk: int, cart: CartView, product: ProductRecord | None, book: Any) -> CartLine:
     is_sold = product is not None and bool(product["is_active"])
     return CartLine(
         product_id=pk,

@@ -17,13 +17,13 @@ from shop.carts import moves
 @receiver(token_rotated, dispatch_uid="shop.take_cart_along")
 def take_cart_along(*, old: str, new: str, user_id: int | None, **kwargs: Any) -> None:
     """Move the cart to the new token, in the transaction of the rotation."""
-    moves.rotate(old, new, user_id)
+    moves.move_cart_to_new_token(old, new, user_id)
 
 
 @receiver(sessions_ending, dispatch_uid="shop.park_carts")
 def park_carts(*, digests: list[str], **kwargs: Any) -> None:
     """Park the carts of ending sessions until their users log in again."""
-    moves.park(digests)
+    moves.park_carts(digests)
 
 
 @receiver(user_logged_in, dispatch_uid="shop.gather_carts")
@@ -32,7 +32,7 @@ def gather_carts(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
     digest = getattr(request.session, "digest", None)
     if digest is None:
         return
-    gathered = moves.gather(user.pk, digest)
+    gathered = moves.gather_parked_carts(user.pk, digest)
     if gathered.copies:
         text = ngettext(
             "The %(count)d book from your earlier cart is in your cart again.",
@@ -52,4 +52,4 @@ def gather_carts(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
 @receiver(pre_delete, sender=User, dispatch_uid="shop.erase_carts")
 def erase_carts(*, instance: User, **kwargs: Any) -> None:
     """Erase a deleted user's carts from Redis; their rows in SQL go by cascade."""
-    moves.erase(instance.pk)
+    moves.erase_carts(instance.pk)

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from catalog.importer import clean
-from catalog.importer.books import Progress, Tally
+from catalog.importer.books import ImportReport, ProgressCallback
 from catalog.importer.files import Table
 from catalog.shelves.models import STARS
 
 COLUMNS: Final = ("user_id", "book_id")
-VIEWS: Final = "to_read.csv"
-PURCHASES: Final = "ratings.csv"
-RATING: Final = "rating"  # a column of ratings.csv
-STEP: Final = 5000  # rows between two updates of the progress bar
+VIEWS_FILE: Final = "to_read.csv"
+PURCHASES_FILE: Final = "ratings.csv"
+RATING_COLUMN: Final = "rating"  # a column of ratings.csv
+ROWS_PER_PROGRESS_STEP: Final = 5000  # rows between two updates of the progress bar
 
 
 class Pair(NamedTuple):
@@ -49,17 +49,19 @@ class Pairs:
         return (Pair(self._users[at], self._books[at], self._stars[at]) for at in order)
 
 
-def table(folder: Path, name: str) -> Table | None:
+def open_table(folder: Path, name: str) -> Table | None:
     """Return the file, or None if it does not exist. Raises BadFile."""
-    columns = (*COLUMNS, RATING) if name == PURCHASES else COLUMNS
+    columns = (*COLUMNS, RATING_COLUMN) if name == PURCHASES_FILE else COLUMNS
     return Table(folder, name, columns) if (folder / name).exists() else None
 
 
-def read(file: Table, kind: str, books: Mapping[int, int], tally: Tally, progress: Progress) -> Pairs:
+def read_pairs(
+    file: Table, kind: str, books: Mapping[int, int], tally: ImportReport, progress: ProgressCallback
+) -> Pairs:
     """Return the pairs whose book is in ``books``. kind: the name of the pairs in reports, such as "views"."""
     found, seen = Pairs(), set[tuple[int, int]]()
     for count, (line, cells) in enumerate(file.rows(tally.dirt), 1):
-        user, book = (clean.number(cell, most=2**63 - 1) for cell in cells[:2])
+        user, book = (clean.parse_number(cell, most=2**63 - 1) for cell in cells[:2])
         if not user or not book:
             tally.dirt.note(f"{kind} without usable numbers", file.name, line)
         elif book not in books:
@@ -68,17 +70,17 @@ def read(file: Table, kind: str, books: Mapping[int, int], tally: Tally, progres
             tally.dirt.note(f"{kind} listed twice", file.name, line)
         else:
             seen.add((user, book))
-            found.add(user, book, _stars(cells[2], file, line, tally) if len(cells) > 2 else 0)
+            found.add(user, book, _parse_stars(cells[2], file, line, tally) if len(cells) > 2 else 0)
         tally.read[kind] += 1
-        if count % STEP == 0:
-            progress(kind, STEP)
-    progress(kind, tally.read[kind] % STEP)
+        if count % ROWS_PER_PROGRESS_STEP == 0:
+            progress(kind, ROWS_PER_PROGRESS_STEP)
+    progress(kind, tally.read[kind] % ROWS_PER_PROGRESS_STEP)
     return found
 
 
-def _stars(cell: str, file: Table, line: int, tally: Tally) -> int:
+def _parse_stars(cell: str, file: Table, line: int, tally: ImportReport) -> int:
     """Return a rating, or 0 for an unusable one."""
-    stars = clean.number(cell)
+    stars = clean.parse_number(cell)
     if stars in STARS:
         return int(stars or 0)
     tally.dirt.note("ratings without usable stars", file.name, line)

@@ -11,53 +11,53 @@ from accounts import bulk
 from accounts.models import User
 from accounts.names import fold
 from catalog.shelves.models import Shelf, ShelfEntry
-from config.bulk import slices
+from config.bulk import split_slices
 from shop.importer import invented
 from shop.importer.files import Pair
-from shop.importer.put import put
-from shop.models import Order, OrderLine, Product, State, View
-from shop.viewing.keeping import kept_since
+from shop.importer.put import bulk_insert
+from shop.models import Order, OrderLine, OrderState, Product, View
+from shop.viewing.keeping import get_kept_since
 
-Told = Callable[[int], object]
+ReportProgress = Callable[[int], object]
 T = TypeVar("T")
 
 
-class Known(NamedTuple):
+class PrimaryKeys(NamedTuple):
     """Primary keys by the numbers of the files."""
 
     users: Mapping[int, int]
     books: Mapping[int, int]
 
 
-def name(user: int) -> str:
+def make_reader_name(user: int) -> str:
     """Return the user name of a reader of the files."""
     return f"goodbooks reader {user}"
 
 
-def import_readers(users: Iterable[int], told: Told) -> tuple[dict[int, int], int]:
+def import_readers(users: Iterable[int], told: ReportProgress) -> tuple[dict[int, int], int]:
     """Create missing readers, without the means to log in. Return user ids by reader number, and the number of new
     users.
     """
     found: dict[int, int] = {}
     new = 0
-    for some in slices(sorted(users)):
-        names = [name(user) for user in some]
+    for some in split_slices(sorted(users)):
+        names = [make_reader_name(user) for user in some]
         there = User.objects.filter(name_key__in=map(fold, names)).count()
-        ids = bulk.people(names)
-        found |= {user: ids[name(user)] for user in some}
+        ids = bulk.get_or_create_users(names)
+        found |= {user: ids[make_reader_name(user)] for user in some}
         new += len(ids) - there
         told(len(some))
     return found, new
 
 
-def import_views(pairs: Iterable[Pair], known: Known, told: Told) -> int:
+def import_views(pairs: Iterable[Pair], known: PrimaryKeys, told: ReportProgress) -> int:
     """Add missing views. Return the number of new rows."""
-    return sum(_slice(_add_views, some, known, told) for some in slices(pairs))
+    return sum(_add_slice(_add_views, some, known, told) for some in split_slices(pairs))
 
 
-def _add_views(some: Sequence[Pair], known: Known) -> int:
+def _add_views(some: Sequence[Pair], known: PrimaryKeys) -> int:
     """Add missing views, without those that are already too old to be kept."""
-    since = kept_since()
+    since = get_kept_since()
     visitors = {f"goodbooks:{pair.user}" for pair in some}
     there = set(View.objects.filter(visitor__in=visitors).values_list("visitor", "book_id"))
     rows = (
@@ -65,33 +65,33 @@ def _add_views(some: Sequence[Pair], known: Known) -> int:
             visitor=f"goodbooks:{pair.user}",
             user_id=known.users[pair.user],
             book_id=known.books[pair.book],
-            seen_at=invented.looked_at(pair.user, pair.book),
+            seen_at=invented.invent_view_time(pair.user, pair.book),
         )
         for pair in some
         if (f"goodbooks:{pair.user}", known.books[pair.book]) not in there
-        and invented.looked_at(pair.user, pair.book) >= since
+        and invented.invent_view_time(pair.user, pair.book) >= since
     )
-    return put(View, rows)
+    return bulk_insert(View, rows)
 
 
-def import_purchases(pairs: Iterable[Pair], known: Known, told: Told) -> int:
+def import_purchases(pairs: Iterable[Pair], known: PrimaryKeys, told: ReportProgress) -> int:
     """Add missing orders, one for each rating, as sent long ago. Return the number of new rows."""
-    return sum(_slice(_add_orders, some, known, told) for some in slices(pairs))
+    return sum(_add_slice(_add_orders, some, known, told) for some in split_slices(pairs))
 
 
-def import_shelves(wanted: Iterable[Pair], rated: Iterable[Pair], known: Known, told: Told) -> int:
+def import_shelves(wanted: Iterable[Pair], rated: Iterable[Pair], known: PrimaryKeys, told: ReportProgress) -> int:
     """Shelve rated books as read and wanted books as such, unless their reader has shelved them. Return the number of
     rows.
     """
     pairs = chain(((Shelf.READ, pair) for pair in rated), ((Shelf.WANT, pair) for pair in wanted))
-    return sum(_slice(_add_entries, some, known, told) for some in slices(pairs))
+    return sum(_add_slice(_add_shelf_entries, some, known, told) for some in split_slices(pairs))
 
 
-def _add_entries(some: Sequence[tuple[Shelf, Pair]], known: Known) -> int:
-    return put(ShelfEntry, (_entry(shelf, pair, known) for shelf, pair in some))
+def _add_shelf_entries(some: Sequence[tuple[Shelf, Pair]], known: PrimaryKeys) -> int:
+    return bulk_insert(ShelfEntry, (_make_shelf_entry(shelf, pair, known) for shelf, pair in some))
 
 
-def _entry(shelf: Shelf, pair: Pair, known: Known) -> ShelfEntry:
+def _make_shelf_entry(shelf: Shelf, pair: Pair, known: PrimaryKeys) -> ShelfEntry:
     user, book, stars = pair
     is_read = shelf == Shelf.READ
     return ShelfEntry(
@@ -99,13 +99,15 @@ def _entry(shelf: Shelf, pair: Pair, known: Known) -> ShelfEntry:
         book_id=known.books[book],
         shelf=shelf,
         stars=stars or None,
-        shelved_on=invented.looked_at(user, book).date(),
-        started_on=invented.bought_at(user, book).date() if is_read else None,
-        finished_on=invented.finished_on(user, book) if is_read else None,
+        shelved_on=invented.invent_view_time(user, book).date(),
+        started_on=invented.invent_purchase_time(user, book).date() if is_read else None,
+        finished_on=invented.invent_finish_date(user, book) if is_read else None,
     )
 
 
-def _slice(add: Callable[[Sequence[T], Known], int], some: Sequence[T], known: Known, told: Told) -> int:
+def _add_slice(
+    add: Callable[[Sequence[T], PrimaryKeys], int], some: Sequence[T], known: PrimaryKeys, told: ReportProgress
+) -> int:
     with transaction.atomic():
         new = add(some, known)
     reset_queries()  # with DEBUG, Django keeps every statement
@@ -113,7 +115,7 @@ def _slice(add: Callable[[Sequence[T], Known], int], some: Sequence[T], known: K
     return new
 
 
-def _add_orders(some: Sequence[Pair], known: Known) -> int:
+def _add_orders(some: Sequence[Pair], known: PrimaryKeys) -> int:
     wanted = {f"goodbooks:{pair.user}:{pair.book}": pair for pair in some}
     there = set(Order.objects.filter(key__in=wanted).values_list("key", flat=True))
     new = {key: pair for key, pair in wanted.items() if key not in there}
@@ -122,8 +124,8 @@ def _add_orders(some: Sequence[Pair], known: Known) -> int:
     products = {known.books[pair.book] for pair in new.values()}
     titles = dict(Product.objects.filter(pk__in=products).values_list("pk", "book__title"))
     new = {key: pair for key, pair in new.items() if known.books[pair.book] in titles}
-    orders = sorted((_order(key, pair, known) for key, pair in new.items()), key=lambda order: order.created_at)
-    put(Order, orders)  # sorted by time, so that ids rise with time as they do elsewhere
+    orders = sorted((_make_order(key, pair, known) for key, pair in new.items()), key=lambda order: order.created_at)
+    bulk_insert(Order, orders)  # sorted by time, so that ids rise with time as they do elsewhere
     # SQLite before 3.35 does not return the keys of inserted rows.
     ids = dict(Order.objects.filter(key__in=new).values_list("key", "pk"))
     lines = (
@@ -132,23 +134,23 @@ def _add_orders(some: Sequence[Pair], known: Known) -> int:
             product_id=known.books[pair.book],
             title=titles[known.books[pair.book]],
             quantity=1,
-            price=invented.price(pair.book),
+            price=invented.invent_price(pair.book),
         )
         for key, pair in new.items()
     )
-    return put(OrderLine, lines)
+    return bulk_insert(OrderLine, lines)
 
 
-def _order(key: str, pair: Pair, known: Known) -> Order:
+def _make_order(key: str, pair: Pair, known: PrimaryKeys) -> Order:
     """Return a completed order, for which no email is sent."""
-    at = invented.bought_at(pair.user, pair.book)
+    at = invented.invent_purchase_time(pair.user, pair.book)
     return Order(
         user_id=known.users[pair.user],
         key=key,
-        state=State.SENT,
-        total=invented.price(pair.book),
+        state=OrderState.SENT,
+        total=invented.invent_price(pair.book),
         email=f"reader{pair.user}@goodbooks.invalid",
-        name=name(pair.user),
+        name=make_reader_name(pair.user),
         address="-",
         created_at=at,
         reserved_until=at,

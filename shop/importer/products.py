@@ -4,20 +4,20 @@ from collections.abc import Mapping
 
 from django.db import transaction
 
-from catalog.importer.books import Progress, Tally
-from config.bulk import slices
+from catalog.importer.books import ImportReport, ProgressCallback
+from config.bulk import split_slices
 from shop.importer import invented
 from shop.models import Product
 
 
-def import_products(books: Mapping[int, int], tally: Tally, progress: Progress) -> None:
+def import_products(books: Mapping[int, int], tally: ImportReport, progress: ProgressCallback) -> None:
     """Add missing products. books: primary keys by the numbers of the file."""
-    for some in slices(books.items()):
+    for some in split_slices(books.items()):
         with transaction.atomic():
             ids = [pk for _, pk in some]
             there = set(Product.objects.filter(pk__in=ids).values_list("pk", flat=True))
             new = [
-                Product(pk=pk, price=invented.price(number), stock=invented.stock(number))
+                Product(pk=pk, price=invented.invent_price(number), stock=invented.invent_stock(number))
                 for number, pk in some
                 if pk not in there
             ]

@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.models import AutoField, Field, Model
 
 
-def put(model: type[Model], rows: Iterable[Model]) -> int:
+def bulk_insert(model: type[Model], rows: Iterable[Model]) -> int:
     """Insert rows in their order and return the number of new ones.
 
     Rows that would break a unique constraint are skipped. Automatic primary keys come from the database.
@@ -27,13 +27,13 @@ def put(model: type[Model], rows: Iterable[Model]) -> int:
     columns = ", ".join(quote(str(field.column)) for field in fields)
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO {quote(model._meta.db_table)} ({columns}) {_source(fields)} ON CONFLICT DO NOTHING",
+            f"INSERT INTO {quote(model._meta.db_table)} ({columns}) {_make_source(fields)} ON CONFLICT DO NOTHING",
             [json.dumps(values)] if connection.vendor == "sqlite" else [list(c) for c in zip(*values, strict=True)],
         )
         return max(0, int(cursor.rowcount))
 
 
-def _source(fields: "list[Field[Any, Any]]") -> str:
+def _make_source(fields: "list[Field[Any, Any]]") -> str:
     if connection.vendor == "postgresql":
         return f"SELECT * FROM unnest({', '.join(f'%s::{field.db_type(connection)}[]' for field in fields)})"
     values = ", ".join(f"json_extract(value, '$[{number}]')" for number in range(len(fields)))

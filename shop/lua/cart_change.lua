@@ -1,4 +1,4 @@
--- Changes lines of a cart, as shop.carts.content.changed does.
+-- Changes lines of a cart, as shop.carts.content.apply_changes does.
 -- KEYS: the cart, its state, the marks. ARGV: digest, mode (set, add, take), key of an order or "", the version at which
 -- "take" empties the lines, time of the request (microseconds), largest number of lines, largest number of copies; then
 -- product, number, price, ...

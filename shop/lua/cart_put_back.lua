@@ -1,4 +1,4 @@
--- Merges SQL's version of a cart into Redis, as shop.carts.content.merged does, and marks nothing.
+-- Merges SQL's version of a cart into Redis, as shop.carts.content.merge_versions does, and marks nothing.
 -- KEYS: the cart, its state. ARGV: floor, new digest of a moved cart or "", seconds to remember that digest; then name,
 -- quantity, version, price, added, ...
 local cart, state, floor = KEYS[1], KEYS[2], tonumber(ARGV[1])

@@ -10,12 +10,12 @@ from mirror.conf import setting
 from mirror.declare import Record
 from shop import keys
 from shop.models import Product, Sale, SaleItem
-from shop.records import ProductRow, load_products, numbers, product_record
+from shop.records import ProductRow, load_products, make_product_record, parse_ids
 
 
-def products_in_sales(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+def find_products_in_sales(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next ids of products in these sales, without duplicates."""
-    found = SaleItem._base_manager.using(setting("DATABASE")).filter(sale_id__in=numbers(values))
+    found = SaleItem._base_manager.using(setting("DATABASE")).filter(sale_id__in=parse_ids(values))
     if after is not None:
         found = found.filter(product_id__gt=after)
     return [str(pk) for pk in found.order_by("product_id").values_list("product_id", flat=True).distinct()[:limit]]
@@ -33,29 +33,29 @@ class ProductMirror(Mirror):
     watches = (
         Watch(Product),
         Watch(SaleItem, "product_id"),
-        Watch(Sale, via=products_in_sales, only=("starts_at", "ends_at"), updates=True),
+        Watch(Sale, via=find_products_in_sales, only=("starts_at", "ends_at"), updates=True),
     )
 
     def key(self, pk: str) -> str:
         return keys.product(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, ProductRow]:
-        return load_products(numbers(pks))
+        return load_products(parse_ids(pks))
 
     def record(self, row: Any) -> Record:
-        return product_record(row)
+        return make_product_record(row)
 
     def index(self, record: Record) -> Iterable[Contribution]:
         if not record["is_active"]:
             return ()
         pk = str(record["id"])
-        in_stock = (Member(keys.in_stock(), pk),) if record["available"] > 0 else ()
-        return (Scored(keys.prices(), pk, record["price"]), *in_stock)
+        in_stock = (Member(keys.products_in_stock(), pk),) if record["available"] > 0 else ()
+        return (Scored(keys.products_by_price(), pk, record["price"]), *in_stock)
 
     def families(self) -> Sequence[Family]:
         return (
-            Family(keys.prices(), "zset", lambda key, member: member, whole=True),
-            Family(keys.in_stock(), "set", lambda key, member: member, whole=True),
+            Family(keys.products_by_price(), "zset", lambda key, member: member, whole=True),
+            Family(keys.products_in_stock(), "set", lambda key, member: member, whole=True),
         )
 
     def feed(self) -> str:

@@ -9,7 +9,7 @@ from mirror.conf import setting
 from mirror.declare import Record
 from shop import keys
 from shop.models import Recommendation
-from shop.records import numbers
+from shop.records import parse_ids
 
 
 @mirror.register
@@ -24,7 +24,7 @@ class RecommendationMirror(Mirror):
         return keys.recommendation(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Recommendation]:
-        rows = Recommendation.objects.using(setting("DATABASE")).filter(pk__in=numbers(pks))
+        rows = Recommendation.objects.using(setting("DATABASE")).filter(pk__in=parse_ids(pks))
         return {str(row.pk): row for row in rows}
 
     def record(self, row: Any) -> Record:
@@ -33,14 +33,14 @@ class RecommendationMirror(Mirror):
     def index(self, record: Record) -> Iterable[Contribution]:
         pk = record["id"]
         return [
-            *(Scored(keys.bought_as_well(pk), str(other), score) for other, score, *_ in record["bought"]),
-            *(Scored(keys.bought_after_a_look(pk), str(other), score) for other, score, *_ in record["viewbuy"]),
+            *(Scored(keys.also_bought(pk), str(other), score) for other, score, *_ in record["bought"]),
+            *(Scored(keys.bought_after_view(pk), str(other), score) for other, score, *_ in record["viewbuy"]),
         ]
 
     def families(self) -> Sequence[Family]:
-        return tuple(_family(keys_of) for keys_of in (keys.bought_as_well, keys.bought_after_a_look))
+        return tuple(_make_family(keys_of) for keys_of in (keys.also_bought, keys.bought_after_view))
 
 
-def _family(key_of: Any) -> Family:
+def _make_family(key_of: Any) -> Family:
     start, _, end = key_of("\0").partition("\0")
     return Family(start, "zset", lambda key, member: key[len(start) : len(key) - len(end)], end=end)

@@ -8,7 +8,7 @@ from mirror import Contribution, Family, Mirror, Scored, Watch
 from mirror.declare import Record
 from shop import keys
 from shop.models import Sale, SaleItem
-from shop.records import SaleRow, load_sales, numbers, sale_record
+from shop.records import SaleRow, load_sales, make_sale_record, parse_ids
 
 
 @mirror.register
@@ -23,13 +23,13 @@ class SaleMirror(Mirror):
         return keys.sale(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, SaleRow]:
-        return load_sales(numbers(pks))
+        return load_sales(parse_ids(pks))
 
     def record(self, row: Any) -> Record:
-        return sale_record(row)
+        return make_sale_record(row)
 
     def index(self, record: Record) -> Iterable[Contribution]:
-        return (Scored(keys.sale_ends(), str(record["id"]), record["ends"]),)
+        return (Scored(keys.sales_by_end(), str(record["id"]), record["ends"]),)
 
     def families(self) -> Sequence[Family]:
-        return (Family(keys.sale_ends(), "zset", lambda key, member: member, whole=True),)
+        return (Family(keys.sales_by_end(), "zset", lambda key, member: member, whole=True),)

@@ -3,7 +3,7 @@
 from shop.models.cart import Cart
 from shop.models.event import EventKind, OrderEvent
 from shop.models.fake_charge import FakeCharge
-from shop.models.order import Order, OrderLine, OrderQuerySet, State
+from shop.models.order import Order, OrderLine, OrderQuerySet, OrderState
 from shop.models.payment import Payment, PaymentState
 from shop.models.product import Product, ProductQuerySet
 from shop.models.recommendation import Recommendation
@@ -18,6 +18,7 @@ __all__ = [
     "OrderEvent",
     "OrderLine",
     "OrderQuerySet",
+    "OrderState",
     "Payment",
     "PaymentState",
     "Product",
@@ -26,6 +27,5 @@ __all__ = [
     "Sale",
     "SaleItem",
     "SaleQuerySet",
-    "State",
     "View",
 ]

@@ -7,9 +7,9 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from shop.carts.content import PARKED, Content, Line
+from shop.carts.content import PARKED, CartContent, ContentLine
 
-FLOOR = "floor"
+FLOOR_FIELD = "floor"
 
 
 class CartQuerySet(models.QuerySet["Cart"]):
@@ -23,7 +23,7 @@ class CartQuerySet(models.QuerySet["Cart"]):
         """Carts that wait for their user's next login."""
         return self.filter(is_parked=True, moved_to="")
 
-    def owed(self) -> Self:
+    def pending_for_redis(self) -> Self:
         """Carts with changes that Redis does not have yet."""
         return self.filter(is_owed=True)
 
@@ -70,19 +70,19 @@ class Cart(models.Model):
         return self.digest[:12]
 
     @property
-    def content(self) -> Content:
+    def content(self) -> CartContent:
         """The value of the cart."""
         versions: dict[str, Any] = dict(self.versions)
-        floor = versions.pop(FLOOR, 0)
-        lines = {name: Line(quantity, self.version) for name, quantity in self.lines.items()}
-        lines |= {name: Line(self.lines.get(name, 0), *since) for name, since in versions.items()}
-        return Content(lines, floor, self.moved_to or (PARKED if self.is_parked else ""))
+        floor = versions.pop(FLOOR_FIELD, 0)
+        lines = {name: ContentLine(quantity, self.version) for name, quantity in self.lines.items()}
+        lines |= {name: ContentLine(self.lines.get(name, 0), *since) for name, since in versions.items()}
+        return CartContent(lines, floor, self.moved_to or (PARKED if self.is_parked else ""))
 
     @content.setter
-    def content(self, content: Content) -> None:
+    def content(self, content: CartContent) -> None:
         self.lines = {str(product): quantity for product, quantity in content.quantities.items()}
         self.versions = {name: [line.version, line.price, line.added] for name, line in content.lines.items()}
         if content.floor:
-            self.versions[FLOOR] = content.floor
+            self.versions[FLOOR_FIELD] = content.floor
         self.version = content.version
         self.moved_to = "" if content.moved == PARKED else content.moved

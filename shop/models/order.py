@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from shop.models.product import Product
 
 
-class State(models.TextChoices):
+class OrderState(models.TextChoices):
     """The states of an order.
 
     reserved -> paid -> sent (a free order is paid at once); reserved -> expired (and -> paid if the payment arrives
@@ -35,11 +35,11 @@ class OrderQuerySet(models.QuerySet["Order"]):
 
     def run_out(self, moment: datetime) -> Self:
         """Unpaid orders whose reservation has ended."""
-        return self.filter(state=State.RESERVED, reserved_until__lte=moment)
+        return self.filter(state=OrderState.RESERVED, reserved_until__lte=moment)
 
     def to_confirm(self) -> Self:
         """Paid orders whose confirmation has not been sent."""
-        return self.filter(state__in=(State.PAID, State.SENT), confirmed_at=None, paid_at__isnull=False)
+        return self.filter(state__in=(OrderState.PAID, OrderState.SENT), confirmed_at=None, paid_at__isnull=False)
 
 
 class Order(models.Model):
@@ -57,7 +57,7 @@ class Order(models.Model):
         db_index=False,
     )
     key = models.CharField(_("checkout"), max_length=64, unique=True, editable=False)
-    state = models.CharField(_("state"), max_length=10, choices=State, default=State.RESERVED)
+    state = models.CharField(_("state"), max_length=10, choices=OrderState, default=OrderState.RESERVED)
     total = models.PositiveBigIntegerField(_("total"), help_text=_("In cents."))
     email = models.EmailField(_("email address"))
     name = models.CharField(_("name"), max_length=150)
@@ -79,7 +79,7 @@ class Order(models.Model):
     class Meta:
         verbose_name = _("order")
         verbose_name_plural = _("orders")
-        constraints = [models.CheckConstraint(condition=Q(state__in=State.values), name="shop_order_state")]
+        constraints = [models.CheckConstraint(condition=Q(state__in=OrderState.values), name="shop_order_state")]
         indexes = [
             models.Index(fields=["user", "-id"], name="shop_order_of_user"),
             models.Index(fields=["reserved_until"], condition=Q(state="reserved"), name="shop_order_reserved"),

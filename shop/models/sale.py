@@ -17,7 +17,7 @@ class SaleQuerySet(models.QuerySet["Sale"]):
         """Sales that are on at this time. The start belongs to the period, the end does not."""
         return self.filter(starts_at__lte=moment, ends_at__gt=moment)
 
-    def not_over(self, moment: datetime) -> Self:
+    def ending_after(self, moment: datetime) -> Self:
         """Current and coming sales."""
         return self.filter(ends_at__gt=moment)
 

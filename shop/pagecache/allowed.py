@@ -9,36 +9,36 @@ from catalog import extras, keys
 from catalog.selectors import get_book_page
 from catalog.signals import book_shown
 from mirror.prefetch import Asked
-from shop.pagecache.pages import Page, register
+from shop.pagecache.pages import CachedPage, register_page
 from shop.viewing import ahead
 
 
-def _book(pk: int) -> Asked:
+def _make_book_read(pk: int) -> Asked:
     return Asked.of(["book"], lambda pipe: pipe.get(keys.book(pk)))
 
 
-def _extras(pk: int) -> Asked:
-    return Asked.of(extras.mirrors(), lambda pipe: extras.ask(pipe, pk))
+def _make_extras_read(pk: int) -> Asked:
+    return Asked.of(extras.find_required_mirrors(), lambda pipe: extras.add_commands(pipe, pk))
 
 
-def _page_of_book(pk: int) -> Mapping[str, Any]:
+def _make_book_context(pk: int) -> Mapping[str, Any]:
     page = get_book_page(pk)
     return page._asdict() if page else {}
 
 
-def _book_shown(request: HttpRequest, pk: int) -> None:
-    book_shown.send(Page, request=request, book_id=pk)
+def _send_book_shown(request: HttpRequest, pk: int) -> None:
+    book_shown.send(CachedPage, request=request, book_id=pk)
 
 
 # Price, stock, posts and recommendations are cache fragments. The rest depends on the book's record alone.
-BOOK = register(
-    Page(
+BOOK_PAGE = register_page(
+    CachedPage(
         "catalog:book",
-        made_of=_book,
-        along=_extras,
-        values=_page_of_book,
+        made_of=_make_book_read,
+        along=_make_extras_read,
+        values=_make_book_context,
         member=lambda pk: pk,
-        shown=_book_shown,
-        tells=lambda pipe, request, digest, user, pk: ahead.add(pipe, request, pk, digest, user),
+        shown=_send_book_shown,
+        tells=lambda pipe, request, digest, user, pk: ahead.queue_view(pipe, request, pk, digest, user),
     )
 )

@@ -13,16 +13,16 @@ from django.http.request import split_domain_port
 from django.utils.translation import get_language_from_request
 
 from config.answers import wants_json
-from config.explain import PARAMETER as EXPLAIN
-from config.look import theme_of
+from config.explain import EXPLAIN_PARAMETER as EXPLAIN
+from config.look import get_theme
 from mirror.middleware import COOKIE as BEHIND
 from mirror.prefetch import Prefetched
-from shop.pagecache.pages import Target, target_of
-from shop.pagecache.people import Coming
-from shop.pagecache.version import code_version
+from shop.pagecache.pages import Target, find_target
+from shop.pagecache.people import VisitorSession
+from shop.pagecache.version import get_code_version
 
-LONGEST: Final = 200  # characters of a header whose parsed meaning is cached
-NOTHING: Final = frozenset[str]()
+MAX_HEADER_LENGTH: Final = 200  # characters of a header whose parsed meaning is cached
+NO_WORDS: Final = frozenset[str]()
 
 
 class Visit(NamedTuple):
@@ -32,14 +32,14 @@ class Visit(NamedTuple):
     that the visitor may have, or None without a session cookie.
     """
 
-    asked: "Request"
+    asked: "PageRequest"
     known: Prefetched
     facts: Sequence[Any]
     is_told: bool
-    coming: Coming | None
+    coming: VisitorSession | None
 
 
-class Request(NamedTuple):
+class PageRequest(NamedTuple):
     """A request for a page that may be cached.
 
     query: the parameters that change the page, in a fixed order. who: the words of fragments (``shop.pagecache.holes``)
@@ -56,18 +56,18 @@ class Request(NamedTuple):
     def digest(self, facts: Iterable[Any]) -> str:
         """Return the cache key of the page. facts: the data that the page is made of."""
         http = self.http
-        digest = hashlib.blake2b(code_version(), digest_size=20)
-        for part in (http.scheme, self.host, http.path, self.query, self.language, *map(_bytes, facts)):
+        digest = hashlib.blake2b(get_code_version(), digest_size=20)
+        for part in (http.scheme, self.host, http.path, self.query, self.language, *map(_encode_fact, facts)):
             raw = part if isinstance(part, bytes) else str(part).encode(errors="surrogateescape")
             digest.update(b"%d:%b" % (len(raw), raw))
         return digest.hexdigest()
 
 
-def _bytes(fact: Any) -> bytes:
+def _encode_fact(fact: Any) -> bytes:
     return fact if isinstance(fact, bytes) else repr(fact).encode()
 
 
-def asked_for(http: HttpRequest) -> Request | None:
+def parse_page_request(http: HttpRequest) -> PageRequest | None:
     """Return the request if its page may be cached, else None.
 
     Not cached are requests that must see a write that Redis may lack, and requests for JSON, for a part of the page or
@@ -76,11 +76,11 @@ def asked_for(http: HttpRequest) -> Request | None:
     """
     if http.method not in ("GET", "HEAD") or BEHIND in http.COOKIES or "HTTP_HX_REQUEST" in http.META:
         return None
-    target = target_of(http.path_info)
+    target = find_target(http.path_info)
     if target is None or not _wants_html(http):
         return None
     host = http.get_host()
-    if not (settings.DEBUG or _is_plain(host, http.META.get("SERVER_PORT", ""))):
+    if not (settings.DEBUG or _is_canonical_host(host, http.META.get("SERVER_PORT", ""))):
         return None
     query, is_odd = "", False
     if http.META.get("QUERY_STRING"):
@@ -89,11 +89,13 @@ def asked_for(http: HttpRequest) -> Request | None:
         known = sorted((name, http.GET.getlist(name)) for name in http.GET if name in target.page.parameters)
         query = urlencode(known, doseq=True)
         is_odd = http.META["QUERY_STRING"] != query
-    return Request(http, target, host, query, _language(http), who(http) | ({"address"} if is_odd else NOTHING))
+    return PageRequest(
+        http, target, host, query, _get_language(http), find_visitor_words(http) | ({"address"} if is_odd else NO_WORDS)
+    )
 
 
 @lru_cache(maxsize=256)
-def _is_plain(host: str, port: str) -> bool:
+def _is_canonical_host(host: str, port: str) -> bool:
     """Return whether an allowed host is written as browsers do: in lower case, and with no port but the server's own.
 
     Otherwise anybody could fill the cache with 65,000 copies of each page, one per port.
@@ -102,42 +104,42 @@ def _is_plain(host: str, port: str) -> bool:
     return host in (name, f"{name}:{port}")
 
 
-def who(http: HttpRequest) -> frozenset[str]:
+def find_visitor_words(http: HttpRequest) -> frozenset[str]:
     """Return the words of fragments that differ for this visitor."""
     if not http.COOKIES:
-        return NOTHING
+        return NO_WORDS
     words = set()
     if settings.SESSION_COOKIE_NAME in http.COOKIES:
         words |= {"person", "messages"}  # messages that do not fit into a cookie are in the session
     if "messages" in http.COOKIES:
         words.add("messages")
-    if theme_of(http):
+    if get_theme(http):
         words.add("theme")
     return frozenset(words)
 
 
 def _wants_html(http: HttpRequest) -> bool:
     accept = http.META.get("HTTP_ACCEPT", "*/*")
-    return _html_by(accept) if len(accept) <= LONGEST else not wants_json(http)
+    return _wants_html_by_accept(accept) if len(accept) <= MAX_HEADER_LENGTH else not wants_json(http)
 
 
 @lru_cache(maxsize=256)
-def _html_by(accept: str) -> bool:
+def _wants_html_by_accept(accept: str) -> bool:
     http = HttpRequest()
     http.META["HTTP_ACCEPT"] = accept
     return not wants_json(http)
 
 
-def _language(http: HttpRequest) -> str:
+def _get_language(http: HttpRequest) -> str:
     chosen = http.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
     accepted = http.META.get("HTTP_ACCEPT_LANGUAGE", "")
-    if len(chosen) + len(accepted) > LONGEST:
+    if len(chosen) + len(accepted) > MAX_HEADER_LENGTH:
         return get_language_from_request(http)
-    return _language_by(chosen, accepted)
+    return _get_language_by_headers(chosen, accepted)
 
 
 @lru_cache(maxsize=1024)
-def _language_by(chosen: str, accepted: str) -> str:
+def _get_language_by_headers(chosen: str, accepted: str) -> str:
     cookies = {settings.LANGUAGE_COOKIE_NAME: chosen} if chosen else {}
     like: Any = SimpleNamespace(COOKIES=cookies, META={"HTTP_ACCEPT_LANGUAGE": accepted})
     return get_language_from_request(like)

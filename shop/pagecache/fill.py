@@ -15,14 +15,14 @@ from django.utils.module_loading import import_string
 
 from accounts.sessions import SessionStore
 from shop.pagecache import moments
-from shop.pagecache.asked import Request, Visit
-from shop.pagecache.holes import Hole, node_of
-from shop.pagecache.shells import Shell
+from shop.pagecache.asked import PageRequest, Visit
+from shop.pagecache.holes import Fragment, get_fragment_node
+from shop.pagecache.shells import StoredPage
 
-OWN: Final = "shop.pagecache.middleware.PageCache"
+MIDDLEWARE_PATH: Final = "shop.pagecache.middleware.PageCache"
 # Middleware after the page cache that fragments do not need: its effect is in the cached headers already, or never
 # concerns a cached page.
-LEFT_OUT: Final = frozenset(
+SKIPPED_MIDDLEWARE: Final = frozenset(
     {
         "django.middleware.locale.LocaleMiddleware",
         "django.middleware.common.CommonMiddleware",
@@ -30,72 +30,76 @@ LEFT_OUT: Final = frozenset(
         "config.explain.ExplainMiddleware",
     }
 )
-ALWAYS: Final = frozenset({"always"})
-CONTROL: Final = "private, no-cache"  # fragments belong to one visitor and one moment
+ALWAYS_WORDS: Final = frozenset({"always"})
+CACHE_CONTROL: Final = "private, no-cache"  # fragments belong to one visitor and one moment
 _ANSWER: Final = "_page_cache_answer"
 
 Handler = Callable[[HttpRequest], HttpResponse]
 
 
-class Filler:
+class PageServer:
     """Serve cached pages with their fragments for each visitor."""
 
     def __init__(self) -> None:
-        self.csrf = CsrfViewMiddleware(_innermost)
+        self.csrf = CsrfViewMiddleware(_call_answer)
 
     @cached_property
-    def chain(self) -> Handler:
+    def middleware_chain(self) -> Handler:
         """The middleware around the rendering of fragments: sessions, users, messages, tokens and the rest."""
-        paths = settings.MIDDLEWARE[settings.MIDDLEWARE.index(OWN) + 1 :]
+        paths = settings.MIDDLEWARE[settings.MIDDLEWARE.index(MIDDLEWARE_PATH) + 1 :]
         # An error in a fragment becomes a response here, as in a view, so that the middleware around it completes.
-        handler: Any = convert_exception_to_response(_innermost)
-        for path in reversed([path for path in paths if path not in LEFT_OUT]):
+        handler: Any = convert_exception_to_response(_call_answer)
+        for path in reversed([path for path in paths if path not in SKIPPED_MIDDLEWARE]):
             handler = import_string(path)(handler)
         return cast("Handler", handler)
 
-    def serve(self, visit: Visit, digest: str, shell: Shell) -> HttpResponse:
+    def serve_page(self, visit: Visit, digest: str, shell: StoredPage) -> HttpResponse:
         """Return the page for this visitor."""
         asked, http = visit.asked, visit.asked.http
         live = [n for n, hole in enumerate(shell.holes) if "reads" in hole.words]
         with translation.override(asked.language):
             http.LANGUAGE_CODE = asked.language
-            parts = moments.parts(visit, digest, live, lambda nobody: self._as_nobody(nobody, asked, shell, live))
-            who = asked.who | ALWAYS
+            parts = moments.get_shared_fragments(
+                visit, digest, live, lambda nobody: self._render_anonymously(nobody, asked, shell, live)
+            )
+            who = asked.who | ALWAYS_WORDS
             own = [n for n, hole in enumerate(shell.holes) if hole.words & who or (n in live and n not in parts)]
             shared = {n: part for n, part in parts.items() if n not in own}
             if own:
-                return self._behind(http, lambda http: _response(http, visit, shell, own, shared))
+                return self._behind(http, lambda http: _make_response(http, visit, shell, own, shared))
             http.session = SessionStore()  # an anonymous visitor's empty session, which is not saved
             if all(len(part) == 1 for part in shared.values()):
-                return _response(http, visit, shell, own, shared)
+                return _make_response(http, visit, shell, own, shared)
             self.csrf.process_request(http)
-            response = _response(http, visit, shell, own, shared)
+            response = _make_response(http, visit, shell, own, shared)
             self.csrf.process_response(http, response)  # sets the cookie of the token
             return response
 
-    def _as_nobody(
-        self, http: HttpRequest, asked: Request, shell: Shell, live: Sequence[int]
+    def _render_anonymously(
+        self, http: HttpRequest, asked: PageRequest, shell: StoredPage, live: Sequence[int]
     ) -> tuple[Sequence[str], HttpResponse]:
         http.LANGUAGE_CODE = asked.language
         fills: list[str] = []
 
         def answer(http: HttpRequest) -> HttpResponse:
-            fills.extend(render(http, [shell.holes[n] for n in live], asked.target.values))
+            fills.extend(render_fragments(http, [shell.holes[n] for n in live], asked.target.values))
             return HttpResponse()
 
         return fills, self._behind(http, answer)
 
     def _behind(self, http: HttpRequest, answer: Handler) -> HttpResponse:
         http.__dict__[_ANSWER] = answer
-        return self.chain(http)
+        return self.middleware_chain(http)
 
 
-def _innermost(http: HttpRequest) -> HttpResponse:
+def _call_answer(http: HttpRequest) -> HttpResponse:
     answer: Handler = http.__dict__[_ANSWER]
     return answer(http)
 
 
-def _response(http: HttpRequest, visit: Visit, shell: Shell, own: Sequence[int], shared: moments.Parts) -> HttpResponse:
+def _make_response(
+    http: HttpRequest, visit: Visit, shell: StoredPage, own: Sequence[int], shared: moments.FragmentParts
+) -> HttpResponse:
     """Return the page.
 
     own: the numbers of the fragments to render for this visitor. shared: the fragments that are equal for everyone.
@@ -105,7 +109,7 @@ def _response(http: HttpRequest, visit: Visit, shell: Shell, own: Sequence[int],
         target.shown(http)
     fills = list(shell.fills)
     if own:
-        rendered = render(http, [shell.holes[n] for n in own], target.values)
+        rendered = render_fragments(http, [shell.holes[n] for n in own], target.values)
         for n, fill in zip(own, rendered, strict=True):
             fills[n] = fill.encode()
     token = get_token(http).encode() if any(len(part) > 1 for part in shared.values()) else b""
@@ -113,14 +117,14 @@ def _response(http: HttpRequest, visit: Visit, shell: Shell, own: Sequence[int],
         fills[n] = token.join(part)
     content = shell.filled(fills)
     return HttpResponse(
-        content, headers={**shell.headers, "Content-Length": str(len(content)), "Cache-Control": CONTROL}
+        content, headers={**shell.headers, "Content-Length": str(len(content)), "Cache-Control": CACHE_CONTROL}
     )
 
 
-def render(http: HttpRequest, holes: Iterable[Hole], values: Mapping[str, Any]) -> list[str]:
+def render_fragments(http: HttpRequest, holes: Iterable[Fragment], values: Mapping[str, Any]) -> list[str]:
     """Return the fragments rendered for this request."""
     context, filled = RequestContext(http, dict(values)), list[str]()
-    places = [node_of(hole.template, hole.name) for hole in holes]
+    places = [get_fragment_node(hole.template, hole.name) for hole in holes]
     with ExitStack() as stack:
         for template, node in places:
             if context.template is None:  # run the context processors once for all fragments

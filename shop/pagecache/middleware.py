@@ -7,8 +7,8 @@ from django.http import HttpRequest, HttpResponse
 
 from mirror.prefetch import fetch, known
 from shop.pagecache import moments, people, render, store
-from shop.pagecache.asked import Request, Visit, asked_for
-from shop.pagecache.fill import CONTROL, Filler
+from shop.pagecache.asked import PageRequest, Visit, parse_page_request
+from shop.pagecache.fill import CACHE_CONTROL, PageServer
 from shop.viewing import popularity
 
 
@@ -19,55 +19,55 @@ class PageCache:
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
-        self.filler = Filler()
+        self.filler = PageServer()
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        asked = asked_for(request)
+        asked = parse_page_request(request)
         if asked is None:
             return self.get_response(request)
-        visit = _visit(asked)
+        visit = _read_visit(asked)
         if visit is None:
-            return _private(self.get_response(request))
+            return _set_cache_control(self.get_response(request))
         with known(visit.known):
-            return self._cached(visit) or _private(self.get_response(request))
+            return self._serve_cached_page(visit) or _set_cache_control(self.get_response(request))
 
-    def _cached(self, visit: Visit) -> HttpResponse | None:
+    def _serve_cached_page(self, visit: Visit) -> HttpResponse | None:
         """Return the page with its fragments, or None if the view must answer."""
         made_of = visit.known.needed.replies[: visit.asked.target.size]
         beside = visit.known.beside
         if None in made_of:
-            moments.gone(visit.asked.http.path)
+            moments.forget_page(visit.asked.http.path)
             if visit.is_told and visit.asked.target.member is not None:
-                popularity.gone(visit.asked.target.member)
+                popularity.forget_book(visit.asked.target.member)
             return None
-        if beside and not popularity.in_top(beside[0]):
+        if beside and not popularity.is_popular(beside[0]):
             return None
         digest = visit.asked.digest(made_of)
-        shell = store.page(digest, lambda: render.make(visit.asked, visit.known.fork(), self.get_response))
+        shell = store.get_page(digest, lambda: render.render_page(visit.asked, visit.known.fork(), self.get_response))
         if shell is None:
             return None
-        response = self.filler.serve(visit, digest, shell)
+        response = self.filler.serve_page(visit, digest, shell)
         if visit.coming:
             asked = visit.known.asked if visit.known.missed else None
-            people.came(visit.asked.http.path, visit.coming, visit.asked.http, asked)
+            people.remember_session(visit.asked.http.path, visit.coming, visit.asked.http, asked)
         return response
 
 
-def _visit(asked: Request) -> Visit | None:
+def _read_visit(asked: PageRequest) -> Visit | None:
     """Read everything from Redis in one round trip. Return None if SQL must answer."""
     http, target, told = asked.http, asked.target, False
-    plan, coming = moments.plan(http.path), people.coming(http)
+    plan, coming = moments.get_planned_reads(http.path), people.get_visitor_session(http)
     is_known = coming.is_known if coming else "person" not in asked.who
 
     def beside(pipe: Any) -> None:
         nonlocal told
         if target.member is not None:
-            popularity.ask_rank(pipe, target.member)
+            popularity.queue_rank(pipe, target.member)
         # Count the view in this round trip if the page was served recently and the user is known.
         if plan is not None and is_known:
-            told = target.tells(pipe, http, coming and coming.digest, coming and coming.user)
+            told = target.queue_report(pipe, http, coming and coming.digest, coming and coming.user)
 
-    own = [coming.asked, *people.guesses(http.path, coming)] if coming else []
+    own = [coming.asked, *people.get_planned_reads(http.path, coming)] if coming else []
     found = fetch(target.asked, [*(plan or ()), *own], beside)
     if found is None:
         return None
@@ -75,6 +75,6 @@ def _visit(asked: Request) -> Visit | None:
     return Visit(asked, found, facts, told, coming)
 
 
-def _private(response: HttpResponse) -> HttpResponse:
-    response.headers.setdefault("Cache-Control", CONTROL)
+def _set_cache_control(response: HttpResponse) -> HttpResponse:
+    response.headers.setdefault("Cache-Control", CACHE_CONTROL)
     return response

@@ -21,90 +21,96 @@ from mirror.bounded import Bounded
 from mirror.prefetch import Asked, known
 from mirror.recorder import record
 from shop.pagecache.asked import Visit
-from shop.pagecache.render import nobodys
+from shop.pagecache.render import make_anonymous_request
 
-SECONDS: Final = 1.0
-MANY: Final = 1024  # pages per process
-TOKEN: Final = re.compile(r"(?<![A-Za-z0-9])([A-Za-z0-9]{64})(?![A-Za-z0-9])")
+FRAGMENT_SECONDS: Final = 1.0
+MAX_PAGES: Final = 1024  # pages per process
+CSRF_TOKEN_PATTERN: Final = re.compile(r"(?<![A-Za-z0-9])([A-Za-z0-9]{64})(?![A-Za-z0-9])")
 
-Parts = Mapping[int, Sequence[bytes]]  # by number of the fragment: the pieces around the token
-AsNobody = Callable[[HttpRequest], tuple[Sequence[str], HttpResponse]]  # renders those fragments inside the middleware
+FragmentParts = Mapping[int, Sequence[bytes]]  # by number of the fragment: the pieces around the token
+RenderAnonymously = Callable[
+    [HttpRequest], tuple[Sequence[str], HttpResponse]
+]  # renders those fragments inside the middleware
 
 
-class Moment(NamedTuple):
+class RenderedFragments(NamedTuple):
     """Rendered fragments of a page. facts: the replies that they depend on. until: when to render them again (monotonic
     seconds).
     """
 
     facts: Sequence[Any]
     until: float
-    parts: Parts
+    parts: FragmentParts
 
 
-_moments: Final = Bounded[Moment](MANY)
-_plans: Final = Bounded[tuple[Asked, ...]](MANY)
+_rendered: Final = Bounded[RenderedFragments](MAX_PAGES)
+_plans: Final = Bounded[tuple[Asked, ...]](MAX_PAGES)
 
 
-def plan(path: str) -> tuple[Asked, ...] | None:
+def get_planned_reads(path: str) -> tuple[Asked, ...] | None:
     """Return the reads that the page's fragments made the last time, or None if they are unknown."""
     return _plans.get(path)
 
 
-def gone(path: str) -> None:
+def forget_page(path: str) -> None:
     """Forget the reads of a page that does not exist any more."""
     _plans.forget(path)
 
 
-def forget() -> None:
+def clear_caches() -> None:
     """Empty the caches. For tests."""
-    _moments.clear()
+    _rendered.clear()
     _plans.clear()
 
 
-def parts(visit: Visit, digest: str, holes: Sequence[int], as_nobody: AsNobody) -> Parts:
+def get_shared_fragments(
+    visit: Visit, digest: str, holes: Sequence[int], as_nobody: RenderAnonymously
+) -> FragmentParts:
     """Return these fragments of the page ``digest``: all of them, or none if they are not equal for everyone.
 
     ``holes`` must be the same in each call for one digest.
     """
     if not holes:
         return {}
-    asked, kept = visit.asked, _moments.get(digest)
+    asked, kept = visit.asked, _rendered.get(digest)
     if kept and kept.facts == visit.facts and time.monotonic() < kept.until:
         return kept.parts
-    http, own = nobodys(asked), visit.known.fork()
+    http, own = make_anonymous_request(asked), visit.known.fork()
     with record() as seen, known(own):
         fills, response = as_nobody(http)
-    _plans.put(asked.http.path, _guesses(own.asked, asked.target.asked))
-    if not _is_nobodys(http, response):
+    _plans.put(asked.http.path, _select_reads_to_plan(own.asked, asked.target.asked))
+    if not _is_independent_of_visitor(http, response):
         return {}
     secret = http.META.get("CSRF_COOKIE", "")
-    made = {n: [piece.encode() for piece in split(fill, secret)] for n, fill in zip(holes, fills, strict=True)}
+    made = {
+        n: [piece.encode() for piece in split_at_tokens(fill, secret)] for n, fill in zip(holes, fills, strict=True)
+    }
     if not own.missed and not seen.sql:
-        _moments.put(digest, Moment(visit.facts, time.monotonic() + SECONDS, made))
+        _rendered.put(digest, RenderedFragments(visit.facts, time.monotonic() + FRAGMENT_SECONDS, made))
     return made
 
 
-def split(text: str, secret: str) -> list[str]:
+def split_at_tokens(text: str, secret: str) -> list[str]:
     """Return the text around the tokens that match this secret.
 
     The secret is new and unknown to readers, so text of a reader cannot match it.
     """
     pieces, end = [], 0
-    for found in TOKEN.finditer(text) if secret else ():
+    for found in CSRF_TOKEN_PATTERN.finditer(text) if secret else ():
         if _does_token_match(found[1], secret):
             pieces.append(text[end : found.start()])
             end = found.end()
     return [*pieces, text[end:]]
 
 
-def _guesses(asked: Iterable[Asked], needed: Asked) -> tuple[Asked, ...]:
+def _select_reads_to_plan(asked: Iterable[Asked], needed: Asked) -> tuple[Asked, ...]:
     """Return the harmless reads among ``asked`` in their order, without duplicates and without ``needed``."""
     found = {one.key: one for one in asked if one.is_harmless()}
     found.pop(needed.key, None)
     return tuple(found.values())
 
 
-def _is_nobodys(http: HttpRequest, response: HttpResponse) -> bool:
+def _is_independent_of_visitor(http: HttpRequest, response: HttpResponse) -> bool:
     """Return whether the rendering succeeded, did not use the session and set no cookie except the CSRF token's."""
     session: Any = getattr(http, "session", None)
     is_free = session is None or not (session.accessed or session.modified)

@@ -12,12 +12,12 @@ from django.urls import Resolver404, get_script_prefix, resolve, reverse
 
 from mirror.prefetch import Asked
 
-MANY: Final = 10_000  # paths whose targets are cached
-LONGEST: Final = 200  # longest path that is considered
+MAX_TARGETS: Final = 10_000  # paths whose targets are cached
+MAX_PATH_LENGTH: Final = 200  # longest path that is considered
 
 
 @dataclass(frozen=True)
-class Page:
+class CachedPage:
     """A page that may be cached: HTML, read by GET.
 
     Functions receive the keyword arguments of the URL.
@@ -45,7 +45,7 @@ class Page:
 class Target:
     """A page with the arguments of its URL."""
 
-    page: Page
+    page: CachedPage
     kwargs: Mapping[str, Any]
 
     @cached_property
@@ -68,7 +68,7 @@ class Target:
         """Report that the page is served to this request."""
         self.page.shown(request, **self.kwargs)
 
-    def tells(self, pipe: Any, request: HttpRequest, digest: str | None, user: int | None) -> bool:
+    def queue_report(self, pipe: Any, request: HttpRequest, digest: str | None, user: int | None) -> bool:
         """Report ahead that the page is about to be served. Return whether that was possible."""
         return self.page.tells(pipe, request, digest, user, **self.kwargs)
 
@@ -78,32 +78,32 @@ class Target:
         return self.page.values(**self.kwargs)
 
 
-_pages: Final[dict[str, Page]] = {}
+_pages: Final[dict[str, CachedPage]] = {}
 
 
-def register(page: Page) -> Page:
+def register_page(page: CachedPage) -> CachedPage:
     """Add a page to the cached pages."""
     _pages[page.view] = page
-    target_of.cache_clear()
+    find_target.cache_clear()
     return page
 
 
-def unregister(page: Page) -> None:
+def unregister_page(page: CachedPage) -> None:
     """Remove a page from the cached pages."""
     _pages.pop(page.view, None)
-    target_of.cache_clear()
+    find_target.cache_clear()
 
 
-def views() -> list[str]:
+def list_view_names() -> list[str]:
     """Return the names of the views with cached pages."""
     return list(_pages)
 
 
-@lru_cache(maxsize=MANY)
-def target_of(path: str) -> Target | None:
+@lru_cache(maxsize=MAX_TARGETS)
+def find_target(path: str) -> Target | None:
     """Return the cached page at a path, or None."""
     try:
-        match = resolve(path) if len(path) <= LONGEST else None
+        match = resolve(path) if len(path) <= MAX_PATH_LENGTH else None
     except Resolver404:
         return None
     page = _pages.get(match.view_name) if match else None
@@ -115,6 +115,6 @@ def target_of(path: str) -> Target | None:
 
 
 @receiver(setting_changed)
-def _forget(*, setting: str, **kwargs: object) -> None:
+def _clear_targets(*, setting: str, **kwargs: object) -> None:
     if setting in ("ROOT_URLCONF", "MIRROR"):
-        target_of.cache_clear()
+        find_target.cache_clear()

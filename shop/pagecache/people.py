@@ -18,13 +18,13 @@ from catalog import keys as catalog_keys
 from mirror.bounded import Bounded
 from mirror.prefetch import Asked
 
-MANY: Final = 4096  # sessions
-PAGES: Final = 1024
+MAX_SESSIONS: Final = 4096  # sessions
+MAX_PAGES: Final = 1024
 TOKEN_LENGTH: Final = 32  # characters of a session token
 PLACEHOLDERS: Final = ("\0uid:", "\0shelf:")  # stand for the parts of keys that contain the user's id
 
 
-class Coming(NamedTuple):
+class VisitorSession(NamedTuple):
     """A request with a session token.
 
     asked: the reads of the session. user: the user when this process last served the session, or None for an anonymous
@@ -37,59 +37,63 @@ class Coming(NamedTuple):
     is_known: bool = False
 
 
-_known: Final = Bounded[Coming](MANY)
-_plans: Final = Bounded[tuple[Asked, ...]](PAGES)
+_sessions: Final = Bounded[VisitorSession](MAX_SESSIONS)
+_plans: Final = Bounded[tuple[Asked, ...]](MAX_PAGES)
 
 
-def coming(http: HttpRequest) -> Coming | None:
+def get_visitor_session(http: HttpRequest) -> VisitorSession | None:
     """Return the session of a request, or None if it has no valid token."""
     token = http.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
     if len(token) != TOKEN_LENGTH:
         return None
-    digest = session_rows.digest_of(token)
-    found = _known.get(digest)
-    return found or Coming(digest, Asked.of(["session"], lambda pipe: session_rows.ask(pipe, digest)))
+    digest = session_rows.hash_token(token)
+    found = _sessions.get(digest)
+    return found or VisitorSession(digest, Asked.of(["session"], lambda pipe: session_rows.add_commands(pipe, digest)))
 
 
-def guesses(path: str, one: Coming) -> list[Asked]:
+def get_planned_reads(path: str, one: VisitorSession) -> list[Asked]:
     """Return the reads that this page is likely to make for this user."""
     plan = _plans.get(path)
-    return [_of(asked, PLACEHOLDERS, _beginnings(one.user)) for asked in plan] if plan and one.user else []
+    return (
+        [_replace_in_reads(asked, PLACEHOLDERS, _make_key_parts(one.user)) for asked in plan]
+        if plan and one.user
+        else []
+    )
 
 
-def came(path: str, one: Coming, http: HttpRequest, asked: Sequence[Asked] | None) -> None:
+def remember_session(path: str, one: VisitorSession, http: HttpRequest, asked: Sequence[Asked] | None) -> None:
     """Remember the user of a session that has been served. asked: the reads of the page, if some were not
     made ahead.
     """
     session: Any = http.session
     if session.digest != one.digest:
-        _known.forget(one.digest)  # it has ended, or its token was rotated
+        _sessions.forget(one.digest)  # it has ended, or its token was rotated
         return
     user = http.user.pk
     if not one.is_known or one.user != user:
-        _known.put(one.digest, one._replace(user=user, is_known=True))
+        _sessions.put(one.digest, one._replace(user=user, is_known=True))
     if user and asked is not None:
-        _plans.put(path, tuple(_own(asked, user)))
+        _plans.put(path, tuple(_select_reads_of_user(asked, user)))
 
 
-def forget() -> None:
+def clear_caches() -> None:
     """Empty the caches. For tests."""
-    _known.clear()
+    _sessions.clear()
     _plans.clear()
 
 
-def _own(asked: Iterable[Asked], user: int) -> Iterable[Asked]:
+def _select_reads_of_user(asked: Iterable[Asked], user: int) -> Iterable[Asked]:
     """Return the harmless reads that concern only this user, with placeholders for the user, without duplicates."""
-    beginnings = _beginnings(user)
-    found = {one.key: one for one in asked if one.is_harmless() and all(_is_of(beginnings, one))}
-    return [_of(one, beginnings, PLACEHOLDERS) for one in found.values()]
+    beginnings = _make_key_parts(user)
+    found = {one.key: one for one in asked if one.is_harmless() and all(_have_keys_of_user(beginnings, one))}
+    return [_replace_in_reads(one, beginnings, PLACEHOLDERS) for one in found.values()]
 
 
-def _is_of(beginnings: Sequence[str], asked: Asked) -> Iterable[bool]:
+def _have_keys_of_user(beginnings: Sequence[str], asked: Asked) -> Iterable[bool]:
     return (isinstance(args[1], str) and any(start in args[1] for start in beginnings) for args, _ in asked.commands)
 
 
-def _of(asked: Asked, old: Sequence[str], new: Sequence[str]) -> Asked:
+def _replace_in_reads(asked: Asked, old: Sequence[str], new: Sequence[str]) -> Asked:
     commands = tuple(((args[0], _replace(args[1], old, new), *args[2:]), options) for args, options in asked.commands)
     return Asked(asked.mirrors, commands)
 
@@ -100,6 +104,6 @@ def _replace(key: str, old: Sequence[str], new: Sequence[str]) -> str:
     return key
 
 
-def _beginnings(user: int | None) -> tuple[str, str]:
+def _make_key_parts(user: int | None) -> tuple[str, str]:
     """Return the parts of keys that contain the user's id."""
     return f"uid:{{{user}}}:", catalog_keys.shelf_entry(f"{user}:")

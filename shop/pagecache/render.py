@@ -15,27 +15,32 @@ from django.utils.cache import patch_vary_headers
 from config import clock
 from mirror.prefetch import Prefetched, known
 from mirror.recorder import Recording, record
-from shop.pagecache.asked import Request
-from shop.pagecache.holes import NotCuttable, cutting
-from shop.pagecache.shells import Shell
+from shop.pagecache.asked import PageRequest
+from shop.pagecache.holes import SplitError, split_pages
+from shop.pagecache.shells import StoredPage
 
 # The environment of the synthetic request: the address of the site.
-KEPT = (
+KEPT_ENVIRON = (
     "SCRIPT_NAME", "PATH_INFO", "SERVER_NAME", "SERVER_PORT", "SERVER_PROTOCOL", "wsgi.url_scheme", "HTTP_HOST",
     "HTTP_X_FORWARDED_PROTO", "HTTP_X_FORWARDED_HOST", "HTTP_X_FORWARDED_PORT",
 )  # fmt: skip
-OWN_HEADERS = ("Content-Length", "Cache-Control", "Vary", "Set-Cookie")  # headers that are not copied from the response
+DROPPED_HEADERS = (
+    "Content-Length",
+    "Cache-Control",
+    "Vary",
+    "Set-Cookie",
+)  # headers that are not copied from the response
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
-class Refused(Exception):
+class PageRefused(Exception):
     """The page must not be cached."""
 
 
-def nobodys(asked: Request) -> WSGIRequest:
+def make_anonymous_request(asked: PageRequest) -> WSGIRequest:
     """Return the synthetic request of an anonymous visitor for the same page."""
     given: dict[str, Any] = asked.http.META
-    environ = {name: given[name] for name in KEPT if name in given} | {
+    environ = {name: given[name] for name in KEPT_ENVIRON if name in given} | {
         "REQUEST_METHOD": "GET",
         "QUERY_STRING": asked.query,
         "HTTP_ACCEPT": "text/html",
@@ -47,23 +52,25 @@ def nobodys(asked: Request) -> WSGIRequest:
     return WSGIRequest(environ)
 
 
-def make(asked: Request, ahead: Prefetched, get_response: GetResponse) -> Shell:
+def render_page(asked: PageRequest, ahead: Prefetched, get_response: GetResponse) -> StoredPage:
     """Render the page for an anonymous visitor from the replies in ``ahead``, and split it. Raises Refused."""
-    http = nobodys(asked)
+    http = make_anonymous_request(asked)
     made = clock.now().timestamp()
-    with record() as seen, known(ahead), cutting() as cut:
+    with record() as seen, known(ahead), split_pages() as cut:
         response = get_response(http)
-        reason = why_not(http, response, seen)
+        reason = find_refusal_reason(http, response, seen)
         if reason:
-            raise Refused(reason)
+            raise PageRefused(reason)
         try:
             pieces = cut.split(response.content.decode(response.charset))
-        except NotCuttable as error:
-            raise Refused(str(error)) from error
+        except SplitError as error:
+            raise PageRefused(str(error)) from error
     patch_vary_headers(response, ["Cookie"])
-    headers = {name: value for name, value in response.items() if name not in OWN_HEADERS} | {"Vary": response["Vary"]}
+    headers = {name: value for name, value in response.items() if name not in DROPPED_HEADERS} | {
+        "Vary": response["Vary"]
+    }
     encode = str.encode
-    return Shell(
+    return StoredPage(
         list(map(encode, pieces)),
         [hole for hole, _ in cut.holes],
         [encode(fill) for _, fill in cut.holes],
@@ -72,7 +79,7 @@ def make(asked: Request, ahead: Prefetched, get_response: GetResponse) -> Shell:
     )
 
 
-def why_not(http: HttpRequest, response: HttpResponse, seen: Recording) -> str | None:
+def find_refusal_reason(http: HttpRequest, response: HttpResponse, seen: Recording) -> str | None:
     """Return the reason why this response must not be cached, or None."""
     session: Any = getattr(http, "session", None)
     varies = {name.strip().lower() for name in response.get("Vary", "").split(",")}

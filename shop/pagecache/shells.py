@@ -8,18 +8,18 @@ import orjson
 from django.conf import settings
 
 from config import clock
-from shop.pagecache.holes import Hole
+from shop.pagecache.holes import Fragment
 
 STALE_SECONDS: Final = 300.0  # how long a stale page is served while one process renders it anew
 
 
-def lifetime() -> float:
+def get_lifetime_seconds() -> float:
     """Return for how many seconds a page is kept."""
     return settings.SHOP_PAGE_SECONDS + STALE_SECONDS
 
 
 @dataclass(frozen=True)
-class Shell:
+class StoredPage:
     """A page without its fragments.
 
     pieces: the text around the fragments, one more than there are fragments. fills: the fragments of an anonymous
@@ -28,7 +28,7 @@ class Shell:
     """
 
     pieces: Sequence[bytes]
-    holes: Sequence[Hole]
+    holes: Sequence[Fragment]
     fills: Sequence[bytes]
     headers: Mapping[str, str]
     made: float
@@ -41,7 +41,7 @@ class Shell:
     @property
     def is_over(self) -> bool:
         """Whether the page is too old to be served."""
-        return clock.now().timestamp() - self.made >= lifetime()
+        return clock.now().timestamp() - self.made >= get_lifetime_seconds()
 
     def to_bytes(self) -> bytes:
         """Encode the page for the cache server."""
@@ -50,12 +50,12 @@ class Shell:
         return orjson.dumps([*texts, holes, self.headers, self.made])
 
     @classmethod
-    def from_bytes(cls, raw: bytes) -> "Shell":
+    def from_bytes(cls, raw: bytes) -> "StoredPage":
         """Decode a page from the cache server."""
         pieces, fills, holes, headers, made = orjson.loads(raw)
         return cls(
             [piece.encode() for piece in pieces],
-            [Hole(template, name, frozenset(words)) for template, name, words in holes],
+            [Fragment(template, name, frozenset(words)) for template, name, words in holes],
             [fill.encode() for fill in fills],
             headers,
             made,

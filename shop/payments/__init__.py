@@ -29,7 +29,7 @@ class Answer(NamedTuple):
     reason: str = ""
 
 
-class Card:
+class TypedCard:
     """A typed card number. It is passed to the provider, never stored, and hidden in ``repr``."""
 
     __slots__ = ("number",)
@@ -64,7 +64,7 @@ class Provider(Protocol):
 
     test_cards: tuple[TestCard, ...]
 
-    def charge(self, key: str, amount: int, card: Card) -> Answer:
+    def charge(self, key: str, amount: int, card: TypedCard) -> Answer:
         """Take ``amount`` cents from the card, once per key."""
 
     def find(self, key: str) -> Answer | None:
@@ -81,11 +81,11 @@ class Provider(Protocol):
 
 
 @lru_cache(maxsize=8)
-def _load(path: str) -> Provider:
+def _load_provider(path: str) -> Provider:
     made: Provider = import_string(path)()
     return made
 
 
-def provider() -> Provider:
+def get_provider() -> Provider:
     """Return the provider in use."""
-    return _load(settings.PAYMENT_PROVIDER)
+    return _load_provider(settings.PAYMENT_PROVIDER)

@@ -13,44 +13,44 @@ from typing import Final, TypeVar
 from django.conf import settings
 from django.db import connection, connections
 
-from shop.payments import Answer, Card, NoAnswer, provider
+from shop.payments import Answer, NoAnswer, TypedCard, get_provider
 
 logger = logging.getLogger("shop")
 T = TypeVar("T")
 
-MOST: Final = 64  # running calls of one process, including abandoned ones
-_room: Final = threading.BoundedSemaphore(MOST)
+MAX_RUNNING_CALLS: Final = 64  # running calls of one process, including abandoned ones
+_free_calls: Final = threading.BoundedSemaphore(MAX_RUNNING_CALLS)
 
 
-def charge(key: str, amount: int, card: Card) -> Answer:
+def charge(key: str, amount: int, card: TypedCard) -> Answer:
     """Charge a card. Raises NoAnswer if the outcome is unknown."""
-    return _ask(lambda: provider().charge(key, amount, card))
+    return _call_provider(lambda: get_provider().charge(key, amount, card))
 
 
-def find(key: str) -> Answer | None:
+def find_charge(key: str) -> Answer | None:
     """Find a charge. Raises NoAnswer."""
-    return _ask(lambda: provider().find(key))
+    return _call_provider(lambda: get_provider().find(key))
 
 
-def give_up(key: str) -> Answer:
+def forbid_charge(key: str) -> Answer:
     """Forbid a charge. Raises NoAnswer."""
-    return _ask(lambda: provider().give_up(key))
+    return _call_provider(lambda: get_provider().give_up(key))
 
 
 def refund(key: str) -> None:
     """Refund a charge. Raises NoAnswer."""
-    return _ask(lambda: provider().refund(key))
+    return _call_provider(lambda: get_provider().refund(key))
 
 
-def _ask(do: Callable[[], T]) -> T:
+def _call_provider(do: Callable[[], T]) -> T:
     if connection.in_atomic_block:
         raise RuntimeError("The provider must be called outside transactions, because it may be slow.")
-    room = _room
+    room = _free_calls
     if not room.acquire(blocking=False):
         raise NoAnswer("too many calls wait for the provider")
     said: list[T] = []
     context = contextvars.copy_context()
-    thread = threading.Thread(target=context.run, args=(_carry_out, do, said, room), daemon=True, name="payment")
+    thread = threading.Thread(target=context.run, args=(_run_call, do, said, room), daemon=True, name="payment")
     thread.start()
     thread.join(settings.PAYMENT_TIMEOUT_SECONDS)
     if not said:
@@ -58,7 +58,7 @@ def _ask(do: Callable[[], T]) -> T:
     return said[0]
 
 
-def _carry_out(do: Callable[[], T], said: list[T], room: threading.BoundedSemaphore) -> None:
+def _run_call(do: Callable[[], T], said: list[T], room: threading.BoundedSemaphore) -> None:
     try:
         said.append(do())
     except Exception as error:  # any network error; its text could contain the card number

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_noop
 
 from config import clock
 from shop.models import FakeCharge
-from shop.payments import Answer, Card, Outcome, TestCard, signing
+from shop.payments import Answer, Outcome, TestCard, TypedCard, signing
 
 HANG_SECONDS: Final = 60
 CALLBACK_SECONDS: Final = 5
@@ -36,7 +36,7 @@ class Behaviour(NamedTuple):
     calls_back: int = 0
 
 
-SUCCEEDS, REFUSED, HANGS_CHARGES, HANGS, TWICE, LATE = (
+GOOD_CARD, REFUSED_CARD, CHARGED_HANGING_CARD, HANGING_CARD, TWO_CALLBACKS_CARD, LATE_CARD = (
     "4242424242424242",
     "4000000000000002",
     "4000000000000044",
@@ -45,14 +45,14 @@ SUCCEEDS, REFUSED, HANGS_CHARGES, HANGS, TWICE, LATE = (
     "4000000000000077",
 )
 CARDS: Final = {
-    SUCCEEDS: Behaviour(_("succeeds")),
-    REFUSED: Behaviour(_("is declined"), succeeds=False),
-    HANGS_CHARGES: Behaviour(_("is charged, but the provider does not answer"), hangs=True),
-    HANGS: Behaviour(_("is not charged, and the provider does not answer"), charges=False, hangs=True),
-    TWICE: Behaviour(_("succeeds, and the provider calls back twice"), calls_back=2),
-    LATE: Behaviour(_("succeeds, but the provider reports it after the payment deadline"), late=True),
+    GOOD_CARD: Behaviour(_("succeeds")),
+    REFUSED_CARD: Behaviour(_("is declined"), succeeds=False),
+    CHARGED_HANGING_CARD: Behaviour(_("is charged, but the provider does not answer"), hangs=True),
+    HANGING_CARD: Behaviour(_("is not charged, and the provider does not answer"), charges=False, hangs=True),
+    TWO_CALLBACKS_CARD: Behaviour(_("succeeds, and the provider calls back twice"), calls_back=2),
+    LATE_CARD: Behaviour(_("succeeds, but the provider reports it after the payment deadline"), late=True),
 }
-UNKNOWN: Final = Behaviour("", succeeds=False)
+UNKNOWN_CARD: Final = Behaviour("", succeeds=False)
 
 
 class FakeProvider:
@@ -60,12 +60,12 @@ class FakeProvider:
 
     test_cards = tuple(TestCard(number, card.does) for number, card in CARDS.items())
 
-    def charge(self, key: str, amount: int, card: Card) -> Answer:
+    def charge(self, key: str, amount: int, card: TypedCard) -> Answer:
         """Record the charge or refuse it. Some cards make the call hang afterwards."""
-        does = CARDS.get(card.number, UNKNOWN)
+        does = CARDS.get(card.number, UNKNOWN_CARD)
         answer = self._enter(key, amount, does) if does.charges else Answer(Outcome.PENDING)
         for _n in range(does.calls_back):
-            threading.Thread(target=call_back, args=(key, answer), daemon=True).start()
+            threading.Thread(target=send_callback, args=(key, answer), daemon=True).start()
         if does.hangs:
             connections.close_all()
             time.sleep(HANG_SECONDS)
@@ -79,12 +79,12 @@ class FakeProvider:
 
     def _once(self, key: str, row: FakeCharge) -> Answer:
         values = {name: getattr(row, name) for name in ("amount", "succeeds", "reason", "answers_at")}
-        return _said(FakeCharge.objects.get_or_create(key=key, defaults=values)[0])
+        return _make_answer(FakeCharge.objects.get_or_create(key=key, defaults=values)[0])
 
     def find(self, key: str) -> Answer | None:
         """Return the recorded outcome."""
         row = FakeCharge.objects.filter(pk=key).first()
-        return None if row is None else _said(row)
+        return None if row is None else _make_answer(row)
 
     def give_up(self, key: str) -> Answer:
         """Record a failed charge under this key, unless the key has one already."""
@@ -98,10 +98,10 @@ class FakeProvider:
 
     def hear(self, body: bytes, headers: Mapping[str, str]) -> tuple[str, Answer]:
         """Decode a callback, as ``signing`` does."""
-        return signing.read(body, headers.get(signing.HEADER, ""))
+        return signing.decode_callback(body, headers.get(signing.HEADER, ""))
 
 
-def _said(row: FakeCharge) -> Answer:
+def _make_answer(row: FakeCharge) -> Answer:
     if row.answers_at > clock.now():
         return Answer(Outcome.PENDING)
     if not row.succeeds:
@@ -109,10 +109,10 @@ def _said(row: FakeCharge) -> Answer:
     return Answer(Outcome.SUCCEEDED, reference=f"fake-{row.pk[:12]}")
 
 
-def call_back(key: str, answer: Answer) -> None:
+def send_callback(key: str, answer: Answer) -> None:
     """Send the answer to the shop by HTTP. Failures are ignored, because the shop also asks by itself."""
-    body = signing.write(key, answer)
-    headers = {signing.HEADER: signing.sign(body), "Content-Type": "application/json"}
+    body = signing.encode_callback(key, answer)
+    headers = {signing.HEADER: signing.sign_callback(body), "Content-Type": "application/json"}
     request = urllib.request.Request(settings.PAYMENT_CALLBACK_URL, body, headers)
     with contextlib.suppress(OSError):
         urllib.request.urlopen(request, timeout=CALLBACK_SECONDS).close()

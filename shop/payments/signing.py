@@ -11,22 +11,22 @@ from shop.payments import Answer, BadSignature, Outcome
 HEADER: Final = "Payment-Signature"
 
 
-def sign(body: bytes) -> str:
+def sign_callback(body: bytes) -> str:
     """Return the signature of a callback's body."""
     key = settings.PAYMENT_CALLBACK_SECRET
     return salted_hmac("shop.payments.callback", body, secret=key, algorithm="sha256").hexdigest()
 
 
-def write(key: str, answer: Answer) -> bytes:
+def encode_callback(key: str, answer: Answer) -> bytes:
     """Encode the body of a callback."""
     return orjson.dumps({"key": key, **answer._asdict(), "outcome": answer.outcome.value})
 
 
-def read(body: bytes, signature: str) -> tuple[str, Answer]:
+def decode_callback(body: bytes, signature: str) -> tuple[str, Answer]:
     """Decode a callback into the key and the answer. Raises BadSignature, also for signed bodies that are no
     callback.
     """
-    if not constant_time_compare(sign(body), signature):
+    if not constant_time_compare(sign_callback(body), signature):
         raise BadSignature
     try:
         said: Any = orjson.loads(body)

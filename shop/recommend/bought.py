@@ -20,15 +20,15 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from shop.recommend.history import Ints, Purchases
+from shop.recommend.history import IntArray, Purchases
 
-FLOOR: Final = 5  # smallest number of buyers of both; fewer may be chance, and could reveal individuals
-BEST: Final = 64
-ROOT: Final = 0.2
-BUYERS: Final = 50_000  # buyers whose baskets are in memory at once
+MIN_COMMON_BUYERS: Final = 5  # smallest number of buyers of both; fewer may be chance, and could reveal individuals
+MAX_RECOMMENDATIONS: Final = 64
+ROOT_EXPONENT: Final = 0.2
+BUYERS_PER_BATCH: Final = 50_000  # buyers whose baskets are in memory at once
 
 
-class Also(NamedTuple):
+class AlsoBought(NamedTuple):
     """A product by its number. score: the strength of the relation. both: the number of customers who bought both
     products.
     """
@@ -38,28 +38,32 @@ class Also(NamedTuple):
     both: int
 
 
-def also_bought(history: Purchases, product: int) -> list[Also]:
+def find_also_bought(history: Purchases, product: int) -> list[AlsoBought]:
     """Return the best products for the product with this number, best first; among equals, the one with fewer buyers
     first.
     """
     buyers, baskets = history.buyers.of(product), history.baskets
     together = np.zeros(len(history.products), np.int64)
-    for start in range(0, len(buyers), BUYERS):
-        places = baskets.places(buyers[start : start + BUYERS])
+    for start in range(0, len(buyers), BUYERS_PER_BATCH):
+        places = baskets.find_indices(buyers[start : start + BUYERS_PER_BATCH])
         together += np.bincount(baskets.values[places], minlength=len(together))
     together[product] = 0
-    others = np.flatnonzero(together >= FLOOR)
+    others = np.flatnonzero(together >= MIN_COMMON_BUYERS)
     if not len(others):
         return []
-    expected = _expected(history, baskets.sizes[buyers] - 1, others)
-    score = (together[others] - expected) / (expected**ROOT * len(buyers) ** (1 - ROOT))
-    order = np.lexsort((history.buyers.sizes[others], -score))[:BEST]
+    expected = _compute_expected(history, baskets.sizes[buyers] - 1, others)
+    score = (together[others] - expected) / (expected**ROOT_EXPONENT * len(buyers) ** (1 - ROOT_EXPONENT))
+    order = np.lexsort((history.buyers.sizes[others], -score))[:MAX_RECOMMENDATIONS]
     return [
-        Also(int(others[at]), round(float(score[at]), 6), int(together[others[at]])) for at in order if score[at] > 0
+        AlsoBought(int(others[at]), round(float(score[at]), 6), int(together[others[at]]))
+        for at in order
+        if score[at] > 0
     ]
 
 
-def _expected(history: Purchases, rest: Ints, others: Ints) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
+def _compute_expected(
+    history: Purchases, rest: IntArray, others: IntArray
+) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
     """Return the expected number of customers who bought each of ``others`` by chance.
 
     rest: for each customer, the number of other products bought.

@@ -9,17 +9,17 @@ from django.db import IntegrityError, transaction
 from config import clock
 from shop.models import Product, Recommendation
 from shop.recommend import history
-from shop.recommend.bought import also_bought
-from shop.recommend.history import Looks, Purchases
-from shop.recommend.looked import bought_after
+from shop.recommend.bought import find_also_bought
+from shop.recommend.history import ProductViews, Purchases
+from shop.recommend.looked import find_bought_after_view
 
-SLICE: Final = 100  # products per transaction, whose views are in memory at once
-Told = Callable[[int], object]
-Row = tuple[list[Any], list[Any]]  # of a product: bought, viewbuy
+PRODUCTS_PER_SLICE: Final = 100  # products per transaction, whose views are in memory at once
+ReportProgress = Callable[[int], object]
+RecommendationLists = tuple[list[Any], list[Any]]  # of a product: bought, viewbuy
 
 
 @dataclass
-class Done:
+class RebuildResult:
     """The result of a rebuild.
 
     products: products considered. bought, viewbuy: products with recommendations of that kind. changed, removed: rows.
@@ -37,20 +37,20 @@ class Done:
         return asdict(self)
 
 
-def rebuild(told: Told = lambda products: None) -> Done:
+def rebuild_recommendations(told: ReportProgress = lambda products: None) -> RebuildResult:
     """Compute all recommendations while the site runs. ``told`` is called with the number of products after each slice.
 
     Interrupted and concurrent runs are safe: each slice is one transaction, and unchanged rows are not written.
     """
-    bought = history.purchases()
-    done = Done(purchases=len(bought))
+    bought = history.load_purchases()
+    done = RebuildResult(purchases=len(bought))
     numbers = {int(pk): number for number, pk in enumerate(bought.products)}
-    for ids in _slices():
-        rows = _rows(bought, numbers, ids)
+    for ids in _iterate_product_slices():
+        rows = _compute_rows(bought, numbers, ids)
         try:
-            _write(ids, rows, done)
+            _write_rows(ids, rows, done)
         except IntegrityError:  # a product was deleted meanwhile; the second attempt does not see it
-            _write(ids, rows, done)
+            _write_rows(ids, rows, done)
         done.products += len(ids)
         done.bought += sum(bool(row[0]) for row in rows.values())
         done.viewbuy += sum(bool(row[1]) for row in rows.values())
@@ -58,34 +58,39 @@ def rebuild(told: Told = lambda products: None) -> Done:
     return done
 
 
-def _slices() -> Iterator[list[int]]:
+def _iterate_product_slices() -> Iterator[list[int]]:
     """Yield the ids of all products in slices."""
     last = 0
-    while ids := list(Product.objects.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)[:SLICE]):
+    while ids := list(
+        Product.objects.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)[:PRODUCTS_PER_SLICE]
+    ):
         last = ids[-1]
         yield ids
 
 
-def _rows(bought: Purchases, numbers: dict[int, int], ids: Sequence[int]) -> dict[int, Row]:
+def _compute_rows(bought: Purchases, numbers: dict[int, int], ids: Sequence[int]) -> dict[int, RecommendationLists]:
     """Return the recommendations of these products, without products that have none."""
-    looks = history.looks(ids)
-    found = {pk: (_also(bought, numbers.get(pk)), _after(bought, looks.get(pk), pk)) for pk in ids}
+    looks = history.load_views(ids)
+    found = {
+        pk: (_compute_also_bought(bought, numbers.get(pk)), _compute_bought_after(bought, looks.get(pk), pk))
+        for pk in ids
+    }
     return {pk: row for pk, row in found.items() if any(row)}
 
 
-def _also(bought: Purchases, number: int | None) -> list[list[Any]]:
+def _compute_also_bought(bought: Purchases, number: int | None) -> list[list[Any]]:
     if number is None:
         return []
-    return [[int(bought.products[other]), score, both] for other, score, both in also_bought(bought, number)]
+    return [[int(bought.products[other]), score, both] for other, score, both in find_also_bought(bought, number)]
 
 
-def _after(bought: Purchases, looks: Looks | None, pk: int) -> list[list[Any]]:
+def _compute_bought_after(bought: Purchases, looks: ProductViews | None, pk: int) -> list[list[Any]]:
     if looks is None:
         return []
-    return [[int(bought.products[other]), *rest] for other, *rest in bought_after(bought, looks, pk)]
+    return [[int(bought.products[other]), *rest] for other, *rest in find_bought_after_view(bought, looks, pk)]
 
 
-def _write(ids: Sequence[int], rows: dict[int, Row], done: Done) -> None:
+def _write_rows(ids: Sequence[int], rows: dict[int, RecommendationLists], done: RebuildResult) -> None:
     """Write these recommendations and delete those of other products in ``ids``."""
     with transaction.atomic():
         there = set(Product.objects.filter(pk__in=rows).values_list("pk", flat=True))

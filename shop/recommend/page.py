@@ -12,40 +12,40 @@ from catalog import extras
 from catalog.results import BookRecord
 from shop import keys
 from shop.recommend import selectors
-from shop.recommend.selectors import Recommendations, Recommended, Strips
+from shop.recommend.selectors import RecommendationRecord, RecommendationStrips, Recommended
 
-CARDS: Final = 8192  # rendered cards that are cached; each takes about 2 kB
+MAX_CACHED_CARDS: Final = 8192  # rendered cards that are cached; each takes about 2 kB
 
 
-def register() -> None:
+def register_extra() -> None:
     """Register recommendations with the catalogue. The stock of recommended books takes another round trip when it is
     needed.
     """
-    extras.register(
+    extras.register_extra(
         extras.Extra(
             name="recommendations",
             mirrors=("recommendation",),
             ask=lambda pipe, pk: pipe.get(keys.recommendation(pk)),
-            found=lambda pk, raw: selectors.of_reply(raw),
-            by_sql=selectors.by_sql,
+            found=lambda pk, raw: selectors.decode_reply(raw),
+            by_sql=selectors.load_from_sql,
             fields=lambda found: {"recommendations": as_json(found)},
         )
     )
 
 
-def as_json(found: Recommendations | None) -> dict[str, list[dict[str, Any]]]:
+def as_json(found: RecommendationRecord | None) -> dict[str, list[dict[str, Any]]]:
     """Return the JSON of recommendations, with prices in cents.
 
     viewbuy has the percentage of viewers; bought has the number of customers who bought both.
     """
-    strips = found.strips if found else selectors.NOTHING
+    strips = found.strips if found else selectors.NO_STRIPS
     return {
-        "viewbuy": [_as_json(one, "percent") for one in strips.viewbuy],
-        "bought": [_as_json(one, "both") for one in strips.bought],
+        "viewbuy": [_item_as_json(one, "percent") for one in strips.viewbuy],
+        "bought": [_item_as_json(one, "both") for one in strips.bought],
     }
 
 
-def _as_json(one: Recommended, why: str) -> dict[str, Any]:
+def _item_as_json(one: Recommended, why: str) -> dict[str, Any]:
     book = one.book
     return {
         "id": book["id"],
@@ -56,22 +56,22 @@ def _as_json(one: Recommended, why: str) -> dict[str, Any]:
     }
 
 
-def render(strips: Strips) -> SafeString:
+def render_strips(strips: RecommendationStrips) -> SafeString:
     """Render both strips, or nothing if both are empty."""
     if not any(strips):
         return SafeString()
-    shown = {"viewbuy": list(_cards(strips.viewbuy)), "bought": list(_cards(strips.bought))}
+    shown = {"viewbuy": list(_render_cards(strips.viewbuy)), "bought": list(_render_cards(strips.bought))}
     return render_to_string("shop/_recommended.html", shown)
 
 
-def _cards(strip: list[Recommended]) -> Iterator[SafeString]:
+def _render_cards(strip: list[Recommended]) -> Iterator[SafeString]:
     for one in strip:
         price = one.product.now
-        yield _card(one.book.raw, price.cents, price.was, one.percent, get_language() or "")
+        yield _render_card(one.book.raw, price.cents, price.was, one.percent, get_language() or "")
 
 
-@lru_cache(maxsize=CARDS)
-def _card(raw: bytes, cents: int, was: int | None, percent: int | None, language: str) -> SafeString:
+@lru_cache(maxsize=MAX_CACHED_CARDS)
+def _render_card(raw: bytes, cents: int, was: int | None, percent: int | None, language: str) -> SafeString:
     """Render a card. ``language`` must be the active language; it is part of the cache key."""
     given = {"book": BookRecord(raw), "cents": cents, "was": was, "percent": percent}
     return SafeString(render_to_string("shop/_recommended_book.html", given))

@@ -14,7 +14,7 @@ from shop.models import Recommendation
 from shop.results import ProductRecord
 from shop.selectors import get_products_and_books
 
-SHOWN: Final = 8  # products per strip
+MAX_SHOWN: Final = 8  # products per strip
 
 
 class Recommended(NamedTuple):
@@ -29,23 +29,23 @@ class Recommended(NamedTuple):
     both: int | None = None
 
 
-class Strips(NamedTuple):
+class RecommendationStrips(NamedTuple):
     """viewbuy: bought after a view. bought: also bought. Best first, at most SHOWN each."""
 
     viewbuy: list[Recommended]
     bought: list[Recommended]
 
 
-NOTHING: Final = Strips([], [])
+NO_STRIPS: Final = RecommendationStrips([], [])
 
 
-class Recommendations(RawRecord):
+class RecommendationRecord(RawRecord):
     """The record ``rec:<id>``: id, bought, viewbuy. The products to show are read once, on first use."""
 
     __slots__ = ("__dict__",)
 
     @cached_property
-    def strips(self) -> Strips:
+    def strips(self) -> RecommendationStrips:
         """The recommended books that can be bought. With warm mirrors it takes 1 round trip and no SQL."""
         viewbuy, bought = self["viewbuy"], self["bought"]
         products, books = get_products_and_books(list(dict.fromkeys(other for other, *_ in (*viewbuy, *bought))))
@@ -58,23 +58,23 @@ class Recommendations(RawRecord):
             Recommended(books[pk], products[pk], percent=percent) for pk, _, percent, _ in viewbuy if is_there(pk)
         )
         also = (Recommended(books[pk], products[pk], both=both) for pk, _, both in bought if is_there(pk))
-        return Strips(list(islice(looked, SHOWN)), list(islice(also, SHOWN)))
+        return RecommendationStrips(list(islice(looked, MAX_SHOWN)), list(islice(also, MAX_SHOWN)))
 
 
-def get_recommended(book_id: int) -> Strips:
+def get_recommendation_strips(book_id: int) -> RecommendationStrips:
     """Return the recommendations for a book. With warm mirrors it takes at most 2 round trips and no SQL."""
     reading = read(["recommendation"], lambda pipe: pipe.get(keys.recommendation(book_id)))
-    record = by_sql(book_id) if reading is None else of_reply(reading.replies[0])
-    return record.strips if record else NOTHING
+    record = load_from_sql(book_id) if reading is None else decode_reply(reading.replies[0])
+    return record.strips if record else NO_STRIPS
 
 
-def of_reply(raw: bytes | None) -> Recommendations | None:
+def decode_reply(raw: bytes | None) -> RecommendationRecord | None:
     """Decode Redis' reply; None means that there are no recommendations."""
-    return None if raw is None else Recommendations(raw)
+    return None if raw is None else RecommendationRecord(raw)
 
 
-def by_sql(book_id: int) -> Recommendations | None:
+def load_from_sql(book_id: int) -> RecommendationRecord | None:
     """Return the same record, byte for byte, from SQL."""
     declared = registry.get("recommendation")
     row = Recommendation.objects.filter(pk=book_id).first()
-    return None if row is None else Recommendations(shape_of(declared).encode(declared.record(row)))
+    return None if row is None else RecommendationRecord(shape_of(declared).encode(declared.record(row)))

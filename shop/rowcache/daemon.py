@@ -15,12 +15,12 @@ from mirror import naming
 from mirror.failure_log import FailureLog
 from mirror.redis import relay_client
 from shop import keys
-from shop.rowcache.plan import plan
-from shop.rowcache.rows import TOGETHER, cache_due
+from shop.rowcache.plan import plan_sale_rows
+from shop.rowcache.rows import ROWS_PER_CLAIM, cache_due_rows
 
 logger = logging.getLogger("shop")
 
-LOOK_SECONDS: Final = 0.05  # pause between two reads of the schedule
+POLL_SECONDS: Final = 0.05  # pause between two reads of the schedule
 
 
 def run_once(redis: Any = None, *, look: bool = True) -> int:
@@ -32,17 +32,17 @@ def run_once(redis: Any = None, *, look: bool = True) -> int:
     redis, total = redis or relay_client(), 0
     recently = naming.lease("rowplan")
     if look or redis.set(recently, 1, nx=True, px=int(settings.SHOP_PLAN_SECONDS * 1000)):
-        plan(redis)
-    most = redis.zcard(keys.schedule())
+        plan_sale_rows(redis)
+    most = redis.zcard(keys.row_schedule())
     while total < most:
-        count = len(cache_due(redis).ids)
+        count = len(cache_due_rows(redis).ids)
         total += count
-        if count < TOGETHER:
+        if count < ROWS_PER_CLAIM:
             break
     return total
 
 
-class Daemon:
+class RowCacheDaemon:
     """Cache rows until stopped.
 
     While Redis or SQL is away it logs that once and retries; other errors do not end it either. retry_seconds: the
@@ -71,7 +71,7 @@ class Daemon:
             else:
                 self._failures.end("away", "Rows wait no more")
                 self._failures.end("error", "Rows are cached again")
-                self.stopped.wait(LOOK_SECONDS)
+                self.stopped.wait(POLL_SECONDS)
                 continue
             close_old_connections()
             self.stopped.wait(self.retry_seconds)
@@ -80,7 +80,7 @@ class Daemon:
         """Cache the rows that are due, and plan the rows of sales at intervals."""
         redis = relay_client()
         if time.monotonic() - self._planned_at >= settings.SHOP_PLAN_SECONDS:
-            plan(redis)
+            plan_sale_rows(redis)
             self._planned_at = time.monotonic()
             close_old_connections()
-        self.rows += len(cache_due(redis).ids)
+        self.rows += len(cache_due_rows(redis).ids)

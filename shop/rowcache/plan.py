@@ -10,32 +10,32 @@ from mirror.conf import setting
 from mirror.redis import relay_client
 from shop import keys
 from shop.models import SaleItem
-from shop.rowcache.rows import schedule_all
+from shop.rowcache.rows import schedule_rows
 
-STEP: Final = 500  # rows compared per round trip
+ROWS_PER_BATCH: Final = 500  # rows compared per round trip
 
 
-def plan(redis: Any = None) -> int:
+def plan_sale_rows(redis: Any = None) -> int:
     """Schedule the products of sales and stop those that left them. Return the number of changed rows.
 
     The previous schedule is remembered. So only the start, the end or a change of a sale has an effect, and manual
     changes between them stay. Concurrent calls are safe. Raises redis-py's and Django's errors.
     """
-    redis, wanted = redis or relay_client(), delays_wanted()
+    redis, wanted = redis or relay_client(), load_wanted_delays()
     changed = 0
-    for known in _remembered(redis):
+    for known in _read_planned_rows(redis):
         over = [pk for pk in known if pk not in wanted]
         if over:
-            schedule_all(dict.fromkeys(over, 0.0), redis)
-            redis.zrem(keys.rows_of_sales(), *over)
+            schedule_rows(dict.fromkeys(over, 0.0), redis)
+            redis.zrem(keys.sale_row_delays(), *over)
         changed += len(over)
     ids = list(wanted)
-    for start in range(0, len(ids), STEP):
-        changed += _remember({pk: wanted[pk] for pk in ids[start : start + STEP]}, redis)
+    for start in range(0, len(ids), ROWS_PER_BATCH):
+        changed += _schedule_changed_rows({pk: wanted[pk] for pk in ids[start : start + ROWS_PER_BATCH]}, redis)
     return changed
 
 
-def delays_wanted() -> dict[int, float]:
+def load_wanted_delays() -> dict[int, float]:
     """Return the delay in seconds by product id, for all products in current and coming sales. One query."""
     now, delays = clock.now(), dict[int, float]()
     items = SaleItem.objects.using(setting("DATABASE")).filter(sale__ends_at__gt=now)
@@ -45,19 +45,19 @@ def delays_wanted() -> dict[int, float]:
     return delays
 
 
-def _remembered(redis: Any) -> Iterator[list[int]]:
+def _read_planned_rows(redis: Any) -> Iterator[list[int]]:
     """Yield the products that were scheduled because of a sale, in batches. A product may occur twice."""
     cursor = -1
     while cursor != 0:
-        cursor, found = redis.zscan(keys.rows_of_sales(), max(cursor, 0), count=STEP)
+        cursor, found = redis.zscan(keys.sale_row_delays(), max(cursor, 0), count=ROWS_PER_BATCH)
         yield [int(pk) for pk, _ in found]
 
 
-def _remember(wanted: Mapping[int, float], redis: Any) -> int:
+def _schedule_changed_rows(wanted: Mapping[int, float], redis: Any) -> int:
     """Schedule those rows that have another delay, and remember it. Return their number."""
-    scores = redis.zmscore(keys.rows_of_sales(), [str(pk) for pk in wanted])
+    scores = redis.zmscore(keys.sale_row_delays(), [str(pk) for pk in wanted])
     new = {pk: delay for (pk, delay), score in zip(wanted.items(), scores, strict=True) if score != delay}
     if new:
-        schedule_all(new, redis)
-        redis.zadd(keys.rows_of_sales(), {str(pk): delay for pk, delay in new.items()})
+        schedule_rows(new, redis)
+        redis.zadd(keys.sale_row_delays(), {str(pk): delay for pk, delay in new.items()})
     return len(new)

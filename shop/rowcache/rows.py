@@ -14,25 +14,25 @@ from typing import Any, Final, NamedTuple
 import orjson
 from django.conf import settings
 
-from catalog.selectors import LARGEST_ID
+from catalog.selectors import MAX_ID
 from mirror.declare import Record
 from mirror.redis import relay_client
 from mirror.scripts import Script
 from shop import keys
-from shop.books import books_by_sql
-from shop.prices import price_at
-from shop.records import load_products, product_record
+from shop.books import load_books_from_sql
+from shop.prices import get_price_at
+from shop.records import load_products, make_product_record
 
 logger = logging.getLogger("shop")
 
-TOGETHER: Final = 200  # rows per claim
-LIVES: Final = 3  # lifetime of a row, as a multiple of its delay
-OF_BOOK: Final = ("title", "authors", "author_ids")  # fields of the book in a row
-LONGEST_ID: Final = len(str(LARGEST_ID))
+ROWS_PER_CLAIM: Final = 200  # rows per claim
+LIFETIME_FACTOR: Final = 3  # lifetime of a row, as a multiple of its delay
+BOOK_FIELDS: Final = ("title", "authors", "author_ids")  # fields of the book in a row
+MAX_ID_LENGTH: Final = len(str(MAX_ID))
 
 _LUA: Final = Path(__file__).parents[1] / "lua"
-_claim = Script(_LUA / "rows_claim.lua")
-_done = Script(_LUA / "rows_done.lua")
+_claim_script = Script(_LUA / "rows_claim.lua")
+_done_script = Script(_LUA / "rows_done.lua")
 
 
 class Claim(NamedTuple):
@@ -43,15 +43,15 @@ class Claim(NamedTuple):
     held: bytes
 
 
-def schedule(product_id: int, seconds: float, redis: Any = None) -> None:
+def schedule_row(product_id: int, seconds: float, redis: Any = None) -> None:
     """Cache a product's row every ``seconds`` from now on. With 0 or less, stop and delete the cached row.
 
     Raises redis-py's errors.
     """
-    schedule_all({product_id: seconds}, redis)
+    schedule_rows({product_id: seconds}, redis)
 
 
-def schedule_all(delays: Mapping[int, float], redis: Any = None) -> None:
+def schedule_rows(delays: Mapping[int, float], redis: Any = None) -> None:
     """Schedule several rows, as ``schedule`` does.
 
     The delay is written first, because a row that is due without a delay is removed from the schedule.
@@ -62,48 +62,48 @@ def schedule_all(delays: Mapping[int, float], redis: Any = None) -> None:
     if wanted:
         seconds, micros = redis.time()
         now = seconds + micros / 1e6
-        redis.zadd(keys.delay(), wanted)
-        redis.zadd(keys.schedule(), dict.fromkeys(wanted, now))
+        redis.zadd(keys.row_delays(), wanted)
+        redis.zadd(keys.row_schedule(), dict.fromkeys(wanted, now))
     if stopped:
-        redis.zrem(keys.delay(), *stopped)
-        redis.zrem(keys.schedule(), *stopped)
-        _take_away(stopped, redis)
+        redis.zrem(keys.row_delays(), *stopped)
+        redis.zrem(keys.row_schedule(), *stopped)
+        _delete_rows(stopped, redis)
 
 
-def cache_due(redis: Any = None) -> Claim:
+def cache_due_rows(redis: Any = None) -> Claim:
     """Cache the rows that are due, up to TOGETHER of them. Return the claim.
 
     Five queries, for any number of rows. Raises redis-py's and Django's errors; the claimed rows are then due again
     after the claim expires.
     """
     redis = redis or relay_client()
-    claim = _claimed(redis)
+    claim = _claim_due_rows(redis)
     if claim.ids:
-        delays = _delays(claim.ids, redis)
-        _stop(claim, [pk for pk in claim.ids if pk not in delays], redis, "they have no delay")
-        rows = load_rows([int(pk) for pk in delays if _is_possible(pk)], claim.now)
+        delays = _read_delays(claim.ids, redis)
+        _stop_rows(claim, [pk for pk in claim.ids if pk not in delays], redis, "they have no delay")
+        rows = load_rows([int(pk) for pk in delays if _is_valid_id(pk)], claim.now)
         missing = [pk for pk in delays if pk not in rows]
         if missing:
-            redis.zrem(keys.delay(), *missing)
-        _stop(claim, missing, redis, "there are no such products")
-        _write(claim, {pk: delays[pk] for pk in rows}, rows, redis)
+            redis.zrem(keys.row_delays(), *missing)
+        _stop_rows(claim, missing, redis, "there are no such products")
+        _write_rows(claim, {pk: delays[pk] for pk in rows}, rows, redis)
     return claim
 
 
-def _claimed(redis: Any) -> Claim:
-    now, held, *ids = _claim(redis, [keys.schedule()], [TOGETHER, settings.SHOP_ROW_CLAIM_SECONDS])
+def _claim_due_rows(redis: Any) -> Claim:
+    now, held, *ids = _claim_script(redis, [keys.row_schedule()], [ROWS_PER_CLAIM, settings.SHOP_ROW_CLAIM_SECONDS])
     return Claim([pk.decode(errors="replace") for pk in ids], float(now), held)
 
 
-def _is_possible(member: str) -> bool:
+def _is_valid_id(member: str) -> bool:
     """Return whether a member of the schedule is a valid id. Anybody with access to Redis may have written it."""
-    is_number = len(member) <= LONGEST_ID and member.isascii() and member.isdecimal()
-    return is_number and 0 < int(member) <= LARGEST_ID and member == str(int(member))
+    is_number = len(member) <= MAX_ID_LENGTH and member.isascii() and member.isdecimal()
+    return is_number and 0 < int(member) <= MAX_ID and member == str(int(member))
 
 
-def _delays(ids: Sequence[str], redis: Any) -> dict[str, float]:
+def _read_delays(ids: Sequence[str], redis: Any) -> dict[str, float]:
     """Return the delays of these rows, without rows that have none above 0."""
-    scores = redis.zmscore(keys.delay(), ids)
+    scores = redis.zmscore(keys.row_delays(), ids)
     return {pk: seconds for pk, seconds in zip(ids, scores, strict=True) if seconds and seconds > 0}
 
 
@@ -113,44 +113,44 @@ def load_rows(ids: Sequence[int], moment: float) -> dict[str, Record]:
     moment: seconds since 1970. Times are in seconds since 1970, prices in cents. price: the usual price. now: the price
     at that moment.
     """
-    products, books = load_products(ids), books_by_sql(ids) if ids else {}
+    products, books = load_products(ids), load_books_from_sql(ids) if ids else {}
     rows = {}
     for pk, product in products.items():
         if book := books.get(product.id):
-            record = product_record(product)
-            price = price_at(record, moment)
+            record = make_product_record(product)
+            price = get_price_at(record, moment)
             said = {"now": price.cents, "was": price.was, "ends": price.ends, "cached_at": moment}
-            rows[pk] = {**record, **{name: book[name] for name in OF_BOOK}, **said}
+            rows[pk] = {**record, **{name: book[name] for name in BOOK_FIELDS}, **said}
     return rows
 
 
-def _write(claim: Claim, delays: Mapping[str, float], rows: Mapping[str, Record], redis: Any) -> None:
+def _write_rows(claim: Claim, delays: Mapping[str, float], rows: Mapping[str, Record], redis: Any) -> None:
     """Write rows and schedule them again. Rows that were stopped meanwhile are deleted."""
     if not delays:
         return
     pipe = redis.pipeline(transaction=False)
     for pk, seconds in delays.items():
-        life = max(1, round(LIVES * seconds * 1000))
-        pipe.set(keys.row(pk), orjson.dumps({**rows[pk], "delay": seconds}), px=life)
+        life = max(1, round(LIFETIME_FACTOR * seconds * 1000))
+        pipe.set(keys.cached_row(pk), orjson.dumps({**rows[pk], "delay": seconds}), px=life)
     pipe.execute()
-    _done(redis, [keys.schedule()], [claim.held, *(part for pair in delays.items() for part in pair)])
-    _take_away([*(delays.keys() - _delays(list(delays), redis).keys())], redis)
+    _done_script(redis, [keys.row_schedule()], [claim.held, *(part for pair in delays.items() for part in pair)])
+    _delete_rows([*(delays.keys() - _read_delays(list(delays), redis).keys())], redis)
 
 
-def _stop(claim: Claim, ids: Sequence[str], redis: Any, why: str) -> None:
+def _stop_rows(claim: Claim, ids: Sequence[str], redis: Any, why: str) -> None:
     """Remove claimed rows from the cache and its schedule, except rows that were rescheduled meanwhile."""
     if not ids:
         return
     logger.warning("Rows are cached no more, for %s: %s", why, ", ".join(ids))
-    _done(redis, [keys.schedule()], [claim.held, *(part for pk in ids for part in (pk, 0))])
-    redis.zremrangebyscore(keys.delay(), "-inf", 0)
-    _take_away(ids, redis)
+    _done_script(redis, [keys.row_schedule()], [claim.held, *(part for pk in ids for part in (pk, 0))])
+    redis.zremrangebyscore(keys.row_delays(), "-inf", 0)
+    _delete_rows(ids, redis)
 
 
-def _take_away(ids: Sequence[str], redis: Any) -> None:
+def _delete_rows(ids: Sequence[str], redis: Any) -> None:
     """Delete these rows from the cache."""
     pipe = redis.pipeline(transaction=False)
     for pk in ids:
-        pipe.unlink(keys.row(pk))
+        pipe.unlink(keys.cached_row(pk))
     if ids:
         pipe.execute()

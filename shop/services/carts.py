@@ -10,9 +10,9 @@ from django.utils.translation import ngettext
 from mirror.backup import access
 from mirror.redis import RedisError, breaker, is_away
 from shop.carts import scripts
-from shop.carts.cart import CartNow, backup, cart_now, read, tell
-from shop.carts.content import EMPTY, Change, Content, Limits, TooMany, changed
-from shop.carts.direct import HOPS, behind, write_to_sql
+from shop.carts.cart import CartView, get_cart_backup, make_cart_view, push_cart_to_redis, read_cart
+from shop.carts.content import EMPTY_CART, CartContent, CartLimits, LimitExceeded, LineChange, apply_changes
+from shop.carts.direct import MAX_MOVES, get_request_state, write_to_sql
 from shop.selectors import get_product
 from shop.services.errors import Refused
 
@@ -30,17 +30,17 @@ class CartError(Refused):
         return self.text
 
 
-def check(product_id: int, quantity: int) -> None:
+def check_line(product_id: int, quantity: int) -> None:
     """Check that an empty cart could take this line. Raises CartError."""
     if quantity < 1:
         raise CartError(_("Add at least one copy to the cart."))
     try:
-        changed(EMPTY, "set", [Change(str(product_id), quantity, _price(product_id))], limits())
-    except TooMany as error:
-        raise CartError(_said(error)) from error
+        apply_changes(EMPTY_CART, "set", [LineChange(str(product_id), quantity, _get_price(product_id))], get_limits())
+    except LimitExceeded as error:
+        raise CartError(_describe_limit(error)) from error
 
 
-def set_line(digest: str, product_id: int, quantity: int) -> CartNow:
+def set_line(digest: str, product_id: int, quantity: int) -> CartView:
     """Set the quantity of a product in a cart; 0 removes it. Return the new cart.
 
     Raises CartError if the product is not for sale (unless it is removed), if the quantity is negative, or if the cart
@@ -48,27 +48,27 @@ def set_line(digest: str, product_id: int, quantity: int) -> CartNow:
     """
     if quantity < 0:
         raise CartError(_("The quantity cannot be negative."))
-    price = _price(product_id) if quantity else 0
-    return _change(digest, "set", [Change(str(product_id), quantity, price)])
+    price = _get_price(product_id) if quantity else 0
+    return _apply(digest, "set", [LineChange(str(product_id), quantity, price)])
 
 
-def add(digest: str, product_id: int, quantity: int = 1) -> CartNow:
+def add_copies(digest: str, product_id: int, quantity: int = 1) -> CartView:
     """Add copies of a product to a cart. Return the new cart. Raises CartError as ``set_line`` does."""
     if quantity < 1:
         raise CartError(_("Add at least one copy to the cart."))
-    return _change(digest, "add", [Change(str(product_id), quantity, _price(product_id))])
+    return _apply(digest, "add", [LineChange(str(product_id), quantity, _get_price(product_id))])
 
 
-def take_out(digest: str, version: int, lines: Mapping[int, int], *, key: str) -> CartNow:
+def take_out_lines(digest: str, version: int, lines: Mapping[int, int], *, key: str) -> CartView:
     """Remove ordered lines: all of each line if the cart still has this version, else these quantities.
 
     key: the key of the order. Repeated calls with one key have no effect.
     """
-    changes = [Change(str(product), quantity) for product, quantity in lines.items()]
-    return _change(digest, "take", changes, key=key, version=version)
+    changes = [LineChange(str(product), quantity) for product, quantity in lines.items()]
+    return _apply(digest, "take", changes, key=key, version=version)
 
 
-def _price(product_id: int) -> int:
+def _get_price(product_id: int) -> int:
     """Return the current price of a product in cents. Raises CartError if it is not for sale."""
     product = get_product(product_id)
     if product is None:
@@ -78,47 +78,49 @@ def _price(product_id: int) -> int:
     return product.now.cents
 
 
-def limits() -> Limits:
+def get_limits() -> CartLimits:
     """Return the limits of a cart."""
-    return Limits(settings.SHOP_CART_LINES, settings.SHOP_CART_QUANTITY)
+    return CartLimits(settings.SHOP_CART_LINES, settings.SHOP_CART_QUANTITY)
 
 
-def _change(digest: str, mode: str, changes: Sequence[Change], *, key: str = "", version: int = -1) -> CartNow:
+def _apply(digest: str, mode: str, changes: Sequence[LineChange], *, key: str = "", version: int = -1) -> CartView:
     try:
         if not breaker.open():
             try:
-                return _in_redis(digest, mode, changes, key, version)
+                return _change_in_redis(digest, mode, changes, key, version)
             except (RedisError, access.NotRestored) as error:
                 if is_away(error):
                     breaker.failed()
                 logger.warning("Redis did not take a change of a cart, SQL does: %s", error)
-        return cart_now(write_to_sql(digest, _by(mode, changes, key, version)))
-    except TooMany as error:
-        raise CartError(_said(error)) from error
+        return make_cart_view(write_to_sql(digest, _make_change(mode, changes, key, version)))
+    except LimitExceeded as error:
+        raise CartError(_describe_limit(error)) from error
 
 
-def _in_redis(digest: str, mode: str, changes: Sequence[Change], key: str, version: int) -> CartNow:
+def _change_in_redis(digest: str, mode: str, changes: Sequence[LineChange], key: str, version: int) -> CartView:
     """Change a cart in Redis, following its moves. Raises TooMany and redis-py's errors."""
-    for _hop in range(HOPS):
-        if behind().was and not behind().told:
-            tell(digest)
-        arguments = scripts.changing(digest, mode, changes, limits(), key, version)
-        names = [*scripts.both(digest), backup().marks()]
-        what, *rest = access.write(backup(), [digest], scripts.change, names, arguments)
+    for _hop in range(MAX_MOVES):
+        if get_request_state().was and not get_request_state().told:
+            push_cart_to_redis(digest)
+        arguments = scripts.make_change_arguments(digest, mode, changes, get_limits(), key, version)
+        names = [*scripts.get_cart_keys(digest), get_cart_backup().marks()]
+        what, *rest = access.write(get_cart_backup(), [digest], scripts.change_script, names, arguments)
         if what == b"ok":
-            return cart_now(scripts.content_of(rest[0]))
+            return make_cart_view(scripts.decode_content(rest[0]))
         if what != b"moved":
-            raise TooMany(what.decode())
+            raise LimitExceeded(what.decode())
         digest = rest[0].decode()
     raise RuntimeError(f"the cart {digest[:12]} has moved too often")
 
 
-def _by(mode: str, changes: Sequence[Change], key: str, version: int) -> Callable[[Content], Content]:
-    return lambda content: changed(content, mode, changes, limits(), key=key, version=version)
+def _make_change(
+    mode: str, changes: Sequence[LineChange], key: str, version: int
+) -> Callable[[CartContent], CartContent]:
+    return lambda content: apply_changes(content, mode, changes, get_limits(), key=key, version=version)
 
 
-def _said(error: TooMany) -> str:
-    most = limits()
+def _describe_limit(error: LimitExceeded) -> str:
+    most = get_limits()
     if error.what == "copies":
         return ngettext(
             "A cart holds at most %(most)d copy of a book.",
@@ -130,4 +132,4 @@ def _said(error: TooMany) -> str:
     ) % {"most": most.lines}
 
 
-__all__ = ["CartError", "CartNow", "add", "read", "set_line", "take_out"]
+__all__ = ["CartError", "CartView", "add_copies", "read_cart", "set_line", "take_out_lines"]

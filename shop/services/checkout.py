@@ -20,20 +20,29 @@ from config import clock
 from shop import holds
 from shop.carts import cart
 from shop.models import EventKind, Order, OrderLine
-from shop.prices import price_at
-from shop.records import load_products, product_record
+from shop.prices import get_price_at
+from shop.records import load_products, make_product_record
 from shop.services import carts, stock
 from shop.services.errors import CartChanged, CartEmpty, PriceRose, Refused, Shortage, SoldOut
-from shop.services.orders import cancel, expire, send
-from shop.services.payments import pay, sell_free
-from shop.services.trace import note
+from shop.services.orders import cancel_order, expire_order, mark_order_sent
+from shop.services.payments import pay_order, sell_free_order
+from shop.services.trace import record_step
 
-__all__ = ["Address", "begin", "cancel", "expire", "finish", "key_of", "pay", "send"]
+__all__ = [
+    "OrderAddress",
+    "begin_checkout",
+    "cancel_order",
+    "expire_order",
+    "finish_checkout",
+    "make_order_key",
+    "mark_order_sent",
+    "pay_order",
+]
 
-TRIES: Final = 3  # attempts if copies come back between the failed reservation and the count
+MAX_ATTEMPTS: Final = 3  # attempts if copies come back between the failed reservation and the count
 
 
-class Address(NamedTuple):
+class OrderAddress(NamedTuple):
     """The address of an order and of emails about it. site: the base of links in emails ("https://host")."""
 
     name: str
@@ -42,68 +51,68 @@ class Address(NamedTuple):
     site: str = ""
 
 
-class _Twice(Exception):
+class _OrderExists(Exception):
     """The order of this checkout exists already."""
 
 
-def key_of(digest: str, version: int) -> str:
+def make_order_key(digest: str, version: int) -> str:
     """Return the key of the checkout of a cart. It contains no secret and does not depend on the site's."""
     return hashlib.sha256(f"checkout:{digest}:{version}".encode()).hexdigest()
 
 
-def begin(user: User, digest: str, *, version: int, total: int, address: Address) -> Order:
+def begin_checkout(user: User, digest: str, *, version: int, total: int, address: OrderAddress) -> Order:
     """Create the order of a cart and reserve its copies, or return the order that this checkout has made before.
 
     A free order is paid at once. version, total: of the cart as it was shown, total in cents. Raises CartChanged (or
     CartEmpty), PriceRose or SoldOut; nothing is reserved then.
     """
-    now = cart.read(digest)
+    now = cart.read_cart(digest)
     is_changed = now.version != version or not now.lines
-    short = {} if is_changed else holds.short(now.lines)
+    short = {} if is_changed else holds.find_shortages(now.lines)
     if is_changed or short:
-        order = finish(user, digest, version)  # the same checkout may have made an order before
+        order = finish_checkout(user, digest, version)  # the same checkout may have made an order before
         if order is None:
-            raise _refusal(now, short)
+            raise _make_refusal(now, short)
         return order
-    order = _place(user, key_of(digest, version), now.lines, total, address)
-    carts.take_out(digest, version, dict(now.lines), key=order.key)
+    order = _place_order(user, make_order_key(digest, version), now.lines, total, address)
+    carts.take_out_lines(digest, version, dict(now.lines), key=order.key)
     return order
 
 
-def _refusal(now: cart.CartNow, short: Mapping[int, int]) -> Refused:
+def _make_refusal(now: cart.CartView, short: Mapping[int, int]) -> Refused:
     if short:
         return SoldOut([Shortage(pk, now.lines[pk], left) for pk, left in short.items()])
     return CartChanged() if now.lines else CartEmpty()
 
 
-def finish(user: User, digest: str, version: int) -> Order | None:
+def finish_checkout(user: User, digest: str, version: int) -> Order | None:
     """Return the order that this version of a cart has made, or None. Remove its lines from the cart if a crash left
     them.
     """
-    order = Order.objects.filter(key=key_of(digest, version), user=user).first()
+    order = Order.objects.filter(key=make_order_key(digest, version), user=user).first()
     if order is not None:
-        carts.take_out(digest, version, stock.lines_of(order.pk), key=order.key)
+        carts.take_out_lines(digest, version, stock.get_order_quantities(order.pk), key=order.key)
     return order
 
 
-def _place(user: User, key: str, lines: Mapping[int, int], total: int, address: Address) -> Order:
-    for _n in range(TRIES):
+def _place_order(user: User, key: str, lines: Mapping[int, int], total: int, address: OrderAddress) -> Order:
+    for _n in range(MAX_ATTEMPTS):
         asked = time.monotonic()
         try:
             with transaction.atomic():
-                return _write(user, key, lines, total, address)
-        except _Twice:
+                return _write_order(user, key, lines, total, address)
+        except _OrderExists:
             return Order.objects.get(key=key, user=user)
-        except stock.TooFew:
-            left = stock.left(lines)
+        except stock.TooFewCopies:
+            left = stock.count_available_copies(lines)
             short = [Shortage(pk, count, left[pk]) for pk, count in lines.items() if left[pk] < count]
             if short:
-                holds.remember({shortage.product_id: shortage.left for shortage in short}, asked)
+                holds.remember_stock({shortage.product_id: shortage.left for shortage in short}, asked)
                 break
     raise SoldOut(short)
 
 
-def _write(user: User, key: str, lines: Mapping[int, int], total: int, address: Address) -> Order:
+def _write_order(user: User, key: str, lines: Mapping[int, int], total: int, address: OrderAddress) -> Order:
     """Write the order first: its unique key makes a concurrent checkout wait and then find the order."""
     now = clock.now()
     until = now + timedelta(seconds=settings.SHOP_RESERVATION_SECONDS)
@@ -113,24 +122,24 @@ def _write(user: User, key: str, lines: Mapping[int, int], total: int, address: 
         with transaction.atomic():
             order.save(force_insert=True)
     except IntegrityError:
-        raise _Twice from None
-    stock.reserve(lines)
-    made = _lines(order, lines, now.timestamp())
+        raise _OrderExists from None
+    stock.reserve_copies(lines)
+    made = _make_lines(order, lines, now.timestamp())
     order.total = sum(line.total for line in made)
     if order.total > total:
         raise PriceRose(total, order.total)
     OrderLine.objects.bulk_create(made)
     order.save(update_fields=["total"])
-    note(order.pk, EventKind.ORDERED, by=user)
+    record_step(order.pk, EventKind.ORDERED, by=user)
     if order.total == 0:
-        sell_free(order)
+        sell_free_order(order)
     return order
 
 
-def _lines(order: Order, lines: Mapping[int, int], moment: float) -> list[OrderLine]:
+def _make_lines(order: Order, lines: Mapping[int, int], moment: float) -> list[OrderLine]:
     """Return the lines at current prices. The products are locked at this point."""
     products = load_products(list(lines))
-    prices = {row.id: price_at(product_record(row), moment).cents for row in products.values()}
+    prices = {row.id: get_price_at(make_product_record(row), moment).cents for row in products.values()}
     titles = dict(Book.objects.filter(pk__in=lines).values_list("pk", "title"))
     return [
         OrderLine(order=order, product_id=pk, title=titles[pk], quantity=count, price=prices[pk])

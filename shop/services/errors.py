@@ -62,19 +62,19 @@ class NotPayable(Refused):
     message = _("This order is no longer waiting for payment.")
 
 
-class TooManyTries(Refused):
+class TooManyPayments(Refused):
     """The user has tried too many payments."""
 
     message = _("Too many attempts. Try again in a few minutes.")
 
 
-class NotYours(Refused):
+class OrderNotFound(Refused):
     """The order belongs to another user or does not exist."""
 
     message = _("Order not found.")
 
 
-class TooLate(Refused):
+class OrderStateRefused(Refused):
     """The state of the order does not allow this any more."""
 
     message = _("It is too late to change this order.")

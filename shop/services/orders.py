@@ -9,76 +9,76 @@ from accounts.models import User
 from config import clock
 from mirror.commit import after_commit
 from shop import holds, letters
-from shop.models import EventKind, Order, State
-from shop.money import money
+from shop.models import EventKind, Order, OrderState
+from shop.money import format_money
 from shop.services import payments, stock
-from shop.services.errors import NotYours, TooLate
-from shop.services.trace import locked, note
+from shop.services.errors import OrderNotFound, OrderStateRefused
+from shop.services.trace import lock_order, record_step
 
 
-def expire(order_id: int) -> bool:
+def expire_order(order_id: int) -> bool:
     """Expire an unpaid order after its time to pay, and release its copies. Return whether that was due."""
     with transaction.atomic():
-        order = locked(order_id)
-        if order.state != State.RESERVED or order.reserved_until > clock.now():
+        order = lock_order(order_id)
+        if order.state != OrderState.RESERVED or order.reserved_until > clock.now():
             return False
-        Order.objects.filter(pk=order_id).update(state=State.EXPIRED)
-        _free(stock.give_back, order)
-        note(order_id, EventKind.EXPIRED)
+        Order.objects.filter(pk=order_id).update(state=OrderState.EXPIRED)
+        _release_copies(stock.release_copies, order)
+        record_step(order_id, EventKind.EXPIRED)
     return True
 
 
-def cancel(order_id: int, by: User) -> Order:
+def cancel_order(order_id: int, by: User) -> Order:
     """Cancel an order that was not sent: return its copies and refund its payment. Does nothing when repeated.
 
     Allowed for its customer and for staff who may change orders. Raises NotYours, also for a missing order, and
     TooLate.
     """
     with transaction.atomic():
-        order = _of(order_id, by)
-        if order.state == State.CANCELLED:
+        order = _lock_order_of(order_id, by)
+        if order.state == OrderState.CANCELLED:
             return order
-        if order.state not in (State.RESERVED, State.PAID):
-            raise TooLate
+        if order.state not in (OrderState.RESERVED, OrderState.PAID):
+            raise OrderStateRefused
         now = clock.now()
-        Order.objects.filter(pk=order_id).update(state=State.CANCELLED, cancelled_at=now)
-        _free(stock.give_back if order.state == State.RESERVED else stock.take_back, order)
-        note(order_id, EventKind.CANCELLED, by=by)
+        Order.objects.filter(pk=order_id).update(state=OrderState.CANCELLED, cancelled_at=now)
+        _release_copies(stock.release_copies if order.state == OrderState.RESERVED else stock.return_sold_copies, order)
+        record_step(order_id, EventKind.CANCELLED, by=by)
         if order.user_id != by.pk:
-            audit.note(audit.Kind.CANCELLED, order, money(order.total), actor=by)
-        payments.give_back_money(order)
+            audit.record_event(audit.Kind.CANCELLED, order, format_money(order.total), actor=by)
+        payments.mark_refunds_due(order)
         if order.paid_at is not None:
-            letters.tell_soon("cancelled", order_id)
-    order.state, order.cancelled_at = State.CANCELLED, now
+            letters.send_email_soon("cancelled", order_id)
+    order.state, order.cancelled_at = OrderState.CANCELLED, now
     return order
 
 
-def send(order_id: int, by: User | None = None) -> Order:
+def mark_order_sent(order_id: int, by: User | None = None) -> Order:
     """Mark a paid order as sent. Does nothing when repeated. Raises NotYours for a missing order, and TooLate."""
     with transaction.atomic():
-        order = _of(order_id, None)
-        if order.state == State.SENT:
+        order = _lock_order_of(order_id, None)
+        if order.state == OrderState.SENT:
             return order
-        if order.state != State.PAID:
-            raise TooLate
-        order.state, order.sent_at = State.SENT, clock.now()
+        if order.state != OrderState.PAID:
+            raise OrderStateRefused
+        order.state, order.sent_at = OrderState.SENT, clock.now()
         Order.objects.filter(pk=order_id).update(state=order.state, sent_at=order.sent_at)
-        note(order_id, EventKind.SENT, by=by)
-        letters.tell_soon("sent", order_id)
+        record_step(order_id, EventKind.SENT, by=by)
+        letters.send_email_soon("sent", order_id)
     return order
 
 
-def _of(order_id: int, by: User | None) -> Order:
+def _lock_order_of(order_id: int, by: User | None) -> Order:
     try:
-        order = locked(order_id)
+        order = lock_order(order_id)
     except Order.DoesNotExist:
-        raise NotYours from None
+        raise OrderNotFound from None
     if by is not None and order.user_id != by.pk and not (by.is_staff and by.has_perm("shop.change_order")):
-        raise NotYours
+        raise OrderNotFound
     return order
 
 
-def _free(give: Callable[[stock.Lines], None], order: Order) -> None:
-    lines = stock.lines_of(order.pk)
+def _release_copies(give: Callable[[stock.Quantities], None], order: Order) -> None:
+    lines = stock.get_order_quantities(order.pk)
     give(lines)
-    after_commit(holds.forget, list(lines))
+    after_commit(holds.forget_stock, list(lines))

@@ -16,93 +16,93 @@ from django.utils.translation import gettext_noop
 
 from config import clock
 from mirror.commit import after_commit
-from shop.models import EventKind, Order, Payment, PaymentState, State
-from shop.payments import Answer, Card, NoAnswer, Outcome, calls
+from shop.models import EventKind, Order, OrderState, Payment, PaymentState
+from shop.payments import Answer, NoAnswer, Outcome, TypedCard, calls
 from shop.services import confirming, stock
-from shop.services.errors import NotPayable, TooManyTries
-from shop.services.trace import locked, note
+from shop.services.errors import NotPayable, TooManyPayments
+from shop.services.trace import lock_order, record_step
 
 logger = logging.getLogger("shop")
-SLACK_SECONDS: Final = 1.0  # after the time-out of a call, before another process asks for the outcome
-TRIES_SECONDS: Final = 600
-GIVEN_UP: Final = gettext_noop("the provider did not answer in time, and nothing was charged")
+TIMEOUT_SLACK_SECONDS: Final = 1.0  # after the time-out of a call, before another process asks for the outcome
+ATTEMPTS_PERIOD_SECONDS: Final = 600
+GIVEN_UP_REASON: Final = gettext_noop("the provider did not answer in time, and nothing was charged")
 # The reason of a refund, by the state of the order when the money arrived.
-NOT_WANTED: Final = {
-    State.PAID: gettext_noop("the order was already paid"),
-    State.SENT: gettext_noop("the order was already paid"),
-    State.CANCELLED: gettext_noop("the order was cancelled"),
-    State.EXPIRED: gettext_noop("the payment came too late, and not enough copies were left"),
+REFUND_REASONS: Final = {
+    OrderState.PAID: gettext_noop("the order was already paid"),
+    OrderState.SENT: gettext_noop("the order was already paid"),
+    OrderState.CANCELLED: gettext_noop("the order was cancelled"),
+    OrderState.EXPIRED: gettext_noop("the payment came too late, and not enough copies were left"),
 }
 
 
-def pay(order: Order, card: Card) -> Order:
+def pay_order(order: Order, card: TypedCard) -> Order:
     """Try to pay an order. Return the order: paid, or still reserved with the reason in its last payment.
 
     No new attempt is made while an earlier one may still succeed or while the provider does not answer. Raises
     NotPayable and TooManyTries.
     """
-    payment = _begin(order.pk) if _knows_the_earlier(order) else None
+    payment = _begin_payment(order.pk) if _resolve_earlier_payment(order) else None
     if payment is not None:
         try:
             answer = calls.charge(payment.key, payment.amount, card)
         except NoAnswer:
             logger.warning("Payment %s: the provider has not answered yet", payment.pk)
         else:
-            record(payment.key, answer)
+            record_answer(payment.key, answer)
     return Order.objects.get(pk=order.pk)
 
 
-def _knows_the_earlier(order: Order) -> bool:
+def _resolve_earlier_payment(order: Order) -> bool:
     """Resolve an earlier attempt without an answer. Return False if the provider does not answer."""
     earlier = Payment.objects.filter(order=order, state=PaymentState.STARTED).first()
-    return earlier is None or earlier.ask_at > clock.now() or look_into(earlier)
+    return earlier is None or earlier.ask_at > clock.now() or resolve_payment(earlier)
 
 
-def look_into(payment: Payment) -> bool:
+def resolve_payment(payment: Payment) -> bool:
     """Ask the provider for the outcome of an abandoned charge. An unknown charge is forbidden for the future.
 
     Return False if the provider does not answer.
     """
     try:
-        answer = calls.find(payment.key)
+        answer = calls.find_charge(payment.key)
         if answer is None:
-            answer = calls.give_up(payment.key)._replace(reason=GIVEN_UP)
+            answer = calls.forbid_charge(payment.key)._replace(reason=GIVEN_UP_REASON)
     except NoAnswer:
         return False
-    record(payment.key, answer)
+    record_answer(payment.key, answer)
     return True
 
 
-def _begin(order_id: int) -> Payment | None:
+def _begin_payment(order_id: int) -> Payment | None:
     """Create and commit a payment. Return None if the order is paid or has an open payment."""
     now = clock.now()
     with transaction.atomic():
-        order = locked(order_id)
-        if order.state == State.PAID:
+        order = lock_order(order_id)
+        if order.state == OrderState.PAID:
             return None
-        if order.state != State.RESERVED or order.reserved_until <= now:
+        if order.state != OrderState.RESERVED or order.reserved_until <= now:
             raise NotPayable
         if Payment.objects.filter(order=order, state=PaymentState.STARTED).exists():
             return None
-        _limit(order, now)
+        _check_attempts(order, now)
         key = secrets.token_hex(32)
-        ask_at = now + timedelta(seconds=settings.PAYMENT_TIMEOUT_SECONDS + SLACK_SECONDS)
+        ask_at = now + timedelta(seconds=settings.PAYMENT_TIMEOUT_SECONDS + TIMEOUT_SLACK_SECONDS)
         payment = Payment.objects.create(order=order, key=key, amount=order.total, created_at=now, ask_at=ask_at)
-        note(order.pk, EventKind.ASKED, payment=payment)
+        record_step(order.pk, EventKind.ASKED, payment=payment)
     return payment
 
 
-def _limit(order: Order, now: datetime) -> None:
+def _check_attempts(order: Order, now: datetime) -> None:
     """Limit failed and open attempts per user, so that nobody can test stolen card numbers. Successful payments do not
     count.
     """
-    since = now - timedelta(seconds=TRIES_SECONDS)
+    since = now - timedelta(seconds=ATTEMPTS_PERIOD_SECONDS)
     tries = Payment.objects.filter(order__user=order.user_id, created_at__gt=since)
     if tries.filter(state__in=(PaymentState.STARTED, PaymentState.FAILED)).count() >= settings.SHOP_PAYMENT_TRIES:
-        raise TooManyTries
+        raise TooManyPayments
 
 
-def record(key: str, answer: Answer) -> None:
+def record_answer(key: str, answer: Answer) -> None:
     """Record the provider's answer about a charge. Safe to repeat, from any process and in any order."""
     if answer.outcome is Outcome.PENDING:
         Payment.objects.filter(key=key).update(updated_at=clock.now())
@@ -112,62 +112,62 @@ def record(key: str, answer: Answer) -> None:
         if order_id is None:
             logger.error("The provider speaks of a payment that is not known here")
             return
-        order = locked(order_id)
+        order = lock_order(order_id)
         payment = Payment.objects.get(key=key)  # read after the lock, to see the changes of its previous holder
         if answer.outcome is Outcome.SUCCEEDED and payment.state in (PaymentState.STARTED, PaymentState.FAILED):
-            _succeeded(order, payment, answer)
+            _record_success(order, payment, answer)
         elif answer.outcome is Outcome.FAILED and payment.state == PaymentState.STARTED:
-            _set(payment, PaymentState.FAILED, reason=_text(answer.reason, 200))
-            note(order_id, EventKind.REFUSED, payment=payment, why=_text(answer.reason, 200))
+            _set_state(payment, PaymentState.FAILED, reason=_clean_text(answer.reason, 200))
+            record_step(order_id, EventKind.REFUSED, payment=payment, why=_clean_text(answer.reason, 200))
 
 
-def _text(said: str, most: int) -> str:
+def _clean_text(said: str, most: int) -> str:
     """Return the provider's text without NUL characters, which SQL cannot store, and cut to a length."""
     return said.replace("\0", "")[:most]
 
 
-def _succeeded(order: Order, payment: Payment, answer: Answer) -> None:
-    kind = _sell(order)
+def _record_success(order: Order, payment: Payment, answer: Answer) -> None:
+    kind = _sell_copies(order)
     if kind is None:
-        _set(payment, PaymentState.REFUND_DUE, reference=_text(answer.reference, 100), reason="")
-        note(order.pk, EventKind.REFUND_DUE, payment=payment, why=NOT_WANTED[State(order.state)])
+        _set_state(payment, PaymentState.REFUND_DUE, reference=_clean_text(answer.reference, 100), reason="")
+        record_step(order.pk, EventKind.REFUND_DUE, payment=payment, why=REFUND_REASONS[OrderState(order.state)])
         return
-    _set(payment, PaymentState.SUCCEEDED, reference=_text(answer.reference, 100), reason="")
-    _paid(order, kind, payment)
+    _set_state(payment, PaymentState.SUCCEEDED, reference=_clean_text(answer.reference, 100), reason="")
+    _mark_paid(order, kind, payment)
 
 
-def _paid(order: Order, kind: EventKind, payment: Payment | None = None) -> None:
-    order.state, order.paid_at = State.PAID, clock.now()
+def _mark_paid(order: Order, kind: EventKind, payment: Payment | None = None) -> None:
+    order.state, order.paid_at = OrderState.PAID, clock.now()
     Order.objects.filter(pk=order.pk).update(state=order.state, paid_at=order.paid_at)
-    note(order.pk, kind, payment=payment)
-    after_commit(confirming.soon, order.pk)
+    record_step(order.pk, kind, payment=payment)
+    after_commit(confirming.confirm_soon, order.pk)
 
 
-def sell_free(order: Order) -> None:
+def sell_free_order(order: Order) -> None:
     """Sell an order that costs nothing, without the provider. Call it in the transaction that creates the order."""
-    stock.sell(stock.lines_of(order.pk))
-    _paid(order, EventKind.FREE)
+    stock.sell_reserved_copies(stock.get_order_quantities(order.pk))
+    _mark_paid(order, EventKind.FREE)
 
 
-def _sell(order: Order) -> EventKind | None:
+def _sell_copies(order: Order) -> EventKind | None:
     """Sell the copies of an order. Return None if they are not available or were sold before."""
-    lines = stock.lines_of(order.pk)
-    if order.state == State.RESERVED:
-        stock.sell(lines)
+    lines = stock.get_order_quantities(order.pk)
+    if order.state == OrderState.RESERVED:
+        stock.sell_reserved_copies(lines)
         return EventKind.PAID
-    if order.state == State.EXPIRED and stock.sell_anew(lines):
+    if order.state == OrderState.EXPIRED and stock.sell_unreserved_copies(lines):
         return EventKind.PAID_LATE
     return None
 
 
-def give_back_money(order: Order) -> None:
+def mark_refunds_due(order: Order) -> None:
     """Mark the payment of a cancelled order for a refund. Call it in the transaction that has locked the order."""
     for payment in Payment.objects.filter(order=order, state=PaymentState.SUCCEEDED):
-        _set(payment, PaymentState.REFUND_DUE)
-        note(order.pk, EventKind.REFUND_DUE, payment=payment, why=NOT_WANTED[State.CANCELLED])
+        _set_state(payment, PaymentState.REFUND_DUE)
+        record_step(order.pk, EventKind.REFUND_DUE, payment=payment, why=REFUND_REASONS[OrderState.CANCELLED])
 
 
-def refund(payment: Payment) -> bool:
+def refund_payment(payment: Payment) -> bool:
     """Refund a payment. The provider does it once per key. Return False if the provider does not answer."""
     try:
         calls.refund(payment.key)
@@ -176,10 +176,10 @@ def refund(payment: Payment) -> bool:
     with transaction.atomic():
         due = Payment.objects.filter(pk=payment.pk, state=PaymentState.REFUND_DUE)
         if due.update(state=PaymentState.REFUNDED, updated_at=clock.now()):
-            note(payment.order_id, EventKind.REFUNDED, payment=payment)
+            record_step(payment.order_id, EventKind.REFUNDED, payment=payment)
     return True
 
 
-def _set(payment: Payment, state: PaymentState, **values: str) -> None:
+def _set_state(payment: Payment, state: PaymentState, **values: str) -> None:
     now = clock.now()
     Payment.objects.filter(pk=payment.pk).update(state=state, updated_at=now, ask_at=now, **values)

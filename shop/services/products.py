@@ -14,7 +14,7 @@ from mirror.hints import hint
 from shop.models import Product
 from shop.models.product import ProductQuerySet
 
-MOST: Final = 1_000_000_000  # copies of one product
+MAX_STOCK: Final = 1_000_000_000  # copies of one product
 
 
 def change_stock(product_id: int, by: int) -> bool:
@@ -22,7 +22,7 @@ def change_stock(product_id: int, by: int) -> bool:
 
     It is refused if fewer copies would be left than are reserved.
     """
-    enough = Product.objects.filter(pk=product_id, stock__gte=F("reserved") - by, stock__lte=MOST - by)
+    enough = Product.objects.filter(pk=product_id, stock__gte=F("reserved") - by, stock__lte=MAX_STOCK - by)
     changed = bool(enough.update(stock=F("stock") + by))
     hint("product", "", [str(product_id)])
     return changed
@@ -31,21 +31,21 @@ def change_stock(product_id: int, by: int) -> bool:
 @transaction.atomic
 def add_copies(ids: Sequence[int], count: int) -> set[int]:
     """Add copies to each product. Return the ids of the changed ones; none may exceed MOST copies."""
-    changed = set(_locked(ids).filter(stock__lte=MOST - count).values_list("pk", flat=True))
+    changed = set(_lock_products(ids).filter(stock__lte=MAX_STOCK - count).values_list("pk", flat=True))
     Product.objects.filter(pk__in=changed).update(stock=F("stock") + count)
     hint("product", "", map(str, changed))
     return changed
 
 
 @transaction.atomic
-def offer(ids: Sequence[int], *, is_active: bool) -> int:
+def set_for_sale(ids: Sequence[int], *, is_active: bool) -> int:
     """Put products on sale or withdraw them. Return the number of changed products."""
-    changed = _locked(ids).filter(is_active=not is_active).update(is_active=is_active)
+    changed = _lock_products(ids).filter(is_active=not is_active).update(is_active=is_active)
     hint("product", "", map(str, ids))
     return changed
 
 
-def _locked(ids: Sequence[int]) -> ProductQuerySet:
+def _lock_products(ids: Sequence[int]) -> ProductQuerySet:
     """Lock these products until the end of the transaction."""
     products = Product.objects.filter(pk__in=ids)
     list(products.order_by("pk").select_for_update(no_key=True).values_list("pk"))

@@ -16,13 +16,13 @@ from config import clock
 from mirror.failure_log import FailureLog
 from shop.models import Order, Payment, PaymentState
 from shop.services import payments
-from shop.services.confirming import confirm_left
-from shop.services.orders import expire
+from shop.services.confirming import send_overdue_confirmations
+from shop.services.orders import expire_order
 
 failures = FailureLog(logging.getLogger("shop"))
 T = TypeVar("T", bound=Model)
-MOST: Final = 200  # objects of each kind per round
-SOONEST, LATEST = timedelta(seconds=2), timedelta(minutes=10)  # pauses between two calls about one payment
+MAX_PER_ROUND: Final = 200  # objects of each kind per round
+MIN_PAUSE, MAX_PAUSE = timedelta(seconds=2), timedelta(minutes=10)  # pauses between two calls about one payment
 
 
 class Settled(NamedTuple):
@@ -36,57 +36,57 @@ class Settled(NamedTuple):
     letters: int = 0
 
 
-def settle() -> Settled:
+def settle_all() -> Settled:
     """Run one round. Payments come first, because a late payment keeps its reservation."""
     return Settled(
-        asked=_ask(_open(PaymentState.STARTED), payments.look_into),
-        expired=_each(_run_out(clock.now()), _expire),
-        refunds=_ask(_open(PaymentState.REFUND_DUE), payments.refund),
-        letters=confirm_left(),
+        asked=_call_for_payments(_find_open_payments(PaymentState.STARTED), payments.resolve_payment),
+        expired=_handle_each(_find_expired_orders(clock.now()), _expire_order),
+        refunds=_call_for_payments(_find_open_payments(PaymentState.REFUND_DUE), payments.refund_payment),
+        letters=send_overdue_confirmations(),
     )
 
 
-def _open(state: PaymentState) -> list[Payment]:
-    return list(Payment.objects.filter(state=state, ask_at__lte=clock.now()).order_by("ask_at")[:MOST])
+def _find_open_payments(state: PaymentState) -> list[Payment]:
+    return list(Payment.objects.filter(state=state, ask_at__lte=clock.now()).order_by("ask_at")[:MAX_PER_ROUND])
 
 
-def _run_out(now: datetime) -> list[Order]:
+def _find_expired_orders(now: datetime) -> list[Order]:
     """Return orders whose time to pay has ended, except those with a call to the provider that may still be
     answered.
     """
-    since = now - timedelta(seconds=settings.PAYMENT_TIMEOUT_SECONDS + payments.SLACK_SECONDS)
+    since = now - timedelta(seconds=settings.PAYMENT_TIMEOUT_SECONDS + payments.TIMEOUT_SLACK_SECONDS)
     asked = Payment.objects.filter(order=OuterRef("pk"), state=PaymentState.STARTED, created_at__gt=since)
-    return list(Order.objects.run_out(now).exclude(Exists(asked)).order_by("reserved_until")[:MOST])
+    return list(Order.objects.run_out(now).exclude(Exists(asked)).order_by("reserved_until")[:MAX_PER_ROUND])
 
 
-def _ask(found: list[Payment], do: Callable[[Payment], bool]) -> int:
+def _call_for_payments(found: list[Payment], do: Callable[[Payment], bool]) -> int:
     """Call the provider about each payment until the budget is spent. The others come first in the next round."""
     count, began = 0, monotonic()
     for payment in found:
         if monotonic() - began > settings.SHOP_ROUND_SECONDS:
             break
-        if _claim(payment):
+        if _claim_payment(payment):
             count += 1
-            _each([payment], do)
+            _handle_each([payment], do)
     return count
 
 
-def _claim(payment: Payment) -> bool:
+def _claim_payment(payment: Payment) -> bool:
     """Claim a payment for this process and schedule the next attempt, with a rising pause."""
     mine = Payment.objects.filter(pk=payment.pk, state=payment.state, ask_at=payment.ask_at)
-    return bool(mine.update(ask_at=again(payment, clock.now())))
+    return bool(mine.update(ask_at=next_attempt_at(payment, clock.now())))
 
 
-def again(payment: Payment, now: datetime) -> datetime:
+def next_attempt_at(payment: Payment, now: datetime) -> datetime:
     """Return the time of the next call about an open payment."""
-    return now + min(max((now - payment.created_at) / 4, SOONEST), LATEST)
+    return now + min(max((now - payment.created_at) / 4, MIN_PAUSE), MAX_PAUSE)
 
 
-def _expire(order: Order) -> bool:
-    return expire(order.pk)
+def _expire_order(order: Order) -> bool:
+    return expire_order(order.pk)
 
 
-def _each(things: Sequence[T], do: Callable[[T], bool]) -> int:
+def _handle_each(things: Sequence[T], do: Callable[[T], bool]) -> int:
     count = 0
     for thing in things:
         key = type(thing), thing.pk

@@ -12,10 +12,10 @@ from django.db.models import F, Q
 from mirror.hints import hint
 from shop.models import OrderLine, Product
 
-Lines = Mapping[int, int]  # product id -> copies
+Quantities = Mapping[int, int]  # product id -> copies
 
 
-class TooFew(Exception):
+class TooFewCopies(Exception):
     """Too few copies are left. The caller must roll its transaction back."""
 
 
@@ -23,36 +23,36 @@ class LedgerError(Exception):
     """Copies of an order are missing from its products, so another program wrote to the products."""
 
 
-def lines_of(order_id: int) -> dict[int, int]:
+def get_order_quantities(order_id: int) -> dict[int, int]:
     """Return the quantities of an order by product id."""
     return dict(OrderLine.objects.filter(order_id=order_id).values_list("product_id", "quantity"))
 
 
-def reserve(lines: Lines) -> None:
+def reserve_copies(lines: Quantities) -> None:
     """Reserve copies. Raises TooFew, also for products that are not for sale."""
     for pk, count in sorted(lines.items()):
         enough = Q(is_active=True, stock__gte=F("reserved") + count)
         if not Product.objects.filter(enough, pk=pk).update(reserved=F("reserved") + count):
-            raise TooFew
-    _tell(lines)
+            raise TooFewCopies
+    _send_hint(lines)
 
 
-def give_back(lines: Lines) -> None:
+def release_copies(lines: Quantities) -> None:
     """Release reserved copies."""
     for pk, count in sorted(lines.items()):
-        _must(Product.objects.filter(pk=pk, reserved__gte=count).update(reserved=F("reserved") - count), pk)
-    _tell(lines)
+        _require_change(Product.objects.filter(pk=pk, reserved__gte=count).update(reserved=F("reserved") - count), pk)
+    _send_hint(lines)
 
 
-def sell(lines: Lines) -> None:
+def sell_reserved_copies(lines: Quantities) -> None:
     """Sell reserved copies."""
     for pk, count in sorted(lines.items()):
         changed = {"stock": F("stock") - count, "reserved": F("reserved") - count}
-        _must(Product.objects.filter(pk=pk, reserved__gte=count).update(**changed), pk)
-    _tell(lines)
+        _require_change(Product.objects.filter(pk=pk, reserved__gte=count).update(**changed), pk)
+    _send_hint(lines)
 
 
-def sell_anew(lines: Lines) -> bool:
+def sell_unreserved_copies(lines: Quantities) -> bool:
     """Sell copies without a reservation, even if the product is not for sale any more, because they are paid.
 
     Return False if too few are left.
@@ -62,31 +62,31 @@ def sell_anew(lines: Lines) -> bool:
             for pk, count in sorted(lines.items()):
                 enough = Q(stock__gte=F("reserved") + count)
                 if not Product.objects.filter(enough, pk=pk).update(stock=F("stock") - count):
-                    raise TooFew
-    except TooFew:
+                    raise TooFewCopies
+    except TooFewCopies:
         return False
-    _tell(lines)
+    _send_hint(lines)
     return True
 
 
-def take_back(lines: Lines) -> None:
+def return_sold_copies(lines: Quantities) -> None:
     """Return sold copies to the stock."""
     for pk, count in sorted(lines.items()):
-        _must(Product.objects.filter(pk=pk).update(stock=F("stock") + count), pk)
-    _tell(lines)
+        _require_change(Product.objects.filter(pk=pk).update(stock=F("stock") + count), pk)
+    _send_hint(lines)
 
 
-def left(ids: Mapping[int, int]) -> dict[int, int]:
+def count_available_copies(ids: Mapping[int, int]) -> dict[int, int]:
     """Return the number of copies of each product that can be bought; 0 for products not for sale or unknown."""
     rows = Product.objects.for_sale().filter(pk__in=list(ids)).values_list("pk", "stock", "reserved")
     found = {pk: stock - reserved for pk, stock, reserved in rows}
     return {pk: found.get(pk, 0) for pk in ids}
 
 
-def _must(changed: int, pk: int) -> None:
+def _require_change(changed: int, pk: int) -> None:
     if not changed:
         raise LedgerError(f"product {pk} has fewer copies than its orders")
 
 
-def _tell(lines: Lines) -> None:
+def _send_hint(lines: Quantities) -> None:
     hint("product", "", map(str, lines))

@@ -4,7 +4,7 @@ from django import template
 from django.template.context import Context
 from django.utils.safestring import SafeString
 
-from shop.buying import render_box, render_buy_box
+from shop.buying import render_buy_box, render_buy_box_of
 
 register = template.Library()
 
@@ -14,5 +14,5 @@ def buy_box(context: Context, book_id: int) -> SafeString:
     """Render the buy box of a book. On the book's own page the product was read with the book (``shop.extras``)."""
     book, extras = context.get("book"), context.get("extras")
     if extras is not None and book is not None and book["id"] == book_id:
-        return render_box(context["request"], extras["product"])
+        return render_buy_box_of(context["request"], extras["product"])
     return render_buy_box(context["request"], book_id)

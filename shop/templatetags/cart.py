@@ -5,7 +5,7 @@ from django.template.context import Context
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from shop.carts.link import copies_of
+from shop.carts.link import get_copies
 
 register = template.Library()
 
@@ -18,6 +18,6 @@ def cart_link(context: Context, *, is_part: bool = False, is_elsewhere: bool = F
     cart.
     """
     request = context.get("request")
-    copies = copies_of(request) if request is not None and hasattr(request, "session") else None
+    copies = get_copies(request) if request is not None and hasattr(request, "session") else None
     is_here = request is not None and request.path == "/shop/cart/" and not is_elsewhere
     return render_to_string("shop/_cart_link.html", {"copies": copies, "is_here": is_here, "is_part": is_part})

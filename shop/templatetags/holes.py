@@ -2,7 +2,7 @@
 
 from django import template
 
-from shop.pagecache.holes import compile_hole
+from shop.pagecache.holes import compile_fragment
 
 register = template.Library()
-register.tag("hole", compile_hole)
+register.tag("hole", compile_fragment)

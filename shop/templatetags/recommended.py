@@ -4,8 +4,8 @@ from django import template
 from django.template.context import Context
 from django.utils.safestring import SafeString
 
-from shop.recommend.page import render
-from shop.recommend.selectors import NOTHING, get_recommended
+from shop.recommend.page import render_strips
+from shop.recommend.selectors import NO_STRIPS, get_recommendation_strips
 
 register = template.Library()
 
@@ -18,5 +18,5 @@ def recommended(context: Context, book_id: int) -> SafeString:
     book, extras = context.get("book"), context.get("extras")
     if extras is not None and book is not None and book["id"] == book_id:
         found = extras["recommendations"]
-        return render(found.strips if found else NOTHING)
-    return render(get_recommended(book_id))
+        return render_strips(found.strips if found else NO_STRIPS)
+    return render_strips(get_recommendation_strips(book_id))

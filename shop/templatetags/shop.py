@@ -4,7 +4,7 @@ from django import template
 from django.utils.safestring import SafeString
 
 from catalog import covers
-from shop.money import money as money_of
+from shop.money import format_money as money_of
 
 register = template.Library()
 
@@ -18,4 +18,4 @@ def money(cents: int) -> str:
 @register.simple_tag
 def small_cover(book_id: int, title: str, author: str = "") -> SafeString:
     """Render the cover of a book from its title and first author."""
-    return covers.cover(book_id, title, author)
+    return covers.draw_cover(book_id, title, author)

@@ -6,13 +6,13 @@ from django import template
 from django.http import HttpRequest
 from django.template.context import Context
 
-from shop.sales import SaleShown, sales_shown
+from shop.sales import SaleView, get_sales
 from shop.viewing import popularity, visits
-from shop.visitors import digest_of
+from shop.visitors import get_session_digest
 
 register = template.Library()
 
-BOOKS: Final = 8  # per row, on wide screens
+MAX_BOOKS: Final = 8  # per row, on wide screens
 
 
 @register.inclusion_tag("shop/_most_viewed.html")
@@ -20,26 +20,26 @@ def most_viewed() -> dict[str, Any]:
     """Show the most viewed books. One round trip if they are the same as last time; it does not depend on the
     visitor.
     """
-    return {"shelf": popularity.shelf(BOOKS)}
+    return {"shelf": popularity.get_popular_books(MAX_BOOKS)}
 
 
 @register.inclusion_tag("shop/_on_sale.html")
 def on_sale() -> dict[str, Any]:
     """Show the current sale that ends first, or the next coming one. One round trip if it is the same as last time."""
-    sales = sales_shown()
+    sales = get_sales()
     sale = next((each for each in sales if each.is_on), None) or min(sales, key=lambda each: each.starts, default=None)
-    return {"sale": sale, "offers": sale.offers[:BOOKS] if sale else []}
+    return {"sale": sale, "offers": sale.offers[:MAX_BOOKS] if sale else []}
 
 
 @register.inclusion_tag("shop/_last_viewed.html", takes_context=True)
 def last_viewed(context: Context) -> dict[str, Any]:
     """Show the visitor's last viewed books; nothing, at no cost, for visitors without a session."""
     request: HttpRequest = context["request"]
-    return {"books": visits.last_viewed(digest_of(request), BOOKS)}
+    return {"books": visits.get_last_viewed(get_session_digest(request), MAX_BOOKS)}
 
 
 @register.inclusion_tag("shop/_countdown.html")
-def countdown(sale: SaleShown) -> dict[str, Any]:
+def countdown(sale: SaleView) -> dict[str, Any]:
     """Show the time until a sale ends or begins, as text that a script counts down."""
     left = sale.seconds_left
     hours, minutes = left // 3600 % 24, left // 60 % 60

@@ -5,18 +5,20 @@ from typing import Any
 from django.http import HttpRequest
 
 from shop.viewing import popularity
-from shop.viewing.visits import counts, stand_in
+from shop.viewing.visits import counts_as_view, make_visitor_id
 
 
-def add(pipe: Any, request: HttpRequest, book_id: int, digest: str | None = None, user_id: int | None = None) -> bool:
+def queue_view(
+    pipe: Any, request: HttpRequest, book_id: int, digest: str | None = None, user_id: int | None = None
+) -> bool:
     """Queue the commands that count a view, as ``visits.record`` does. Return whether the request counts as a view.
 
     digest: of the visitor's session, with its user; None without a session. If Redis does not know the script, the
     pipeline fails with NoScriptError, and ``record`` counts the view later.
     """
-    if not counts(request):
+    if not counts_as_view(request):
         return False
-    popularity.add_saw(pipe, digest or stand_in(request), book_id, user_id)
+    popularity.queue_count(pipe, digest or make_visitor_id(request), book_id, user_id)
     if digest:
-        popularity.remember(pipe, digest, book_id)
+        popularity.queue_last_viewed(pipe, digest, book_id)
     return True

@@ -14,30 +14,32 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from config import clock
-from config.bulk import SLICE
+from config.bulk import SLICE_SIZE
 from mirror.conf import setting
 from mirror.relay import Deadline
 from shop.models import View
 
-LEAST_DAYS: Final = 31  # covers the week between view and purchase, the sessions' lists, and a reserve
-FOR_EVER_DAYS: Final = 100 * 365
+MIN_KEPT_DAYS: Final = 31  # covers the week between view and purchase, the sessions' lists, and a reserve
+MAX_KEPT_DAYS: Final = 100 * 365
 
-Told = Callable[[int], object]
+ReportProgress = Callable[[int], object]
 
 
-class TooYoung(ValueError):
+class RetentionTooShort(ValueError):
     """Such recent views are still needed."""
 
 
-def kept_since(days: int | None = None) -> datetime:
+def get_kept_since(days: int | None = None) -> datetime:
     """Return the time from which users' views are kept. days: instead of ``SHOP_VIEW_DAYS``. Raises TooYoung."""
     days = settings.SHOP_VIEW_DAYS if days is None else days
-    if days < LEAST_DAYS:
-        raise TooYoung(f"views are kept for {LEAST_DAYS} days at least")
-    return clock.now() - timedelta(days=min(days, FOR_EVER_DAYS))
+    if days < MIN_KEPT_DAYS:
+        raise RetentionTooShort(f"views are kept for {MIN_KEPT_DAYS} days at least")
+    return clock.now() - timedelta(days=min(days, MAX_KEPT_DAYS))
 
 
-def expire(days: int | None = None, seconds: float | None = None, told: Told = lambda count: None) -> int:
+def expire_views(
+    days: int | None = None, seconds: float | None = None, told: ReportProgress = lambda count: None
+) -> int:
     """Delete expired views, or as many as fit into ``seconds``. Return their number.
 
     days: the age of users' views, instead of ``SHOP_VIEW_DAYS``. ``told`` is called with the number of views after each
@@ -45,19 +47,19 @@ def expire(days: int | None = None, seconds: float | None = None, told: Told = l
     """
     deadline, total = Deadline(seconds), 0
     strangers = clock.now() - timedelta(seconds=settings.SESSION_COOKIE_AGE)
-    for over in (Q(seen_at__lt=kept_since(days)), Q(user=None, seen_at__lt=strangers)):
-        while not deadline.passed() and (count := _slice(over)):
+    for over in (Q(seen_at__lt=get_kept_since(days)), Q(user=None, seen_at__lt=strangers)):
+        while not deadline.passed() and (count := _delete_slice(over)):
             total += count
             told(count)
     return total
 
 
-def _slice(over: Q) -> int:
+def _delete_slice(over: Q) -> int:
     """Delete the oldest of these views, except those that a login has assigned to a user meanwhile."""
-    rows = _rows().filter(over)
-    ids = list(rows.order_by("seen_at").values_list("pk", flat=True)[:SLICE])
+    rows = _query_views().filter(over)
+    ids = list(rows.order_by("seen_at").values_list("pk", flat=True)[:SLICE_SIZE])
     return rows.filter(pk__in=ids).delete()[0] if ids else 0
 
 
-def _rows() -> QuerySet[View]:
+def _query_views() -> QuerySet[View]:
     return View.objects.using(setting("DATABASE"))

@@ -23,26 +23,26 @@ from mirror.conf import setting
 from mirror.read import read
 from mirror.redis import RedisError, breaker, client, is_away
 from shop import keys
-from shop.books import ask_books, books_said, get_books, in_order
+from shop.books import decode_books, get_books, order_books, queue_books
 from shop.models import View
 
 logger = logging.getLogger("shop")
 
 BACKUP: Final = "view"  # the name of the backup of views
 ONCE_SECONDS: Final = 1800  # period in which a visitor's views of a book count once
-LAST: Final = 25  # last viewed books per visitor
-KEPT: Final = 20_000  # books that a halving leaves in ``viewed:``
-TOP: Final = 10_000  # books with cached pages
+MAX_LAST_VIEWED: Final = 25  # last viewed books per visitor
+MAX_RANKED_BOOKS: Final = 20_000  # books that a halving leaves in ``viewed:``
+MAX_CACHED_RANK: Final = 10_000  # books with cached pages
 # The score of one view two and a half hours ago. Smaller scores are dropped, because halving alone never reaches zero,
 # and a rebuild reads SQL no further back.
-SMALLEST_PERIODS: Final = 30
-SMALLEST: Final = 0.5**SMALLEST_PERIODS
-SQL_VIEWS: Final = 5_000  # newest views that a page reads while Redis is away
+MAX_AGE_PERIODS: Final = 30
+MIN_SCORE: Final = 0.5**MAX_AGE_PERIODS
+MAX_SQL_VIEWS: Final = 5_000  # newest views that a page reads while Redis is away
 
-_saw = script(Path(__file__).parents[1] / "lua" / "saw.lua")
+_count_script = script(Path(__file__).parents[1] / "lua" / "saw.lua")
 
 
-class Shelf(NamedTuple):
+class PopularBooks(NamedTuple):
     """Books for the front page. is_viewed: they are the most viewed; otherwise there are no recent views, and they are
     the most read.
     """
@@ -51,7 +51,7 @@ class Shelf(NamedTuple):
     is_viewed: bool
 
 
-def saw(digest: str | None, book_id: int, *, visitor: str = "", user_id: int | None = None) -> bool:
+def count_view(digest: str | None, book_id: int, *, visitor: str = "", user_id: int | None = None) -> bool:
     """Count a view of a book. One round trip and no SQL. Never raises Redis errors.
 
     Return whether Redis has counted it. A view that Redis does not take is lost: pages are more important than
@@ -63,14 +63,14 @@ def saw(digest: str | None, book_id: int, *, visitor: str = "", user_id: int | N
         return False
     redis = client()
     pipe = redis.pipeline(transaction=False)
-    names, arguments = add_saw(pipe, who, book_id, user_id)
+    names, arguments = queue_count(pipe, who, book_id, user_id)
     if digest:
-        remember(pipe, digest, book_id)
+        queue_last_viewed(pipe, digest, book_id)
     try:
         try:
             quick.execute(pipe)
         except NoScriptError:  # all other commands have run
-            _saw(redis, names, arguments)
+            _count_script(redis, names, arguments)
     except RedisError as error:
         if is_away(error):
             breaker.failed()
@@ -79,41 +79,41 @@ def saw(digest: str | None, book_id: int, *, visitor: str = "", user_id: int | N
     return True
 
 
-def add_saw(pipe: Any, who: str, book_id: int, user_id: int | None = None) -> tuple[list[str], list[Any]]:
+def queue_count(pipe: Any, who: str, book_id: int, user_id: int | None = None) -> tuple[list[str], list[Any]]:
     """Queue the command that counts a view. Return its keys and arguments. Redis may not know the script."""
     arguments = [ONCE_SECONDS, book_id, f"{who}|{user_id or ''}|{book_id}|", settings.SHOP_VIEW_PERIOD_SECONDS]
-    names = [keys.viewed(), keys.viewed_once(who, book_id), keys.viewed_period(), keys.viewed_marks()]
-    _saw.add(pipe, names, arguments)
+    names = [keys.popularity(), keys.counted_view(who, book_id), keys.popularity_period(), keys.view_marks()]
+    _count_script.add(pipe, names, arguments)
     return names, arguments
 
 
-def remember(pipe: Any, digest: str, book_id: int) -> None:
+def queue_last_viewed(pipe: Any, digest: str, book_id: int) -> None:
     """Queue the commands that add a book to the visitor's last viewed books."""
-    seen = keys.viewed_by(digest)
+    seen = keys.last_viewed(digest)
     pipe.zadd(seen, {str(book_id): time.time()})
-    pipe.zremrangebyrank(seen, 0, -LAST - 1)
+    pipe.zremrangebyrank(seen, 0, -MAX_LAST_VIEWED - 1)
     pipe.expire(seen, settings.SESSION_COOKIE_AGE)
 
 
-def ask_rank(pipe: Any, book_id: int) -> None:
+def queue_rank(pipe: Any, book_id: int) -> None:
     """Queue the command that reads the rank of a book, for ``in_top``: the number of more popular books, or None.
 
     Any connection to the state server will do.
     """
-    pipe.zrank(keys.viewed(), str(book_id))
+    pipe.zrank(keys.popularity(), str(book_id))
 
 
-def in_top(rank: int | None) -> bool:
+def is_popular(rank: int | None) -> bool:
     """Return whether a book with this rank has a cached page."""
-    return rank is not None and rank < TOP
+    return rank is not None and rank < MAX_CACHED_RANK
 
 
-def rank(book_id: int) -> int | None:
+def get_rank(book_id: int) -> int | None:
     """Return the number of more popular books, or None if the book has no recent views or Redis is away."""
     if breaker.open():
         return None
     try:
-        found: Any = client().zrank(keys.viewed(), str(book_id))
+        found: Any = client().zrank(keys.popularity(), str(book_id))
     except RedisError as error:
         if is_away(error):
             breaker.failed()
@@ -121,49 +121,49 @@ def rank(book_id: int) -> int | None:
     return None if found is None else int(found)
 
 
-def gone(book_id: int) -> None:
+def forget_book(book_id: int) -> None:
     """Remove a deleted book from the popular ones, after a view of its page was counted ahead."""
     if breaker.open():
         return
     try:
-        client().zrem(keys.viewed(), str(book_id))
+        client().zrem(keys.popularity(), str(book_id))
     except RedisError as error:
         if is_away(error):
             breaker.failed()
         logger.warning("A book that is gone is still among those that are looked at: %s", error)
 
 
-def most_viewed(count: int) -> list[BookRecord]:
+def get_most_viewed(count: int) -> list[BookRecord]:
     """Return the most viewed books.
 
     If Redis has complete counts, it takes one round trip if the same books lead as last time, else two. Otherwise SQL
     answers.
     """
-    return shelf(count).books
+    return get_popular_books(count).books
 
 
-def shelf(count: int) -> Shelf:
+def get_popular_books(count: int) -> PopularBooks:
     """Return the most viewed books, or the most read ones on a site without recent views."""
-    books = _by_redis(count)
+    books = _read_from_redis(count)
     if books is None:
-        books = in_order(ids := _leaders_by_sql(count), get_books(ids))
+        books = order_books(ids := _load_leaders_from_sql(count), get_books(ids))
     if books:
-        return Shelf(books, is_viewed=True)
-    return Shelf(find_books().books[:count], is_viewed=False)
+        return PopularBooks(books, is_viewed=True)
+    return PopularBooks(find_books().books[:count], is_viewed=False)
 
 
 _leaders: list[int] = []  # the leaders of the last call, which are likely to lead again
 
 
-def _by_redis(count: int) -> list[BookRecord] | None:
+def _read_from_redis(count: int) -> list[BookRecord] | None:
     """Return the most viewed books, or None if Redis is away or its counts are incomplete."""
     guess = _leaders[:]
 
     def ask(pipe: Any) -> None:
         pipe.get(naming.restored(BACKUP))
-        pipe.get(keys.viewed_whole())
-        pipe.zrange(keys.viewed(), 0, 2 * count - 1)  # more than needed, because some may be deleted
-        ask_books(pipe, guess)
+        pipe.get(keys.popularity_marker())
+        pipe.zrange(keys.popularity(), 0, 2 * count - 1)  # more than needed, because some may be deleted
+        queue_books(pipe, guess)
 
     reading = read(["book"], ask)
     if reading is None:
@@ -172,10 +172,10 @@ def _by_redis(count: int) -> list[BookRecord] | None:
     if whole is None or whole != restored or not _is_trusted(restored):
         return None
     _leaders[:] = ids = [int(pk) for pk in found]
-    books = books_said(guess, raws)
+    books = decode_books(guess, raws)
     if unknown := [pk for pk in ids if pk not in guess]:
         books |= get_books(unknown)
-    return in_order(ids, books)[:count]
+    return order_books(ids, books)[:count]
 
 
 def _is_trusted(marker: bytes) -> bool:
@@ -186,12 +186,12 @@ def _is_trusted(marker: bytes) -> bool:
         return False
 
 
-def _leaders_by_sql(count: int) -> list[int]:
+def _load_leaders_from_sql(count: int) -> list[int]:
     """Return the most viewed books from a bounded number of the newest views in SQL."""
     now, seconds = clock.now(), settings.SHOP_VIEW_PERIOD_SECONDS
-    since = now - timedelta(seconds=SMALLEST_PERIODS * seconds)
+    since = now - timedelta(seconds=MAX_AGE_PERIODS * seconds)
     newest = View.objects.using(setting("DATABASE")).filter(seen_at__gt=since).order_by("-seen_at")
     scores: dict[int, float] = defaultdict(float)
-    for book_id, seen_at in newest.values_list("book_id", "seen_at")[:SQL_VIEWS]:
+    for book_id, seen_at in newest.values_list("book_id", "seen_at")[:MAX_SQL_VIEWS]:
         scores[book_id] += 0.5 ** (now.timestamp() // seconds - seen_at.timestamp() // seconds)
     return sorted(scores, key=lambda pk: (-scores[pk], str(pk)))[:count]

@@ -2,9 +2,9 @@
 
 from django.http import HttpResponse
 
-from config.answers import json
+from config.answers import json_response
 
 
-def error(message: str, status: int) -> HttpResponse:
+def json_error(message: str, status: int) -> HttpResponse:
     """Return a JSON response with the reason of a refusal."""
-    return json({"error": {"message": message}}, status)
+    return json_response({"error": {"message": message}}, status)

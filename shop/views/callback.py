@@ -6,10 +6,10 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from shop.payments import BadSignature, provider
-from shop.services.payments import record
+from shop.payments import BadSignature, get_provider
+from shop.services.payments import record_answer
 
-MOST_BYTES: Final = 10_000
+MAX_BYTES: Final = 10_000
 
 
 @csrf_exempt
@@ -20,10 +20,10 @@ def callback(request: HttpRequest) -> HttpResponse:
     No session is opened. The signature alone identifies the sender.
     """
     try:
-        if int(request.headers.get("Content-Length") or 0) > MOST_BYTES:
+        if int(request.headers.get("Content-Length") or 0) > MAX_BYTES:
             return HttpResponse(status=413)
-        key, answer = provider().hear(request.body, request.headers)
+        key, answer = get_provider().hear(request.body, request.headers)
     except (BadSignature, ValueError):
         return HttpResponse(status=403)
-    record(key, answer)
+    record_answer(key, answer)
     return HttpResponse(status=204)

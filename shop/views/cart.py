@@ -11,22 +11,22 @@ from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from config.answers import is_partial, json, wants_json
-from config.redirects import next_address, redirect_to
+from config.answers import is_partial, json_response, wants_json
+from config.redirects import get_next_address, redirect_to
 from shop.books import get_books
-from shop.carts.cart import CartNow, read
-from shop.carts.link import know
-from shop.carts.page import page_of
+from shop.carts.cart import CartView, read_cart
+from shop.carts.link import remember_cart
+from shop.carts.page import make_cart_page
 from shop.services import carts
 from shop.services.carts import CartError
-from shop.visitors import digest_of, ensure_digest
+from shop.visitors import ensure_session_digest, get_session_digest
 
-HERE: Final = "/shop/cart/"
-LONGEST_NUMBER: Final = 18  # digits
-SEE_OTHER: Final = 303
+CART_PATH: Final = "/shop/cart/"
+MAX_DIGITS: Final = 18  # digits
+HTTP_SEE_OTHER: Final = 303
 
 
-class Wish(NamedTuple):
+class CartChange(NamedTuple):
     """A requested change of a line. is_more: add the quantity instead of setting it."""
 
     product_id: int
@@ -44,64 +44,68 @@ def cart(request: HttpRequest) -> HttpResponse:
     adds from another page stays there: htmx receives a confirmation, other clients are redirected to ``next``. A
     refused change gives 400 and the reason, in JSON as ``{"error": {"message", "field", "product"}}``.
     """
-    response = _change(request) if request.method == "POST" else _show(request, read(digest_of(request)))
+    response = (
+        _change_cart(request)
+        if request.method == "POST"
+        else _render_cart(request, read_cart(get_session_digest(request)))
+    )
     patch_vary_headers(response, ["Accept", "HX-Request"])
     return response
 
 
-def _change(request: HttpRequest) -> HttpResponse:
+def _change_cart(request: HttpRequest) -> HttpResponse:
     try:
-        wish = _wish(request)
-        now = _done(request, wish)
+        wish = _parse_change(request)
+        now = _apply_change(request, wish)
     except CartError as error:
-        return _show(request, read(digest_of(request)), error)
+        return _render_cart(request, read_cart(get_session_digest(request)), error)
     if is_partial(request) and wish.is_more:
-        return _show_added(request, wish, now)
+        return _render_added(request, wish, now)
     if wants_json(request) or is_partial(request):
-        return _show(request, now)
-    messages.success(request, _told(wish))
-    return redirect_to(next_address(request, HERE), status=SEE_OTHER)
+        return _render_cart(request, now)
+    messages.success(request, _describe_change(wish))
+    return redirect_to(get_next_address(request, CART_PATH), status=HTTP_SEE_OTHER)
 
 
-def _show_added(request: HttpRequest, wish: Wish, now: CartNow) -> HttpResponse:
-    know(request, now)
-    page = page_of(now)
+def _render_added(request: HttpRequest, wish: CartChange, now: CartView) -> HttpResponse:
+    remember_cart(request, now)
+    page = make_cart_page(now)
     line = next((line for line in page.lines if line.product_id == wish.product_id), None)
-    return render(request, "shop/_added.html", {"page": page, "line": line, "said": _told(wish)})
+    return render(request, "shop/_added.html", {"page": page, "line": line, "said": _describe_change(wish)})
 
 
-def _wish(request: HttpRequest) -> Wish:
+def _parse_change(request: HttpRequest) -> CartChange:
     """Parse the requested change. Raises CartError."""
-    product = _number(request.POST.get("product", ""))
+    product = _parse_number(request.POST.get("product", ""))
     if product is None or product < 0:
         raise CartError(_("Product not found."), "product")
-    quantity = _number(request.POST.get("quantity", ""))
+    quantity = _parse_number(request.POST.get("quantity", ""))
     if quantity is None:
         raise CartError(_("Enter the quantity as a number."))
-    return Wish(product, quantity, _is_more(request))
+    return CartChange(product, quantity, _is_addition(request))
 
 
-def _is_more(request: HttpRequest) -> bool:
+def _is_addition(request: HttpRequest) -> bool:
     return request.POST.get("add", "") not in ("", "0")
 
 
-def _number(text: str) -> int | None:
+def _parse_number(text: str) -> int | None:
     digits = text.strip().removeprefix("-")
-    is_number = digits.isascii() and digits.isdecimal() and len(digits) <= LONGEST_NUMBER
+    is_number = digits.isascii() and digits.isdecimal() and len(digits) <= MAX_DIGITS
     return int(text) if is_number else None
 
 
-def _done(request: HttpRequest, wish: Wish) -> CartNow:
+def _apply_change(request: HttpRequest, wish: CartChange) -> CartView:
     """Apply the change. A visitor without a session gets one if copies are added. Raises CartError."""
-    if digest_of(request) is None:
+    if get_session_digest(request) is None:
         if not wish.quantity and not wish.is_more:
-            return CartNow()
-        carts.check(wish.product_id, wish.quantity)
-    change = carts.add if wish.is_more else carts.set_line
-    return change(ensure_digest(request), wish.product_id, wish.quantity)
+            return CartView()
+        carts.check_line(wish.product_id, wish.quantity)
+    change = carts.add_copies if wish.is_more else carts.set_line
+    return change(ensure_session_digest(request), wish.product_id, wish.quantity)
 
 
-def _told(wish: Wish) -> str:
+def _describe_change(wish: CartChange) -> str:
     """Return the confirmation of a change."""
     book = get_books([wish.product_id]).get(wish.product_id)
     title = book["title"] if book else _("a book that is no longer available")
@@ -118,17 +122,17 @@ def _told(wish: Wish) -> str:
     return text % {"count": wish.quantity, "title": title}
 
 
-def _show(request: HttpRequest, now: CartNow, error: CartError | None = None) -> HttpResponse:
-    know(request, now)
-    status, page = 400 if error else 200, page_of(now)
+def _render_cart(request: HttpRequest, now: CartView, error: CartError | None = None) -> HttpResponse:
+    remember_cart(request, now)
+    status, page = 400 if error else 200, make_cart_page(now)
     if wants_json(request):
-        return json(_error(request, error) if error else page.as_json(), status)
-    context: dict[str, Any] = {"page": page, "error": error, "wanted": _number(request.POST.get("product", ""))}
-    part = "shop/_added.html" if _is_more(request) else "shop/_cart.html"
+        return json_response(_error_as_json(request, error) if error else page.as_json(), status)
+    context: dict[str, Any] = {"page": page, "error": error, "wanted": _parse_number(request.POST.get("product", ""))}
+    part = "shop/_added.html" if _is_addition(request) else "shop/_cart.html"
     template = part if is_partial(request) else "shop/cart.html"
     return render(request, template, context | {"is_part": is_partial(request)}, status=status)
 
 
-def _error(request: HttpRequest, error: CartError) -> dict[str, Any]:
-    product = _number(request.POST.get("product", ""))
+def _error_as_json(request: HttpRequest, error: CartError) -> dict[str, Any]:
+    product = _parse_number(request.POST.get("product", ""))
     return {"error": {"message": str(error), "field": error.field, "product": product}}

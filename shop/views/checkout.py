@@ -14,20 +14,20 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from accounts.ratelimit import allow
+from accounts.ratelimit import count_event
 from config.redirects import redirect_to, redirect_to_view
 from shop.carts import cart
-from shop.checkout_page import address_of, show
+from shop.checkout_page import get_initial_address, make_checkout_page
 from shop.forms import CheckoutForm, PayForm
-from shop.models import Order, PaymentState, State
-from shop.orders import order_of
-from shop.payments import Card
+from shop.models import Order, OrderState, PaymentState
+from shop.orders import get_order
+from shop.payments import TypedCard
 from shop.services import checkout as services
 from shop.services.errors import CartChanged, CartEmpty, PriceRose, Refused, SoldOut
-from shop.visitors import digest_of
+from shop.visitors import get_session_digest
 
-TRIES: Final = 100, 600  # rate limit of submissions per user: number, period in seconds
-CONFLICT, TOO_MANY = 409, 429
+SUBMISSION_LIMIT: Final = 100, 600  # rate limit of submissions per user: number, period in seconds
+HTTP_CONFLICT, HTTP_TOO_MANY = 409, 429
 
 
 @method_decorator([sensitive_post_parameters("card"), never_cache], name="dispatch")
@@ -37,21 +37,21 @@ class Checkout(LoginRequiredMixin, View):
     http_method_names = ["get", "head", "post", "options"]
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        digest = digest_of(request)
-        now = cart.read(digest)
-        made = services.finish(request.user, digest, now.version) if digest else None  # type: ignore[arg-type]
+        digest = get_session_digest(request)
+        now = cart.read_cart(digest)
+        made = services.finish_checkout(request.user, digest, now.version) if digest else None  # type: ignore[arg-type]
         if made is not None:
             return redirect_to_view("shop:order", made.pk)
         if not now.lines:
             messages.info(request, str(CartEmpty()))
             return redirect_to("/shop/cart/")
-        form = CheckoutForm(initial=address_of(request.user))  # type: ignore[arg-type]
+        form = CheckoutForm(initial=get_initial_address(request.user))  # type: ignore[arg-type]
         return self._page(request, form, now=now)
 
     def post(self, request: HttpRequest) -> HttpResponse:
         form = CheckoutForm(request.POST)
-        if wait := allow("checkout", request.user.pk, *TRIES):
-            return _too_often(self._page(request, form, _tried_too_often()), wait)
+        if wait := count_event("checkout", request.user.pk, *SUBMISSION_LIMIT):
+            return _set_too_many(self._page(request, form, _get_limit_message()), wait)
         if not form.is_valid():
             return self._page(request, form)
         try:
@@ -61,17 +61,17 @@ class Checkout(LoginRequiredMixin, View):
             return redirect_to("/shop/cart/")
         except SoldOut as refusal:
             left = {shortage.product_id: shortage.left for shortage in refusal.shortages}
-            return self._page(request, form, str(refusal), left, CONFLICT)
+            return self._page(request, form, str(refusal), left, HTTP_CONFLICT)
         except (CartChanged, PriceRose) as refusal:
-            return self._page(request, form, str(refusal), status=CONFLICT)
-        return pay_and_tell(request, order, form.cleaned_data["card"])
+            return self._page(request, form, str(refusal), status=HTTP_CONFLICT)
+        return pay_and_redirect(request, order, form.cleaned_data["card"])
 
     def _begin(self, request: HttpRequest, given: Mapping[str, Any]) -> Order:
-        digest, version, total = digest_of(request), given["version"], given["total"]
+        digest, version, total = get_session_digest(request), given["version"], given["total"]
         if digest is None or version is None or total is None:
             raise CartChanged
-        address = services.Address(given["name"], given["email"], given["address"], settings.SITE_URL[:200])
-        return services.begin(request.user, digest, version=version, total=total, address=address)  # type: ignore[arg-type]
+        address = services.OrderAddress(given["name"], given["email"], given["address"], settings.SITE_URL[:200])
+        return services.begin_checkout(request.user, digest, version=version, total=total, address=address)  # type: ignore[arg-type]
 
     def _page(
         self,
@@ -80,10 +80,10 @@ class Checkout(LoginRequiredMixin, View):
         error: str = "",
         left: Mapping[int, int] = {},
         status: int = 200,
-        now: cart.CartNow | None = None,
+        now: cart.CartView | None = None,
     ) -> HttpResponse:
-        now = now or cart.read(digest_of(request))
-        context = {"form": form, "error": error, "cart": show(now.lines, now.version, left)}
+        now = now or cart.read_cart(get_session_digest(request))
+        context = {"form": form, "error": error, "cart": make_checkout_page(now.lines, now.version, left)}
         return render(request, "shop/checkout.html", context, status=status)
 
 
@@ -96,10 +96,10 @@ class Pay(LoginRequiredMixin, View):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not request.user.is_authenticated:
             return self.handle_no_permission()
-        view = order_of(request.user.pk, kwargs["pk"])
+        view = get_order(request.user.pk, kwargs["pk"])
         if view is None:
             raise Http404
-        if view.order.state != State.RESERVED:
+        if view.order.state != OrderState.RESERVED:
             return redirect_to_view("shop:order", view.order.pk)
         self.view = view
         return super().dispatch(request, *args, **kwargs)
@@ -111,30 +111,30 @@ class Pay(LoginRequiredMixin, View):
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
         form = PayForm(request.POST)
-        if wait := allow("checkout", request.user.pk, *TRIES):
-            return _too_often(self._page(request, form, _tried_too_often()), wait)
+        if wait := count_event("checkout", request.user.pk, *SUBMISSION_LIMIT):
+            return _set_too_many(self._page(request, form, _get_limit_message()), wait)
         if not form.is_valid():
             return self._page(request, form)
-        return pay_and_tell(request, self.view.order, form.cleaned_data["card"])
+        return pay_and_redirect(request, self.view.order, form.cleaned_data["card"])
 
     def _page(self, request: HttpRequest, form: PayForm, error: str = "") -> HttpResponse:
         return render(request, "shop/pay.html", {"form": form, "error": error, "view": self.view})
 
 
-def pay_and_tell(request: HttpRequest, order: Order, card: Card | None) -> HttpResponse:
+def pay_and_redirect(request: HttpRequest, order: Order, card: TypedCard | None) -> HttpResponse:
     """Try to pay and redirect to the next page. card: None for an order that was shown as free."""
-    if order.total == 0 and order.state == State.PAID:
+    if order.total == 0 and order.state == OrderState.PAID:
         messages.success(request, _("Thank you for your order. It is free."))
         return redirect_to_view("shop:order", order.pk)
     if card is None:  # made earlier from another window, when it was not free
         return redirect_to_view("shop:pay", order.pk)
     try:
-        order = services.pay(order, card)
+        order = services.pay_order(order, card)
     except Refused as refusal:
         messages.error(request, str(refusal))
         return redirect_to_view("shop:order", order.pk)
     last = order.payments.latest("pk")
-    if order.state == State.PAID:
+    if order.state == OrderState.PAID:
         messages.success(request, _("Thank you. Your order is paid."))
     elif last.state == PaymentState.FAILED:
         messages.error(request, _("Your card was declined. You were not charged. You can try another card."))
@@ -142,10 +142,10 @@ def pay_and_tell(request: HttpRequest, order: Order, card: Card | None) -> HttpR
     return redirect_to_view("shop:order", order.pk)
 
 
-def _tried_too_often() -> str:
+def _get_limit_message() -> str:
     return _("Too many attempts. Try again in a few minutes.")
 
 
-def _too_often(response: HttpResponse, wait: int) -> HttpResponse:
-    response.status_code, response["Retry-After"] = TOO_MANY, str(wait)
+def _set_too_many(response: HttpResponse, wait: int) -> HttpResponse:
+    response.status_code, response["Retry-After"] = HTTP_TOO_MANY, str(wait)
     return response

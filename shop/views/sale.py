@@ -8,8 +8,8 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from config.answers import is_partial, json, wants_json
-from shop.sales import SaleShown, sales_shown, version_of
+from config.answers import is_partial, json_response, wants_json
+from shop.sales import SaleView, get_sales, make_page_version
 
 
 @never_cache
@@ -20,10 +20,10 @@ def sale(request: HttpRequest) -> HttpResponse:
     htmx polls with the version that it shows and receives the stock alone. If more than numbers has changed, it is told
     to reload the page.
     """
-    sales = sales_shown()
-    version = version_of(sales)
+    sales = get_sales()
+    version = make_page_version(sales)
     if wants_json(request):
-        response = json({"sales": [_json(each) for each in sales]})
+        response = json_response({"sales": [_sale_as_json(each) for each in sales]})
     elif is_partial(request) and "version" in request.GET:
         if request.GET["version"] == version:
             response = render(request, "shop/_sale_stock.html", {"sales": sales, "again": True})
@@ -36,7 +36,7 @@ def sale(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def _json(sale: SaleShown) -> dict[str, Any]:
+def _sale_as_json(sale: SaleView) -> dict[str, Any]:
     """Return the JSON of a sale. Times are in seconds since 1970, prices in cents; as_of: the time of the stock."""
     products = [
         {

@@ -12,28 +12,28 @@ from mirror import Contribution, EdgeMirror, Family, Member, Watch
 from mirror.conf import setting
 from social import keys
 from social.models import Block, Follow, Mute, Pulled
-from social.records import numbers
+from social.records import parse_ids
 
 
-def ends(pk: str) -> tuple[str, str]:
+def split_key(pk: str) -> tuple[str, str]:
     """Split an edge's key into the ids of its source and its target."""
     who, _, whom = pk.partition(":")
     return who, whom
 
 
-def _pairs(pks: Sequence[str]) -> list[tuple[int, int]]:
+def _parse_keys(pks: Sequence[str]) -> list[tuple[int, int]]:
     """Return edges' keys as pairs of numbers, without invalid keys."""
-    return [(found[0], found[1]) for pk in pks if len(found := numbers(pk.split(":"))) == 2]
+    return [(found[0], found[1]) for pk in pks if len(found := parse_ids(pk.split(":"))) == 2]
 
 
-_FOLLOWS = """
+_SELECT_FOLLOWS = """
     SELECT f.follower_id, f.followee_id, EXISTS (SELECT 1 FROM social_pulled p WHERE p.user_id = f.followee_id)
       FROM k
       JOIN social_follow f ON f.follower_id = k.a AND f.followee_id = k.b
       JOIN accounts_user x ON x.id = k.a AND x.is_active
       JOIN accounts_user y ON y.id = k.b AND y.is_active
 """
-_SHUNNED = """
+_SELECT_SHUNNED = """
     SELECT k.a, k.b FROM k
      WHERE EXISTS (SELECT 1 FROM social_mute m WHERE m.user_id = k.a AND m.muted_id = k.b)
         OR EXISTS (SELECT 1 FROM social_block b WHERE b.blocker_id = k.a AND b.blocked_id = k.b)
@@ -41,29 +41,29 @@ _SHUNNED = """
 """
 
 
-def edges_of_users(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+def find_follows_of_users(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next keys of follows from or to these users, ordered by follower and followee."""
-    users, found = numbers(values), set()
+    users, found = parse_ids(values), set()
     for end in ("follower_id", "followee_id"):
         rows = Follow._base_manager.using(setting("DATABASE")).filter(**{f"{end}__in": users})
         if after is not None:
-            rows = rows.filter(_behind("follower_id", "followee_id", after))
+            rows = rows.filter(_sorts_after("follower_id", "followee_id", after))
         rows = rows.order_by("follower_id", "followee_id")
         found |= set(rows.values_list("follower_id", "followee_id")[:limit])
     return [f"{a}:{b}" for a, b in sorted(found)[:limit]]
 
 
-def _behind(first: str, second: str, after: str) -> Q:
+def _sorts_after(first: str, second: str, after: str) -> Q:
     """Return the condition for rows that sort after the edge ``after`` by two columns."""
-    a, b = numbers(after.split(":"))
+    a, b = parse_ids(after.split(":"))
     return Q(**{f"{first}__gt": a}) | Q(**{first: a, f"{second}__gt": b})
 
 
-def edges_to_pulled(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+def find_follows_of_pulled(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next keys of follows of these authors, ordered by author and follower."""
-    found = Follow._base_manager.using(setting("DATABASE")).filter(followee_id__in=numbers(values))
+    found = Follow._base_manager.using(setting("DATABASE")).filter(followee_id__in=parse_ids(values))
     if after is not None:
-        found = found.filter(_behind("followee_id", "follower_id", ":".join(reversed(ends(after)))))
+        found = found.filter(_sorts_after("followee_id", "follower_id", ":".join(reversed(split_key(after)))))
     rows = found.order_by("followee_id", "follower_id").values_list("follower_id", "followee_id")[:limit]
     return [f"{follower}:{followee}" for follower, followee in rows]
 
@@ -76,16 +76,18 @@ class FollowMirror(EdgeMirror):
     model = Follow
     watches = (
         Watch(Follow, ("follower_id", "followee_id")),
-        Watch(User, via=edges_of_users, only=("is_active",), updates=True),
-        Watch(Pulled, via=edges_to_pulled, only=("user_id",)),  # only a row's existence counts; writers read its state
+        Watch(User, via=find_follows_of_users, only=("is_active",), updates=True),
+        Watch(
+            Pulled, via=find_follows_of_pulled, only=("user_id",)
+        ),  # only a row's existence counts; writers read its state
     )
 
     def load(self, pks: Sequence[str]) -> Mapping[str, bool]:
         """Return the existing follows among these keys; the value is True if the followee is a pulled author."""
-        return {f"{a}:{b}": bool(pulled) for a, b, pulled in pairs.ask(_FOLLOWS, _pairs(pks))}
+        return {f"{a}:{b}": bool(pulled) for a, b, pulled in pairs.query_pairs(_SELECT_FOLLOWS, _parse_keys(pks))}
 
     def entries(self, pk: str) -> Iterable[Contribution]:
-        who, whom = ends(pk)
+        who, whom = split_key(pk)
         return (
             Member(keys.following(who), whom),
             Member(keys.followers(whom), who),
@@ -98,9 +100,9 @@ class FollowMirror(EdgeMirror):
 
     def families(self) -> Sequence[Family]:
         return (
-            _family(keys.following("\0"), lambda who, member: f"{who}:{member}"),
-            _family(keys.followers("\0"), lambda whom, member: f"{member}:{whom}"),
-            _family(keys.pulls("\0"), lambda who, member: f"{who}:{member}"),
+            _build_family(keys.following("\0"), lambda who, member: f"{who}:{member}"),
+            _build_family(keys.followers("\0"), lambda whom, member: f"{member}:{whom}"),
+            _build_family(keys.pulls("\0"), lambda who, member: f"{who}:{member}"),
         )
 
 
@@ -118,33 +120,33 @@ class ShunMirror(EdgeMirror):
     )
 
     def load(self, pks: Sequence[str]) -> Mapping[str, bool]:
-        return {f"{a}:{b}": True for a, b in pairs.ask(_SHUNNED, _pairs(pks))}
+        return {f"{a}:{b}": True for a, b in pairs.query_pairs(_SELECT_SHUNNED, _parse_keys(pks))}
 
     def entries(self, pk: str) -> Iterable[Contribution]:
-        who, whom = ends(pk)
+        who, whom = split_key(pk)
         return (Member(keys.shuns(who), whom),)
 
     def families(self) -> Sequence[Family]:
-        return (_family(keys.shuns("\0"), lambda who, member: f"{who}:{member}"),)
+        return (_build_family(keys.shuns("\0"), lambda who, member: f"{who}:{member}"),)
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         found: set[tuple[int, int]] = set()
-        for model, first, second in _SHUNS:
+        for model, first, second in _SHUN_SOURCES:
             rows = model._base_manager.using(setting("DATABASE")).order_by(first, second)
             if after is not None:
-                rows = rows.filter(_behind(first, second, after))
+                rows = rows.filter(_sorts_after(first, second, after))
             found |= set(rows.values_list(first, second)[:limit])
         return [f"{a}:{b}" for a, b in sorted(found)[:limit]]
 
 
-_SHUNS = (
+_SHUN_SOURCES = (
     (Block, "blocker_id", "blocked_id"),
     (Block, "blocked_id", "blocker_id"),
     (Mute, "user_id", "muted_id"),
 )
 
 
-def _family(name: str, edge: Any) -> Family:
+def _build_family(name: str, edge: Any) -> Family:
     """Return the family of sets named ``name``, with a user's id in place of the NUL.
 
     ``edge`` turns that id and a member into the key of an edge.

@@ -13,24 +13,24 @@ from mirror.conf import setting
 from mirror.declare import Record
 from social import keys
 from social.models import Mention, Post
-from social.records import PostRow, load_posts, numbers, record_of
+from social.records import PostRow, build_record, load_posts, parse_ids
 
 
-def _posts(condition: Q, after: str | None, limit: int) -> list[str]:
+def _find_post_ids(condition: Q, after: str | None, limit: int) -> list[str]:
     found = Post._base_manager.using(setting("DATABASE")).filter(condition)
     if after is not None:
         found = found.filter(pk__gt=after)
     return [str(pk) for pk in found.order_by("pk").values_list("pk", flat=True)[:limit]]
 
 
-def posts_by_users(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+def find_posts_by_users(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next ids of posts by these users."""
-    return _posts(Q(user_id__in=numbers(values)), after, limit)
+    return _find_post_ids(Q(user_id__in=parse_ids(values)), after, limit)
 
 
-def posts_about_books(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+def find_posts_about_books(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next ids of posts about these books."""
-    return _posts(Q(book_id__in=numbers(values)), after, limit)
+    return _find_post_ids(Q(book_id__in=parse_ids(values)), after, limit)
 
 
 @mirror.register
@@ -43,18 +43,18 @@ class PostMirror(Mirror):
     watches = (
         Watch(Post),
         Watch(Mention, "post_id"),
-        Watch(User, via=posts_by_users, only=("username", "is_active"), updates=True),
-        Watch(Book, via=posts_about_books, only=("title",), updates=True),
+        Watch(User, via=find_posts_by_users, only=("username", "is_active"), updates=True),
+        Watch(Book, via=find_posts_about_books, only=("title",), updates=True),
     )
 
     def key(self, pk: str) -> str:
         return keys.post(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, PostRow]:
-        return load_posts(numbers(pks))
+        return load_posts(parse_ids(pks))
 
     def record(self, row: Any) -> Record:
-        return record_of(row)
+        return build_record(row)
 
     def index(self, record: Record) -> Iterable[Contribution]:
         return (Scored(keys.posts_of(record["user"]["id"]), str(record["id"]), record["id"]),)

@@ -19,8 +19,8 @@ class ReaderIndex(IndexMirror):
     model = User
     watches = (Watch(User, only=("username", "is_active")),)
 
-    def make(self, ids: Sequence[int]) -> Iterable[store.Made]:
+    def make(self, ids: Sequence[int]) -> Iterable[store.DocumentRecord]:
         rows = User.objects.using(setting("DATABASE")).filter(pk__in=ids, is_active=True)
         for pk, name in rows.values_list("pk", "username"):
-            on = [*entries.word_keys("r", words.terms(name)), *entries.name_keys([name])]
-            yield store.make(self.name_document(pk), "", 0, on)
+            on = [*entries.build_word_keys("r", words.extract_terms(name)), *entries.build_name_keys([name])]
+            yield store.build_document(self.name_document(pk), "", 0, on)

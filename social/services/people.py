@@ -20,7 +20,7 @@ from accounts.models import User
 from social.models import Block, Follow, Mute
 
 
-class Refused(Exception):
+class ActionRefused(Exception):
     """The service refused. ``str()`` of the error gives the reason in the reader's language."""
 
     message: ClassVar[str | Promise] = _("This is not possible.")
@@ -29,13 +29,13 @@ class Refused(Exception):
         return str(self.message)
 
 
-class Oneself(Refused):
+class SelfTarget(ActionRefused):
     """Readers cannot follow, block or mute themselves."""
 
     message = _("You cannot do this to yourself.")
 
 
-class NoSuchPerson(Refused):
+class NoSuchPerson(ActionRefused):
     """No active user has that id."""
 
     message = _("Reader not found.")
@@ -45,13 +45,13 @@ class BlockedByThem(NoSuchPerson):
     """The target has blocked the reader. The message is that of NoSuchPerson, so that it does not reveal the block."""
 
 
-class BlockedByYou(Refused):
+class BlockedByYou(ActionRefused):
     """The reader has blocked the target and so cannot follow them."""
 
     message = _("You have blocked this reader. Unblock them first.")
 
 
-class FollowsTooMany(Refused):
+class FollowsTooMany(ActionRefused):
     """The reader already follows ``settings.FOLLOW_LIMIT`` others."""
 
     def __str__(self) -> str:
@@ -65,9 +65,9 @@ def follow(user_id: int, target_id: int) -> bool:
 
     Raises Oneself, NoSuchPerson, BlockedByThem, BlockedByYou, FollowsTooMany.
     """
-    _must_differ(user_id, target_id)
-    with _alone(f"follows:{user_id}", _pair(user_id, target_id)):
-        _must_be_here(user_id, target_id)
+    _check_different(user_id, target_id)
+    with _exclusive_transaction(f"follows:{user_id}", _pair_lock_name(user_id, target_id)):
+        _check_active(user_id, target_id)
         if is_blocked(target_id, user_id):
             raise BlockedByThem
         if is_blocked(user_id, target_id):
@@ -91,9 +91,9 @@ def block(user_id: int, target_id: int) -> bool:
     A blocked reader may block the other as well; otherwise only the other could end the separation. Raises Oneself,
     NoSuchPerson.
     """
-    _must_differ(user_id, target_id)
-    with _alone(_pair(user_id, target_id)):
-        _must_be_here(user_id, target_id)
+    _check_different(user_id, target_id)
+    with _exclusive_transaction(_pair_lock_name(user_id, target_id)):
+        _check_active(user_id, target_id)
         is_new = Block.objects.get_or_create(blocker_id=user_id, blocked_id=target_id)[1]
         one_way = Q(follower_id=user_id, followee_id=target_id)
         Follow.objects.filter(one_way | Q(follower_id=target_id, followee_id=user_id)).delete()
@@ -110,9 +110,9 @@ def mute(user_id: int, target_id: int) -> bool:
 
     Raises Oneself, NoSuchPerson, BlockedByThem.
     """
-    _must_differ(user_id, target_id)
-    with _alone(_pair(user_id, target_id)):
-        _must_be_here(user_id, target_id)
+    _check_different(user_id, target_id)
+    with _exclusive_transaction(_pair_lock_name(user_id, target_id)):
+        _check_active(user_id, target_id)
         if is_blocked(target_id, user_id):
             raise BlockedByThem
         return Mute.objects.get_or_create(user_id=user_id, muted_id=target_id)[1]
@@ -129,7 +129,7 @@ def is_blocked(blocker_id: int, blocked_id: int) -> bool:
 
 
 @contextmanager
-def _alone(*names: str) -> Generator[None, None, None]:
+def _exclusive_transaction(*names: str) -> Generator[None, None, None]:
     """Run a transaction that holds an exclusive lock for each of these names, taken in their order.
 
     Raises NoSuchPerson if one of the users was deleted meanwhile, which SQL may detect only at the commit.
@@ -145,15 +145,15 @@ def _alone(*names: str) -> Generator[None, None, None]:
         raise NoSuchPerson from error
 
 
-def _pair(one: int, other: int) -> str:
+def _pair_lock_name(one: int, other: int) -> str:
     return f"pair:{min(one, other)}:{max(one, other)}"
 
 
-def _must_differ(user_id: int, target_id: int) -> None:
+def _check_different(user_id: int, target_id: int) -> None:
     if user_id == target_id:
-        raise Oneself
+        raise SelfTarget
 
 
-def _must_be_here(*user_ids: int) -> None:
+def _check_active(*user_ids: int) -> None:
     if User.objects.filter(pk__in=user_ids, is_active=True).count() < len(user_ids):
         raise NoSuchPerson

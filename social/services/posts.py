@@ -13,39 +13,39 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from catalog.models import Book
 from mirror.hints import hint
-from social.mentioning import mentioned_in
+from social.mentioning import find_mentions
 from social.models import Hashtag, Mention, Post, new_key
 from social.pulled import is_pulled_now
-from social.text import MOST_GIVEN, clean, too_long
-from social.tokens import hashtags_in
+from social.text import MAX_INPUT_CODE_POINTS, clean, too_long_error
+from social.tokens import find_hashtags
 
-HASHTAGS: Final = 20  # per post
-_key = re.compile(r"[\w.:-]{1,64}", re.ASCII)
+MAX_HASHTAGS: Final = 20  # per post
+_key_pattern = re.compile(r"[\w.:-]{1,64}", re.ASCII)
 
 
-def post(
+def create_post(
     user_id: int, text: str, *, book_id: int | None = None, key: str | None = None, created_at: datetime | None = None
 ) -> Post:
     """Create a post, optionally about a book. Return the existing post if the user already has one with this key.
 
     Raises ValidationError by field (text, book, key).
     """
-    text, key = cleaned(text), valid_key(key) if key else new_key()
+    text, key = clean_text(text), check_key(key) if key else new_key()
     made = Post(user_id=user_id, text=text, book_id=book_id, key=key, created_at=created_at or timezone.now())
     try:
         with transaction.atomic():
-            _save(made)
+            _save_post(made)
     except IntegrityError:
-        found = post_by_key(user_id, key)
+        found = get_post_by_key(user_id, key)
         if found is None and book_id is not None and not Book.objects.filter(pk=book_id).exists():
-            raise no_such_book() from None
+            raise missing_book_error() from None
         if found is None:
             raise
         return found
     return made
 
 
-def post_by_key(user_id: int, key: str) -> Post | None:
+def get_post_by_key(user_id: int, key: str) -> Post | None:
     """Return the user's post with this key, or None."""
     return Post.objects.filter(user_id=user_id, key=key).first()
 
@@ -66,7 +66,7 @@ def unhide_post(post_id: int) -> bool:
     return _set_hidden(post_id, hidden=False)
 
 
-def cleaned(text: str) -> str:
+def clean_text(text: str) -> str:
     """Return a post's text, cleaned for storage. Raises ValidationError for the field ``text``."""
     try:
         return clean(text)
@@ -74,31 +74,31 @@ def cleaned(text: str) -> str:
         raise ValidationError({"text": error}) from None
 
 
-def check_length(text: str) -> None:
+def check_input_length(text: str) -> None:
     """Raise ValidationError for a text above the length that ``clean`` accepts as input."""
-    if len(text) > MOST_GIVEN:
-        raise ValidationError({"text": too_long(len(text))})
+    if len(text) > MAX_INPUT_CODE_POINTS:
+        raise ValidationError({"text": too_long_error(len(text))})
 
 
-def valid_key(key: str) -> str:
+def check_key(key: str) -> str:
     """Return a form's key unchanged. Raises ValidationError if it is malformed."""
-    if not _key.fullmatch(key):
+    if not _key_pattern.fullmatch(key):
         raise ValidationError({"key": _("A key has up to 64 letters, digits and . : _ -")})
     return key
 
 
-def no_such_book() -> ValidationError:
+def missing_book_error() -> ValidationError:
     """Return the error for a post about a missing book."""
     return ValidationError({"book": _("Book not found.")})
 
 
-def _save(made: Post) -> None:
+def _save_post(made: Post) -> None:
     made.is_pulled = is_pulled_now(made.user_id)
     made.save(force_insert=True)
-    names = hashtags_in(made.text)[:HASHTAGS]
+    names = find_hashtags(made.text)[:MAX_HASHTAGS]
     Hashtag.objects.bulk_create(Hashtag(post=made, name=name) for name in names)
     hint("hashtag", "", names)
-    found = mentioned_in(made.text, made.user_id)
+    found = find_mentions(made.text, made.user_id)
     Mention.objects.bulk_create(Mention(post=made, user_id=pk, name=name) for pk, name in found)
     hint("mentions", "", [str(pk) for pk, _ in found])
 

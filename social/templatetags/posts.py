@@ -16,17 +16,17 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext
 
-from accounts.names import page_of
+from accounts.names import make_public_path
 from catalog import covers
 from social.markup import to_html
 from social.models import new_key
-from social.text import MOST
+from social.text import MAX_CHARACTERS
 
 register = template.Library()
 
-CARDS: Final = 4096  # cached cards of about 2 kB each
-COMPOSERS: Final = 1024  # cached forms of 2 kB each
-LONGEST: Final = 4000  # bytes; the few longer records are not cached, because their cards are large
+MAX_CARDS: Final = 4096  # cached cards of about 2 kB each
+MAX_COMPOSERS: Final = 1024  # cached forms of 2 kB each
+MAX_RECORD_BYTES: Final = 4000  # bytes; the few longer records are not cached, because their cards are large
 
 
 class Record(Protocol):
@@ -57,13 +57,13 @@ def post_cards(page: Page, viewer: Any = None) -> list[SafeString]:
     ``viewer`` is a user or a user's id; None means a visitor without a login.
     """
     me, language = getattr(viewer, "pk", viewer), get_language() or ""
-    return [_with_own(card_of(post.raw, language), me) for post in page.posts]
+    return [_add_delete_link(get_card(post.raw, language), me) for post in page.posts]
 
 
 @register.simple_tag
 def post_card(post: Record, viewer: Any = None) -> SafeString:
     """Return the card of one post."""
-    return _with_own(card_of(post.raw, get_language() or ""), getattr(viewer, "pk", viewer))
+    return _add_delete_link(get_card(post.raw, get_language() or ""), getattr(viewer, "pk", viewer))
 
 
 @register.simple_tag(takes_context=True)
@@ -78,12 +78,12 @@ def post_key(context: Context) -> str:
 @register.simple_tag(takes_context=True)
 def composer_about(context: Context, book: Mapping[str, Any], way_on: str) -> SafeString:
     """Return the empty form for a post about a book. ``way_on`` is the address to redirect to after posting."""
-    before, between, after = _composer(book["id"], book["title"], way_on, get_language() or "")
+    before, between, after = _render_composer(book["id"], book["title"], way_on, get_language() or "")
     return mark_safe(before + str(context.get("csrf_token", "")) + between + new_key() + after)
 
 
-@lru_cache(maxsize=COMPOSERS)
-def _composer(book_id: int, title: str, way_on: str, language: str) -> tuple[str, str, str]:
+@lru_cache(maxsize=MAX_COMPOSERS)
+def _render_composer(book_id: int, title: str, way_on: str, language: str) -> tuple[str, str, str]:
     """Return the form in three parts, around the CSRF token and the key, which differ in each response."""
     shown = {"book": {"id": book_id, "title": title}, "way_on": way_on, "request": HttpRequest()}
     token, key = secrets.token_hex(32), secrets.token_hex(16)  # random, so that no book title can contain them
@@ -96,20 +96,20 @@ def _composer(book_id: int, title: str, way_on: str, language: str) -> tuple[str
 @register.simple_tag
 def room() -> int:
     """Return the maximum number of characters in a post."""
-    return MOST
+    return MAX_CHARACTERS
 
 
-def card_of(raw: bytes, language: str) -> Card:
+def get_card(raw: bytes, language: str) -> Card:
     """Return the card of a record, identical for all viewers."""
-    return _remembered(raw, language) if len(raw) <= LONGEST else _card(raw)
+    return _render_cached_card(raw, language) if len(raw) <= MAX_RECORD_BYTES else _render_card(raw)
 
 
-@lru_cache(maxsize=CARDS)
-def _remembered(raw: bytes, language: str) -> Card:
-    return _card(raw)
+@lru_cache(maxsize=MAX_CARDS)
+def _render_cached_card(raw: bytes, language: str) -> Card:
+    return _render_card(raw)
 
 
-def _card(raw: bytes) -> Card:
+def _render_card(raw: bytes) -> Card:
     """Render the card. It depends only on the record and the active language."""
     post = orjson.loads(raw)
     book = post["book"]
@@ -117,23 +117,23 @@ def _card(raw: bytes) -> Card:
         "post": post,
         "text": to_html(post["text"], post["mentions"]),
         "time": datetime.fromisoformat(post["time"]),
-        "author_url": page_of(post["user"]["name"]),
-        "cover": covers.cover(book["id"], book["title"], "") if book else "",
+        "author_url": make_public_path(post["user"]["name"]),
+        "cover": covers.draw_cover(book["id"], book["title"], "") if book else "",
     }
     return Card(post["id"], post["user"]["id"], render_to_string("social/_post.html", shown))
 
 
-def _with_own(card: Card, me: int | None) -> SafeString:
+def _add_delete_link(card: Card, me: int | None) -> SafeString:
     if card.author != me:
         return card.html
     link = '<p class="post-own"><a href="/posts/{}/delete/">{}</a></p>'
     return mark_safe(card.html + format_html(link, card.id, gettext("Delete")))
 
 
-def _forget(**kwargs: Any) -> None:
+def _clear_caches(**kwargs: Any) -> None:
     """Empty the caches when the development server notices a modified file."""
-    _remembered.cache_clear()
-    _composer.cache_clear()
+    _render_cached_card.cache_clear()
+    _render_composer.cache_clear()
 
 
-file_changed.connect(_forget, dispatch_uid="social.posts")
+file_changed.connect(_clear_caches, dispatch_uid="social.posts")

@@ -10,13 +10,13 @@ from django.utils.translation import gettext as _
 
 from catalog.results import BookRecord
 from catalog.selectors import get_book
-from config.answers import JSON
-from social.services.posts import check_length, no_such_book, valid_key
+from config.answers import JSON_TYPE
+from social.services.posts import check_input_length, check_key, missing_book_error
 
 
 def is_json_body(request: HttpRequest) -> bool:
     """Return whether the request has a JSON body."""
-    return request.content_type == JSON
+    return request.content_type == JSON_TYPE
 
 
 @dataclass
@@ -58,15 +58,15 @@ class Draft:
         for error in self.errors:
             raise error
         if self.book_given not in (None, ""):
-            self.book = _book(self.book_given)
+            self.book = _find_book(self.book_given)
             if self.book is None:
-                raise no_such_book()
-        check_length(self.text)
+                raise missing_book_error()
+        check_input_length(self.text)
         if self.key:
-            valid_key(self.key)
+            check_key(self.key)
 
 
-def _book(given: Any) -> BookRecord | None:
+def _find_book(given: Any) -> BookRecord | None:
     """Return the record of the book with that id; None if it does not exist or the id is invalid."""
     text = str(given)
     is_id = not isinstance(given, bool) and text.isascii() and text.isdecimal() and len(text) < 20

@@ -12,43 +12,43 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from accounts.views.answers import must_log_in
+from accounts.views.answers import require_login
 from catalog.selectors import get_author, get_book
-from config.answers import is_partial, json, wants_json
-from social.reading import PostPage, cursor
-from social.selectors import mentions_of, posts_about, posts_about_books_by, posts_tagged
+from config.answers import is_partial, json_response, wants_json
+from social.reading import PostPage, parse_cursor
+from social.selectors import get_mentions_of, get_posts_about, get_posts_about_books_by, get_posts_tagged
 from social.tokens import fold_hashtag
-from social.views.timelines import results
+from social.views.timelines import build_page_json
 
 
 @require_safe
-def tagged(request: HttpRequest, hashtag: str) -> HttpResponse:
+def hashtag_posts(request: HttpRequest, hashtag: str) -> HttpResponse:
     """Show the posts with a hashtag in any spelling (``?after=``)."""
     name = fold_hashtag(hashtag)
     if name is None:
         raise Http404
-    page = posts_tagged(name, request.user.pk, cursor(request.GET.get("after")))
-    return _answer(request, page, "social/tagged.html", f"/tags/{quote(name, safe='')}/", {"hashtag": name})
+    page = get_posts_tagged(name, request.user.pk, parse_cursor(request.GET.get("after")))
+    return _render_page(request, page, "social/tagged.html", f"/tags/{quote(name, safe='')}/", {"hashtag": name})
 
 
 @require_safe
-def about(request: HttpRequest, pk: int) -> HttpResponse:
+def book_posts(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the posts about a book (``?after=``)."""
     book = get_book(pk)
     if book is None:
         raise Http404
-    page = posts_about(pk, request.user.pk, cursor(request.GET.get("after")))
-    return _answer(request, page, "social/about.html", f"/books/{pk}/posts/", {"book": book})
+    page = get_posts_about(pk, request.user.pk, parse_cursor(request.GET.get("after")))
+    return _render_page(request, page, "social/about.html", f"/books/{pk}/posts/", {"book": book})
 
 
 @require_safe
-def about_author(request: HttpRequest, pk: int) -> HttpResponse:
+def author_posts(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the posts about an author's books (``?after=``)."""
     author = get_author(pk)
     if author is None:
         raise Http404
-    page = posts_about_books_by(pk, request.user.pk, cursor(request.GET.get("after")))
-    return _answer(request, page, "social/about_author.html", f"/authors/{pk}/posts/", {"author": author})
+    page = get_posts_about_books_by(pk, request.user.pk, parse_cursor(request.GET.get("after")))
+    return _render_page(request, page, "social/about_author.html", f"/authors/{pk}/posts/", {"author": author})
 
 
 @require_safe
@@ -56,15 +56,15 @@ def about_author(request: HttpRequest, pk: int) -> HttpResponse:
 def mentions(request: HttpRequest) -> HttpResponse:
     """Show the posts that mention the logged-in reader (``?after=``)."""
     if not request.user.is_authenticated:
-        return must_log_in(request)
-    page = mentions_of(int(request.user.pk or 0), cursor(request.GET.get("after")))
-    return _answer(request, page, "social/mentions.html", "/mentions/", {})
+        return require_login(request)
+    page = get_mentions_of(int(request.user.pk or 0), parse_cursor(request.GET.get("after")))
+    return _render_page(request, page, "social/mentions.html", "/mentions/", {})
 
 
-def _answer(request: HttpRequest, page: PostPage, template: str, path: str, more: dict[str, Any]) -> HttpResponse:
+def _render_page(request: HttpRequest, page: PostPage, template: str, path: str, more: dict[str, Any]) -> HttpResponse:
     """Render a page of posts. The template gets ``page``, a ``PostPage``, and ``is_first``."""
     if wants_json(request):
-        response = json(results(page, path))
+        response = json_response(build_page_json(page, path))
     else:
         is_first = "after" not in request.GET
         shown = {"page": page, "older": path, "is_first": is_first, **more}

@@ -14,60 +14,67 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from accounts.views.answers import must_log_in
-from config.answers import is_partial, json, wants_json
+from accounts.views.answers import require_login
+from config.answers import is_partial, json_response, wants_json
 from config.redirects import redirect_to
 from social import people_lists
-from social.common import Common, in_common
-from social.people import Profile, profile
-from social.people_lists import Line, PeoplePage
-from social.reading import cursor
-from social.selectors import posts_of
-from social.suggestions import Suggestion, suggestions
-from social.views.timelines import results
+from social.common import CommonReaders, find_common_follows
+from social.people import Profile, get_profile_by_name
+from social.people_lists import ListedReader, PeoplePage
+from social.reading import parse_cursor
+from social.selectors import get_posts_by
+from social.suggestions import Suggestion, suggest_readers
+from social.views.timelines import build_page_json
 
-FEW = 10  # readers in each list of the page "people"
+MAX_LISTED = 10  # readers in each list of the page "people"
 
 
 @require_safe
 def person(request: HttpRequest, name: str) -> HttpResponse:
     """Show a reader's figures, follows in common with the visitor, and posts (``?after=``)."""
-    found = profile(name, request.user.pk)
+    found = get_profile_by_name(name, request.user.pk)
     if found is None or found.name != name:
-        return elsewhere(request, found, "")
+        return redirect_to_spelling(request, found, "")
     if found.is_blocked:
-        return answer(request, "social/person.html", {"person": found}, {"user": _user(found), **_page_json([], None)})
-    page = posts_of(found.id, request.user.pk, cursor(request.GET.get("after")))
+        return respond(
+            request, "social/person.html", {"person": found}, {"user": _user_json(found), **_page_json([], None)}
+        )
+    page = get_posts_by(found.id, request.user.pk, parse_cursor(request.GET.get("after")))
     if request.GET.get("after") and is_partial(request):
-        return answer(request, "social/_posts.html", {"page": page, "older": found.url}, {})
-    common = in_common(found)
-    said = _user(found) | {"followed_by": _common(common.followed_by), "both_follow": _common(common.both_follow)}
+        return respond(request, "social/_posts.html", {"page": page, "older": found.url}, {})
+    common = find_common_follows(found)
+    said = _user_json(found) | {
+        "followed_by": _common_json(common.followed_by),
+        "both_follow": _common_json(common.both_follow),
+    }
     context = {"person": found, "common": common, "page": page}
-    return answer(request, "social/person.html", context, {"user": said, **results(page, found.url)})
+    return respond(request, "social/person.html", context, {"user": said, **build_page_json(page, found.url)})
 
 
 @require_safe
 def followers(request: HttpRequest, name: str) -> HttpResponse:
     """List a reader's followers, newest first (``?after=``)."""
-    return _follows(request, name, "followers", people_lists.followers_of)
+    return _show_follows(request, name, "followers", people_lists.list_followers)
 
 
 @require_safe
 def following(request: HttpRequest, name: str) -> HttpResponse:
     """List the readers that a reader follows, newest first (``?after=``)."""
-    return _follows(request, name, "following", people_lists.following_of)
+    return _show_follows(request, name, "following", people_lists.list_following)
 
 
-def _follows(request: HttpRequest, name: str, kind: str, find: Callable[..., PeoplePage]) -> HttpResponse:
-    found = profile(name, request.user.pk)
+def _show_follows(request: HttpRequest, name: str, kind: str, find: Callable[..., PeoplePage]) -> HttpResponse:
+    found = get_profile_by_name(name, request.user.pk)
     if found is None or found.name != name:
-        return elsewhere(request, found, f"{kind}/")
+        return redirect_to_spelling(request, found, f"{kind}/")
     if found.is_blocked:
-        return answer(request, "social/person.html", {"person": found}, {"user": _user(found), **_page_json([], None)})
-    page = find(found.id, request.user.pk, cursor(request.GET.get("after")))
-    older = _url(f"{found.url}{kind}/", page.after)
+        return respond(
+            request, "social/person.html", {"person": found}, {"user": _user_json(found), **_page_json([], None)}
+        )
+    page = find(found.id, request.user.pk, parse_cursor(request.GET.get("after")))
+    older = _build_page_url(f"{found.url}{kind}/", page.after)
     context = {"person": found, "people": page.people, "next": older, "kind": kind}
-    return answer(request, "social/follows.html", context, {"user": _user(found), **_list(page, older)})
+    return respond(request, "social/follows.html", context, {"user": _user_json(found), **_list_json(page, older)})
 
 
 @require_safe
@@ -75,43 +82,45 @@ def _follows(request: HttpRequest, name: str, kind: str, find: Callable[..., Peo
 def people(request: HttpRequest) -> HttpResponse:
     """Show suggestions, and the newest followed, muted and blocked readers."""
     if not request.user.is_authenticated:
-        return must_log_in(request)
+        return require_login(request)
     me = request.user.pk
-    suggested = suggestions(me)
+    suggested = suggest_readers(me)
     lists = {
-        "following": people_lists.following_of(me, me, size=FEW),
-        "muted": people_lists.muted_by(me, size=FEW),
-        "blocked": people_lists.blocked_by(me, size=FEW),
+        "following": people_lists.list_following(me, me, size=MAX_LISTED),
+        "muted": people_lists.list_muted(me, size=MAX_LISTED),
+        "blocked": people_lists.list_blocked(me, size=MAX_LISTED),
     }
-    own = profile(request.user.get_username(), me)
+    own = get_profile_by_name(request.user.get_username(), me)
     urls = {kind: f"/people/{kind}/" for kind in lists} | {"following": f"{own.url}following/" if own else ""}
-    content: dict[str, Any] = {kind: _list(page, _url(urls[kind], page.after)) for kind, page in lists.items()}
-    content["suggestions"] = [_suggestion(each) for each in suggested]
+    content: dict[str, Any] = {
+        kind: _list_json(page, _build_page_url(urls[kind], page.after)) for kind, page in lists.items()
+    }
+    content["suggestions"] = [_suggestion_json(each) for each in suggested]
     context = {"suggestions": suggested, "lists": lists, "urls": urls, "own": own}
-    return answer(request, "social/people.html", context, content)
+    return respond(request, "social/people.html", context, content)
 
 
 @require_safe
 @never_cache
-def shunned(request: HttpRequest, kind: str) -> HttpResponse:
+def muted_or_blocked(request: HttpRequest, kind: str) -> HttpResponse:
     """List the muted or blocked readers, newest first (``?after=``), for the logged-in reader alone."""
     if not request.user.is_authenticated:
-        return must_log_in(request)
-    find = people_lists.muted_by if kind == "muted" else people_lists.blocked_by
-    page = find(request.user.pk, cursor(request.GET.get("after")))
-    older = _url(f"/people/{kind}/", page.after)
-    return answer(
-        request, "social/shunned.html", {"people": page.people, "next": older, "kind": kind}, _list(page, older)
+        return require_login(request)
+    find = people_lists.list_muted if kind == "muted" else people_lists.list_blocked
+    page = find(request.user.pk, parse_cursor(request.GET.get("after")))
+    older = _build_page_url(f"/people/{kind}/", page.after)
+    return respond(
+        request, "social/shunned.html", {"people": page.people, "next": older, "kind": kind}, _list_json(page, older)
     )
 
 
-def answer(request: HttpRequest, template: str, context: dict[str, Any], content: dict[str, Any]) -> HttpResponse:
-    response = json(content) if wants_json(request) else render(request, template, context)
+def respond(request: HttpRequest, template: str, context: dict[str, Any], content: dict[str, Any]) -> HttpResponse:
+    response = json_response(content) if wants_json(request) else render(request, template, context)
     patch_vary_headers(response, ["Accept", "HX-Request"])
     return response
 
 
-def elsewhere(request: HttpRequest, found: Profile | None, rest: str) -> HttpResponse:
+def redirect_to_spelling(request: HttpRequest, found: Profile | None, rest: str) -> HttpResponse:
     """Redirect to the page under the owner's spelling of the name; 404 if no such reader is visible."""
     response: HttpResponse
     if found is not None and found.url:
@@ -124,7 +133,7 @@ def elsewhere(request: HttpRequest, found: Profile | None, rest: str) -> HttpRes
     return response
 
 
-def _url(address: str, after: int | None) -> str | None:
+def _build_page_url(address: str, after: int | None) -> str | None:
     return f"{address}?{urlencode({'after': after})}" if after else None
 
 
@@ -132,11 +141,11 @@ def _page_json(results: list[Any], older: str | None) -> dict[str, Any]:
     return {"results": results, "next": older}
 
 
-def _list(page: PeoplePage, older: str | None) -> dict[str, Any]:
-    return _page_json([_line(line) for line in page.people], older)
+def _list_json(page: PeoplePage, older: str | None) -> dict[str, Any]:
+    return _page_json([_line_json(line) for line in page.people], older)
 
 
-def _user(found: Profile) -> dict[str, Any]:
+def _user_json(found: Profile) -> dict[str, Any]:
     if found.is_blocked:
         return {"id": found.id, "name": found.name, "is_blocked": True, "is_muted": found.is_muted}
     return {
@@ -148,7 +157,7 @@ def _user(found: Profile) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _line(line: Line) -> dict[str, Any]:
+def _line_json(line: ListedReader) -> dict[str, Any]:
     return {
         "id": line.id,
         "name": line.name,
@@ -158,9 +167,9 @@ def _line(line: Line) -> dict[str, Any]:
     }
 
 
-def _suggestion(found: Suggestion) -> dict[str, Any]:
+def _suggestion_json(found: Suggestion) -> dict[str, Any]:
     return {"id": found.person.id, "name": found.person.name, "followed_by": found.count}
 
 
-def _common(found: Common) -> dict[str, Any]:
+def _common_json(found: CommonReaders) -> dict[str, Any]:
     return {"count": found.count, "is_more": found.is_more, "names": [person.name for person in found.named]}

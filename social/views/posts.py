@@ -13,17 +13,17 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.ratelimit import allow, give_back
-from accounts.views.answers import must_log_in
-from accounts.views.too_many import in_words
-from config.answers import is_partial, json, wants_json
-from config.redirects import next_address, redirect_to
+from accounts.ratelimit import count_event, give_back
+from accounts.views.answers import require_login
+from accounts.views.too_many import describe_wait
+from config.answers import is_partial, json_response, wants_json
+from config.redirects import get_next_address, redirect_to
 from mirror.middleware import done_before
 from mirror.sql_only import sql_only
 from social.models import Post
-from social.reading import PostRecord, records
+from social.reading import PostRecord, read_records
 from social.selectors import get_post
-from social.services.posts import delete_post, post, post_by_key
+from social.services.posts import create_post, delete_post, get_post_by_key
 from social.views.draft import Draft, is_json_body
 
 HOME: Final = "/home/"
@@ -36,20 +36,20 @@ def posts(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return redirect_to(HOME)
     if not request.user.is_authenticated:
-        return must_log_in(request, HOME)
+        return require_login(request, HOME)
     draft = Draft.read(request)
     try:
         draft.check()
-        made = draft.key and post_by_key(request.user.pk, draft.key)
+        made = draft.key and get_post_by_key(request.user.pk, draft.key)
         if made:
             done_before(request)
-        elif seconds := _wait(request.user.pk):
-            return _too_often(request, draft, seconds)
+        elif seconds := _seconds_to_wait(request.user.pk):
+            return _respond_too_often(request, draft, seconds)
         else:
-            made = _post(request.user.pk, draft)
+            made = _create_post(request.user.pk, draft)
     except ValidationError as error:
-        return _refused(request, draft, error)
-    return _posted(request, draft, made)
+        return _respond_refused(request, draft, error)
+    return _respond_created(request, draft, made)
 
 
 @require_safe
@@ -57,7 +57,7 @@ def one_post(request: HttpRequest, pk: int) -> HttpResponse:
     """Show one post. The template gets ``post``, a ``PostRecord``."""
     found = _post_or_404(request, pk)
     if wants_json(request):
-        response = json(orjson.Fragment(found.raw))
+        response = json_response(orjson.Fragment(found.raw))
     else:
         may = request.user.is_authenticated and request.user.is_staff and request.user.has_perm("social.delete_post")
         response = render(request, "social/one_post.html", {"post": found, "may_delete": may})
@@ -70,16 +70,16 @@ def one_post(request: HttpRequest, pk: int) -> HttpResponse:
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """GET: ask for confirmation. POST: delete the post."""
     if not request.user.is_authenticated:
-        return must_log_in(request)
+        return require_login(request)
     if request.method == "POST":
         if not delete_post(pk, by=request.user.pk):
             if Post.objects.filter(pk=pk).exists():
                 raise Http404
             done_before(request)  # the first of two clicks has deleted it
         if wants_json(request):
-            return json({"id": pk, "is_deleted": True})
+            return json_response({"id": pk, "is_deleted": True})
         messages.success(request, _("Your post was deleted."))
-        return redirect_to(next_address(request, HOME))
+        return redirect_to(get_next_address(request, HOME))
     found = _post_or_404(request, pk)
     if found["user"]["id"] != request.user.pk and not request.user.has_perm("social.delete_post"):
         raise Http404
@@ -93,73 +93,73 @@ def _post_or_404(request: HttpRequest, pk: int) -> PostRecord:
     return found
 
 
-def _wait(user_id: int) -> int:
+def _seconds_to_wait(user_id: int) -> int:
     """Count an attempt and a post. Return the seconds until the next post is allowed; 0 if this one is allowed."""
     limits = [
         ("post-try", *settings.POST_TRIES),
         *((f"post-{seconds}", n, seconds) for n, seconds in settings.POST_RATES),
     ]
-    waits = (allow(name, user_id, most, seconds) for name, most, seconds in limits)
+    waits = (count_event(name, user_id, most, seconds) for name, most, seconds in limits)
     return next(filter(None, waits), 0)
 
 
-def _post(user_id: int, draft: Draft) -> Post:
+def _create_post(user_id: int, draft: Draft) -> Post:
     """Create the post. A refused text counts as an attempt, because cleaning it takes time, but not as a post."""
     try:
-        return post(user_id, draft.text, book_id=draft.book_id, key=draft.key)
+        return create_post(user_id, draft.text, book_id=draft.book_id, key=draft.key)
     except ValidationError:
         for _most, seconds in settings.POST_RATES:
             give_back(f"post-{seconds}", user_id)
         raise
 
 
-def _posted(request: HttpRequest, draft: Draft, made: Post) -> HttpResponse:
+def _respond_created(request: HttpRequest, draft: Draft, made: Post) -> HttpResponse:
     """Answer with the new post. htmx gets it for the top of the list, with an empty form."""
-    if _speaks_json(request):
-        response = json(orjson.Fragment(_record(made).raw), 201)
+    if _uses_json(request):
+        response = json_response(orjson.Fragment(_read_record(made).raw), 201)
         response.headers["Location"] = f"/posts/{made.pk}/"
         return response
     if is_partial(request):
-        shown = {"post": _record(made), "book": draft.book, "way_on": next_address(request, HOME)}
+        shown = {"post": _read_record(made), "book": draft.book, "way_on": get_next_address(request, HOME)}
         return render(request, "social/_posted.html", shown)
-    return redirect_to(next_address(request, HOME))
+    return redirect_to(get_next_address(request, HOME))
 
 
-def _record(made: Post) -> PostRecord:
+def _read_record(made: Post) -> PostRecord:
     """Return the record from SQL, since Redis may not have it yet. 404 if the post is already hidden."""
     with sql_only():
-        found = records([made.pk])
+        found = read_records([made.pk])
     if not found:
         raise Http404
     return found[0]
 
 
-def _refused(request: HttpRequest, draft: Draft, error: ValidationError) -> HttpResponse:
+def _respond_refused(request: HttpRequest, draft: Draft, error: ValidationError) -> HttpResponse:
     field, (said, *_others) = next(iter(error.message_dict.items()))
-    if _speaks_json(request):
-        return json({"error": {"field": field, "message": said}}, 400)
-    return _again(request, draft, said, 400)
+    if _uses_json(request):
+        return json_response({"error": {"field": field, "message": said}}, 400)
+    return _render_form_again(request, draft, said, 400)
 
 
-def _too_often(request: HttpRequest, draft: Draft, seconds: int) -> HttpResponse:
-    said = _("Too many posts. You can post again in %(wait)s.") % {"wait": in_words(seconds)}
+def _respond_too_often(request: HttpRequest, draft: Draft, seconds: int) -> HttpResponse:
+    said = _("Too many posts. You can post again in %(wait)s.") % {"wait": describe_wait(seconds)}
     refused = {"error": {"message": said}}
-    response = json(refused, 429) if _speaks_json(request) else _again(request, draft, said, 429)
+    response = json_response(refused, 429) if _uses_json(request) else _render_form_again(request, draft, said, 429)
     response.headers["Retry-After"] = str(seconds)
     return response
 
 
-def _again(request: HttpRequest, draft: Draft, error: str, status: int) -> HttpResponse:
+def _render_form_again(request: HttpRequest, draft: Draft, error: str, status: int) -> HttpResponse:
     """Render the form again with the input and the error."""
     shown: dict[str, Any] = {
         "text": draft.text,
         "error": error,
         "book": draft.book,
-        "way_on": next_address(request, HOME),
+        "way_on": get_next_address(request, HOME),
     }
     template = "social/_composer.html" if is_partial(request) else "social/write.html"
     return render(request, template, shown, status=status)
 
 
-def _speaks_json(request: HttpRequest) -> bool:
+def _uses_json(request: HttpRequest) -> bool:
     return wants_json(request) or is_json_body(request)

@@ -5,32 +5,32 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from catalog.shelves.models import Privacy
-from catalog.shelves.selectors import Shelves, find_on_shelf, get_shelves
-from catalog.shelves.views import today
-from catalog.shelves.widgets import tabs
+from catalog.shelves.selectors import ShelfSummary, find_shelf_page, get_shelf_summary
+from catalog.shelves.views import get_today
+from catalog.shelves.widgets import build_tabs
 from mirror.conf import setting
 from mirror.sql_away import SQL_AWAY
 from social.models import Follow
-from social.people import Profile, profile
-from social.views.people import answer, elsewhere
+from social.people import Profile, get_profile_by_name
+from social.views.people import redirect_to_spelling, respond
 
 
 @require_safe
 @never_cache
 def shelves(request: HttpRequest, name: str) -> HttpResponse:
     """Show the shelves that the visitor may see, and the books of one of them (``?shelf=&after=``)."""
-    person = profile(name, request.user.pk)
+    person = get_profile_by_name(name, request.user.pk)
     if person is None or person.name != name:
-        return elsewhere(request, person, "shelves/")
+        return redirect_to_spelling(request, person, "shelves/")
     if person.is_blocked:
-        return answer(request, "social/person.html", {"person": person}, {"shelves": [], "results": [], "next": None})
-    found = get_shelves(person.id, today().year)
-    shown = found.shown_to(_levels(person, found))
+        return respond(request, "social/person.html", {"person": person}, {"shelves": [], "results": [], "next": None})
+    found = get_shelf_summary(person.id, get_today().year)
+    shown = found.shown_to(_find_visible_levels(person, found))
     wanted = request.GET.get("shelf", "")
     shelf = next((one for one in shown if one == wanted), shown[0] if shown and not wanted else None)
     if shelf is None and wanted:
-        return elsewhere(request, None, "")
-    page = find_on_shelf(person.id, shelf, request.GET.get("after", "")) if shelf else None
+        return redirect_to_spelling(request, None, "")
+    page = find_shelf_page(person.id, shelf, request.GET.get("after", "")) if shelf else None
     address = f"{person.url}shelves/"
     said = {
         "shelves": [{"name": one.value, "count": found.counts[one]} for one in shown],
@@ -43,12 +43,12 @@ def shelves(request: HttpRequest, name: str) -> HttpResponse:
         "page": page,
         "address": address,
         "next_start": f"?shelf={shelf}&",
-        "tabs": tabs(found, shown, lambda one: f"{address}?shelf={one.value}"),
+        "tabs": build_tabs(found, shown, lambda one: f"{address}?shelf={one.value}"),
     }
-    return answer(request, "social/shelves.html", context, said)
+    return respond(request, "social/shelves.html", context, said)
 
 
-def _levels(person: Profile, found: Shelves) -> set[Privacy]:
+def _find_visible_levels(person: Profile, found: ShelfSummary) -> set[Privacy]:
     """Return the privacy levels of the person's shelves that the visitor may see.
 
     Where a shelf is for followers, SQL confirms the follow (1 query), because Redis may lag behind after a fault.

@@ -10,14 +10,14 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from accounts.views.answers import must_log_in
-from config.answers import is_partial, json, wants_json
-from social.reading import PostPage, cursor
-from social.selectors import MOST_NEW, global_timeline, home_timeline, new_posts
+from accounts.views.answers import require_login
+from config.answers import is_partial, json_response, wants_json
+from social.reading import PostPage, parse_cursor
+from social.selectors import MAX_NEW_POSTS, count_new_posts, get_global_timeline, get_home_timeline
 
 HOME: Final = "/home/"
 GLOBAL: Final = "/global/"
-MOST_SEEN: Final = 100  # ids in an address
+MAX_SEEN_IDS: Final = 100  # ids in an address
 
 
 @require_safe
@@ -28,57 +28,61 @@ def home(request: HttpRequest) -> HttpResponse:
     Visitors without a login are redirected to the login page (JSON: 401).
     """
     if not request.user.is_authenticated:
-        return _varied(must_log_in(request))
-    after = cursor(request.GET.get("after"))
-    page = home_timeline(int(request.user.pk or 0), after)
-    return _answer(request, page, "social/home.html", HOME, {"is_first": after is None, "poll_url": _poll_url(page)})
+        return _vary_on_format(require_login(request))
+    after = parse_cursor(request.GET.get("after"))
+    page = get_home_timeline(int(request.user.pk or 0), after)
+    return _render_page(
+        request, page, "social/home.html", HOME, {"is_first": after is None, "poll_url": _build_poll_url(page)}
+    )
 
 
 @require_safe
 @never_cache
-def new(request: HttpRequest) -> HttpResponse:
+def new_posts_bar(request: HttpRequest) -> HttpResponse:
     """Count the posts that a rendered page of the home timeline lacks (``?since=ID&seen=ID,ID``).
 
     htmx gets a bar with a link to them, or nothing; a browser is redirected to the timeline. Visitors without a login
     are treated as in ``home``, except that htmx gets a 401, so that the polling page stays.
     """
     if not request.user.is_authenticated:
-        return _varied(HttpResponse(status=401) if is_partial(request) else must_log_in(request, HOME))
-    seen = map(cursor, request.GET.get("seen", "").split(",")[:MOST_SEEN])
-    since = cursor(request.GET.get("since")) or 0
+        return _vary_on_format(HttpResponse(status=401) if is_partial(request) else require_login(request, HOME))
+    seen = map(parse_cursor, request.GET.get("seen", "").split(",")[:MAX_SEEN_IDS])
+    since = parse_cursor(request.GET.get("since")) or 0
     if wants_json(request):
-        response = json({"count": _count(request, since, seen)})
+        response = json_response({"count": _count_new(request, since, seen)})
     elif is_partial(request):
-        count = _count(request, since, seen)
-        response = render(request, "social/_new.html", {"count": count, "is_most": count >= MOST_NEW})
+        count = _count_new(request, since, seen)
+        response = render(request, "social/_new.html", {"count": count, "is_most": count >= MAX_NEW_POSTS})
     else:
         response = HttpResponseRedirect(HOME)
-    return _varied(response)
+    return _vary_on_format(response)
 
 
 @require_safe
-def everybody(request: HttpRequest) -> HttpResponse:
+def global_posts(request: HttpRequest) -> HttpResponse:
     """Show all posts (``?after=``). The template gets ``page``, a ``PostPage``."""
     viewer = request.user.pk if request.user.is_authenticated else None
-    after = cursor(request.GET.get("after"))
-    return _answer(request, global_timeline(viewer, after), "social/global.html", GLOBAL, {"is_first": after is None})
+    after = parse_cursor(request.GET.get("after"))
+    return _render_page(
+        request, get_global_timeline(viewer, after), "social/global.html", GLOBAL, {"is_first": after is None}
+    )
 
 
-def _answer(request: HttpRequest, page: PostPage, template: str, path: str, more: dict[str, Any]) -> HttpResponse:
+def _render_page(request: HttpRequest, page: PostPage, template: str, path: str, more: dict[str, Any]) -> HttpResponse:
     if wants_json(request):
-        response = json(results(page, path))
+        response = json_response(build_page_json(page, path))
     else:
         part = bool(request.GET.get("after")) and is_partial(request)
         response = render(request, "social/_posts.html" if part else template, {"page": page, "older": path, **more})
-    return _varied(response)
+    return _vary_on_format(response)
 
 
-def _varied(response: HttpResponse) -> HttpResponse:
+def _vary_on_format(response: HttpResponse) -> HttpResponse:
     patch_vary_headers(response, ["Accept", "HX-Request"])
     return response
 
 
-def results(page: PostPage, path: str) -> dict[str, Any]:
+def build_page_json(page: PostPage, path: str) -> dict[str, Any]:
     """Return a page of the timeline at ``path`` as a value for JSON."""
     return {
         "results": [orjson.Fragment(post.raw) for post in page.posts],
@@ -87,10 +91,10 @@ def results(page: PostPage, path: str) -> dict[str, Any]:
     }
 
 
-def _poll_url(page: PostPage) -> str:
+def _build_poll_url(page: PostPage) -> str:
     seen = ",".join(str(post["id"]) for post in page.posts)
     return f"{HOME}new/?{urlencode({'since': page.newest, 'seen': seen}, safe=',')}"
 
 
-def _count(request: HttpRequest, since: int, seen: Any) -> int:
-    return new_posts(int(request.user.pk or 0), since, {pk for pk in seen if pk})
+def _count_new(request: HttpRequest, since: int, seen: Any) -> int:
+    return count_new_posts(int(request.user.pk or 0), since, {pk for pk in seen if pk})

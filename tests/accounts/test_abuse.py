@@ -138,7 +138,7 @@ def test_forms_of_other_sites_cannot_log_visitors_in(alice: User, path: str) -> 
 
 
 def test_probing_names_by_registration_is_limited(alice: User) -> None:
-    with patch.object(entry, "REFUSALS", 3):
+    with patch.object(entry, "MAX_REFUSALS", 3):
         answers = [register(Client(), name) for name in ("alice", "ALICE", "-", "Alice", "bob")]
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
     assert 0 < int(answers[-1].headers["Retry-After"]) <= 3600
@@ -147,7 +147,7 @@ def test_probing_names_by_registration_is_limited(alice: User) -> None:
 
 
 def test_the_refused_form_keeps_name_and_address(alice: User) -> None:
-    with patch.object(entry, "REFUSALS", 1):
+    with patch.object(entry, "MAX_REFUSALS", 1):
         register(Client(), "alice")
         page = register(Client(), "bob", email="bob@example.org").content.decode()
     assert 'value="bob"' in page
@@ -156,7 +156,7 @@ def test_the_refused_form_keeps_name_and_address(alice: User) -> None:
 
 
 def test_a_class_can_register_from_one_address(alice: User) -> None:
-    with patch.object(entry, "REFUSALS", 2):
+    with patch.object(entry, "MAX_REFUSALS", 2):
         for n in range(6):
             assert register(Client(), f"pupil {n}").status_code == 302
         register(Client(), "alice")
@@ -164,34 +164,34 @@ def test_a_class_can_register_from_one_address(alice: User) -> None:
 
 
 def test_a_loss_of_redis_keeps_the_limit_on_registrations(alice: User, redis: Redis) -> None:
-    with patch.object(entry, "REGISTRATIONS", 2):
+    with patch.object(entry, "MAX_REGISTRATIONS", 2):
         assert [register(Client(), f"pupil {n}").status_code for n in range(2)] == [302] * 2
         redis.flushall()
         assert register(Client(), "late pupil").status_code == 429
 
 
 def test_a_loss_of_redis_keeps_the_limit_on_refused_names(alice: User, redis: Redis) -> None:
-    with patch.object(entry, "REFUSALS", 2):
+    with patch.object(entry, "MAX_REFUSALS", 2):
         assert [register(Client(), "alice").status_code for _ in range(2)] == [200] * 2
         redis.flushall()
         assert register(Client(), "bob").status_code == 429
 
 
 def test_a_loss_of_redis_keeps_the_limit_per_email_address(alice: User, redis: Redis) -> None:
-    with patch.object(entry, "EMAIL_REGISTRATIONS", 1):
+    with patch.object(entry, "MAX_EMAIL_REGISTRATIONS", 1):
         assert register(Client(), "bob", email="bob@example.org").status_code == 302
         redis.flushall()
         assert register(Client(), "eve", email="Bob@example.org").status_code == 429
 
 
 def test_registrations_from_one_address_are_limited(alice: User) -> None:
-    with patch.object(entry, "REGISTRATIONS", 3):
+    with patch.object(entry, "MAX_REGISTRATIONS", 3):
         assert [register(Client(), f"pupil {n}").status_code for n in range(5)] == [302] * 3 + [429] * 2
 
 
 @pytest.mark.usefixtures("redis_server")
 def test_registration_is_limited_while_redis_is_away(alice: User, redis_server: Any) -> None:
     redis_server.kill()
-    with patch.object(entry, "REFUSALS", 3):
+    with patch.object(entry, "MAX_REFUSALS", 3):
         assert register(Client(), "bob").status_code == 302
         assert [register(Client(), "alice").status_code for _ in range(4)] == [200] * 3 + [429]

@@ -5,7 +5,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts import services
-from accounts.account import logins_of
+from accounts.account import read_logins
 from accounts.models import EmailChange, LoginStats, User
 from mirror import relay
 from mirror.recorder import record
@@ -56,7 +56,7 @@ def test_redis_and_sql_give_the_same_logins(alice: User, is_warm: bool) -> None:
     if is_warm:
         warm()
     with record() as seen:
-        assert logins_of(alice.pk) == (1234, at)
+        assert read_logins(alice.pk) == (1234, at)
     assert len(seen.sql) == (0 if is_warm else 1)
 
 
@@ -64,7 +64,7 @@ def test_redis_and_sql_give_the_same_logins(alice: User, is_warm: bool) -> None:
 def test_a_user_without_logins_has_no_last_login(alice: User, is_warm: bool) -> None:
     if is_warm:
         warm()
-    assert logins_of(alice.pk) == (0, None)
+    assert read_logins(alice.pk) == (0, None)
 
 
 def test_the_page_offers_to_add_a_missing_address(here: Client, alice: User) -> None:

@@ -11,7 +11,7 @@ from accounts import admin as accounts_admin
 from accounts import admin_lists, tokens
 from accounts.admin_forms import UserCreationForm
 from accounts.models import LoginStats, Session, User
-from accounts.selectors import user_id_of
+from accounts.selectors import find_user_id
 from mirror.recorder import record
 from mirror.redis import breaker
 from tests.support.accounts.people import make_people, warm_users
@@ -126,7 +126,7 @@ def test_the_list_costs_the_same_for_any_number_of_users(staff: Client) -> None:
 
 
 def test_lists_count_a_limited_number_of_rows(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admin_lists, "COUNTED", 7)
+    monkeypatch.setattr(admin_lists, "MAX_COUNTED_ROWS", 7)
     make_people(range(20))
     assert staff.get(USERS).context["cl"].result_count == 7
     with record() as seen:
@@ -162,8 +162,8 @@ def test_a_rename_frees_the_old_name(staff: Client) -> None:
     response = staff.post(f"{USERS}{alice.pk}/change/", stats_form(alice) | {"username": "Alice Müller"})
     assert response.status_code == 302, response.context["adminform"].errors
     with record() as seen:
-        assert user_id_of("ALICE MÜLLER") == alice.pk
-        assert user_id_of("alice") is None
+        assert find_user_id("ALICE MÜLLER") == alice.pk
+        assert find_user_id("alice") is None
     assert seen.sql == []
 
 
@@ -251,7 +251,7 @@ def test_the_action_can_end_the_sessions_of_its_sender(staff: Client) -> None:
 
 
 def test_the_action_refuses_too_many_users(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accounts_admin, "AT_ONCE", 2)
+    monkeypatch.setattr(accounts_admin, "MAX_SELECTED_ROWS", 2)
     people = make_people([1, 1, 1])
     there = logged_in(people[0])
     act(staff, USERS, "end_sessions", *people)
@@ -279,7 +279,7 @@ def test_last_seen_comes_from_redis_or_else_from_sql(staff: Client, redis_server
     alice = User.objects.create_user("alice")
     is_in(logged_in(alice))
     session = Session.objects.get(user=alice)
-    assert tokens.last_seen([session.pk])
+    assert tokens.read_last_seen([session.pk])
     (row,) = staff.get(SESSIONS, {"user__id__exact": alice.pk}).context["cl"].result_list
     assert accounts_admin.SessionAdmin.seen_at(None, row) is not None
     redis_server.kill()
@@ -313,7 +313,7 @@ def test_deleting_a_session_ends_it(staff: Client, way: str) -> None:
         assert digest not in confirm.replace(f"/{digest}/", "")
         staff.post(f"{SESSIONS}{digest}/delete/", {"post": "yes"})
     assert (is_in(one), is_in(other)) == (False, True)
-    assert tokens.last_seen([digest]) == {}
+    assert tokens.read_last_seen([digest]) == {}
 
 
 # --- permissions -----------------------------------------------------------------------------------------------

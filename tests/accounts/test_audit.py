@@ -11,12 +11,12 @@ from django.utils import timezone
 
 from accounts import tasks
 from accounts.audit import log
-from accounts.audit.log import Kind, note
+from accounts.audit.log import Kind, record_event
 from accounts.audit.models import AuditEvent
 from accounts.models import Session, User
 from shop.models import Order
-from shop.services.errors import NotYours
-from shop.services.orders import cancel
+from shop.services.errors import OrderNotFound
+from shop.services.orders import cancel_order
 from tests.support.accounts.lockout import HOME, fail_logins
 from tests.support.shop.make import make_order, make_product
 
@@ -95,12 +95,12 @@ def test_an_order_cancelled_by_staff_is_recorded_in_its_transaction(carol: User)
     alice = User.objects.create_user("alice")
     mine, other = (make_order(alice, make_product(), key=key) for key in ("1", "2"))
     Order.objects.update(state="paid")
-    cancel(mine.pk, alice)
-    with pytest.raises(NotYours):
-        cancel(other.pk, User.objects.create_user("dora", is_staff=True))  # without the permission
+    cancel_order(mine.pk, alice)
+    with pytest.raises(OrderNotFound):
+        cancel_order(other.pk, User.objects.create_user("dora", is_staff=True))  # without the permission
     assert events() == []
     with pytest.raises(RuntimeError), transaction.atomic():
-        cancel(other.pk, carol)
+        cancel_order(other.pk, carol)
         assert events() == [("carol", Kind.CANCELLED, f"#{other.pk}", "")]
         raise RuntimeError
     assert events() == []
@@ -114,13 +114,13 @@ def test_an_export_is_recorded(staff: Client) -> None:
 
 
 def test_control_characters_are_escaped() -> None:
-    event = note(Kind.STAFF, "a\nb\u202e", "c\x1b[31m")
+    event = record_event(Kind.STAFF, "a\nb\u202e", "c\x1b[31m")
     assert (event.object, event.details) == (r"a\nb\u202e", r"c\x1b[31m")
 
 
 def test_the_log_can_be_searched_but_not_changed(staff: Client) -> None:
-    event = note(Kind.EXPORT, "needle.csv")
-    note(Kind.EXPORT, "other.csv")
+    event = record_event(Kind.EXPORT, "needle.csv")
+    record_event(Kind.EXPORT, "other.csv")
     page = staff.get(PATH, {"q": "needle"}).content.decode()
     assert "needle.csv" in page
     assert "other.csv" not in page
@@ -131,9 +131,11 @@ def test_the_log_can_be_searched_but_not_changed(staff: Client) -> None:
 
 
 def test_events_are_deleted_after_a_year_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log, "SLICE", 2)
+    monkeypatch.setattr(log, "SLICE_SIZE", 2)
     for days in (364, 366, 367, 368):
-        AuditEvent.objects.filter(pk=note(Kind.EXPORT, str(days)).pk).update(at=timezone.now() - timedelta(days=days))
-    assert log.delete_old() == 2
+        AuditEvent.objects.filter(pk=record_event(Kind.EXPORT, str(days)).pk).update(
+            at=timezone.now() - timedelta(days=days)
+        )
+    assert log.delete_old_events() == 2
     tasks.clean_sessions()
     assert [name for _, _, name, _ in events()] == ["364"]

@@ -82,7 +82,7 @@ def test_an_unverified_address_gets_no_notifications() -> None:
     assert {letter.to[0] for letter in deliver_emails()} == {"other@example.org"}
     new = {"old_password": PASSWORD, "new_password1": "an entirely new one", "new_password2": "an entirely new one"}
     assert client.post("/accounts/password_change/", new).status_code == 302
-    deletion.ask(User.objects.get())
+    deletion.request_deletion(User.objects.get())
     assert take_hinted_tasks() == []
 
 
@@ -134,4 +134,4 @@ def test_an_address_entered_by_staff_must_be_verified() -> None:
     assert alice.email == "old@example.org"
     (letter,) = deliver_emails()
     assert letter.to == [ADDRESS]
-    assert passwords.users_of(ADDRESS) == []
+    assert passwords.find_users(ADDRESS) == []

@@ -28,11 +28,11 @@ from mirror.models import Change
 from mirror.redis import relay_client
 from mirror.relay import drain_all
 from mirror.verify import verify
-from shop.carts.settling import settle_all
-from shop.models import Order, State, View
-from shop.services.carts import add
+from shop.carts.settling import push_all_pending_carts
+from shop.models import Order, OrderState, View
+from shop.services.carts import add_copies
 from social.models import Block, Follow, Mention, Mute, Post
-from social.services.posts import post
+from social.services.posts import create_post
 from tests.support.accounts.mail import deliver_emails
 from tests.support.accounts.sessions import PASSWORD, log_in, read_digest, read_token
 from tests.support.loginlog.tools import ago, restore_login_log, sync
@@ -90,9 +90,9 @@ class Life:
         self.product = make_product("A book")
         self._talk()
         self._buy()
-        services.mark_many([(quill.pk, "client", ago(0)), (quill.pk, "client", ago(100))])
+        services.mark_logins([(quill.pk, "client", ago(0)), (quill.pk, "client", ago(100))])
         sync()
-        expiry.expire(31)
+        expiry.expire_months(31)
         FailedLogins.objects.create(key="k", kind="name", name=NAME, count=1, allowed=5, ends_at=timezone.now())
         kind = ContentType.objects.get_for_model(User)
         LogEntry.objects.create(
@@ -103,8 +103,8 @@ class Life:
 
     def _talk(self) -> None:
         quill, other = self.quill, self.other
-        posts = [post(quill.pk, f"Line {n} for @other #{NAME}") for n in range(3)]
-        theirs = post(other.pk, "Good morning")
+        posts = [create_post(quill.pk, f"Line {n} for @other #{NAME}") for n in range(3)]
+        theirs = create_post(other.pk, "Good morning")
         Mention.objects.create(post=theirs, user=quill, name=NAME)
         assert posts
         for one, two in ((quill, other), (other, quill)):
@@ -116,9 +116,9 @@ class Life:
         self.client.get(f"/books/{self.product.pk}/")
         flush_views()
         self.order = make_order(
-            self.quill, self.product, email=EMAIL, name=NAME, address="1 Feather Lane", state=State.SENT
+            self.quill, self.product, email=EMAIL, name=NAME, address="1 Feather Lane", state=OrderState.SENT
         )
-        add(self.digests[0], self.product.pk, 2)
+        add_copies(self.digests[0], self.product.pk, 2)
         flush_carts()
 
 
@@ -139,9 +139,9 @@ def finish(clock: Clock, days: float = 15) -> None:
     drain_all()
     for backup in registry.all_backups():
         flush(backup)
-    filling.settle()
-    settle_all()
-    settle_all()
+    filling.settle_redis()
+    push_all_pending_carts()
+    push_all_pending_carts()
 
 
 def in_sql() -> Iterator[str]:
@@ -203,12 +203,12 @@ def test_orders_are_kept_without_personal_data(life: Life, clock: Clock) -> None
 
 
 def test_an_unsent_order_delays_the_end_of_the_deletion(life: Life, clock: Clock) -> None:
-    Order.objects.update(state=State.PAID)
+    Order.objects.update(state=OrderState.PAID)
     ask(life.client)
     finish(clock)
     assert Order.objects.get().address == "1 Feather Lane"
     assert not Post.objects.filter(user=life.quill).exists()
-    Order.objects.update(state=State.SENT)
+    Order.objects.update(state=OrderState.SENT)
     finish(clock, days=20)
     assert Order.objects.get().address == ""
     assert not User.objects.filter(pk=USER_ID).exists()
@@ -249,10 +249,10 @@ def test_a_run_without_budget_deletes_one_slice(life: Life, clock: Clock, monkey
     monkeypatch.setattr("accounts.personal.SLICE", 2)
     ask(life.client)
     clock.ahead = timedelta(days=15)
-    assert deletion.delete_due(0) == 0
+    assert deletion.delete_due_accounts(0) == 0
     assert Post.objects.filter(user=USER_ID).count() == 1
     assert User.objects.filter(pk=USER_ID).exists()
-    assert [deletion.delete_due(0) for _ in range(5)].count(1) == 1
+    assert [deletion.delete_due_accounts(0) for _ in range(5)].count(1) == 1
     assert not User.objects.filter(pk=USER_ID).exists()
 
 
@@ -280,7 +280,7 @@ def test_a_failed_deletion_does_not_stop_others(life: Life, folder: Path, clock:
 def test_the_user_is_hidden_and_logged_out_at_once(quill: User, clock: Clock) -> None:
     other = User.objects.create_user("other", password=PASSWORD)
     reader, here, elsewhere = log_in(other), log_in(quill), log_in(quill)
-    written = post(quill.pk, "Good morning")
+    written = create_post(quill.pk, "Good morning")
     assert reader.get(f"/posts/{written.pk}/").status_code == 200
     deliver_emails()  # discard emails about new devices
     response = ask(here)

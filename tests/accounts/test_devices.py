@@ -5,7 +5,7 @@ from django.utils import translation
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accounts.devices import LONGEST, device_of, in_words
+from accounts.devices import MAX_DEVICE_NAME, describe_device, parse_user_agent
 from tests.support.accounts.sessions import FIREFOX, SAFARI
 
 pytestmark = pytest.mark.on_sqlite
@@ -41,21 +41,21 @@ CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0"
     ],
 )
 def test_browsers_and_programs_get_a_name(user_agent: str, device: str) -> None:
-    assert device_of(user_agent) == device
+    assert parse_user_agent(user_agent) == device
 
 
 @given(st.text(max_size=2000) | st.text(max_size=30).map(lambda s: s + "Firefox/1 Windows" + s * 30))
 def test_any_user_agent_gives_a_short_and_harmless_name(user_agent: str) -> None:
-    device = device_of(user_agent)
-    assert len(device) <= LONGEST
+    device = parse_user_agent(user_agent)
+    assert len(device) <= MAX_DEVICE_NAME
     assert device.isascii()
     assert not set(device) - set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ._-")
     assert device == device.strip()
 
 
 def test_devices_are_described_in_the_active_language() -> None:
-    assert in_words("Firefox on Windows") == "Firefox on Windows"
-    assert in_words("curl") == "curl"
-    assert in_words("") == "Unknown device"
+    assert describe_device("Firefox on Windows") == "Firefox on Windows"
+    assert describe_device("curl") == "curl"
+    assert describe_device("") == "Unknown device"
     with translation.override("zh-hans"):
-        assert "Firefox" in in_words("Firefox on Windows")
+        assert "Firefox" in describe_device("Firefox on Windows")

@@ -13,7 +13,7 @@ from accounts.personal import all_parts
 from loginlog import services
 from shop.models import View
 from social.models import Block, Follow, Mute
-from social.services.posts import post
+from social.services.posts import create_post
 from tests.support.accounts.sessions import PASSWORD, log_in, read_digest
 from tests.support.loginlog.tools import ago, restore_login_log
 from tests.support.shop.make import make_order, make_product
@@ -59,12 +59,12 @@ def test_each_part_is_downloaded_or_gives_a_reason(here: Client) -> None:
 def test_the_file_has_the_data_of_all_applications(here: Client, alice: User) -> None:
     restore_login_log()
     other, product = User.objects.create_user("other"), make_product("A book")
-    post(alice.pk, "Good “morning”\n")
+    create_post(alice.pk, "Good “morning”\n")
     Follow.objects.create(follower=alice, followee=other)
     Block.objects.create(blocker=alice, blocked=other)
     View.objects.create(visitor=read_digest(here), user=alice, book=product.book)
     order = make_order(alice, product, name="Alice", address="1 Feather Lane")
-    services.mark(alice, ago(3))
+    services.mark_login(alice, ago(3))
     found = download(here)
     assert found["account"][0]["email"] == "alice@example.org"
     assert found["logins"][0]["login_times"] == 1
@@ -81,7 +81,7 @@ def test_the_file_has_no_secrets_and_no_data_of_other_users(here: Client, alice:
     other = User.objects.create_user("other", email="other@example.org")
     Block.objects.create(blocker=other, blocked=alice)
     Mute.objects.create(user=other, muted=alice)
-    post(other.pk, "Nobody else reads this")
+    create_post(other.pk, "Nobody else reads this")
     found = download(here)
     text = json.dumps(found)
     user = User.objects.get(pk=alice.pk)

@@ -142,7 +142,7 @@ def test_a_tampered_link_is_refused(here: Client, alice: User) -> None:
 
 def test_a_signature_for_another_purpose_is_refused(here: Client, alice: User) -> None:
     link(here)
-    said = emails._said(EmailChange.objects.select_related("user").get())
+    said = emails._make_payload(EmailChange.objects.select_related("user").get())
     assert is_refused(here, f"{PATH}{signing.dumps(said, salt='elsewhere')}/")
 
 
@@ -225,6 +225,6 @@ def test_a_form_without_csrf_token_is_refused(here: Client, alice: User) -> None
 def test_the_change_works_without_redis(here: Client, alice: User, redis_server: RedisServer) -> None:
     redis_server.kill()
     assert ask(here).status_code == 302
-    token = emails._token(EmailChange.objects.select_related("user").get())
+    token = emails._make_token(EmailChange.objects.select_related("user").get())
     assert here.post(f"{PATH}{token}/").status_code == 302
     assert address_of(alice) == NEW

@@ -165,7 +165,7 @@ def test_a_session_that_is_being_deleted_is_skipped() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_session_can_end_during_a_flush() -> None:
     going, staying = make_sessions(2)
-    with _beside(lambda: ending.delete([going])):
+    with _beside(lambda: ending.delete_sessions([going])):
         backup.save({going: MOMENT, staying: MOMENT})
     assert read_stored_digests() == {staying}
     assert list(LastSeen.objects.values_list("pk", flat=True)) == [staying]
@@ -193,14 +193,14 @@ def test_a_restore_brings_back_every_session_of_sql(redis: Redis) -> None:
     seen, unseen = make_sessions(20), make_sessions(5, start=20)
     for session in seen:
         tokens.begin(session)
-    times = tokens.last_seen(seen)
+    times = tokens.read_last_seen(seen)
     flush(backup)
     redis.flushall()
     tokens.touch(seen[0], None)  # a request before the restore
-    times |= tokens.last_seen(seen[:1])
+    times |= tokens.read_last_seen(seen[:1])
     restore(backup)
     made = {session: value / 1e6 for session, value in backup.load(unseen).items()}
-    assert tokens.last_seen(seen + unseen) == times | made
+    assert tokens.read_last_seen(seen + unseen) == times | made
     flush(backup)
     assert list(verify(backup)) == []
 

@@ -60,7 +60,7 @@ def test_the_sweep_corrects_sessions_of_a_failed_redis(
 def test_the_sweep_adds_the_session_of_a_killed_process(redis: Redis) -> None:
     begun, ended = make_sessions(2)  # rows without any call of the engine
     set_last_seen(redis, [ended])
-    ending.delete([ended])
+    ending.delete_sessions([ended])
     assert read_recent_digests(redis) == {ended}
     sweeper.sweep()
     assert read_recent_digests(redis) == {begun}

@@ -6,16 +6,25 @@ from typing import Any
 import pytest
 
 from accounts import keys, selectors
-from accounts.leaderboard import BESIDE, PAGE, SALT, Cursor, Kind, Leaderboard, Place, read_cursor
+from accounts.leaderboard import (
+    NEIGHBOURS_PER_SIDE,
+    PAGE_SIZE,
+    SALT,
+    Cursor,
+    CursorKind,
+    Leaderboard,
+    Place,
+    parse_cursor,
+)
 from accounts.models import LoginStats, User
-from accounts.selectors import last_logins, leaderboard
+from accounts.selectors import read_last_logins, read_leaderboard
 from accounts.services import record_login
 from mirror.recorder import record
 from mirror.redis import client as redis_client
 from mirror.sql_only import sql_only
 from tests.support.accounts.people import NOON, assert_redis_equals_sql, make_people, warm_users
 
-KINDS: tuple[Kind, ...] = ("after", "before")
+KINDS: tuple[CursorKind, ...] = ("after", "before")
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,10 +32,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def both(me: int | None = None, at: str = "", last: int = 10) -> Leaderboard:
     """Return the page, after checks that Redis needs two round trips and that SQL gives the same page."""
     with record() as seen:
-        page = leaderboard(me, at, last)
+        page = read_leaderboard(me, at, last)
     assert (seen.round_trips, seen.sql) == (2, [])
     with record() as seen, sql_only():
-        by_sql = leaderboard(me, at, last)
+        by_sql = read_leaderboard(me, at, last)
     assert seen.round_trips == 0
     assert shown(page) == shown(by_sql)
     assert not any("OFFSET" in sql for sql, _ in seen.sql)
@@ -107,10 +116,10 @@ def test_the_board_has_only_active_users_with_logins() -> None:
 def test_an_empty_board_costs_one_round_trip() -> None:
     warm_users()
     with record() as seen:
-        page = leaderboard(None)
+        page = read_leaderboard(None)
     assert (seen.round_trips, seen.sql) == (1, [])
     with sql_only():
-        assert shown(leaderboard(None)) == shown(page)
+        assert shown(read_leaderboard(None)) == shown(page)
     assert (page.most, page.last, page.count) == ([], [], 0)
 
 
@@ -130,7 +139,7 @@ def test_every_page_can_be_reached_in_both_directions(most: int) -> None:
         back.append(page := both(at=at_of(page.previous_url)))
     assert [p.id for p in back[-1].most] == [p.id for p in forth[0].most]
     assert {p.id for page in back for p in page.most} == {p.id for page in forth for p in page.most}
-    assert all(len(page.most) == PAGE for page in back[1:])
+    assert all(len(page.most) == PAGE_SIZE for page in back[1:])
 
 
 def test_each_user_finds_the_own_place_and_neighbours() -> None:
@@ -141,15 +150,15 @@ def test_each_user_finds_the_own_place_and_neighbours() -> None:
     for number, (times, pk) in enumerate(board):
         page = both(pk, "me")
         with record() as seen:
-            rank = selectors.rank_of(pk)
+            rank = selectors.find_rank(pk)
         assert (seen.round_trips, seen.sql) == (1, [])
         assert rank == rank_of(pk)
         with sql_only():
-            assert selectors.rank_of(pk) == rank_of(pk)
+            assert selectors.find_rank(pk) == rank_of(pk)
         assert pk in [p.id for p in page.most]
         assert page.me
         assert (page.me.rank, page.me.login_times) == (rank_of(pk), times)
-        beside = board[max(0, number - BESIDE) : number + BESIDE + 1]
+        beside = board[max(0, number - NEIGHBOURS_PER_SIDE) : number + NEIGHBOURS_PER_SIDE + 1]
         assert [p.id for p in page.neighbours] == [other for _, other in beside if other != pk]
 
 
@@ -158,9 +167,9 @@ def test_a_user_outside_the_board_has_no_rank() -> None:
     make_people([5], is_active=False)
     warm_users()
     for pk in (users[0].pk, users[1].pk + 1, 987654):
-        assert selectors.rank_of(pk) is None
+        assert selectors.find_rank(pk) is None
         with sql_only():
-            assert selectors.rank_of(pk) is None
+            assert selectors.find_rank(pk) is None
 
 
 def test_an_anonymous_visitor_has_no_place() -> None:
@@ -205,7 +214,7 @@ def test_a_forged_cursor_gives_the_first_page() -> None:
     for wrong in (cursor[:-1] + ("A" if cursor[-1] != "A" else "B"), "nonsense", cursor + "x", "a:b", "\0", "me "):
         assert both(at=wrong).most == first.most
     assert both(at=cursor).most != first.most
-    assert read_cursor("1:2").kind == "first"
+    assert parse_cursor("1:2").kind == "first"
     assert SALT.startswith("accounts.leaderboard")
 
 
@@ -235,39 +244,39 @@ def test_times_are_iso_8601_in_utc() -> None:
 def test_unchanged_last_logins_cost_one_round_trip() -> None:
     users = make_people([1] * 8)
     warm_users()
-    selectors._expected = []
-    first = last_logins(5)
+    selectors._expected_ids = []
+    first = read_last_logins(5)
     with record() as seen:
-        assert last_logins(5) == first
+        assert read_last_logins(5) == first
     assert (seen.round_trips, seen.sql) == (1, [])
     record_login(users[0])
     assert_redis_equals_sql()
     with record() as seen:
-        now = last_logins(5)
+        now = read_last_logins(5)
     assert (seen.round_trips, seen.sql) == (2, [])
     assert [p.id for p in now] == [users[0].pk, *(p.id for p in first[:4])]
     User.objects.filter(pk=users[0].pk).update(username="renamed")
     assert_redis_equals_sql()
     with record() as seen:
-        assert last_logins(5)[0].name == "renamed"
+        assert read_last_logins(5)[0].name == "renamed"
     assert seen.round_trips == 1
     with sql_only():
-        by_sql = last_logins(5)
-    assert by_sql == last_logins(5)
+        by_sql = read_last_logins(5)
+    assert by_sql == read_last_logins(5)
 
 
 def test_a_user_deactivated_between_the_round_trips_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     users = make_people([3, 2])
     warm_users()
-    read_people = selectors._people
+    read_people = selectors._read_users
 
     def go_first(*given: Any) -> Any:
         User.objects.filter(pk=users[0].pk).update(is_active=False)
         assert_redis_equals_sql()
         return read_people(*given)
 
-    monkeypatch.setattr(selectors, "_people", go_first)
-    page = leaderboard(users[1].pk)
+    monkeypatch.setattr(selectors, "_read_users", go_first)
+    page = read_leaderboard(users[1].pk)
     assert [p.id for p in page.most] == [p.id for p in page.last] == [users[1].pk]
 
 
@@ -276,7 +285,7 @@ def test_sql_answers_for_an_emptied_redis() -> None:
     warm_users()
     redis_client().flushdb()
     with record() as seen:
-        page = leaderboard(users[1].pk)
+        page = read_leaderboard(users[1].pk)
     assert seen.sql
     assert [p.id for p in page.most] == [users[0].pk, users[1].pk]
 
@@ -285,9 +294,9 @@ def test_a_page_needs_few_commands_for_any_size() -> None:
     users = make_people(n // 3 + 1 for n in range(300))
     warm_users()
     with record() as seen:
-        leaderboard(users[150].pk, "me", 5)
+        read_leaderboard(users[150].pk, "me", 5)
     names = [command.name for command in seen.commands if command.name != "MGET"]
     assert names[:2] == ["EVAL", "LRANGE"]
     assert names[2:] == ["HMGET"] * (len(names) - 3) + ["SMISMEMBER"]  # hidden users
-    assert len(names) <= 2 + PAGE + 2 * BESIDE + 1 + 5 + 1
+    assert len(names) <= 2 + PAGE_SIZE + 2 * NEIGHBOURS_PER_SIDE + 1 + 5 + 1
     assert {k for c in seen.commands if c.name == "EVAL" for k in c.args if k == keys.login_times()}

@@ -9,8 +9,8 @@ import pytest
 from redis import Redis
 
 from accounts import keys
-from accounts.leaderboard import PAGE, Cursor, Leaderboard, Place
-from accounts.selectors import leaderboard
+from accounts.leaderboard import PAGE_SIZE, Cursor, Leaderboard, Place
+from accounts.selectors import read_leaderboard
 from mirror.recorder import record
 from mirror.redis import relay_client
 from mirror.session import Session
@@ -58,17 +58,17 @@ def test_every_page_of_a_million_needs_two_round_trips_and_few_commands(redis: R
     def look(number: int, cursor: Cursor | None) -> Leaderboard:
         """Return the page around a place, with the user at this place as the viewer."""
         times, pk = board[number]
-        near = board[max(0, number - 2 * PAGE) : number + 2 * PAGE]
+        near = board[max(0, number - 2 * PAGE_SIZE) : number + 2 * PAGE_SIZE]
         _write_records(redis, [other for _, other in near])
         at = "me" if cursor is None else cursor._replace(place=Place(times, int(pk))).text()
         redis.config_resetstat()
         with record() as seen:
-            page = leaderboard(int(pk), at)
+            page = read_leaderboard(int(pk), at)
         assert (seen.round_trips, seen.sql) == (2, [])
         calls = _work(redis)
         ranking = sum(calls.get(f"cmdstat_{name}", 0) for name in ("zrevrange", "zcount", "zrevrank", "zcard"))
         assert ranking <= 12 + log2(MILLION)
-        assert calls.get("cmdstat_hmget", 0) <= PAGE + 5 + 10
+        assert calls.get("cmdstat_hmget", 0) <= PAGE_SIZE + 5 + 10
         return page
 
     for number in (0, 1, 10, 999, 250_000, 499_990, 500_500, 750_000, MILLION - 1):
@@ -77,11 +77,11 @@ def test_every_page_of_a_million_needs_two_round_trips_and_few_commands(redis: R
         assert (mine.count, mine.me and mine.me.login_times) == (MILLION, times)
         assert mine.me
         assert mine.me.rank == 1 + sum(other > times for other, _ in board)
-        start = max(0, number - PAGE // 2)
-        assert [str(p.id) for p in mine.most] == [other for _, other in board[start : start + PAGE]]
+        start = max(0, number - PAGE_SIZE // 2)
+        assert [str(p.id) for p in mine.most] == [other for _, other in board[start : start + PAGE_SIZE]]
         if number < MILLION - 1:
             after = look(number, Cursor("after"))
-            assert [str(p.id) for p in after.most] == [other for _, other in board[number + 1 : number + 1 + PAGE]]
-        if number >= PAGE:
+            assert [str(p.id) for p in after.most] == [other for _, other in board[number + 1 : number + 1 + PAGE_SIZE]]
+        if number >= PAGE_SIZE:
             before = look(number, Cursor("before"))
-            assert [str(p.id) for p in before.most] == [other for _, other in board[number - PAGE : number]]
+            assert [str(p.id) for p in before.most] == [other for _, other in board[number - PAGE_SIZE : number]]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accounts.leaderboard import PAGE
+from accounts.leaderboard import PAGE_SIZE
 from accounts.models import User
 from mirror.recorder import record
 from mirror.sql_only import sql_only
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 @pytest.fixture
 def people() -> list[User]:
     """Make users for a page and a half. The last one has the most logins."""
-    made = make_people(range(1, PAGE + 11))
+    made = make_people(range(1, PAGE_SIZE + 11))
     warm_users()
     return made
 

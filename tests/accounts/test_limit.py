@@ -10,7 +10,7 @@ from django.utils import timezone
 from redis import Redis
 
 from accounts import cleaning, keys, tokens
-from accounts.cleaning import clean
+from accounts.cleaning import clean_sessions
 from accounts.models import LastSeen, Session, User
 from accounts.session_signals import sessions_ending
 from mirror import relay
@@ -49,7 +49,7 @@ def test_the_oldest_sessions_are_removed_from_redis_and_sql(redis: Redis) -> Non
     set_last_seen(redis, sessions)
     for session in sessions[100:120]:
         tokens.touch(session, 1.0)
-    done = clean(120)
+    done = clean_sessions(120)
     stay = set(sessions[100:120] + sessions[150:])
     assert (done.removed, done.left, done.over) == (130, 120, 0)
     assert read_recent_digests(redis) == read_stored_digests() == stay
@@ -61,27 +61,27 @@ def test_the_oldest_sessions_are_removed_from_redis_and_sql(redis: Redis) -> Non
 def test_nothing_is_removed_within_the_limit(redis: Redis) -> None:
     sessions = make_sessions(3)
     set_last_seen(redis, sessions)
-    assert clean(3).removed == 0
+    assert clean_sessions(3).removed == 0
     assert read_recent_digests(redis) == read_stored_digests() == set(sessions)
 
 
 def test_a_limit_of_zero_ends_all_sessions(redis: Redis) -> None:
     set_last_seen(redis, make_sessions(3))
-    assert clean(0).removed == 3
+    assert clean_sessions(0).removed == 3
     assert read_recent_digests(redis) == read_stored_digests() == set()
 
 
 def test_a_negative_limit_is_refused() -> None:
     with pytest.raises(ValueError, match="negative"):
-        clean(-1)
+        clean_sessions(-1)
 
 
 def test_many_sessions_are_removed_in_slices(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cleaning, "SLICE", 200)
+    monkeypatch.setattr(cleaning, "SESSIONS_PER_SLICE", 200)
     sessions = make_sessions(1000)
     set_last_seen(redis, sessions)
     told: list[tuple[str, int]] = []
-    assert clean(350, progress=lambda what, count: told.append((what, count))).removed == 650
+    assert clean_sessions(350, progress=lambda what, count: told.append((what, count))).removed == 650
     assert told == [("removed", 200)] * 3 + [("removed", 50)]
     assert read_recent_digests(redis) == read_stored_digests() == set(sessions[650:])
 
@@ -89,8 +89,8 @@ def test_many_sessions_are_removed_in_slices(redis: Redis, monkeypatch: pytest.M
 def test_a_run_stops_when_its_budget_is_spent(redis: Redis) -> None:
     sessions = make_sessions(10)
     set_last_seen(redis, sessions)
-    assert clean(5).removed == 5  # the first run restores the times
-    done = clean(2, seconds=0)
+    assert clean_sessions(5).removed == 5  # the first run restores the times
+    done = clean_sessions(2, seconds=0)
     assert (done.removed, done.left, done.over) == (0, 5, 3)
 
 
@@ -99,7 +99,7 @@ def test_an_unflushed_session_is_removed_with_its_times(redis: Redis) -> None:
     tokens.begin(old)
     LastSeen.objects.create(session_id=old, seen_at=timezone.now())
     tokens.begin(new)
-    assert clean(1).removed == 1
+    assert clean_sessions(1).removed == 1
     assert read_recent_digests(redis) == read_stored_digests() == {new}
     assert redis.zrange(keys.recent_marks(), 0, -1) == [new.encode()]
 
@@ -109,7 +109,7 @@ def test_expired_sessions_end_even_if_just_seen(redis: Redis) -> None:
     set_last_seen(redis, others)
     for session in expired:
         tokens.begin(session)
-    done = clean(5)
+    done = clean_sessions(5)
     assert (done.expired, done.removed) == (30, 0)
     assert read_recent_digests(redis) == read_stored_digests() == set(others)
     assert redis.zcard(keys.recent_marks()) == 0
@@ -123,14 +123,14 @@ def test_a_session_prolonged_at_the_last_moment_stays(redis: Redis) -> None:
         Session.objects.filter(pk=first).update(expire_date=timezone.now() + timedelta(days=1))
 
     with receiving(give_time):
-        assert clean(5).expired == 1
+        assert clean_sessions(5).expired == 1
     assert read_recent_digests(redis) == read_stored_digests() == {first}
 
 
 def test_strays_do_not_count_toward_the_limit(redis: Redis) -> None:
     sessions = make_sessions(3)
     set_last_seen(redis, [*(digest(n) for n in range(10, 15)), *sessions])
-    done = clean(3)
+    done = clean_sessions(3)
     assert (done.strays, done.removed) == (5, 0)
     assert read_recent_digests(redis) == read_stored_digests() == set(sessions)
 
@@ -144,7 +144,7 @@ def test_receivers_run_while_the_rows_still_exist(redis: Redis) -> None:
         seen.append((set(digests), read_stored_digests(), [tokens.touch(d, 1.0) for d in digests]))
 
     with receiving(look):
-        clean(1)
+        clean_sessions(1)
     assert seen == [(set(sessions[:3]), set(sessions), [False] * 3)]
 
 
@@ -156,9 +156,9 @@ def test_a_failed_receiver_keeps_the_sessions_for_the_next_run(redis: Redis) -> 
         raise RuntimeError("the cart cannot be saved")
 
     with receiving(fail), pytest.raises(RuntimeError):
-        clean(1)
+        clean_sessions(1)
     assert read_stored_digests() == read_recent_digests(redis) == set(sessions)
-    clean(1)
+    clean_sessions(1)
     assert read_stored_digests() == read_recent_digests(redis) == {sessions[3]}
 
 
@@ -169,7 +169,7 @@ def test_after_a_loss_of_redis_the_times_in_sql_decide(redis: Redis) -> None:
         seen_at = timezone.now() - timedelta(hours=6 - number)
         LastSeen.objects.create(session_id=session, seen_at=seen_at)
     tokens.touch(sessions[0], None)
-    clean(4)
+    clean_sessions(4)
     assert read_recent_digests(redis) == read_stored_digests() == {sessions[0], *sessions[3:]}
 
 
@@ -182,9 +182,9 @@ def test_redis_emptied_during_a_run_leaves_no_half_removed_session(redis: Redis)
         redis.flushall()
 
     with receiving(lose):
-        clean(100)
+        clean_sessions(100)
     relay.drain_all()
-    clean(300)
+    clean_sessions(300)
     assert read_recent_digests(redis) == read_stored_digests()
     assert read_stored_digests() in (set(sessions), set(sessions[200:]))
 
@@ -192,5 +192,5 @@ def test_redis_emptied_during_a_run_leaves_no_half_removed_session(redis: Redis)
 def test_a_run_leaves_no_pending_changes(redis: Redis) -> None:
     set_last_seen(redis, make_sessions(50))
     relay.drain_all()
-    clean(10)
+    clean_sessions(10)
     assert not Change.objects.pending().exists()

@@ -9,7 +9,7 @@ import pytest
 from redis import Redis
 
 from accounts import keys, tokens
-from accounts.cleaning import clean
+from accounts.cleaning import clean_sessions
 from accounts.models import LastSeen, Session, User
 from mirror import relay
 from mirror.models import Change
@@ -40,7 +40,7 @@ def test_the_next_run_finishes_a_killed_one(redis: Redis, environment: dict[str,
     assert read_stored_digests() == (going | staying if step in ROWS_LEFT else staying)
     assert LastSeen.objects.count() == 0
     assert not any(tokens.touch(session, None) for session in sessions[1:2001:100])
-    clean(len(staying))
+    clean_sessions(len(staying))
     assert read_stored_digests() == read_recent_digests(redis) == staying
     assert {field.decode() for field in redis.hkeys(keys.tokens())} == staying
     assert not Change.objects.pending().exists()

@@ -15,7 +15,7 @@ from django.db import connection
 from redis import Redis
 
 from accounts import cleaning, ending, keys, tokens
-from accounts.cleaning import clean
+from accounts.cleaning import clean_sessions
 from mirror.redis import client
 from tests.support.accounts.digests import make_sessions, read_recent_digests, read_stored_digests, set_last_seen
 from tests.support.servers import wait_until
@@ -80,24 +80,24 @@ def plain_clean(redis: Redis, limit: int, between: Callable[[], object] = lambda
     while (beyond := redis.zcard(keys.recent()) - limit) > 0:
         oldest = [digest.decode() for digest in redis.zrange(keys.recent(), 0, min(beyond, 100) - 1)]
         between()
-        ending.delete(oldest)
+        ending.delete_sessions(oldest)
         tokens.remove(redis, oldest)
 
 
 def test_acknowledged_sessions_are_never_removed(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cleaning, "SLICE", 100)
+    monkeypatch.setattr(cleaning, "SESSIONS_PER_SLICE", 100)
     sessions, crowd = make_sessions(COUNT), Crowd()
     set_last_seen(redis, sessions)
-    clean(COUNT)
-    real = ending.delete
+    clean_sessions(COUNT)
+    real = ending.delete_sessions
 
     def delete(*args: Any, **kwargs: Any) -> list[str]:
         crowd.wait_for_touches()
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(ending, "delete", delete)
+    monkeypatch.setattr(ending, "delete_sessions", delete)
     with crowd.at_work():
-        done = clean(LIMIT)
+        done = clean_sessions(LIMIT)
     assert len(crowd.acknowledged) >= THREADS
     assert crowd.refused
     assert crowd.acknowledged <= read_recent_digests(redis)
@@ -129,7 +129,7 @@ def test_a_touch_between_any_two_steps_is_kept_or_refused(
 ) -> None:
     sessions = make_sessions(150)
     set_last_seen(redis, sessions)
-    clean(150)
+    clean_sessions(150)
     acknowledged: list[bool] = []
     place: Any = cleaning if step == "claim" else ending
     *owner, name = step.split(".")
@@ -145,7 +145,7 @@ def test_a_touch_between_any_two_steps_is_kept_or_refused(
         return done
 
     monkeypatch.setattr(place, name, stepped)
-    clean(50)
+    clean_sessions(50)
     assert acknowledged == [(step, when) == ("claim", "before")]
     assert (sessions[7] in read_stored_digests()) is acknowledged[0]
     assert read_recent_digests(redis) == read_stored_digests()
@@ -153,14 +153,14 @@ def test_a_touch_between_any_two_steps_is_kept_or_refused(
 
 
 def test_two_concurrent_runs_remove_no_more_than_one(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cleaning, "SLICE", 200)
+    monkeypatch.setattr(cleaning, "SESSIONS_PER_SLICE", 200)
     sessions = make_sessions(COUNT)
     set_last_seen(redis, sessions)
-    clean(COUNT)
+    clean_sessions(COUNT)
 
     def run() -> None:
         try:
-            clean(LIMIT)
+            clean_sessions(LIMIT)
         finally:
             connection.close()
 

@@ -118,7 +118,7 @@ def test_a_device_known_for_one_user_is_unknown_for_another(client: Client, alic
 def test_a_name_is_locked_from_all_addresses_after_very_many_failures(
     client: Client, alice: User, counted_in: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "NAME", limits.NAME._replace(allowed=12))
+    monkeypatch.setattr(limits, "NAME_LIMIT", limits.NAME_LIMIT._replace(allowed=12))
     for n in range(3):
         assert fail_logins("alice", 4, address=f"203.0.113.{n}") == [200] * 4
     assert log_in(client, "alice", address=HOME).status_code == 429
@@ -128,7 +128,7 @@ def test_a_name_is_locked_from_all_addresses_after_very_many_failures(
 def test_attempts_from_one_address_are_limited(
     client: Client, alice: User, counted_in: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "ADDRESS", limits.ADDRESS._replace(allowed=8))
+    monkeypatch.setattr(limits, "ADDRESS_LIMIT", limits.ADDRESS_LIMIT._replace(allowed=8))
     assert [fail_logins(f"reader {n}", 1) for n in range(9)] == [[200]] * 8 + [[429]]
     assert log_in(client, "alice").status_code == 429
     log_in(client, "alice", address=ELSEWHERE)
@@ -145,7 +145,7 @@ def test_one_name_cannot_fill_the_counter_of_an_address(alice: User) -> None:
 def test_successful_logins_do_not_count_for_the_address(
     alice: User, counted_in: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "ADDRESS", limits.ADDRESS._replace(allowed=2))
+    monkeypatch.setattr(limits, "ADDRESS_LIMIT", limits.ADDRESS_LIMIT._replace(allowed=2))
     clients = [Client() for _ in range(4)]
     for client in clients:
         log_in(client, "alice")

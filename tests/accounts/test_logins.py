@@ -135,7 +135,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
         if where == "session":
             monkeypatch.setattr(SessionStore, "save", broken)
         elif where == "count":
-            monkeypatch.setattr(services, "_RECORD", "SELECT 1 / 0 FROM nowhere WHERE %s = %s")
+            monkeypatch.setattr(services, "_RECORD_LOGIN_SQL", "SELECT 1 / 0 FROM nowhere WHERE %s = %s")
         else:
             user_logged_in.connect(broken, weak=False, dispatch_uid="failing")
 

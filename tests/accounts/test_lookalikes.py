@@ -12,7 +12,7 @@ from django.test import Client
 from accounts.admin_forms import UserChangeForm
 from accounts.lookalikes import skeleton
 from accounts.models import User
-from accounts.registration import register
+from accounts.registration import register_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 PASSWORD = "a quiet bookshop"
@@ -20,7 +20,7 @@ PASSWORD = "a quiet bookshop"
 
 def is_refused(name: str) -> bool:
     try:
-        register(name, PASSWORD)
+        register_user(name, PASSWORD)
     except ValidationError as error:
         return list(error.message_dict) == ["username"]
     return False

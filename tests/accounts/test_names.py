@@ -13,7 +13,7 @@ from redis import Redis
 from accounts import keys, registration
 from accounts.models import User
 from accounts.names import MAX_FOLDED, fold
-from accounts.selectors import user_id_of
+from accounts.selectors import find_user_id
 from mirror.recorder import record
 from mirror.sql_only import sql_only
 from tests.support.accounts.people import assert_redis_equals_sql, warm_users
@@ -41,23 +41,23 @@ def test_spellings_fold_to_one_name() -> None:
 @pytest.mark.parametrize("name", SAME)
 def test_every_spelling_finds_the_user_in_one_round_trip(ken: User, name: str) -> None:
     with record() as seen:
-        assert user_id_of(name) == ken.pk
+        assert find_user_id(name) == ken.pk
     assert (seen.round_trips, seen.sql) == (1, [])
     with sql_only():
-        assert user_id_of(name) == ken.pk
+        assert find_user_id(name) == ken.pk
 
 
 @pytest.mark.parametrize("name", ["nobody", "", "ken", "ken thompson:id", "login_times", "\0", "\ud800", "x" * 5000])
 def test_other_names_find_no_user(ken: User, name: str) -> None:
-    assert user_id_of(name) is None
+    assert find_user_id(name) is None
     with sql_only():
-        assert user_id_of(name) is None
+        assert find_user_id(name) is None
 
 
 @pytest.mark.parametrize("name", SAME)
 def test_registering_another_spelling_is_refused(ken: User, name: str) -> None:
     with pytest.raises(ValidationError):
-        registration.register(name, STRONG)
+        registration.register_user(name, STRONG)
 
 
 @pytest.mark.parametrize("name", SAME)
@@ -75,7 +75,7 @@ def test_no_kind_of_write_can_take_the_name(ken: User, name: str) -> None:
     for way in ways:
         with pytest.raises(IntegrityError), transaction.atomic():
             way()
-    assert user_id_of(name) == ken.pk
+    assert find_user_id(name) == ken.pk
     assert_redis_equals_sql()
 
 
@@ -92,11 +92,11 @@ def test_a_rename_moves_the_name(ken: User, redis: Redis) -> None:
     assert not redis.exists(keys.login_id("ken thompson"))
     User.objects.filter(pk=ken.pk).update(username="Joe")
     assert_redis_equals_sql()
-    assert [user_id_of(name) for name in ("Ken Thompson", "Dennis", "JOE")] == [None, None, ken.pk]
+    assert [find_user_id(name) for name in ("Ken Thompson", "Dennis", "JOE")] == [None, None, ken.pk]
     ken.username = "Rob"
     User.objects.bulk_update([ken], ["username"])
     assert_redis_equals_sql()
-    assert [user_id_of(name) for name in ("joe", "ROB")] == [None, ken.pk]
+    assert [find_user_id(name) for name in ("joe", "ROB")] == [None, ken.pk]
 
 
 def test_users_can_exchange_their_names(ken: User) -> None:
@@ -106,14 +106,14 @@ def test_users_can_exchange_their_names(ken: User) -> None:
         User.objects.filter(pk=rob.pk).update(username="Ken Thompson")
         User.objects.filter(pk=ken.pk).update(username="Rob")
     assert_redis_equals_sql()
-    assert (user_id_of("ken thompson"), user_id_of("rob")) == (rob.pk, ken.pk)
+    assert (find_user_id("ken thompson"), find_user_id("rob")) == (rob.pk, ken.pk)
 
 
 def test_the_name_of_a_deleted_user_is_available(ken: User) -> None:
     ken.delete()
-    assert user_id_of("ken thompson") is None
+    assert find_user_id("ken thompson") is None
     heir = User.objects.create_user("KEN THOMPSON")
-    assert user_id_of("ken thompson") == heir.pk
+    assert find_user_id("ken thompson") == heir.pk
     assert_redis_equals_sql()
 
 
@@ -121,14 +121,14 @@ def test_names_that_look_like_keys_cause_no_conflict(redis: Redis) -> None:
     warm_users()
     for name in ("login_times", "last_login_times", "5", "1.id"):
         user = User.objects.create(username=name)
-        assert user_id_of(name) == user.pk
+        assert find_user_id(name) == user.pk
     assert_redis_equals_sql()
 
 
 def test_without_redis_names_are_looked_up_in_sql(redis_server: RedisServer) -> None:
     ken = User.objects.create_user("Ken Thompson")
     redis_server.kill()
-    assert user_id_of("ken thompson") == ken.pk
+    assert find_user_id("ken thompson") == ken.pk
 
 
 def test_no_long_text_is_normalised(monkeypatch: pytest.MonkeyPatch) -> None:

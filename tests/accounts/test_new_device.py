@@ -74,7 +74,7 @@ def test_a_device_is_known_until_the_password_changes(client: Client, alice: Use
 def test_a_password_reset_makes_all_devices_unknown(client: Client, alice: User) -> None:
     log_in(client, "alice")
     alice.refresh_from_db()
-    assert passwords.reset(alice, NEW, passwords.reset_tokens.make_token(alice))
+    assert passwords.reset_password(alice, NEW, passwords.reset_token_generator.make_token(alice))
     deliver_emails()
     log_in(client, "alice", NEW)
     assert len(deliver_emails()) == 1

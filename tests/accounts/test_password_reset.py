@@ -122,8 +122,8 @@ def test_the_email_goes_to_the_stored_spelling_of_the_address(alice: User) -> No
 
 def test_a_similar_address_is_a_different_address(alice: User) -> None:
     User.objects.create_user("mike", email="mike@example.org", password=PASSWORD)
-    assert [user.username for user in passwords.users_of("mike@example.org")] == ["mike"]
-    assert passwords.users_of("m\u0131ke@example.org") == []
+    assert [user.username for user in passwords.find_users("mike@example.org")] == ["mike"]
+    assert passwords.find_users("m\u0131ke@example.org") == []
 
 
 def test_many_accounts_with_one_address_do_not_displace_the_owner() -> None:
@@ -159,9 +159,9 @@ def test_registrations_with_one_address_are_limited() -> None:
     given = {"password1": PASSWORD, "password2": PASSWORD}
     statuses = [
         Client().post("/accounts/register/", given | {"username": f"reader {n}", "email": ADDRESS.upper()}).status_code
-        for n in range(entry.EMAIL_REGISTRATIONS + 1)
+        for n in range(entry.MAX_EMAIL_REGISTRATIONS + 1)
     ]
-    assert statuses == [302] * entry.EMAIL_REGISTRATIONS + [429]
+    assert statuses == [302] * entry.MAX_EMAIL_REGISTRATIONS + [429]
 
 
 def test_addresses_are_found_by_an_index(alice: User) -> None:
@@ -171,7 +171,7 @@ def test_addresses_are_found_by_an_index(alice: User) -> None:
             cursor.execute("ANALYZE accounts_user")
             cursor.execute("SET enable_seqscan = off")
         with record() as seen:
-            passwords.users_of(ADDRESS)
+            passwords.find_users(ADDRESS)
         ((sql, _),) = seen.sql
         explain = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
         cursor.execute(
@@ -219,8 +219,8 @@ def test_a_form_opened_before_the_link_was_used_is_refused(alice: User) -> None:
 def test_a_token_sets_only_one_password(alice: User) -> None:
     token = link_for().split("/")[-2]
     again = User.objects.get(pk=alice.pk)
-    assert passwords.reset(alice, NEW, token)
-    assert not passwords.reset(again, "a third password", token)
+    assert passwords.reset_password(alice, NEW, token)
+    assert not passwords.reset_password(again, "a third password", token)
     assert User.objects.get(pk=alice.pk).check_password(NEW)
 
 
@@ -365,9 +365,9 @@ def test_without_a_broker_the_request_looks_up_no_user(
 
     def submit(*args: Any) -> None:
         submitted.append(args)
-        letters._waiting.release()
+        letters._free_places.release()
 
-    monkeypatch.setattr(letters._thread, "submit", submit)
+    monkeypatch.setattr(letters._executor, "submit", submit)
     redis_server.kill()
     for email in (ADDRESS, "nobody@example.org"):
         response, seen = seen_while_asking(email)
@@ -379,7 +379,7 @@ def test_without_a_broker_the_request_looks_up_no_user(
 def test_tasks_waiting_without_a_broker_are_bounded(
     alice: User, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(letters._waiting, "acquire", lambda blocking: False)
+    monkeypatch.setattr(letters._free_places, "acquire", lambda blocking: False)
     redis_server.kill()
     assert Client().post(PATH, {"email": ADDRESS}).status_code == 302
     assert "one is lost" in caplog.text

@@ -177,5 +177,5 @@ def test_a_name_taken_concurrently_is_refused(client: Client, monkeypatch: pytes
 def test_the_service_names_the_invalid_field(name: str, password: str, field: str) -> None:
     User.objects.create_user("Alice")
     with pytest.raises(ValidationError) as caught:
-        registration.register(name, password)
+        registration.register_user(name, password)
     assert list(caught.value.message_dict) == [field]

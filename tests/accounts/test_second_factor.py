@@ -79,9 +79,9 @@ def test_a_code_is_valid_once(client: Client, alice: User, secret: bytes, settin
 
 
 def test_a_code_of_another_time_is_refused(alice: User, secret: bytes) -> None:
-    now = app_codes.present_step()
-    assert [app_codes.use(alice.pk, app_codes.make_code(secret, now + n)) for n in (-3, 3)] == [False, False]
-    assert app_codes.use(alice.pk, app_codes.make_code(secret, now))
+    now = app_codes.get_current_step()
+    assert [app_codes.use_code(alice.pk, app_codes.make_code(secret, now + n)) for n in (-3, 3)] == [False, False]
+    assert app_codes.use_code(alice.pk, app_codes.make_code(secret, now))
 
 
 def tried_at_once(use: Callable[[], bool]) -> list[bool]:
@@ -97,13 +97,13 @@ def tried_at_once(use: Callable[[], bool]) -> list[bool]:
 
 def test_concurrent_uses_of_a_code_succeed_once(alice: User, secret: bytes) -> None:
     code = present_code(secret)
-    assert sum(tried_at_once(lambda: app_codes.use(alice.pk, code))) == 1
-    recovery_code = recovery.renew(alice.pk)[0]
-    assert sum(tried_at_once(lambda: recovery.use(alice.pk, recovery_code))) == 1
+    assert sum(tried_at_once(lambda: app_codes.use_code(alice.pk, code))) == 1
+    recovery_code = recovery.renew_codes(alice.pk)[0]
+    assert sum(tried_at_once(lambda: recovery.use_code(alice.pk, recovery_code))) == 1
 
 
 def test_a_recovery_code_is_valid_once_and_stored_as_a_digest(client: Client, alice: User, secret: bytes) -> None:
-    codes = recovery.renew(alice.pk)
+    codes = recovery.renew_codes(alice.pk)
     stored = " ".join(RecoveryCode.objects.values_list("digest", flat=True))
     assert len(set(codes)) == 10
     assert not any(code.replace("-", "") in stored for code in codes)
@@ -120,7 +120,7 @@ def test_a_recovery_code_is_valid_once_and_stored_as_a_digest(client: Client, al
 def test_a_recovery_code_of_another_user_is_refused(client: Client, alice: User, secret: bytes) -> None:
     eve = User.objects.create_user("eve", password=PASSWORD)
     log_in(client, "alice")
-    assert give(client, recovery.renew(eve.pk)[0]).status_code == 200
+    assert give(client, recovery.renew_codes(eve.pk)[0]).status_code == 200
     assert not is_logged_in(client)
 
 
@@ -139,7 +139,7 @@ def test_attempts_with_codes_are_limited(client: Client, alice: User, secret: by
 
 
 def test_right_codes_do_not_count_as_attempts(client: Client, alice: User, secret: bytes) -> None:
-    for code in recovery.renew(alice.pk)[:7]:
+    for code in recovery.renew_codes(alice.pk)[:7]:
         again = Client()
         log_in(again, "alice")
         assert give(again, code).status_code == 302
@@ -178,19 +178,19 @@ def test_the_secret_is_stored_encrypted(client: Client, alice: User, secret: byt
     data = str(client.session["_app_secret"])
     assert shown not in data
     assert shown not in str(redis.get(keys.session(client.session.digest)))  # type: ignore[attr-defined]
-    assert app_codes.secret_text(secret).replace(" ", "") not in AuthenticatorApp.objects.get().secret
+    assert app_codes.format_secret(secret).replace(" ", "") not in AuthenticatorApp.objects.get().secret
 
 
 def test_a_secret_survives_a_change_of_the_secret_key(alice: User, secret: bytes, settings: Settings) -> None:
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
     settings.SECRET_KEY = "another key of the site, long enough for Django"
-    assert app_codes.use(alice.pk, present_code(secret))
+    assert app_codes.use_code(alice.pk, present_code(secret))
     settings.SECRET_KEY_FALLBACKS = []
-    assert not app_codes.use(alice.pk, app_codes.make_code(secret, app_codes.present_step() + 1))
+    assert not app_codes.use_code(alice.pk, app_codes.make_code(secret, app_codes.get_current_step() + 1))
 
 
 def test_keeping_an_account_requires_the_factor(client: Client, alice: User, secret: bytes) -> None:
-    deletion.ask(alice)
+    deletion.request_deletion(alice)
     page = log_in(client, "alice")
     response = client.post("/accounts/keep/", {"token": page.context["token"]})
     assert response.headers["Location"] == FACTOR

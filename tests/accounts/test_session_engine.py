@@ -15,7 +15,7 @@ from redis import Redis
 
 from accounts import keys, sessions, tokens
 from accounts.models import LastSeen, Session, User
-from accounts.session_rows import digest_of
+from accounts.session_rows import hash_token
 from accounts.session_services import end_other_sessions
 from accounts.session_signals import sessions_ending, token_rotated
 from accounts.sessions import SessionEnded, SessionStore
@@ -80,7 +80,7 @@ def test_a_session_can_be_read_from_sql() -> None:
 
 def test_only_the_digest_is_stored() -> None:
     session = stored(colour="blue")
-    assert Session.objects.get().pk == digest_of(session.session_key or "") == session.digest
+    assert Session.objects.get().pk == hash_token(session.session_key or "") == session.digest
     assert len(session.session_key or "") == 32
 
 
@@ -272,7 +272,7 @@ def test_the_use_of_a_session_is_recorded_once_a_minute(redis: Redis) -> None:
     assert seen.round_trips == 1
     redis.zadd(keys.recent(), {digest: 1})
     again(session).get("colour")
-    assert tokens.last_seen([digest])[digest] > 1
+    assert tokens.read_last_seen([digest])[digest] > 1
 
 
 def test_forged_data_gives_an_empty_session() -> None:

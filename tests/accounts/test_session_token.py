@@ -157,14 +157,14 @@ def test_concurrent_requests_rotate_the_token_once(alice: User, desk: Client, mo
     User.objects.filter(pk=alice.pk).update(is_staff=True)
     drain_all()
     late = browser_with_token(read_token(desk))
-    rotate = middleware.rotate_for_rights
+    rotate = middleware.rotate_if_rights_changed
 
     def after_another(session: Any) -> None:
-        monkeypatch.setattr(middleware, "rotate_for_rights", rotate)
+        monkeypatch.setattr(middleware, "rotate_if_rights_changed", rotate)
         assert read_user_name(desk) == "alice"
         rotate(session)
 
-    monkeypatch.setattr(middleware, "rotate_for_rights", after_another)
+    monkeypatch.setattr(middleware, "rotate_if_rights_changed", after_another)
     response = late.get("/who/")
     assert response.json()["user"] == "alice"  # the session was valid at the start of the request
     assert "sessionid" not in response.cookies

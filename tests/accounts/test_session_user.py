@@ -10,7 +10,7 @@ from accounts.middleware import get_user
 from accounts.models import Session, User
 from accounts.session_services import end_all_sessions
 from accounts.sessions import SessionStore
-from catalog.index import copy
+from catalog.index import local_copy
 from mirror.recorder import record
 from mirror.sql_only import sql_only
 from tests.support.accounts.sessions import (
@@ -42,14 +42,14 @@ def test_session_and_user_need_one_round_trip_and_no_sql(desk: Client) -> None:
 
 
 def test_the_book_list_of_a_reader_needs_two_round_trips_and_no_sql(desk: Client) -> None:
-    copy.forget()
+    local_copy.forget()
     make_book("The Book of Sand", tags="fantasy")
     rebuild()
-    assert copy.ensure_loaded()
+    assert local_copy.ensure_loaded()
     desk.get("/books/")
     with record() as seen:
         page = desk.get("/books/")
-    copy.forget()
+    local_copy.forget()
     assert (seen.round_trips, seen.sql) == (2, [])
     assert b"The Book of Sand" in page.content
     assert b"alice" in page.content

@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts import cleaning, tasks
-from accounts.management.commands.sessions import a_limit
+from accounts.management.commands.sessions import parse_limit
 from mirror.lease import lease
 from mirror.redis import relay_client
 from tests.support.accounts.digests import (
@@ -91,7 +91,7 @@ def test_a_dry_run_changes_nothing(redis: Redis) -> None:
 @pytest.mark.parametrize("limit", ["-1", "many", "1.5", "", "٣"])
 def test_an_invalid_limit_raises_an_error(limit: str) -> None:
     with pytest.raises(ArgumentTypeError, match="is not a valid number of sessions"):
-        a_limit(limit)
+        parse_limit(limit)
 
 
 @pytest.mark.parametrize("limit", ["-1", "many"])
@@ -139,7 +139,7 @@ def test_the_task_continues_in_the_next_run_when_its_budget_is_spent(
     redis: Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.SESSION_LIMIT = 0
-    monkeypatch.setattr(cleaning, "SLICE", 100)
+    monkeypatch.setattr(cleaning, "SESSIONS_PER_SLICE", 100)
     settings.SESSION_CLEAN_SECONDS = 0.0
     set_last_seen(redis, make_sessions(300))
     assert tasks.clean_sessions() == 0

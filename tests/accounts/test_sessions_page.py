@@ -10,7 +10,7 @@ from redis import Redis
 
 from accounts import keys, session_list
 from accounts.models import LastSeen, Session, User
-from accounts.session_list import handle_of, sessions_of
+from accounts.session_list import list_sessions, make_handle
 from mirror.rebuild import rebuild
 from mirror.recorder import record
 from mirror.relay import drain_all
@@ -72,9 +72,9 @@ def test_redis_and_sql_give_the_same_list(desk: Client, phone: Client, alice: Us
     for client in (desk, phone):
         moment = redis.zscore(keys.recent(), read_digest(client)) or 0.0
         LastSeen.objects.create(session_id=read_digest(client), seen_at=datetime.fromtimestamp(moment, tz=UTC))
-    by_redis = sessions_of(alice.pk, read_digest(desk))
+    by_redis = list_sessions(alice.pk, read_digest(desk))
     with sql_only(), record() as seen:
-        assert sessions_of(alice.pk, read_digest(desk)) == by_redis
+        assert list_sessions(alice.pk, read_digest(desk)) == by_redis
     assert (seen.round_trips, len(seen.sql)) == (0, 1)
     assert len(by_redis) == 2
 
@@ -88,7 +88,7 @@ def test_the_page_shows_the_last_use_of_a_session(desk: Client, phone: Client, r
 
 
 def test_an_ended_session_is_logged_out_at_its_next_request(desk: Client, phone: Client) -> None:
-    response = desk.post(PATH, {"end": handle_of(read_digest(phone))})
+    response = desk.post(PATH, {"end": make_handle(read_digest(phone))})
     assert response.headers["Location"] == PATH
     assert "The session was ended." in desk.get(PATH).content.decode()
     assert not is_in(phone)
@@ -105,7 +105,7 @@ def test_all_other_sessions_can_be_ended(desk: Client, phone: Client, alice: Use
 
 
 def test_the_current_session_can_be_ended(desk: Client, phone: Client) -> None:
-    response = desk.post(PATH, {"end": handle_of(read_digest(desk))})
+    response = desk.post(PATH, {"end": make_handle(read_digest(desk))})
     assert response.headers["Location"] == "/"
     assert not is_in(desk)
     assert is_in(phone)
@@ -113,7 +113,7 @@ def test_the_current_session_can_be_ended(desk: Client, phone: Client) -> None:
 
 def test_an_ended_session_is_removed_from_redis(desk: Client, phone: Client, alice: User, redis: Redis) -> None:
     digest = read_digest(phone)
-    desk.post(PATH, {"end": handle_of(digest)})
+    desk.post(PATH, {"end": make_handle(digest)})
     assert redis.exists(keys.session(digest)) == 0
     assert redis.zscore(keys.recent(), digest) is None
     assert redis.hexists(keys.tokens(), digest) == 0
@@ -122,7 +122,7 @@ def test_an_ended_session_is_removed_from_redis(desk: Client, phone: Client, ali
 
 def test_sessions_of_other_users_are_not_found(desk: Client) -> None:
     bob = log_in(User.objects.create_user("bob"), FIREFOX)
-    assert desk.post(PATH, {"end": handle_of(read_digest(bob))}).status_code == 404
+    assert desk.post(PATH, {"end": make_handle(read_digest(bob))}).status_code == 404
     assert desk.post(PATH, {"end": read_digest(bob)}).status_code == 404
     assert is_in(bob)
 
@@ -170,12 +170,12 @@ def test_the_name_of_a_device_is_escaped(alice: User) -> None:
 def test_the_page_shows_the_newest_sessions_and_the_current_one(
     by: Callable[[Callable[[], Any]], Any], desk: Client, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session_list, "MOST", 3)
+    monkeypatch.setattr(session_list, "MAX_SESSIONS", 3)
     clients = [log_in(alice, FIREFOX) for _ in range(5)]
     drain_all()
-    lines = by(lambda: sessions_of(alice.pk, read_digest(desk)))
-    newest = [handle_of(read_digest(c)) for c in reversed(clients)][:3]
-    assert [line.handle for line in lines] == [*newest, handle_of(read_digest(desk))]
+    lines = by(lambda: list_sessions(alice.pk, read_digest(desk)))
+    newest = [make_handle(read_digest(c)) for c in reversed(clients)][:3]
+    assert [line.handle for line in lines] == [*newest, make_handle(read_digest(desk))]
     assert [line.is_present for line in lines] == [False, False, False, True]
 
 

@@ -121,7 +121,7 @@ def test_the_admin_requires_a_recent_proof(staff: User, settings: Settings, proo
     session["_authenticated_at"] = 0
     session.save()
     token = client.session.session_key
-    code = recovery.renew(staff.pk)[0]
+    code = recovery.renew_codes(staff.pk)[0]
     given = {"password": PASSWORD} if proof == "password" else {"code": code}
     assert client.post(CONFIRM, {"password": "wrong", "next": page}).status_code == 200
     assert client.get(page).status_code == 302
@@ -164,7 +164,7 @@ def test_staff_cannot_remove_their_last_factor(staff: User, settings: Settings) 
     client.post(REMOVE, {"app": "1"})
     assert AuthenticatorApp.objects.exists()
     settings.SECOND_FACTOR_FOR_STAFF = False
-    recovery.renew(staff.pk)
+    recovery.renew_codes(staff.pk)
     client.post(REMOVE, {"app": "1"})
     assert not AuthenticatorApp.objects.exists()
     assert not RecoveryCode.objects.exists()
@@ -185,15 +185,15 @@ def test_factors_of_other_users_stay(staff: User) -> None:
     secret = add_app(alice)
     client = logged_in(staff)
     client.post(REMOVE, {"app": "1"})
-    assert app_codes.use(alice.pk, present_code(secret))
+    assert app_codes.use_code(alice.pk, present_code(secret))
 
 
 def test_new_recovery_codes_replace_the_old_ones(staff: User) -> None:
     client = logged_in(staff)
-    (old, *_rest) = recovery.renew(staff.pk)
+    (old, *_rest) = recovery.renew_codes(staff.pk)
     codes = client.post("/accounts/factors/codes/").context["codes"]
     assert len(codes) == 10
-    assert not recovery.use(staff.pk, old)
+    assert not recovery.use_code(staff.pk, old)
     assert codes[0] not in client.get("/accounts/factors/").content.decode()
 
 

@@ -24,7 +24,7 @@ def test_a_touch_records_and_marks_the_time_of_redis(redis: Redis) -> None:
     (session,) = make_sessions(1)
     before = _seconds(redis)
     assert tokens.touch(session, None)
-    assert before <= tokens.last_seen([session])[session] <= _seconds(redis)
+    assert before <= tokens.read_last_seen([session])[session] <= _seconds(redis)
     assert redis.zrange(keys.recent_marks(), 0, -1) == [session.encode()]
 
 
@@ -107,8 +107,8 @@ def test_removed_sessions_leave_no_mark(redis: Redis) -> None:
 def test_last_seen_omits_claimed_and_unknown_sessions(redis: Redis) -> None:
     a, b, c = make_sessions(3)
     redis.zadd(keys.recent(), {a: 12.5, b: 0})
-    assert tokens.last_seen([a, b, c]) == {a: 12.5}
-    assert tokens.last_seen([]) == {}
+    assert tokens.read_last_seen([a, b, c]) == {a: 12.5}
+    assert tokens.read_last_seen([]) == {}
 
 
 @pytest.mark.parametrize("harm", ["kill", "freeze"])
@@ -119,10 +119,10 @@ def test_no_session_ends_without_redis(redis_server: RedisServer, harm: str) -> 
     assert tokens.touch(session, 1.0)
     assert tokens.touch(session, None)
     assert tokens.begin(session)
-    assert tokens.last_seen([session]) == {}
+    assert tokens.read_last_seen([session]) == {}
     tokens.forget([session])
 
 
 def test_both_keys_share_a_cluster_slot() -> None:
-    recent, marks = tokens.both()
+    recent, marks = tokens.list_keys()
     assert marks[marks.index("{") + 1 : marks.index("}")] == with_prefix(recent)

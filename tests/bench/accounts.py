@@ -11,7 +11,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from accounts.models import LoginStats, User
-from accounts.selectors import leaderboard, rank_of
+from accounts.selectors import find_rank, read_leaderboard
 from accounts.services import record_login
 from mirror.models import Change
 from mirror.rebuild import rebuild
@@ -78,7 +78,7 @@ def _among_a_million() -> Iterator[Comparison]:
         "my rank among a million",
         "PostgreSQL, counted in the index",
         sizes,
-        ours=lambda: [rank_of(pk) for pk in _asked()],
+        ours=lambda: [find_rank(pk) for pk in _asked()],
         theirs=lambda: [_rank_by_index(pk) for pk in _asked()],
         target=300,
         before=_asked,
@@ -87,7 +87,7 @@ def _among_a_million() -> Iterator[Comparison]:
         "a page of the leaderboard of a million, around me",
         "the same page by SQL, as without Redis",
         sizes,
-        ours=lambda: [leaderboard(pk, "me") for pk in _asked()],
+        ours=lambda: [read_leaderboard(pk, "me") for pk in _asked()],
         theirs=lambda: [_by_sql(pk) for pk in _asked()],
         before=_asked,
     )
@@ -99,13 +99,13 @@ def _asked() -> list[int]:
     _fill()
     people = list(User.objects.filter(username__startswith="bench").values_list("pk", flat=True))
     asked = random.Random(3).sample(people, ASKED)
-    assert [_rank_by_index(pk) for pk in asked] == [rank_of(pk) for pk in asked]
+    assert [_rank_by_index(pk) for pk in asked] == [find_rank(pk) for pk in asked]
     return asked
 
 
 def _by_sql(pk: int) -> Any:
     with sql_only():
-        return leaderboard(pk, "me")
+        return read_leaderboard(pk, "me")
 
 
 def _rank_by_index(pk: int) -> int:

@@ -16,7 +16,7 @@ from mirror.rebuild import rebuild
 from mirror.redis import relay_client
 from mirror.slices import Outcome
 from social import feeds, keys
-from social.mirrors.windows import TIMELINE
+from social.mirrors.windows import TIMELINE_LENGTH
 from social.models import Follow, Post
 from tests.bench.table import Comparison
 
@@ -34,7 +34,7 @@ def comparisons() -> Iterator[Comparison]:
     yield Comparison(
         f"a post taken to {FANS:,} timelines, SQL included",
         f"bare ZADD and trim, {PIPELINE} in a pipeline",
-        f"warm timelines of {TIMELINE} posts",
+        f"warm timelines of {TIMELINE_LENGTH} posts",
         ours=_push,
         theirs=lambda: _bare(redis, fans),
         target=0.8,
@@ -70,7 +70,7 @@ def _fans() -> tuple[int, list[int]]:
     _analyze()
     rebuild(NEEDED)
     redis = relay_client()
-    redis.zadd("full", {SENTINEL: CUT} | {str(n): n for n in range(1, TIMELINE + 1)})
+    redis.zadd("full", {SENTINEL: CUT} | {str(n): n for n in range(1, TIMELINE_LENGTH + 1)})
     for start in range(0, FANS + 1, 1000):
         pipe = redis.pipeline(transaction=False)
         for owner in [author, *fans][start : start + 1000]:
@@ -98,7 +98,7 @@ def _bare(redis: Any, fans: list[int]) -> None:
         for fan in fans[start : start + PIPELINE]:
             key = keys.timeline(fan)
             pipe.zadd(key, {str(post): post})
-            pipe.zremrangebyrank(key, 1, -TIMELINE - 1)
+            pipe.zremrangebyrank(key, 1, -TIMELINE_LENGTH - 1)
         pipe.execute()
 
 
@@ -117,10 +117,14 @@ def _readers() -> list[int]:
 
 
 def _bare_timeline(redis: Any, reader: int) -> None:
-    found, key = feeds.delivered([str(reader)], TIMELINE + 1).get(str(reader), ()), keys.timeline(reader)
+    found, key = feeds.find_pushed_posts([str(reader)], TIMELINE_LENGTH + 1).get(str(reader), ()), keys.timeline(reader)
     pipe = redis.pipeline(transaction=True)
     pipe.delete(key)
-    pipe.zadd(key, {str(post): post for post in found[:TIMELINE]} | {SENTINEL: CUT if len(found) > TIMELINE else WHOLE})
+    pipe.zadd(
+        key,
+        {str(post): post for post in found[:TIMELINE_LENGTH]}
+        | {SENTINEL: CUT if len(found) > TIMELINE_LENGTH else WHOLE},
+    )
     pipe.execute()
 
 

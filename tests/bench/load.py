@@ -47,7 +47,7 @@ def request_page(port: int, path: str, times: int, headers: dict[str, str]) -> N
     selector, left, open_ = selectors.DefaultSelector(), times, 0
     for visitor in visitors:
         selector.register(visitor.socket, selectors.EVENT_READ, visitor)
-        visitor.ask()
+        visitor.request_page()
         open_, left = open_ + 1, left - 1
     while open_:
         for key, _ in selector.select():
@@ -55,7 +55,7 @@ def request_page(port: int, path: str, times: int, headers: dict[str, str]) -> N
             if visitor.receive():
                 open_ -= 1
                 if left > 0:
-                    visitor.ask()
+                    visitor.request_page()
                     open_, left = open_ + 1, left - 1
     selector.close()
     for visitor in visitors:

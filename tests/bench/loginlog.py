@@ -45,7 +45,7 @@ def main() -> int:
     os.environ["DATABASE_URL"] = f"sqlite:///{folder / 'bench.sqlite3'}"
     os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
     os.environ["REDIS_PREFIX"] = ""
-    os.environ.update(demo_env.made("http://127.0.0.1"))
+    os.environ.update(demo_env.generate_environment("http://127.0.0.1"))
     notes: list[str] = []
     with RedisServer() as server:
         os.environ.update(server.environment())
@@ -97,7 +97,7 @@ def _load(redis: Redis, users: int) -> None:
 
     _empty(redis)
     for n in range(DAYS):
-        raw = np.packbits(active_on(n, users)).tobytes().ljust(scripts.length(users), b"\0")
+        raw = np.packbits(active_on(n, users)).tobytes().ljust(scripts.compute_min_length(users), b"\0")
         redis.set(keys.day(FIRST + timedelta(days=n), "client"), raw)
 
 
@@ -114,7 +114,7 @@ def _aim(redis: Redis, users: int, notes: list[str]) -> Iterator[Row]:
     from loginlog import selectors
 
     def ours() -> int:
-        return selectors.active_count("client", FIRST, LAST)
+        return selectors.count_active("client", FIRST, LAST)
 
     sizes = _sizes(users)
     _, seconds = _best(ours)
@@ -131,7 +131,7 @@ def _beside_sql(redis: Redis, table: LoginTable, users: int) -> Iterator[Row]:
     from loginlog import keys, selectors
 
     def ours() -> int:
-        return selectors.active_count("client", FIRST, LAST)
+        return selectors.count_active("client", FIRST, LAST)
 
     assert ours() == table.distinct()
     rounds = 5 if users <= 1_000_000 else 2
@@ -142,7 +142,7 @@ def _beside_sql(redis: Redis, table: LoginTable, users: int) -> Iterator[Row]:
             redis.setbit(keys.month(day, "client", user), day.day, 1)
 
     def months() -> list[list[date]]:
-        return [selectors.login_days(user, FIRST, LAST) for user in range(1, 101)]
+        return [selectors.find_login_days(user, FIRST, LAST) for user in range(1, 101)]
 
     def sql_months() -> list[list[date]]:
         return [table.of_user(user) for user in range(1, 101)]
@@ -163,7 +163,7 @@ def _beside_bitmapist(server: RedisServer, users: int, notes: list[str]) -> Iter
     if isinstance(said, str):
         notes.append(f"beside bitmapist: not run, {said}")
         return
-    count, seconds = _best(lambda: selectors.active_count("client", FIRST, LAST))
+    count, seconds = _best(lambda: selectors.count_active("client", FIRST, LAST))
     assert count == said["count"]
     sizes = _sizes(users)
     yield Row(
@@ -181,10 +181,10 @@ def _marks(redis: Redis) -> Iterator[Row]:
     )
     ids = list(User.objects.order_by("pk").values_list("pk", flat=True))
     logins = [(pk, "client", FIRST + timedelta(days=n)) for n in range(5) for pk in ids]
-    services.mark_many(logins)  # assigns dense ids, which every user with an earlier login has
+    services.mark_logins(logins)  # assigns dense ids, which every user with an earlier login has
 
     def ours() -> None:
-        assert services.mark_many(logins) == len(logins)
+        assert services.mark_logins(logins) == len(logins)
 
     def bare() -> None:
         for at in range(0, len(logins), 5000):
@@ -219,7 +219,7 @@ def _memory(redis: Redis, users: int) -> Iterator[str]:
     redis.flushdb()
     before = used()
     for n in range(DAYS):
-        redis.setbit(keys.day(FIRST + timedelta(days=n), "client"), scripts.length(users) * 8 - 1, 0)
+        redis.setbit(keys.day(FIRST + timedelta(days=n), "client"), scripts.compute_min_length(users) * 8 - 1, 0)
     day = (used() - before) / users
     yield f"memory of a million user-months: {month:.0f} MB as months of users, {day:.1f} MB as days of all users"
 

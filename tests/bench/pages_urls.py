@@ -6,8 +6,8 @@ from dataclasses import replace
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 
-from shop.pagecache.allowed import BOOK
-from shop.pagecache.pages import register
+from shop.pagecache.allowed import BOOK_PAGE
+from shop.pagecache.pages import register_page
 
 
 def ok(request: HttpRequest) -> HttpResponse:
@@ -19,4 +19,4 @@ urlpatterns = [path("ok/", ok), path("", include("config.urls"))]
 handler404, handler500 = "config.errors.not_found", "config.errors.server_error"
 
 if os.environ["BENCH_SERVER"] == "ungated":
-    register(replace(BOOK, member=lambda pk: None))
+    register_page(replace(BOOK_PAGE, member=lambda pk: None))

@@ -40,7 +40,7 @@ def main() -> int:
     os.environ["DATABASE_URL"] = f"sqlite:///{folder / 'bench.sqlite3'}"
     os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
     os.environ["REDIS_PREFIX"] = ""
-    os.environ.update(demo_env.made("http://127.0.0.1"))
+    os.environ.update(demo_env.generate_environment("http://127.0.0.1"))
     with RedisServer() as server:
         os.environ.update(server.environment())
         import django
@@ -79,14 +79,14 @@ def split_of(data: Path) -> Split:
 
 def _scores(split: Split) -> tuple[Array, Array]:
     """Return the scores of the shop, from each book (row) to 64 others, and the matrix of users and purchases."""
-    from shop.recommend.bought import also_bought
+    from shop.recommend.bought import find_also_bought
     from shop.recommend.history import Purchases
 
     history = Purchases.of(split.users, split.items, np.arange(len(split.users)))
     size = int(max(split.items.max(), split.then.max())) + 1
     scores = np.zeros((size, size), np.float32)
     for number, item in enumerate(history.products):
-        for other, score, _ in also_bought(history, number):
+        for other, score, _ in find_also_bought(history, number):
             scores[item, history.products[other]] = score
     bought = np.zeros((int(split.users.max()) + 1, size), bool)
     bought[split.users, split.items] = True
@@ -139,19 +139,19 @@ def _quality(data: Path, folder: Path) -> Iterator[Row]:
 def _times(data: Path) -> Iterator[Row]:
     from django.core.management import call_command
 
-    from shop.recommend.build import rebuild
+    from shop.recommend.build import rebuild_recommendations
 
     call_command("migrate", verbosity=0)
     start = time.perf_counter()
     call_command("import_goodbooks", str(data), stdout=sys.stderr)
     print(f"import_goodbooks, all of it: {time.perf_counter() - start:.0f} s", file=sys.stderr)
     start = time.perf_counter()
-    done = rebuild()
+    done = rebuild_recommendations()
     seconds = time.perf_counter() - start
     sizes = f"{done.purchases} purchases, {done.products} products, {done.changed} rows (SQLite)"
     yield Row("recommendations: rebuild", f"{AIM:.0f} s", sizes, seconds, AIM, AIM / seconds, 1.0)
     start = time.perf_counter()
-    done = rebuild()
+    done = rebuild_recommendations()
     seconds = time.perf_counter() - start
     sizes = f"{done.purchases} purchases, {done.changed} rows changed (SQLite)"
     yield Row("recommendations: rebuild, again", f"{AIM:.0f} s", sizes, seconds, AIM, AIM / seconds, 1.0)

@@ -41,7 +41,7 @@ def main() -> int:
     os.environ["DATABASE_URL"] = f"sqlite:///{folder / 'bench.sqlite3'}"
     os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
     os.environ["REDIS_PREFIX"] = ""
-    os.environ.update(demo_env.made("http://127.0.0.1"))
+    os.environ.update(demo_env.generate_environment("http://127.0.0.1"))
     with RedisServer() as server:
         os.environ.update(server.environment())
         import django
@@ -86,12 +86,12 @@ def _measure_real(data: Path, step: int, sql_step: int) -> bool:
 
 
 def _ask_real(every: int) -> Iterator[tuple[str, int, float, float]]:
-    from catalog.search.words import names_of_title
+    from catalog.search.words import split_title_names
     from tests.support.search.queries import all_authors, all_titles, count_first_authors, count_found, mistype
 
     chance = random.Random(2026)
     titles, authors = all_titles()[::every], all_authors()[::every]
-    bare = [(pk, [*names_of_title(title), title][1] or title) for pk, title in titles]
+    bare = [(pk, [*split_title_names(title), title][1] or title) for pk, title in titles]
     asked: list[tuple[str, Sequence[tuple[int, str]], Callable[[Any], int]]] = [
         ("titles", titles, count_found),
         ("titles with a mistake", [(pk, mistype(title, chance)) for pk, title in titles], count_found),
@@ -129,12 +129,12 @@ class _Invented:
         pick = self.chance.choice
         title = " ".join(self._word() for _ in pick(self.books)[0])
         names = [" ".join([*pick(pick(self.books)[1] or ["x"]).split()[:1], self._word()]) for _ in pick(self.books)[1]]
-        on = [*entries.word_keys("b", words.terms(title).union(*map(words.terms, names)))]
+        on = [*entries.build_word_keys("b", words.extract_terms(title).union(*map(words.extract_terms, names)))]
         on += [
-            *entries.name_keys([title]),
-            *entries.word_keys("g", filter(None, map(words.joined, pick(self.books)[2]))),
+            *entries.build_name_keys([title]),
+            *entries.build_word_keys("g", filter(None, map(words.join_words, pick(self.books)[2]))),
         ]
-        return title, store.make(f"b{pk}", "", pick(self.books)[3], on)
+        return title, store.build_document(f"b{pk}", "", pick(self.books)[3], on)
 
     def _word(self) -> str:
         word = self.chance.choice(self.words)
@@ -166,13 +166,13 @@ def _measure_invented(count: int) -> None:
 
 def _time(redis: Any, query: str) -> list[int]:
     """Return the microseconds of each command of a search, the best of three runs."""
-    from catalog.search.corrections import read_query
+    from catalog.search.corrections import parse_query
     from catalog.search.finding import find_candidates
 
     runs = []
     for _ in range(3):
         redis.slowlog_reset()
-        find_candidates(read_query(query))
+        find_candidates(parse_query(query))
         own = [entry for entry in redis.slowlog_get(1000) if entry["command"].split()[0] in (b"ZRANGE", b"MGET")]
         runs.append([entry["duration"] for entry in own])
     return [min(each) for each in zip(*runs, strict=True)]
@@ -184,14 +184,14 @@ def _write(invented: _Invented, redis: Any, count: int) -> Iterator[str]:
 
     from catalog import keys
     from catalog.search import entries, store
-    from catalog.search.mirrors import place
+    from catalog.search.mirrors import build_entries
     from mirror import plan
 
     weights: dict[str, int] = {}
 
     def send(rows: Sequence[Any], key: Callable[[str], str]) -> None:
         pipe = redis.pipeline(transaction=False)
-        for command in plan.commands([], place(entry for row in rows for entry in row.entries)):
+        for command in plan.commands([], build_entries(entry for row in rows for entry in row.entries)):
             pipe.execute_command(*command)
         pipe.mset({key(row[0]): orjson.dumps(row._asdict()) for row in rows})
         pipe.execute()
@@ -200,11 +200,11 @@ def _write(invented: _Invented, redis: Any, count: int) -> Iterator[str]:
         made = [invented.make(pk) for pk in range(start + 1, min(start + 500, count) + 1)]
         for _, document in made:
             for on in document.keys:
-                if (term := entries.term_of(on)) is not None:
+                if (term := entries.parse_term(on)) is not None:
                     weights[term] = max(weights.get(term, 0), document.weight)
         send([document for _, document in made], keys.search_document)
         yield from (title for title, _ in made)
-    words = [store.Word(term, weight) for term, weight in weights.items()]
+    words = [store.TermRecord(term, weight) for term, weight in weights.items()]
     for start in range(0, len(words), 500):
         send(words[start : start + 500], keys.search_term)
     print(f"{len(words):,} words")

@@ -16,7 +16,7 @@ from mirror.backup.restore import restore
 from mirror.models import Change
 from mirror.rebuild import rebuild
 from mirror.redis import relay_client
-from shop.carts.cart import backup, read
+from shop.carts.cart import get_cart_backup, read_cart
 from shop.models import Cart, Product
 from shop.services.carts import set_line
 from tests.bench.table import Comparison
@@ -50,7 +50,7 @@ def comparisons() -> Iterator[Comparison]:
     Session.objects.bulk_create(Session(session_key=each, session_data="", expire_date=expires) for each in digests)
     Change.objects.all()._raw_delete("default")
     rebuild(["product"])
-    restore(backup())
+    restore(get_cart_backup())
     sizes = f"{CARTS:,} carts of {LINES} lines, one after the other"
     yield Comparison(
         "a write to a cart",
@@ -77,7 +77,7 @@ def comparisons() -> Iterator[Comparison]:
         "reading a cart",
         "its lines by the ORM",
         f"{CARTS:,} carts of {LINES} lines",
-        ours=lambda: [read(each) for each in digests],
+        ours=lambda: [read_cart(each) for each in digests],
         theirs=lambda: [
             dict(CartLine._base_manager.filter(cart=each).values_list("product", "quantity")) for each in digests
         ],
@@ -92,7 +92,7 @@ def _write(digests: Sequence[str], products: Sequence[int], *, is_flushed: bool 
         for each in digests:
             set_line(each, product, 2)
     if is_flushed:
-        flush(backup())
+        flush(get_cart_backup())
 
 
 def _write_sql(digests: Sequence[str], products: Sequence[int]) -> None:
@@ -106,6 +106,6 @@ def _clear() -> None:
     """Delete the carts of both sides."""
     CartLine._base_manager.all()._raw_delete("default")
     digests = [digest(number) for number in range(CARTS)]
-    flush(backup())
-    backup().drop(relay_client(), digests)
+    flush(get_cart_backup())
+    get_cart_backup().drop(relay_client(), digests)
     Cart.objects.all()._raw_delete("default")

@@ -71,7 +71,7 @@ def comparisons() -> Iterator[Comparison]:
             asked = {kind: partial(request_page, port, path, REQUESTS, headers) for kind, port in ports.items()}
             for kind in ("ours", "ungated", "django"):
                 request_page(ports[kind], path, 200, headers)
-            relay_client().zadd(keys.viewed(), {str(product.pk): -1e6})
+            relay_client().zadd(keys.popularity(), {str(product.pk): -1e6})
             sizes = f"{REQUESTS:,} requests on 8 connections, 2 workers"
             page = f"a book's page from the cache, for {name}"
             bare = partial(request_page, ports["bare"], "/ok/", REQUESTS, {})
@@ -88,7 +88,7 @@ def _book() -> Product:
         product.book.tags.create(name=f"tag {number}")
     bob = User.objects.create_user("bench bob")
     Post.objects.bulk_create(Post(user=bob, book=product.book, text=f"Page {n} is endless.") for n in range(5))
-    relay_client().zadd(keys.viewed(), {**{f"other {n}": -n for n in range(9_000)}, str(product.pk): -1e6})
+    relay_client().zadd(keys.popularity(), {**{f"other {n}": -n for n in range(9_000)}, str(product.pk): -1e6})
     return product
 
 

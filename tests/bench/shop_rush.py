@@ -19,7 +19,7 @@ from tests.support.shop.carts import flush_carts, make_visitor, restore_backups
 from tests.support.shop.make import make_product
 
 LATE, AT_ONCE = 500, 8
-NOWHERE = checkout.Address("", "", "")
+NOWHERE = checkout.OrderAddress("", "", "")
 
 
 def comparisons() -> Iterator[Comparison]:
@@ -34,7 +34,7 @@ def comparisons() -> Iterator[Comparison]:
 
     def come(digest: str) -> None:
         with suppress(SoldOut):
-            checkout.begin(user, digest, version=versions[digest], total=book.price, address=NOWHERE)
+            checkout.begin_checkout(user, digest, version=versions[digest], total=book.price, address=NOWHERE)
 
     def in_a_thread(some: list[str]) -> None:
         for digest in some:
@@ -43,7 +43,7 @@ def comparisons() -> Iterator[Comparison]:
 
     def all_come(hold_seconds: float) -> None:
         settings.SHOP_HOLD_SECONDS = hold_seconds
-        holds.forget([book.pk])
+        holds.forget_stock([book.pk])
         with ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(in_a_thread, [digests[n::AT_ONCE] for n in range(AT_ONCE)]))
 
@@ -56,4 +56,4 @@ def comparisons() -> Iterator[Comparison]:
         target=1.0,
     )
     assert not Order.objects.exists()
-    assert cart.read(digests[0]).lines == {book.pk: 1}
+    assert cart.read_cart(digests[0]).lines == {book.pk: 1}

@@ -112,7 +112,7 @@ def watches(stack: Stack, label: str) -> list[Watch]:
     from django.test import Client
 
     from accounts.models import User
-    from accounts.session_rows import digest_of
+    from accounts.session_rows import hash_token
     from accounts.session_services import end_session
     from social.models import Block, Post
 
@@ -138,7 +138,7 @@ def watches(stack: Stack, label: str) -> list[Watch]:
         User.objects.filter(pk=gone.pk).update(is_active=False)
 
     return [
-        ("session ended", lambda: end_session(ended, digest_of(token)), lambda: is_in(token)),
+        ("session ended", lambda: end_session(ended, hash_token(token)), lambda: is_in(token)),
         ("deactivated", deactivate, lambda: is_in(gone_token)),
         ("post hidden", lambda: Post.objects.filter(pk=hidden.pk).update(is_hidden=True), lambda: is_shown("hidden")),
         ("blocked", lambda: Block.objects.create(blocker=author, blocked=reader), lambda: is_shown("blocked")),

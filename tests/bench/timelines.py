@@ -14,8 +14,8 @@ from mirror.rebuild import rebuild
 from mirror.redis import relay_client
 from mirror.sql_only import sql_only
 from social.models import Follow, Post
-from social.reading import PAGE
-from social.selectors import home_timeline
+from social.reading import PAGE_SIZE
+from social.selectors import get_home_timeline
 from tests.bench.table import Comparison
 
 PEOPLE, FOLLOWS, POSTS, ASKED = 10_000, 100_000, 200_000, 200
@@ -30,15 +30,15 @@ def comparisons() -> Iterator[Comparison]:
         return
     _fill()
     yield Comparison(
-        f"a home page of {PAGE} posts, read",
+        f"a home page of {PAGE_SIZE} posts, read",
         "the ORM's values() with names and titles",
         SIZES,
-        ours=lambda: [[post.fields for post in home_timeline(pk).posts] for pk in _asked()],
+        ours=lambda: [[post.fields for post in get_home_timeline(pk).posts] for pk in _asked()],
         theirs=lambda: [_by_orm(pk) for pk in _asked()],
         target=5,
     )
     yield Comparison(
-        f"a home page of {PAGE} posts, Redis away",
+        f"a home page of {PAGE_SIZE} posts, Redis away",
         "the ORM's values() with names and titles",
         SIZES,
         ours=lambda: [_by_sql(pk) for pk in _asked()],
@@ -51,12 +51,12 @@ def _by_orm(pk: int) -> list[dict[str, Any]]:
     """Return the posts by the obvious query, which is faster because it ignores mutes and blocks."""
     followed = Follow.objects.filter(follower_id=pk).values("followee_id")
     posts = Post.objects.shown().filter(Q(user_id__in=followed) | Q(user_id=pk))
-    return list(posts.order_by("-pk").values(*SHOWN)[:PAGE])
+    return list(posts.order_by("-pk").values(*SHOWN)[:PAGE_SIZE])
 
 
 def _by_sql(pk: int) -> Any:
     with sql_only():
-        return home_timeline(pk)
+        return get_home_timeline(pk)
 
 
 @cache
@@ -68,7 +68,7 @@ def _asked() -> list[int]:
     asked = list(people[: PEOPLE // 2 : PEOPLE // 2 // ASKED])
     for pk in asked:
         assert window.warm(mirror, str(pk))
-        assert [post["id"] for post in home_timeline(pk).posts] == [post["id"] for post in _by_orm(pk)]
+        assert [post["id"] for post in get_home_timeline(pk).posts] == [post["id"] for post in _by_orm(pk)]
     return asked
 
 

@@ -48,7 +48,7 @@ def comparisons() -> Iterator[Comparison]:
         "sessions clean, with SQL and the mirror",
         "list a hundred, delete them with the ORM",
         f"{IN_SQL // 2:,} of {IN_SQL:,} sessions",
-        ours=lambda: cleaning.clean(IN_SQL // 2),
+        ours=lambda: cleaning.clean_sessions(IN_SQL // 2),
         theirs=lambda: _list_and_delete(redis, IN_SQL // 2, rows=True),
         target=1.0,
         before=lambda: _in_sql(redis, digests[:IN_SQL]),
@@ -67,7 +67,7 @@ def comparisons() -> Iterator[Comparison]:
 
 def _in_redis(redis: Any, digests: Sequence[str]) -> None:
     """Replace all sessions in Redis by these, last seen long ago in the given order."""
-    redis.delete(*tokens.both())
+    redis.delete(*tokens.list_keys())
     for start in range(0, len(digests), PIPE):
         redis.zadd(keys.recent(), {each: 1e9 + start + i for i, each in enumerate(digests[start : start + PIPE])})
 
@@ -91,7 +91,7 @@ def _in_sql(redis: Any, digests: Sequence[str]) -> None:
 
 
 def _claim_and_remove(redis: Any, limit: int) -> None:
-    while claimed := cleaning.claim(redis, limit):
+    while claimed := cleaning.claim_oldest(redis, limit):
         tokens.remove(redis, claimed)
 
 

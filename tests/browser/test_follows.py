@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 
 from accounts.models import User
 from social.services import people
-from social.services.posts import post
+from social.services.posts import create_post
 from tests.browser.conftest import PHONE, Audit, OpenPage, settled
 from tests.support.warm_mirrors import rebuild
 
@@ -21,7 +21,7 @@ def town(transactional_db: None) -> dict[str, User]:
     made = {name: User.objects.create_user(name, password=PASSWORD) for name in ("alice", "bob", "Döra O'Neil")}
     people.follow(made["alice"].pk, made["bob"].pk)
     people.follow(made["bob"].pk, made["Döra O'Neil"].pk)
-    post(made["Döra O'Neil"].pk, "What a book!")
+    create_post(made["Döra O'Neil"].pk, "What a book!")
     rebuild()
     return made
 

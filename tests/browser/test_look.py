@@ -10,7 +10,7 @@ from pytest_django.live_server_helper import LiveServer
 from accounts.models import User
 from catalog.models import Book
 from mirror.relay import drain_all
-from social.services.posts import post
+from social.services.posts import create_post
 from tests.browser.conftest import PAPER, PHONE, Audit, OpenPage, find_overflows, read_paper, settled
 from tests.browser.test_loginlog import sign_in
 
@@ -76,7 +76,7 @@ def test_button_of_a_slow_form_is_busy(open_page: OpenPage) -> None:
 def test_more_link_is_busy_until_the_response_arrives(open_page: OpenPage) -> None:
     author = User.objects.create_user("alice")
     for number in range(60):
-        post(author.pk, f"post {number}")
+        create_post(author.pk, f"post {number}")
     drain_all()
     page, held = open_page(), list[Route]()
     page.goto("/global/")

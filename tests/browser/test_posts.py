@@ -10,7 +10,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
 from social.models import Post
-from social.services.posts import post
+from social.services.posts import create_post
 from tests.browser.conftest import PHONE, Audit, OpenPage
 from tests.support.catalog.make import make_book
 from tests.support.social.timelines import warm_up
@@ -38,7 +38,7 @@ def alice() -> User:
 
 @pytest.mark.parametrize("options", [{}, {"java_script_enabled": False}])
 def test_new_post_is_on_top_at_once(open_page: OpenPage, alice: User, options: dict[str, Any]) -> None:
-    post(alice.pk, "the first")
+    create_post(alice.pk, "the first")
     page = open_page(**options)
     log_in(page, "alice", "/home/")
     page.get_by_label("What are you reading?").fill("the <second> #one\n@alice")
@@ -58,7 +58,7 @@ def test_posts_show_their_age(open_page: OpenPage, language: str, live_server: L
     user, now = User.objects.create_user("alice"), timezone.now()
     ages = [timedelta(days=400), timedelta(days=3, hours=1), timedelta(hours=5, minutes=9), timedelta(seconds=1)]
     for age in ages:
-        post(user.pk, "hello", created_at=now - age)
+        create_post(user.pk, "hello", created_at=now - age)
     exact = open_page(java_script_enabled=False)
     page = open_page()
     page.clock.install(time=now - timedelta(hours=1))
@@ -163,7 +163,7 @@ def test_post_about_a_book_is_shown_and_deleted(open_page: OpenPage, alice: User
 
 def test_post_pages_are_accessible_and_fit(open_page: OpenPage, alice: User, audit: Audit) -> None:
     book = make_book("Emma", tags="classic", authors="Jane Austen")
-    made = post(alice.pk, "To @alice: https://a.example/ #emma " + "long" * 90, book_id=book.pk)
+    made = create_post(alice.pk, "To @alice: https://a.example/ #emma " + "long" * 90, book_id=book.pk)
     page = open_page(viewport=PHONE)
     log_in(page, "alice", "/home/")
     page.get_by_label("What are you reading?").fill("x" * 501)

@@ -30,7 +30,7 @@ def product(settings: Settings) -> Product:
 def sell(product: Product, left: int) -> None:
     Product.objects.filter(pk=product.pk).update(stock=left)
     drain_all()
-    rows.schedule(product.pk, 60)
+    rows.schedule_row(product.pk, 60)
     run_once()
 
 

@@ -11,7 +11,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
 from mirror.relay import drain_all
-from shop.models import Order, Payment, PaymentState, Product, State
+from shop.models import Order, OrderState, Payment, PaymentState, Product
 from tests.browser.conftest import PHONE, Audit, OpenPage
 from tests.browser.test_loginlog import sign_in
 from tests.support.shop.make import make_order, make_product, make_sale
@@ -94,7 +94,7 @@ def test_book_is_ordered_paid_and_cancelled(open_page: OpenPage, emma: Product, 
     page.get_by_role("button", name="Cancel order").click()
     expect(page.get_by_role("status").first).to_contain_text("Your order was cancelled.")
     emma.refresh_from_db()
-    assert (Order.objects.get().state, emma.stock, emma.reserved) == (State.CANCELLED, 10, 0)
+    assert (Order.objects.get().state, emma.stock, emma.reserved) == (OrderState.CANCELLED, 10, 0)
 
 
 def test_refused_card_can_be_replaced_by_another(open_page: OpenPage, emma: Product) -> None:
@@ -112,7 +112,7 @@ def test_refused_card_can_be_replaced_by_another(open_page: OpenPage, emma: Prod
     page.get_by_label("Card number").fill("4242 4242 4242 4242")
     page.get_by_role("button", name="Pay €12.50").click()
     expect(page.get_by_role("status").first).to_contain_text("Your order is paid.")
-    assert Order.objects.get().state == State.PAID
+    assert Order.objects.get().state == OrderState.PAID
 
 
 @pytest.fixture
@@ -123,10 +123,10 @@ def pages(alice: User, emma: Product) -> list[str]:
     drain_all()
     now = timezone.now()
     every: list[dict[str, Any]] = [
-        {"state": State.RESERVED},
-        {"state": State.RESERVED, "reserved_until": now - timedelta(minutes=1)},
-        {"state": State.SENT, "paid_at": now, "sent_at": now},
-        {"state": State.CANCELLED, "paid_at": now, "cancelled_at": now},
+        {"state": OrderState.RESERVED},
+        {"state": OrderState.RESERVED, "reserved_until": now - timedelta(minutes=1)},
+        {"state": OrderState.SENT, "paid_at": now, "sent_at": now},
+        {"state": OrderState.CANCELLED, "paid_at": now, "cancelled_at": now},
     ]
     orders = [make_order(alice, *products, key=str(n), **fields) for n, fields in enumerate(every)]
     Product.objects.filter(pk=emma.pk).update(reserved=1)

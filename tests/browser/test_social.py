@@ -29,7 +29,7 @@ def cast(transactional_db: None) -> tuple[User, User]:
     """Create alice, who follows bob, the author of a post; all mirrors are warm."""
     alice, bob = User.objects.create(username="alice"), User.objects.create(username="bob")
     Follow.objects.create(follower=alice, followee=bob)
-    posts.post(bob.pk, "Bob was here")
+    posts.create_post(bob.pk, "Bob was here")
     rebuild()
     assert window.warm(registry.get("timeline"), str(alice.pk))  # type: ignore[arg-type]
     return alice, bob
@@ -117,7 +117,7 @@ def test_own_posts_and_posts_of_strangers_are_not_announced(cast: tuple[User, Us
     alice, _ = (as_somebody(user) for user in cast)
     alice.clock.install()
     say(alice, "My own")
-    posts.post(User.objects.create(username="charlie").pk, "Of no interest")
+    posts.create_post(User.objects.create(username="charlie").pk, "Of no interest")
     with alice.expect_response("**/home/new/**") as told:
         alice.clock.fast_forward(11_000)
     assert told.value.ok
@@ -137,7 +137,7 @@ def test_timeline_follows_follow_and_unfollow_on_a_profile(
     cast: tuple[User, User], as_somebody: AsSomebody, options: dict[str, Any]
 ) -> None:
     alice, bob = cast
-    posts.post(alice.pk, "Alice said")
+    posts.create_post(alice.pk, "Alice said")
     page = as_somebody(bob, **options)
     for _ in range(2):
         page.goto("/u/alice/")
@@ -210,8 +210,10 @@ def test_social_pages_are_accessible_and_fit(cast: tuple[User, User], as_somebod
     book = make_book("Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft")
     long = User.objects.create(username="W" * 60)
     Follow.objects.create(follower=alice, followee=long)
-    mine = posts.post(long.pk, f"{'W' * 150} https://example.com/{'x' * 150} #{'tag' * 30} @alice", book_id=book.pk)
-    posts.post(alice.pk, "short #tea")
+    mine = posts.create_post(
+        long.pk, f"{'W' * 150} https://example.com/{'x' * 150} #{'tag' * 30} @alice", book_id=book.pk
+    )
+    posts.create_post(alice.pk, "short #tea")
     people.mute(alice.pk, bob.pk)
     it_arrives()
     page = as_somebody(alice)

@@ -7,8 +7,8 @@ from django.test import Client
 
 from accounts.models import User
 from catalog.models import Author, Book
-from catalog.results import PAGE
-from catalog.selectors import find_books_by, get_author
+from catalog.results import PAGE_SIZE
+from catalog.selectors import find_books_by_author, get_author
 from mirror.recorder import record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
@@ -28,7 +28,7 @@ JSON = {"Accept": "application/json"}
 @pytest.fixture
 def ann() -> Author:
     """An author with more than a page of books, one of them with Bob, and posts about two books."""
-    made = make_books((Book(title=f"Book {n:02}", popularity=n) for n in range(PAGE + 5)), authors="Ann")
+    made = make_books((Book(title=f"Book {n:02}", popularity=n) for n in range(PAGE_SIZE + 5)), authors="Ann")
     make_authors([(made[3], "Bob")])
     other = make_book("Elsewhere", authors="Cleo", popularity=99)
     reader = User.objects.create_user("reader")
@@ -48,7 +48,7 @@ def test_the_page_has_books_by_popularity_and_posts_about_them(client: Client, a
     assert (seen.round_trips, seen.sql) == (4, [])
     html = response.content.decode()
     assert response.status_code == 200
-    assert html.count('class="card"') == PAGE
+    assert html.count('class="card"') == PAGE_SIZE
     assert html.index("Book 24") < html.index("Book 23") < html.index("Book 05")
     assert "Elsewhere" not in html
     assert "Said 0" in html
@@ -59,7 +59,12 @@ def test_the_page_has_books_by_popularity_and_posts_about_them(client: Client, a
 
 def test_the_next_page_is_a_plain_link_or_a_part_for_htmx(client: Client, ann: Author) -> None:
     first = client.get(f"/authors/{ann.pk}/", headers=JSON).json()
-    assert (first["id"], first["name"], first["count"], len(first["results"])) == (ann.pk, "Ann", PAGE + 5, PAGE)
+    assert (first["id"], first["name"], first["count"], len(first["results"])) == (
+        ann.pk,
+        "Ann",
+        PAGE_SIZE + 5,
+        PAGE_SIZE,
+    )
     assert first["next"].startswith(f"/authors/{ann.pk}/?after=")
     rest = client.get(first["next"], headers=JSON).json()
     assert [book["title"] for book in rest["results"]] == [f"Book {n:02}" for n in (4, 3, 2, 1, 0)]
@@ -70,9 +75,9 @@ def test_the_next_page_is_a_plain_link_or_a_part_for_htmx(client: Client, ann: A
 
 
 def test_redis_and_sql_answer_alike(client: Client, ann: Author) -> None:
-    found, author = find_books_by(ann.pk), get_author(ann.pk)
+    found, author = find_books_by_author(ann.pk), get_author(ann.pk)
     with sql_only():
-        assert shown(find_books_by(ann.pk)) == shown(found)
+        assert shown(find_books_by_author(ann.pk)) == shown(found)
         by_sql = get_author(ann.pk)
         said = client.get(f"/authors/{ann.pk}/").content.decode()
     assert author is not None

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from catalog.facets import by_counting, by_threshold
+from catalog.facets import find_facets_by_counting, find_facets_by_threshold
 
 NAMES = st.sampled_from(["a", "b", "B", "ä", "武", "-", "c d", "e", "f"])
 SHELVES = st.dictionaries(st.integers(1, 2**40), st.sets(NAMES), max_size=30)
@@ -25,8 +25,8 @@ def test_both_methods_equal_counting_everything(shelf: dict[int, set[str]], data
             members.setdefault(name, BitMap64()).add(pk)
     sizes = sorted((-len(books), name) for name, books in members.items())
 
-    assert by_counting((shelf[pk] for pk in result), limit, without) == expected
-    assert by_threshold(BitMap64(result), sizes, members, limit, without) == expected
+    assert find_facets_by_counting((shelf[pk] for pk in result), limit, without) == expected
+    assert find_facets_by_threshold(BitMap64(result), sizes, members, limit, without) == expected
 
 
 def test_tags_too_rare_to_matter_are_not_examined() -> None:
@@ -41,5 +41,5 @@ def test_tags_too_rare_to_matter_are_not_examined() -> None:
     members = Members({f"all {n}": BitMap64(range(100)) for n in range(10)})
     members |= {f"one {n:03}": BitMap64([n]) for n in range(100)}
     sizes = sorted((-len(books), name) for name, books in members.items())
-    assert len(by_threshold(BitMap64(range(50)), sizes, members, 10, ())) == 10
+    assert len(find_facets_by_threshold(BitMap64(range(50)), sizes, members, 10, ())) == 10
     assert len(looked_at) == 10

@@ -90,7 +90,7 @@ def test_the_sitemap_lists_every_book_and_author_by_ranges_of_ids(
     client: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     books = [make_book(authors=f"Author {n}") for n in range(5)]
-    monkeypatch.setattr(sitemaps, "SIZE", max(1, books[-1].pk // 2))
+    monkeypatch.setattr(sitemaps, "IDS_PER_FILE", max(1, books[-1].pk // 2))
     Book.objects.filter(pk=books[2].pk).delete()
     files = [address.removeprefix("http://testserver") for address in _addresses(client, "/sitemap.xml")]
     assert len([file for file in files if "books" in file]) >= 2

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.db.models import Max
 
 from catalog import query, sql
-from catalog.index import copy
+from catalog.index import local_copy
 from catalog.models import Book, Tagging
 from catalog.query import And, Node, Not, Or
 from mirror.models import Change
@@ -92,8 +92,8 @@ def _check_queries(tagged: Mapping[str, set[int]]) -> None:
     for text in ("fantasy & young-adult", "fantasy - romance", "(classics | 20th-century) & fiction", "-to-read"):
         node = _parse(text)
         expected = query.evaluate(node, tagged.__getitem__, lambda: everything)
-        assert set(sql.matching(node).values_list("pk", flat=True)) == expected
-        assert sql.count(node) == len(expected) > 0
+        assert set(sql.filter_books(node).values_list("pk", flat=True)) == expected
+        assert sql.count_books(node) == len(expected) > 0
 
 
 def _parse(text: str) -> Node:
@@ -104,12 +104,12 @@ def _parse(text: str) -> Node:
 
 def _check_any_query() -> None:
     """Assert that Redis and SQL show the same two pages of any query."""
-    held = copy._held
+    held = local_copy._held
     assert held is not None
     names = [name for _, name in held.structure._sizes] + ["no such tag", "fantsy"]
     chance, found = random.Random(20), 0
     for n in range(QUERIES):
-        page = find_both_ways(query.to_text(_random_query(chance, names)), ORDERS[n % len(ORDERS)])
+        page = find_both_ways(query.format_query(_random_query(chance, names)), ORDERS[n % len(ORDERS)])
         found += page.count > 0
         if page.next:
             find_both_ways(page.query, page.sort, page.next)
@@ -131,17 +131,17 @@ def _random_query(chance: random.Random, names: list[str], depth: int = 0) -> No
 
 def _check_every_page(text: str) -> None:
     """Assert that Redis and SQL show the same on every page of a query in every order."""
-    expected = set(sql.matching(_parse(text)).values_list("pk", flat=True))
+    expected = set(sql.filter_books(_parse(text)).values_list("pk", flat=True))
     for order in ORDERS:
         assert set(find_all_pages(text, order)) == expected
 
 
 def _check_the_whole_catalogue() -> None:
     """Assert that the copy pages through all books in the same orders as SQL."""
-    held = copy._held
+    held = local_copy._held
     assert held is not None
     for order in ORDERS:
-        expected = sql.page(None, order, None, Book.objects.count())
+        expected = sql.find_page(None, order, None, Book.objects.count())
         found: list[sql.Position] = []
         while page := held.structure.find(None, order, found[-1] if found else None, 500).positions:
             found += page

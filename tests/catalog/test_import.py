@@ -92,8 +92,8 @@ def test_an_import_continues_after_a_stop_anywhere(
         tags_csv(*((n, f"t{n}") for n in numbers)),
         links_csv(*((f"10{book}", tag) for book in numbers for tag in numbers)),
     )
-    monkeypatch.setattr(importing, "BATCH", 2)
-    monkeypatch.setattr(tagging, "BATCH", 2)
+    monkeypatch.setattr(importing, "BATCH_SIZE", 2)
+    monkeypatch.setattr(tagging, "BATCH_SIZE", 2)
     left = after
 
     def power_cut(self: object, what: str, rows: int) -> None:

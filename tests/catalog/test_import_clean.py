@@ -17,7 +17,7 @@ from catalog.importer import clean
     ],
 )  # fmt: skip
 def test_numbers_are_whole_and_not_negative(text: str, value: int | None) -> None:
-    assert clean.number(text) == value
+    assert clean.parse_number(text) == value
 
 
 @pytest.mark.parametrize(
@@ -25,14 +25,14 @@ def test_numbers_are_whole_and_not_negative(text: str, value: int | None) -> Non
     [("2008.0", 2008), ("-720.0", -720), ("1", 1), ("0", None), ("99999", None), ("1999.5", None), ("", None)],
 )
 def test_years_may_be_bc_but_not_zero(text: str, value: int | None) -> None:
-    assert clean.year(text) == value
+    assert clean.parse_year(text) == value
 
 
 @pytest.mark.parametrize(
     ("text", "value"), [("4.34", "4.34"), ("4", "4.00"), ("0", "0.00"), ("5.01", None), ("-1", None), ("", None)]
 )
 def test_ratings_are_between_0_and_5(text: str, value: str | None) -> None:
-    assert clean.rating(text) == (None if value is None else Decimal(value))
+    assert clean.parse_rating(text) == (None if value is None else Decimal(value))
 
 
 @pytest.mark.parametrize(
@@ -55,25 +55,25 @@ def test_ratings_are_between_0_and_5(text: str, value: str | None) -> None:
     ],
 )
 def test_an_isbn_needs_a_correct_check_digit(ten: str, thirteen: str, isbn: str | None) -> None:
-    assert clean.isbn(ten, thirteen) == isbn
+    assert clean.parse_isbn(ten, thirteen) == isbn
 
 
 def test_authors_are_distinct_in_order_and_with_single_blanks() -> None:
     text = "William Shakespeare, Robert           Jackson,, Kurt Vonnegut Jr., William Shakespeare ,"
-    assert clean.authors(text, 300) == ["William Shakespeare", "Robert Jackson", "Kurt Vonnegut Jr."]
-    assert clean.authors("Mary GrandPre\u0301, Mary GrandPr\u00e9", 300) == ["Mary GrandPr\u00e9"]
+    assert clean.split_authors(text, 300) == ["William Shakespeare", "Robert Jackson", "Kurt Vonnegut Jr."]
+    assert clean.split_authors("Mary GrandPre\u0301, Mary GrandPr\u00e9", 300) == ["Mary GrandPr\u00e9"]
 
 
 def test_overlong_text_is_cut_with_an_ellipsis() -> None:
-    assert clean.shortened("abcdef", 6) == "abcdef"
-    assert clean.shortened("abcdefg", 6) == "abcde…"
-    assert clean.authors("x" * 400, 300) == ["x" * 299 + "…"]
+    assert clean.shorten("abcdef", 6) == "abcdef"
+    assert clean.shorten("abcdefg", 6) == "abcde…"
+    assert clean.split_authors("x" * 400, 300) == ["x" * 299 + "…"]
 
 
 @given(st.text(), st.text())
 def test_no_text_raises_an_error(text: str, other: str) -> None:
-    assert clean.number(text) is None or text.isascii()
-    assert clean.year(text) != 0
-    assert clean.rating(text) is None or text.isascii()
-    assert len(clean.isbn(text, other) or "") in (0, 10, 13)
-    assert all(0 < len(name) <= 300 for name in clean.authors(text, 300))
+    assert clean.parse_number(text) is None or text.isascii()
+    assert clean.parse_year(text) != 0
+    assert clean.parse_rating(text) is None or text.isascii()
+    assert len(clean.parse_isbn(text, other) or "") in (0, 10, 13)
+    assert all(0 < len(name) <= 300 for name in clean.split_authors(text, 300))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 from catalog import index, keys, query, sql
-from catalog.found import FACETS
-from catalog.index import Index
+from catalog.found import MAX_FACETS
+from catalog.index import CatalogIndex
 from catalog.mirrors import BookMirror
 from catalog.query import Node, parse
 from mirror import Mirror
@@ -49,9 +49,9 @@ def _numbered(shelf: Records) -> Records:
     return {pk: {**record, "id": pk} for pk, record in shelf.items()}
 
 
-def _index(shelf: Records) -> Index:
+def _index(shelf: Records) -> CatalogIndex:
     records = _numbered(shelf).values()
-    return Index(chain.from_iterable(_placed(mirror, record) for mirror in MIRRORS for record in records))
+    return CatalogIndex(chain.from_iterable(_placed(mirror, record) for mirror in MIRRORS for record in records))
 
 
 def _placed(mirror: Mirror, record: dict[str, Any] | None) -> list[Contribution]:
@@ -74,16 +74,16 @@ def _sorted(shelf: Records, order: str, pks: set[int]) -> list[sql.Position]:
     return sort_positions(order, ((shelf[pk][field], pk) for pk in pks))
 
 
-def _agrees(found_in: Index, shelf: Records, node: Node | None, order: str) -> None:
+def _agrees(found_in: CatalogIndex, shelf: Records, node: Node | None, order: str) -> None:
     """Assert that count, facets and all pages equal the results of checking each book."""
     pks = _matching(shelf, node)
-    without = query.terms(node) if node else frozenset()
+    without = query.find_terms(node) if node else frozenset()
     counts = Counter(name for pk in pks for name in shelf[pk]["tags"] if name not in without)
     expected, after = _sorted(shelf, order, pks), None
     for start in range(0, len(expected) + 1, 3):
         found = found_in.find(node, order, after, 3)
         assert found.count == len(pks)
-        assert found.facets == sorted(counts.items(), key=lambda facet: (-facet[1], facet[0]))[:FACETS]
+        assert found.facets == sorted(counts.items(), key=lambda facet: (-facet[1], facet[0]))[:MAX_FACETS]
         assert found.positions == expected[start : start + 3]
         after = found.positions[-1] if found.positions else after
 
@@ -122,7 +122,7 @@ def test_a_changed_copy_equals_a_fresh_one(
     assert changed._sizes == fresh._sizes
     assert changed._all == fresh._all
     assert changed._sets == fresh._sets
-    assert changed._languages() == fresh._languages()
+    assert changed._find_languages() == fresh._find_languages()
     for name, places in changed._orders.items():
         assert places.keys == fresh._orders[name].keys, name
     _agrees(changed, shelf, node, order)
@@ -183,9 +183,9 @@ def many() -> Records:
 def test_large_results_are_as_exact_as_small_ones(many: Records, text: str, order: str) -> None:
     found_in, node = _index(many), parse(text)
     pks = _matching(many, node)
-    counts = Counter(name for pk in pks for name in many[pk]["tags"] if not node or name not in query.terms(node))
+    counts = Counter(name for pk in pks for name in many[pk]["tags"] if not node or name not in query.find_terms(node))
     found = found_in.find(node, order, None, 25)
-    assert found.facets == sorted(counts.items(), key=lambda facet: (-facet[1], facet[0]))[:FACETS]
+    assert found.facets == sorted(counts.items(), key=lambda facet: (-facet[1], facet[0]))[:MAX_FACETS]
     assert found.positions == _sorted(many, order, pks)[:25]
 
 
@@ -209,9 +209,9 @@ def test_results_are_cached_until_a_change(many: Records) -> None:
 
 def test_the_cache_of_results_is_bounded(many: Records) -> None:
     found_in = _index(many)
-    for n in range(index.REMEMBERED + 10):
+    for n in range(index.MAX_CACHED_RESULTS + 10):
         found_in.find(query.Tag(f"nobody {n}"), "popular", None, 1)
-    assert len(found_in._remembered) == index.REMEMBERED
+    assert len(found_in._remembered) == index.MAX_CACHED_RESULTS
 
 
 def test_unknown_tags_come_with_similar_tags(many: Records) -> None:

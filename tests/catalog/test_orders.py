@@ -39,7 +39,7 @@ def test_a_range_equals_a_check_of_each_key(placed: dict[int, Any], low: int | N
     expected = {
         pk for pk, key in placed.items() if key != inf and (low is None or key >= low) and (high is None or key <= high)
     }
-    assert set(Order(placed).between(low, high)) == expected
+    assert set(Order(placed).find_between(low, high)) == expected
 
 
 @given(first=PLACED, then=PLACED, gone=st.sets(IDS, max_size=5), limit=st.integers(1, 50))
@@ -48,7 +48,7 @@ def test_a_changed_order_equals_a_fresh_one(
 ) -> None:
     order = Order(first)
     for pk, key in then.items():
-        order.between(None, None)  # fills the cache of ranges
+        order.find_between(None, None)  # fills the cache of ranges
         order.put(pk, key)
     left = {pk: key for pk, key in (first | then).items() if pk not in gone}
     for pk in gone:
@@ -56,7 +56,7 @@ def test_a_changed_order_equals_a_fresh_one(
     books = BitMap64(left)
     assert order.keys == left
     assert order.page(books, None, limit) == _page(left, set(books), None, limit)
-    assert set(order.between(None, None)) == {pk for pk, key in left.items() if key != inf}
+    assert set(order.find_between(None, None)) == {pk for pk, key in left.items() if key != inf}
 
 
 def test_results_at_the_end_are_found_without_a_long_walk() -> None:
@@ -73,4 +73,4 @@ def test_results_at_the_end_are_found_without_a_long_walk() -> None:
     order._walk = counted  # type: ignore[method-assign]
     assert order.page(BitMap64(last), None, 20) == [(pk, pk) for pk in range(15_001, 15_021)]
     assert steps
-    assert sum(steps) * orders.WALK < 5000 * orders.PLACE
+    assert sum(steps) * orders.WALK_COST < 5000 * orders.SORT_COST

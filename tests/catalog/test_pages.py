@@ -8,10 +8,10 @@ from django.test import Client
 from django.utils import translation
 from django.utils.safestring import SafeString
 
-from catalog.languages import language_name
+from catalog.languages import get_language_name
 from catalog.models import Author, Book, Tag
 from catalog.results import BookRecord
-from catalog.templatetags.books import _cards, year
+from catalog.templatetags.books import _render_cards, year
 from tests.support.site.html import find_policy_violations
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
@@ -126,12 +126,12 @@ def test_cards_are_cached_by_record_and_language() -> None:
         b'{"id":%d,"title":"T","authors":[],"author_ids":[],"year":-1,"rating":null,"top_tags":[]}' % n
         for n in range(2)
     )
-    english = _cards(raws, NO_WORDS, "en")
-    assert _cards(raws, NO_WORDS, "en") is english
+    english = _render_cards(raws, NO_WORDS, "en")
+    assert _render_cards(raws, NO_WORDS, "en") is english
     changed = (raws[0], raws[1].replace(b'"T"', b'"U"'))
-    assert ">U</a>" in _cards(changed, NO_WORDS, "en")[1]
+    assert ">U</a>" in _render_cards(changed, NO_WORDS, "en")[1]
     with translation.override("zh-hans"):
-        assert _cards(raws, NO_WORDS, "zh-hans") is not english
+        assert _render_cards(raws, NO_WORDS, "zh-hans") is not english
     assert BookRecord(raws[0])["year"] == -1
 
 
@@ -144,9 +144,9 @@ def test_negative_years_are_shown_as_bc() -> None:
     [("eng", "English"), ("en-US", "English"), ("en", "English"), ("fre", "French"), ("mul", "mul"), ("", "")],
 )
 def test_languages_have_names(code: str, name: str) -> None:
-    assert language_name(code) == name
+    assert get_language_name(code) == name
 
 
 def test_languages_are_named_in_the_readers_language() -> None:
     with translation.override("zh-hans"):
-        assert language_name("eng") == "英语"
+        assert get_language_name("eng") == "英语"

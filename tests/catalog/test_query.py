@@ -21,14 +21,14 @@ from catalog.query import (
     Or,
     QueryError,
     Tag,
-    canonical,
+    add_term,
     evaluate,
+    find_positive_terms,
+    find_terms,
+    format_query,
+    get_canonical_text,
     parse,
-    positive_terms,
-    terms,
-    to_text,
-    with_term,
-    without_term,
+    remove_term,
 )
 from tests.support.catalog.queries import NAMES, nodes
 
@@ -143,8 +143,8 @@ def test_an_error_shows_the_place_with_a_little_around_it() -> None:
 def test_terms_are_included_or_excluded() -> None:
     node = parse("a & b - (c - d) | -b")
     assert node is not None
-    assert terms(node) == {"a", "b", "c", "d"}
-    assert positive_terms(node) == {"a", "b", "d"}
+    assert find_terms(node) == {"a", "b", "c", "d"}
+    assert find_positive_terms(node) == {"a", "b", "d"}
 
 
 @pytest.mark.parametrize(
@@ -158,12 +158,12 @@ def test_terms_are_included_or_excluded() -> None:
     ],
 )
 def test_equal_queries_have_one_canonical_text(texts: tuple[str, ...]) -> None:
-    assert {canonical(_parsed(text)) for text in texts} == {texts[0]}
+    assert {get_canonical_text(_parsed(text)) for text in texts} == {texts[0]}
 
 
 @pytest.mark.parametrize("texts", [("a & b", "a | b"), ("a - b", "b - a"), ("a", "-a"), ('"a b"', "a b")])
 def test_different_queries_have_different_canonical_texts(texts: tuple[str, str]) -> None:
-    assert canonical(_parsed(texts[0])) != canonical(_parsed(texts[1]))
+    assert get_canonical_text(_parsed(texts[0])) != get_canonical_text(_parsed(texts[1]))
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_different_queries_have_different_canonical_texts(texts: tuple[str, str]
     ],
 )
 def test_a_facet_narrows_the_query(query: str, name: str, longer: str) -> None:
-    assert with_term(parse(query), name) == longer
+    assert add_term(parse(query), name) == longer
     assert parse(longer) is not None
 
 
@@ -195,7 +195,7 @@ def test_a_facet_narrows_the_query(query: str, name: str, longer: str) -> None:
     ],
 )
 def test_a_chip_removes_its_term(query: str, name: str, shorter: str) -> None:
-    assert without_term(parse(query), name) == shorter
+    assert remove_term(parse(query), name) == shorter
 
 
 def _parsed(text: str) -> Node:
@@ -240,23 +240,23 @@ def test_the_universe_is_only_called_if_needed(text: str) -> None:
 
 @given(nodes())
 def test_the_text_of_a_query_parses_to_an_equivalent_query(node: Node) -> None:
-    again = _parsed(to_text(node))
-    assert canonical(again) == canonical(node)
+    again = _parsed(format_query(node))
+    assert get_canonical_text(again) == get_canonical_text(node)
     assert evaluate(again, MEMBERS.__getitem__, lambda: ALL) == evaluate(node, MEMBERS.__getitem__, lambda: ALL)
 
 
 @given(nodes())
 def test_the_canonical_text_means_the_same_and_is_its_own_canonical_text(node: Node) -> None:
-    text = canonical(node)
-    assert canonical(_parsed(text)) == text
+    text = get_canonical_text(node)
+    assert get_canonical_text(_parsed(text)) == text
     assert {b for b in ALL if _satisfies(_parsed(text), b)} == {b for b in ALL if _satisfies(node, b)}
 
 
 @given(nodes(), st.sampled_from(NAMES))
 def test_adding_a_term_narrows_and_removing_it_leaves_no_trace(node: Node, name: str) -> None:
-    assert _books(_parsed(with_term(node, name))) == _books(node) & MEMBERS[name]
-    left = parse(without_term(node, name))
-    assert left is None or terms(left) == terms(node) - {name}
+    assert _books(_parsed(add_term(node, name))) == _books(node) & MEMBERS[name]
+    left = parse(remove_term(node, name))
+    assert left is None or find_terms(left) == find_terms(node) - {name}
 
 
 anything = st.one_of(
@@ -273,5 +273,5 @@ def test_any_text_is_a_query_or_a_query_error_within_it(text: str) -> None:
         node = parse(text)
     except QueryError as caught:
         error = caught
-    assert node is None or all(name == normalise(name) != "" for name in terms(node))
+    assert node is None or all(name == normalise(name) != "" for name in find_terms(node))
     assert error is None or (0 <= error.position <= len(text) and error.length >= 1 and str(error))

@@ -9,7 +9,7 @@ from django.core.management import call_command
 
 from accounts.models import User
 from catalog import sql
-from catalog.demo import BOOKS, demo_books
+from catalog.demo import BOOK_COUNT, generate_books
 from catalog.models import Author, Book, Tag
 from catalog.query import parse
 from mirror.models import Change
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 @pytest.mark.parametrize(("text", "books"), [("ruby & web", {2}), ("ruby - web", {1}), ("web | erlang", {2, 3})])
 def test_the_seeds_queries_find_the_seeds_books(text: str, books: set[int]) -> None:
     call_command("loaddata", "seed_examples", verbosity=0)
-    assert set(sql.matching(parse(text)).values_list("pk", flat=True)) == books
+    assert set(sql.filter_books(parse(text)).values_list("pk", flat=True)) == books
 
 
 def test_the_seeds_people_exist_but_cannot_log_in() -> None:
@@ -38,7 +38,7 @@ def test_the_seeds_people_exist_but_cannot_log_in() -> None:
 
 def test_the_seeds_books_have_their_authors() -> None:
     call_command("loaddata", "seed_examples", verbosity=0)
-    assert [(r["title"], r["authors"]) for r in sql.book_records([1, 2, 3])] == [
+    assert [(r["title"], r["authors"]) for r in sql.load_book_records([1, 2, 3])] == [
         ("The Ruby Programming Language", ["Mark Pilgrim"]),
         ("Ruby on rail", ["David Flanagan"]),
         ("Programming Erlang", ["Joe Armstrong"]),
@@ -52,14 +52,14 @@ def test_the_seed_can_be_loaded_twice_and_beside_existing_tags() -> None:
     assert Book.objects.count() == 4
     assert set(Tag.objects.values_list("name", flat=True)) == {"web", "other", "ruby", "erlang"}
     assert Author.objects.count() == 3
-    assert set(sql.matching(parse("ruby & web")).values_list("pk", flat=True)) == {2, 99}
+    assert set(sql.filter_books(parse("ruby & web")).values_list("pk", flat=True)) == {2, 99}
     assert make_book("Made afterwards").pk > 3
 
 
 def test_the_demo_has_a_few_hundred_distinct_books_with_overlapping_tags() -> None:
-    books = demo_books()
-    assert len({book.title for book in books}) == len(books) == BOOKS
-    assert books == demo_books()
+    books = generate_books()
+    assert len({book.title for book in books}) == len(books) == BOOK_COUNT
+    assert books == generate_books()
     tags = Counter(tag for book in books for tag in book.tags)
     assert 50 <= len(tags) <= 90
     assert min(len(book.tags) for book in books) >= 2
@@ -72,12 +72,14 @@ def test_loading_the_demo_again_changes_nothing(capsys: pytest.CaptureFixture[st
     changes = Change.objects.count()
     call_command("demo_books", "--json")
     assert [json.loads(part + "}") for part in capsys.readouterr().out.split("}")[:2]] == [
-        {"added": BOOKS},
+        {"added": BOOK_COUNT},
         {"added": 0},
     ]
-    assert Book.objects.count() == BOOKS
+    assert Book.objects.count() == BOOK_COUNT
     assert Change.objects.count() == changes
-    shown = {record["title"]: record for record in sql.book_records(list(Book.objects.values_list("pk", flat=True)))}
-    for demo in demo_books():
+    shown = {
+        record["title"]: record for record in sql.load_book_records(list(Book.objects.values_list("pk", flat=True)))
+    }
+    for demo in generate_books():
         assert shown[demo.title]["authors"] == list(demo.authors)
         assert shown[demo.title]["tags"] == sorted(demo.tags)

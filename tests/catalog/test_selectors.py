@@ -11,9 +11,9 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from catalog import keys, sql
-from catalog.index import copy
+from catalog.index import local_copy
 from catalog.models import Book, Tag
-from catalog.query import Node, parse, to_text
+from catalog.query import Node, format_query, parse
 from catalog.results import BookList
 from catalog.selectors import find_books, get_book
 from mirror.recorder import Recording, record
@@ -65,14 +65,14 @@ def test_the_examples_of_the_seed_hold() -> None:
 @pytest.mark.parametrize("text", ["", "a", "-a", "a | young-adult", "武侠 - a", '"a b" & "\\""', "nobody"])
 def test_redis_and_sql_show_the_same_on_every_page_to_the_end(shelf: None, text: str) -> None:
     for sort in ORDERS:
-        assert set(find_all_pages(text, sort)) == set(sql.matching(parse(text)).values_list("pk", flat=True)), sort
+        assert set(find_all_pages(text, sort)) == set(sql.filter_books(parse(text)).values_list("pk", flat=True)), sort
 
 
 def test_redis_and_sql_show_the_same_for_any_query(shelf: None) -> None:
     @trying(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.nested_given, HealthCheck.too_slow])
     @given(node=nodes())
     def same(node: Node) -> None:
-        find_both_ways(to_text(node), random.choice(ORDERS))
+        find_both_ways(format_query(node), random.choice(ORDERS))
 
     same()
 
@@ -170,7 +170,7 @@ def test_addresses_keep_query_and_order(shelf: None) -> None:
 def test_an_unknown_tag_comes_with_similar_tags(shelf: None) -> None:
     Tag.objects.create(name="yung-adult")  # exists, but is on no book
     page = find_both_ways("a & yung-adult")
-    (unknown,) = page.unknown
+    (unknown,) = page.unknown_tags
     assert (unknown.name, [(tag.name, tag.query) for tag in unknown.similar]) == (
         "yung-adult",
         [("young-adult", "a & young-adult")],
@@ -268,7 +268,7 @@ def test_sql_answers_alike_while_redis_hangs(private: RedisServer, settings: Set
 
 
 def test_sql_answers_alike_before_the_copy_is_loaded(expected: dict[str, Any]) -> None:
-    copy.forget()
+    local_copy.forget()
     _is_answered_by_sql(expected)
-    assert copy.ensure_loaded()
+    assert local_copy.ensure_loaded()
     assert shown(find_both_ways("a - b", "title")) == expected

@@ -5,8 +5,8 @@ from django.test import Client
 
 from catalog.models import Book
 from catalog.selectors import get_book
-from catalog.series import series_in, split_title
-from catalog.volumes import Place, find_places
+from catalog.series import parse_series, split_title
+from catalog.volumes import SeriesPlace, find_series_places
 from mirror.recorder import record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
@@ -48,12 +48,12 @@ TABLE = [
 @pytest.mark.parametrize(("title", "short", "series"), TABLE)
 def test_titles_name_series(title: str, short: str, series: list[tuple[object, ...]]) -> None:
     assert split_title(title)[0] == short
-    assert [tuple(one) for one in series_in(title)] == series
+    assert [tuple(one) for one in parse_series(title)] == series
 
 
 def test_different_spellings_are_one_series() -> None:
-    first, second = (series_in(title)[0] for title in ("A (The Salt Road, #1)", "B (SALT  Road #2)"))
-    assert first.folded == second.folded
+    first, second = (parse_series(title)[0] for title in ("A (The Salt Road, #1)", "B (SALT  Road #2)"))
+    assert first.normalised_name == second.normalised_name
 
 
 @pytest.fixture
@@ -74,15 +74,15 @@ def volumes() -> dict[str, Book]:
     return made
 
 
-def _places(book: Book) -> list[Place]:
+def _places(book: Book) -> list[SeriesPlace]:
     """Return a book's places in its series from Redis, after checking that SQL gives the same."""
     record_of_it = get_book(book.pk)
     assert record_of_it is not None
     with record() as seen:
-        found = find_places(record_of_it)
+        found = find_series_places(record_of_it)
     assert (seen.round_trips, seen.sql) == (int(bool(found and book.authors.exists())), [])
     with sql_only():
-        assert find_places(record_of_it) == found
+        assert find_series_places(record_of_it) == found
     return found
 
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 from catalog import sql
 from catalog.models import Book, Tag
-from catalog.query import Node, evaluate, parse, terms
+from catalog.query import Node, evaluate, find_terms, parse
 from tests.support.catalog.make import make_book, make_books, make_links, make_products
 from tests.support.catalog.queries import FIELDS, NAMES, ORDERS, nodes, sort_positions
 
@@ -44,22 +44,22 @@ def _matching(node: Node | None, shelf: dict[int, set[str]]) -> set[int]:
 @given(node=nodes())
 def test_sql_equals_evaluation_with_sets(shelf: dict[int, set[str]], node: Node) -> None:
     truth = _matching(node, shelf)
-    assert set(sql.matching(node).values_list("pk", flat=True)) == truth
-    assert sql.count(node) == len(truth)
-    counts = {name: sum(name in shelf[pk] for pk in truth) for name in set(NAMES) - terms(node)}
+    assert set(sql.filter_books(node).values_list("pk", flat=True)) == truth
+    assert sql.count_books(node) == len(truth)
+    counts = {name: sum(name in shelf[pk] for pk in truth) for name in set(NAMES) - find_terms(node)}
     expected = sorted(((name, n) for name, n in counts.items() if n), key=lambda facet: (-facet[1], facet[0]))
-    assert sql.facets(node, 5) == expected[:5]
+    assert sql.find_facets(node, 5) == expected[:5]
 
 
 def test_without_a_query_all_books_are_found(shelf: dict[int, set[str]]) -> None:
-    assert sql.count(None) == len(shelf)
-    assert sql.facets(None, 1)[0][1] == max(sum(n in names for names in shelf.values()) for n in NAMES)
+    assert sql.count_books(None) == len(shelf)
+    assert sql.find_facets(None, 1)[0][1] == max(sum(n in names for names in shelf.values()) for n in NAMES)
 
 
 def test_an_unknown_tag_matches_no_book_and_its_negation_all(shelf: dict[int, set[str]]) -> None:
-    assert sql.count(parse("nobody-uses-this")) == 0
-    assert sql.facets(parse("nobody-uses-this")) == []
-    assert sql.count(parse("-nobody-uses-this")) == len(shelf)
+    assert sql.count_books(parse("nobody-uses-this")) == 0
+    assert sql.find_facets(parse("nobody-uses-this")) == []
+    assert sql.count_books(parse("-nobody-uses-this")) == len(shelf)
 
 
 def _by_python(order: str, pks: set[int]) -> list[sql.Position]:
@@ -81,7 +81,7 @@ def test_pages_are_consecutive_in_the_sort_order_of_python(shelf: dict[int, set[
     node = parse(text)
     found: list[sql.Position] = []
     after = None
-    while page := sql.page(node, order, after, 3):
+    while page := sql.find_page(node, order, after, 3):
         found += page
         after = page[-1]
     assert found == _by_python(order, _matching(node, shelf))
@@ -109,15 +109,15 @@ def test_a_page_may_continue_after_a_position_without_a_book(
     shelf: dict[int, set[str]], order: str, after: sql.Position
 ) -> None:
     with_after = sort_positions(order, [*_by_python(order, set(shelf)), after])
-    assert sql.page(None, order, after, 100) == with_after[with_after.index(after) + 1 :]
+    assert sql.find_page(None, order, after, 100) == with_after[with_after.index(after) + 1 :]
 
 
 def test_text_is_compared_by_code_point_regardless_of_the_default_collation(sqlite: bool) -> None:
     with CaptureQueriesContext(
         connection,
     ) as captured:
-        sql.page(parse("a"), "title", ("x", 1), 5)
-        sql.facets(parse("a"), 5)
+        sql.find_page(parse("a"), "title", ("x", 1), 5)
+        sql.find_facets(parse("a"), 5)
     page, facets = (query["sql"] for query in captured.captured_queries)
     wanted = "BINARY" if sqlite else 'COLLATE "C"'
     assert wanted in facets
@@ -128,7 +128,7 @@ def test_a_record_holds_all_data_of_a_book() -> None:
     book = make_book("Tao Te Ching", tags="zen Classic 道", authors="Laozi, Ursula K. Le Guin", year=-350)
     Book.objects.filter(pk=book.pk).update(rating="4.30", popularity=12, language="eng", isbn="1590307445")
     plain = make_book("Plain")
-    assert sql.book_records([plain.pk, 10**12, book.pk]) == [
+    assert sql.load_book_records([plain.pk, 10**12, book.pk]) == [
         {
             "id": plain.pk, "title": "Plain", "sort_title": "plain", "authors": [], "year": None,
             "language": "", "isbn": "", "popularity": 0, "rating": None, "tags": [], "top_tags": [], "hidden_tags": [],
@@ -147,7 +147,7 @@ def test_a_record_holds_all_data_of_a_book() -> None:
 def test_any_number_of_records_takes_four_statements() -> None:
     pks = [make_book(tags=f"a b t{i}", authors=f"A{i}").pk for i in range(30)]
     with CaptureQueriesContext(connection) as captured:
-        assert len(sql.book_records(pks)) == 30
+        assert len(sql.load_book_records(pks)) == 30
     assert len(captured) == 4
 
 
@@ -155,11 +155,11 @@ def test_a_tag_deleted_while_records_are_read_is_left_out(monkeypatch: pytest.Mo
     from catalog import records
 
     book = make_book(tags="stays goes")
-    tags = records._tags
+    tags = records._read_tag_names
 
-    def meanwhile(cursor: object, ids: set[int]) -> records.Tags:
+    def meanwhile(cursor: object, ids: set[int]) -> records.TagNames:
         Tag.objects.filter(name="goes").delete()
         return tags(cursor, ids)
 
-    monkeypatch.setattr(records, "_tags", meanwhile)
-    assert sql.book_records([book.pk])[0]["tags"] == ["stays"]
+    monkeypatch.setattr(records, "_read_tag_names", meanwhile)
+    assert sql.load_book_records([book.pk])[0]["tags"] == ["stays"]

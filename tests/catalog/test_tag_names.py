@@ -11,7 +11,7 @@ from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from catalog import services
-from catalog.index import copy
+from catalog.index import local_copy
 from catalog.models import Book, Tag, TagAlias, Tagging, TagVote
 from catalog.names import is_shelf_name
 from catalog.selectors import get_book
@@ -61,7 +61,7 @@ def test_an_import_counts_readers_and_adds_up_aliases(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rows of one book may be in several batches."""
-    monkeypatch.setattr("catalog.importer.tags.BATCH", 2)
+    monkeypatch.setattr("catalog.importer.tags.BATCH_SIZE", 2)
     TagAlias.objects.create(name="SF", tag=Tag.objects.create(name="science fiction"))
     tags = tags_csv(("1", "faves"), ("2", "sf"), ("3", "favourites"), ("4", "Favorites"), ("5", "sea"))
     links = links_csv(("101", "1", "7"), ("101", "2", "30"), ("101", "5", "2"), ("101", "3", "5"), ("101", "4", "1"))
@@ -128,7 +128,7 @@ def test_a_merge_shows_at_the_next_request(staff: Client) -> None:
     warm_up()
     staff.post(f"{ALIASES}add/", {"name": "sf", "tag": str(target.pk)})
     assert shown(book)["tags"] == ["science fiction", "sea"]
-    assert copy.ensure_loaded()
+    assert local_copy.ensure_loaded()
     assert find_both_ways("sf").count == 0
 
 
@@ -156,7 +156,7 @@ def test_the_patterns_come_from_the_settings(settings: Settings) -> None:
 def test_new_tags_that_name_shelves_are_hidden(tmp_path: Path, capsys: Capture) -> None:
     write(tmp_path, books_csv({}), tags_csv(("1", "to-read"), ("2", "sea")), links_csv(("101", "1"), ("101", "2")))
     load(tmp_path, capsys)
-    services.add_tag(Book.objects.all(), "Default")
+    services.add_tag_to_books(Book.objects.all(), "Default")
     assert set(Tag.objects.filter(hidden=True).values_list("name", flat=True)) == {"to-read", "default"}
 
 
@@ -178,7 +178,7 @@ def test_hidden_tags_can_be_queried_but_are_not_listed() -> None:
         tag = Tag.objects.get(name="owned")
         tag.hidden = is_hidden
         tag.save()
-        assert copy.ensure_loaded()
+        assert local_copy.ensure_loaded()
         names = [facet.name for facet in find_both_ways("").facets]
         assert names == ["fantasy", "sea"] if is_hidden else ["owned", "fantasy", "sea"]
         assert shown(books[0])["hidden_tags"] == (["owned"] if is_hidden else [])

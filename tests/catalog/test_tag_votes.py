@@ -12,7 +12,7 @@ from accounts.models import User
 from accounts.personal import all_parts
 from catalog import keys, query, votes
 from catalog.models import Book, Tag, TagAlias, Tagging, TagVote
-from catalog.services import remove_tag
+from catalog.services import remove_tag_from_books
 from mirror.recorder import record
 from mirror.redis import breaker
 from mirror.relay import drain_all
@@ -91,7 +91,7 @@ def test_the_page_of_a_reader_costs_no_sql(client: Client, ann: User, book: Book
     assert "Remove your tag “sea”" in html
     assert seen.sql == []
     with record() as alone:
-        assert votes.own_tags(ann.pk, book.pk) == ["sea"]
+        assert votes.find_own_tags(ann.pk, book.pk) == ["sea"]
     assert (alone.round_trips, alone.sql) == (1, [])
 
 
@@ -158,7 +158,7 @@ def test_every_accepted_tag_can_be_searched(client: Client, ann: User, book: Boo
         return
     html = give(client, book, tag, **HTMX).content.decode()
     assert "<b>" not in html
-    assert query.parse(query.to_text(query.Tag(tag))) == query.Tag(tag)
+    assert query.parse(query.format_query(query.Tag(tag))) == query.Tag(tag)
 
 
 def test_htmx_gets_only_the_tags(client: Client, ann: User, book: Book) -> None:
@@ -199,7 +199,7 @@ def test_votes_are_limited_in_rate_and_number(client: Client, ann: User, book: B
 
 def test_removing_a_tag_by_staff_deletes_its_votes(client: Client, ann: User, book: Book, redis: Redis) -> None:
     give(client, book, "rude")
-    assert remove_tag(Book.objects.filter(pk=book.pk), Tag.objects.get(name="rude")) == 1
+    assert remove_tag_from_books(Book.objects.filter(pk=book.pk), Tag.objects.get(name="rude")) == 1
     assert not TagVote.objects.exists()
     rebuild()
     assert "rude" not in top(redis, book)
@@ -211,7 +211,7 @@ def test_the_mirror_of_votes_equals_sql(client: Client, ann: User, book: Book) -
     take(client, book, "sand")
     Tag.objects.filter(name="sea").update(name="ocean")
     rebuild()
-    assert votes.own_tags(ann.pk, book.pk) == ["desert", "ocean"]
+    assert votes.find_own_tags(ann.pk, book.pk) == ["desert", "ocean"]
     assert verify(["book", "tag", "hidden_tag", "tag_vote"]) == []
 
 

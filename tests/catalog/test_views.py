@@ -10,7 +10,7 @@ from django.utils import translation
 from pytest_django.fixtures import Settings
 
 from catalog.models import Book
-from catalog.results import PAGE
+from catalog.results import PAGE_SIZE
 from mirror.rebuild import rebuild
 from mirror.recorder import Recording, record
 from mirror.redis import breaker
@@ -29,7 +29,7 @@ LARGEST = 2**63 - 1
 @pytest.fixture
 def shelf() -> list[Book]:
     """More than a page of books about cats, and one about dogs."""
-    cats = [Book(title=f"Cat {n:02}", popularity=n) for n in range(PAGE + 5)]
+    cats = [Book(title=f"Cat {n:02}", popularity=n) for n in range(PAGE_SIZE + 5)]
     books = [*make_books(cats, tags="cats pets", authors="Ann, Bob"), make_book("Dog", tags="dogs pets")]
     warm_up()
     return books
@@ -50,7 +50,7 @@ def test_the_list_costs_one_round_trip(client: Client, shelf: list[Book]) -> Non
     assert response.status_code == 200
     assert (seen.round_trips, seen.sql) == (1, [])
     html = response.content.decode()
-    assert f"{PAGE + 5} books" in html
+    assert f"{PAGE_SIZE + 5} books" in html
     assert "Cat 24" in html
     assert "Cat 04" not in html
 
@@ -67,12 +67,12 @@ def test_the_list_in_json_follows_the_contract(client: Client, shelf: list[Book]
     assert (seen.round_trips, seen.sql) == (1, [])
     assert _is_json(response)
     found = response.json()
-    assert found["count"] == PAGE + 5
-    assert len(found["results"]) == PAGE
-    newest = shelf[PAGE + 4]
+    assert found["count"] == PAGE_SIZE + 5
+    assert len(found["results"]) == PAGE_SIZE
+    newest = shelf[PAGE_SIZE + 4]
     expected = {"id": newest.pk, "title": "Cat 24", "authors": ["Ann", "Bob"], "tags": ["cats", "pets"]}
     assert found["results"][0].items() >= expected.items()
-    assert found["facets"] == [{"name": "pets", "count": PAGE + 5}]
+    assert found["facets"] == [{"name": "pets", "count": PAGE_SIZE + 5}]
 
 
 def test_links_to_the_next_page_lead_to_the_end(client: Client, shelf: list[Book]) -> None:
@@ -267,18 +267,18 @@ def test_a_login_costs_one_more_round_trip_and_no_sql(
 
 def test_a_grown_list_has_its_own_address(client: Client) -> None:
     """A returning visitor sees all loaded pages again, with as many round trips as for one page."""
-    make_books(Book(title=f"Book {n:03}", popularity=1000 - n) for n in range(PAGE * 11 + 3))
+    make_books(Book(title=f"Book {n:03}", popularity=1000 - n) for n in range(PAGE_SIZE * 11 + 3))
     warm_up()
     part, seen = _get(client, "/books/?pages=3")
     assert (seen.round_trips, seen.sql) == (1, [])
     html = part.content.decode()
-    assert html.count('class="card"') == 3 * PAGE
+    assert html.count('class="card"') == 3 * PAGE_SIZE
     assert 'hx-replace-url="/books/?pages=4"' in html
     link = unescape(html.split('rel="next"')[1].split('hx-get="')[1].split('"')[0])
     html = client.get(link, headers={"HX-Request": "true"}).content.decode()
-    assert html.count('class="card"') == PAGE
+    assert html.count('class="card"') == PAGE_SIZE
     assert 'hx-replace-url="/books/?pages=5"' in html
     for asked, pages in (("10", 10), ("11", 10), ("9" * 30, 1), ("0", 1), ("x", 1), ("", 1)):
         html = client.get(f"/books/?pages={asked}").content.decode()
-        assert html.count('class="card"') == pages * PAGE, asked
+        assert html.count('class="card"') == pages * PAGE_SIZE, asked
         assert ("hx-replace-url" in html) == (pages < 10), asked

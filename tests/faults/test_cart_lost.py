@@ -11,10 +11,10 @@ from redis import Redis
 
 from mirror.redis import breaker
 from mirror.relay import drain_all
-from shop.carts.cart import backup
-from shop.carts.settling import settle_all
+from shop.carts.cart import get_cart_backup
+from shop.carts.settling import push_all_pending_carts
 from shop.models import Cart
-from shop.services.carts import add, set_line
+from shop.services.carts import add_copies, set_line
 from tests.faults.test_older_file import Past
 from tests.support.faults.crew import Crew
 from tests.support.mirror.backup_world import marked
@@ -62,7 +62,7 @@ def comes_to_rest() -> None:
     """Run beat's tasks for carts once, and check that Redis and SQL agree."""
     restore_backups()
     flush_carts()
-    settle_all()
+    push_all_pending_carts()
     assert find_differences() == []
 
 
@@ -80,7 +80,7 @@ def test_flushed_lines_survive_any_loss_of_redis(
     flush_carts()
     lose(how, redis_server, past)
     assert read_quantities(one) == {books[0]: 1, books[1]: 2}
-    assert add(other, books[2]).lines == {books[0]: 3, books[2]: 1}
+    assert add_copies(other, books[2]).lines == {books[0]: 3, books[2]: 1}
     comes_to_rest()
     assert read_quantities(one) == {books[0]: 1, books[1]: 2}
     assert read_quantities(other) == {books[0]: 3, books[2]: 1}
@@ -98,7 +98,7 @@ def test_unflushed_lines_survive_if_the_append_only_file_has_them(
     wait_until(partial(is_in_the_file, state), "the append-only file")
     lose("killed", redis_server, past)
     assert read_quantities(digest) == {books[0]: 1, books[1]: 2}
-    assert marked(state, backup()) == {digest}, "SQL will be told"
+    assert marked(state, get_cart_backup()) == {digest}, "SQL will be told"
     set_line(digest, books[2], 3)
     lose("older file", redis_server, past)  # as after a power failure: the file lacks the last writes
     assert read_quantities(digest) == {books[0]: 1}
@@ -111,13 +111,13 @@ def test_changes_to_a_cart_during_a_hang_are_made_once(
 ) -> None:
     """Redis executes the commands from before the hang later. They neither repeat nor undo newer changes."""
     digest = make_visitor()
-    add(digest, books[0], 2)
+    add_copies(digest, books[0], 2)
     set_line(digest, books[1], 1)
     flush_carts()
     with hung(redis_server):
         # The server executes this removal after it resumes. A removal asks for no price first.
         assert set_line(digest, books[1], 0).lines == {books[0]: 2}
-        assert add(digest, books[0], 1).lines == {books[0]: 3}
+        assert add_copies(digest, books[0], 1).lines == {books[0]: 3}
         assert set_line(digest, books[1], 7).lines == {books[0]: 3, books[1]: 7}
         assert read_quantities(digest) == {books[0]: 3, books[1]: 7}
     breaker.reset()
@@ -158,4 +158,4 @@ def test_worker_flushes_every_write_and_restores_all_carts(
 def marked_now(server: RedisServer) -> set[str]:
     """Return the carts that SQL does not have yet."""
     with server.client() as state:
-        return marked(state, backup())
+        return marked(state, get_cart_backup())

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from accounts.session_rows import digest_of
+from accounts.session_rows import hash_token
 from shop.carts import cart
-from shop.models import FakeCharge, Order, Payment, PaymentState, Product, State
-from shop.services.settle import settle
+from shop.models import FakeCharge, Order, OrderState, Payment, PaymentState, Product
+from shop.services.settle import settle_all
 from tests.support.faults.buyers import Buyer, Page, make_people, start_site
 from tests.support.faults.crew import Crew
 from tests.support.servers import PATIENCE_SECONDS, wait_until
@@ -51,19 +51,19 @@ def test_process_killed_during_a_payment_leaves_a_correct_ledger(
     with pytest.raises(OSError, match=r"."):
         buyer.buy()
     order = Order.objects.get()
-    assert (order.state, Payment.objects.get().state) == (State.RESERVED, PaymentState.STARTED)
+    assert (order.state, Payment.objects.get().state) == (OrderState.RESERVED, PaymentState.STARTED)
     assert FakeCharge.objects.exists() == (moment == "AfterTheCharge")
 
     page = buy_again(buyer)  # the outcome of the first attempt is still unknown
     assert (page.code, page.location) == (302, f"/shop/orders/{order.pk}/")
-    assert cart.read(digest_of(token)).lines == {}
+    assert cart.read_cart(hash_token(token)).lines == {}
     make_payments_due()
-    run_together(2, lambda n: settle())
+    run_together(2, lambda n: settle_all())
     if moment == "BeforeTheCharge":  # no money was taken, so the page offers another attempt
         assert Payment.objects.get().state == PaymentState.FAILED
         page = buyer.ask("POST", f"/shop/orders/{order.pk}/pay/", {"card": buyer.card})
         assert page.location == f"/shop/orders/{order.pk}/"
-    assert Order.objects.get().state == State.PAID
+    assert Order.objects.get().state == OrderState.PAID
     assert FakeCharge.objects.filter(succeeds=True).count() == 1
     assert_ledger_is_right({book.pk: 3})
     assert_settled()

@@ -15,15 +15,15 @@ pytestmark = [pytest.mark.on_sqlite, pytest.mark.django_db(transaction=True)]
 
 
 def test_worker_flushes_every_login_to_sql(crew: Crew, redis_server: RedisServer) -> None:
-    numbers.known.clear()
+    numbers.dense_id_cache.clear()
     user = make_user("alice")
     crew.worker()
     crew.beat()
     for day in (ago(40), ago(0)):
-        services.mark(user, day)
+        services.mark_login(user, day)
         wait_until(lambda day=day: is_in_sql(user, day), "the login in SQL")  # type: ignore[misc]
     redis_server.flush()
-    assert selectors.login_days(user, ago(50), ago(0)) == [ago(40), ago(0)]
+    assert selectors.find_login_days(user, ago(50), ago(0)) == [ago(40), ago(0)]
 
 
 def is_in_sql(user: User, day: date) -> bool:

@@ -25,7 +25,7 @@ def products(transactional_db: None, redis_server: RedisServer) -> list[Product]
     found = [make_product(title, price=1250, stock=7) for title in ("The Book of Sand", "The Book of Stone")]
     warm_page_mirrors()
     with redis_server.client() as state:
-        state.zadd(keys.viewed(), {str(product.pk): -3 for product in found})
+        state.zadd(keys.popularity(), {str(product.pk): -3 for product in found})
     return found
 
 

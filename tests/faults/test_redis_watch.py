@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from redis import Redis, WatchError
 
-from config.devserver.redis_server import find_redis, version_of, wheel_redis
+from config.devserver.redis_server import find_redis, find_wheel_redis, read_version
 from mirror.shapes import _touch
 from tests.support.servers import RedisServer
 
-BINARIES = sorted({path for path in (find_redis(), wheel_redis()) if path})
+BINARIES = sorted({path for path in (find_redis(), find_wheel_redis()) if path})
 
 
-@pytest.fixture(params=BINARIES, ids=lambda path: "redis {}.{}".format(*version_of(path)))
+@pytest.fixture(params=BINARIES, ids=lambda path: "redis {}.{}".format(*read_version(path)))
 def client(request: pytest.FixtureRequest) -> Iterator[Redis]:
     """Return a client of each available version of Redis."""
     binary: Path = request.param

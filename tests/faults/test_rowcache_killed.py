@@ -23,7 +23,7 @@ DAEMON = "django rowcache run"
 
 
 def row(state: Redis, product: Product) -> dict[str, Any] | None:
-    raw: Any = state.get(keys.row(product.pk))
+    raw: Any = state.get(keys.cached_row(product.pk))
     return orjson.loads(raw) if raw else None
 
 
@@ -37,7 +37,7 @@ def is_not_cached(state: Redis, product: Product) -> bool:
 
 def make_scheduled(delay: float, number: int = 1) -> list[Product]:
     products = [make_product(stock=7) for _ in range(number)]
-    rows.schedule_all({product.pk: delay for product in products})
+    rows.schedule_rows({product.pk: delay for product in products})
     return products
 
 
@@ -47,7 +47,7 @@ def test_rows_expire_after_their_daemon_is_killed_and_another_writes_them_again(
     wait_until(partial(is_cached, state, product), "a row")
     crew.kill("daemon")
     wait_until(partial(is_not_cached, state, product), "its end")
-    assert state.zscore(keys.schedule(), str(product.pk)) is not None
+    assert state.zscore(keys.row_schedule(), str(product.pk)) is not None
     crew.start("daemon", DAEMON)
     wait_until(partial(is_cached, state, product), "another daemon's row")
 
@@ -85,6 +85,6 @@ def test_daemon_waits_while_redis_is_down_and_continues(crew: Crew, state: Redis
     wait_until(lambda: "Rows wait" in crew.said("daemon"), "the daemon to notice")
     redis_server.start()
     state.flushdb()
-    rows.schedule(product.pk, 0.5)
+    rows.schedule_row(product.pk, 0.5)
     wait_until(partial(is_cached, state, product), "a row again")
     assert child.poll() is None

@@ -7,14 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from accounts.session_rows import digest_of
+from accounts.session_rows import hash_token
 from mirror.redis import breaker
 from mirror.relay import drain_all
 from mirror.verify import verify
 from shop.carts import cart
-from shop.models import FakeCharge, Order, Payment, PaymentState, Product, State
+from shop.models import FakeCharge, Order, OrderState, Payment, PaymentState, Product
 from shop.payments import fake
-from shop.services.settle import settle
+from shop.services.settle import settle_all
 from tests.support.faults.buyers import Buyer, Page, make_people, start_site
 from tests.support.faults.crew import Crew
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
@@ -35,7 +35,7 @@ def book(crew: Crew, transactional_db: None) -> Product:
 def nothing_is_open() -> bool:
     """Settle the open payments. Return whether all are closed then."""
     make_payments_due()
-    settle()
+    settle_all()
     return not Payment.objects.filter(state__in=(PaymentState.STARTED, PaymentState.REFUND_DUE)).exists()
 
 
@@ -73,7 +73,7 @@ def test_10_of_500_buyers_get_a_copy_and_all_others_are_refused(
 ) -> None:
     people = make_people(BUYERS, book)
     port = start_site(crew, PAYMENT_TIMEOUT_SECONDS="1")
-    cards = (fake.SUCCEEDS, fake.TWICE, fake.HANGS_CHARGES)
+    cards = (fake.GOOD_CARD, fake.TWO_CALLBACKS_CARD, fake.CHARGED_HANGING_CARD)
     buyers = [Buyer(port, token, form, cards[n % 3]) for n, (token, form) in enumerate(people.items())]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         assert {page.code for page in pool.map(Buyer.look, buyers[::LOOK])} == {200}
@@ -90,7 +90,7 @@ def test_10_of_500_buyers_get_a_copy_and_all_others_are_refused(
     ] == []
     breaker.reset()
     wait_until(nothing_is_open, "the end of all payments", PATIENCE_SECONDS)
-    assert Order.objects.filter(state=State.PAID).count() == Order.objects.count() == COPIES
+    assert Order.objects.filter(state=OrderState.PAID).count() == Order.objects.count() == COPIES
     assert {f"/shop/orders/{pk}/" for pk in Order.objects.values_list("pk", flat=True)} == {p.location for p in won}
     assert_ledger_is_right({book.pk: COPIES})
     assert_settled()
@@ -106,8 +106,8 @@ def test_50_identical_submits_give_one_order_and_one_charge(book: Product, crew:
         pages = list(pool.map(lambda n: buyer.buy(), range(50)))
     order = Order.objects.get()
     assert Counter((page.code, page.location) for page in pages) == {(302, f"/shop/orders/{order.pk}/"): 50}
-    assert order.state == State.PAID
+    assert order.state == OrderState.PAID
     assert FakeCharge.objects.count() == Payment.objects.count() == 1
-    assert cart.read(digest_of(token)).lines == {}
+    assert cart.read_cart(hash_token(token)).lines == {}
     assert_ledger_is_right({book.pk: COPIES})
     assert_settled()

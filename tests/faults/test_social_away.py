@@ -48,7 +48,7 @@ def scene(transactional_db: None, broker_server: RedisServer, crew: Crew) -> Sce
     )
     Follow.objects.bulk_create(Follow(follower=one, followee=bob) for one in (alice, *others))
     book = make_book("The Book of Sand")
-    posts.post(bob.pk, "Bob was here #tea @alice", book_id=book.pk)
+    posts.create_post(bob.pk, "Bob was here #tea @alice", book_id=book.pk)
     world.warm()
     for one in (alice, bob, *others):
         assert window.warm(registry.get("timeline"), str(one.pk))  # type: ignore[arg-type]

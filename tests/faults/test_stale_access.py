@@ -44,7 +44,7 @@ class Site:
         rebuild()
         relay.drain_all()
         with redis_server.client() as client:  # makes the book's page a cached one
-            client.zadd(shop_keys.viewed(), {self.pages[1].split("/")[2]: -3})
+            client.zadd(shop_keys.popularity(), {self.pages[1].split("/")[2]: -3})
         for page in (*self.pages, "/home/", "/global/", "/accounts/sessions/"):
             for browser in self.browsers.values():
                 browser.get(page)

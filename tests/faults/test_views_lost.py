@@ -32,7 +32,7 @@ class Readers:
         """View one book, and count whether Redis accepted the view."""
         number = next(self.numbers)
         breaker.reset()
-        if popularity.saw(f"{number:064}", self.books[number % 5 if number % 2 else 0].pk):
+        if popularity.count_view(f"{number:064}", self.books[number % 5 if number % 2 else 0].pk):
             self.taken += 1
         else:
             self.refused += 1
@@ -63,7 +63,7 @@ def keep_up() -> None:
 def has_come_to_rest(state: Redis) -> bool:
     """Return whether SQL has all views and the ranking is complete."""
     keep_up()
-    return count_unsaved_views(state) == 0 and halving.is_whole(relay_client())
+    return count_unsaved_views(state) == 0 and halving.is_complete(relay_client())
 
 
 def assert_comes_to_rest(state: Redis) -> None:

@@ -7,17 +7,17 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from loginlog import hooks, numbers
-from loginlog.direct import owing
+from loginlog.direct import owed_to_redis
 
 
 @pytest.fixture(autouse=True)
 def forgetful(settings: Settings, tmp_path: Path) -> Iterator[None]:
     """Empty the caches of this process, and give each test its own folder for log files."""
     settings.LOGINLOG_FOLDER = tmp_path / "loginlog"
-    numbers.known.clear()
-    hooks.recent.clear()
-    owing.maybe = False
+    numbers.dense_id_cache.clear()
+    hooks.recent_marks.clear()
+    owed_to_redis.maybe = False
     yield
-    numbers.known.clear()
-    hooks.recent.clear()
-    owing.maybe = False
+    numbers.dense_id_cache.clear()
+    hooks.recent_marks.clear()
+    owed_to_redis.maybe = False

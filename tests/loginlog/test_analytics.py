@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loginlog import analytics, cohorts
-from loginlog.cohorts import KINDS, READINGS, Kind, Reading
+from loginlog.cohorts import PERIOD_KINDS, READINGS, PeriodKind, Reading
 from loginlog.selectors import Span
 from tests.support.loginlog import naive
 from tests.support.loginlog.naive import A_DAY, Mark, bitmap
@@ -42,7 +42,7 @@ class Log:
 @settings(max_examples=60)
 def test_daily_weekly_and_monthly_users_equal_sets(marks: set[Mark], back: int) -> None:
     first = LAST - timedelta(days=back)
-    for found in analytics.activity(first, LAST, TYPES, Log(marks)):
+    for found in analytics.compute_activity(first, LAST, TYPES, Log(marks)):
         kind = found.user_type or None
         for width, numbers in ((1, found.dau), (7, found.wau), (30, found.mau)):
             days = [first + timedelta(days=n) for n in range(back + 1)]
@@ -52,7 +52,7 @@ def test_daily_weekly_and_monthly_users_equal_sets(marks: set[Mark], back: int) 
 
 def test_users_of_two_types_are_counted_once() -> None:
     log = Log({(LAST, "client", 5), (LAST, "office", 5), (LAST, "office", 6)})
-    assert [(found.user_type, found.dau) for found in analytics.activity(LAST, LAST, TYPES, log)] == [
+    assert [(found.user_type, found.dau) for found in analytics.compute_activity(LAST, LAST, TYPES, log)] == [
         ("", [2]),
         ("client", [1]),
         ("office", [2]),
@@ -62,18 +62,18 @@ def test_users_of_two_types_are_counted_once() -> None:
 @pytest.mark.parametrize("length", [1, 3, 4, 30, 366])
 def test_activity_reads_sixteen_days_at_once(length: int) -> None:
     log = Log(set())
-    analytics.activity(LAST - timedelta(days=length - 1), LAST, TYPES, log)
-    assert log.asked == analytics.asks(length) == (length + 29 + 15) // 16
+    analytics.compute_activity(LAST - timedelta(days=length - 1), LAST, TYPES, log)
+    assert log.asked == analytics.count_calls(length) == (length + 29 + 15) // 16
 
 
 @pytest.mark.parametrize("reading", READINGS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PERIOD_KINDS)
 @given(marks=MARKS)
 @settings(max_examples=40)
-def test_retention_equals_sets(kind: Kind, reading: Reading, marks: set[Mark]) -> None:
+def test_retention_equals_sets(kind: PeriodKind, reading: Reading, marks: set[Mark]) -> None:
     log = Log(marks)
-    spans = cohorts.periods(LAST, kind, 3)
-    found = analytics.retention(spans, None, log, since=log.since, reading=reading, today=LAST)
+    spans = cohorts.list_periods(LAST, kind, 3)
+    found = analytics.compute_retention(spans, None, log, since=log.since, reading=reading, today=LAST)
     for i, cohort in enumerate(found):
         before = naive.active(marks, date.min, spans[i].first - A_DAY)
         new = naive.active(marks, spans[i].first, spans[i].last) - before
@@ -84,9 +84,9 @@ def test_retention_equals_sets(kind: Kind, reading: Reading, marks: set[Mark]) -
 
 def test_retention_of_one_type_starts_with_the_first_login_as_that_type() -> None:
     log = Log({(LAST - timedelta(days=7), "client", 5), (LAST, "office", 5)})
-    spans = cohorts.periods(LAST, "week", 2)
+    spans = cohorts.list_periods(LAST, "week", 2)
     made = {
-        kind: analytics.retention(spans, kind, log, since=log.since, reading="on", today=LAST)
+        kind: analytics.compute_retention(spans, kind, log, since=log.since, reading="on", today=LAST)
         for kind in (None, "office")
     }
     assert [cohort.size for cohort in made[None]] == [1, 0]
@@ -95,13 +95,13 @@ def test_retention_of_one_type_starts_with_the_first_login_as_that_type() -> Non
 
 def test_retention_reads_a_log_of_any_length_once() -> None:
     log = Log({(LAST - timedelta(days=900), "client", 5)})
-    spans = cohorts.periods(LAST, "week", 4)
-    analytics.retention(spans, None, log, since=log.since, reading="on", today=LAST)
+    spans = cohorts.list_periods(LAST, "week", 4)
+    analytics.compute_retention(spans, None, log, since=log.since, reading="on", today=LAST)
     assert log.asked == 1
 
 
 def test_an_empty_log_has_empty_cohorts_and_is_not_read() -> None:
     log = Log(set())
-    spans = cohorts.periods(LAST, "month", 12)
-    found = analytics.retention(spans, None, log, since=log.since, reading="on", today=LAST)
+    spans = cohorts.list_periods(LAST, "month", 12)
+    found = analytics.compute_retention(spans, None, log, since=log.since, reading="on", today=LAST)
     assert ([cohort.size for cohort in found], log.asked) == ([0] * 12, 0)

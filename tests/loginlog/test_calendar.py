@@ -10,7 +10,7 @@ from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from loginlog import days, mine, ranges, services
-from loginlog.days import A_DAY, floor, today
+from loginlog.days import ONE_DAY, first_complete_month, today
 from loginlog.ranges import Range
 from mirror.recorder import record
 from mirror.redis import breaker
@@ -65,12 +65,16 @@ def test_days_and_streaks_equal_plain_python(alice: User, seed: int) -> None:
     marks = login_marks.random_marks([alice], now - timedelta(days=500), now, seed)
     login_marks.write_marks(marks)
     own = login_marks.marked_days(marks, alice)
-    for shown in (ranges.year(now.year), ranges.year(now.year - 1), Range(now - 40 * A_DAY, now - 3 * A_DAY)):
-        found = mine.calendar(alice, shown, now)
+    for shown in (
+        ranges.year_range(now.year),
+        ranges.year_range(now.year - 1),
+        Range(now - 40 * ONE_DAY, now - 3 * ONE_DAY),
+    ):
+        found = mine.build_calendar(alice, shown, now)
         wanted = {day for day in own if shown.has(day)}
         assert found.days == sorted(wanted)
         assert found.longest == naive.longest(wanted)
-        assert found.current == (naive.streak_until(own, now) or naive.streak_until(own, now - A_DAY))
+        assert found.current == (naive.streak_until(own, now) or naive.streak_until(own, now - ONE_DAY))
 
 
 @pytest.mark.parametrize("length", [1, 365, 366, 367, 368, 800])
@@ -78,16 +82,16 @@ def test_days_and_streaks_equal_plain_python(alice: User, seed: int) -> None:
 def test_a_streak_can_exceed_a_year(alice: User, length: int, ended: int) -> None:
     now = today()
     login_marks.write_marks({(now - timedelta(days=n + ended), "client", alice.pk) for n in range(length)})
-    for shown in (ranges.year(now.year), ranges.year(2020)):
-        assert mine.calendar(alice, shown, now).current == (length if ended < 2 else 0)
+    for shown in (ranges.year_range(now.year), ranges.year_range(2020)):
+        assert mine.build_calendar(alice, shown, now).current == (length if ended < 2 else 0)
 
 
 def test_recent_days_take_one_round_trip_and_no_sql(alice: User) -> None:
-    now, shown = today(), Range(floor(), today())
+    now, shown = today(), Range(first_complete_month(), today())
     login_marks.write_marks({(now - timedelta(days=n), "client", alice.pk) for n in range(0, 300, 3)})
-    mine.calendar(alice, shown, now)
+    mine.build_calendar(alice, shown, now)
     with record() as seen:
-        assert mine.calendar(alice, shown, now).days
+        assert mine.build_calendar(alice, shown, now).days
     assert (seen.round_trips, seen.sql) == (1, [])
 
 
@@ -96,15 +100,15 @@ def test_a_year_takes_one_round_trip_and_one_query(alice: User, monkeypatch: pyt
     monkeypatch.setattr(days, "today", lambda: now)
     login_marks.write_marks({(now - timedelta(days=n), "client", alice.pk) for n in range(0, 300, 3)})
     with record() as seen:
-        mine.calendar(alice, ranges.year(now.year), now)
+        mine.build_calendar(alice, ranges.year_range(now.year), now)
     assert (seen.round_trips, len(seen.sql)) == (1, 1)
     with record() as seen:  # the range lacks today, so the current streak needs another read
-        assert mine.calendar(alice, ranges.year(now.year - 1), now).current == 1
+        assert mine.build_calendar(alice, ranges.year_range(now.year - 1), now).current == 1
     assert (seen.round_trips, len(seen.sql)) == (2, 2)
 
 
 def test_the_page_reads_the_log_once(browser: Client, alice: User) -> None:
-    login_marks.write_marks({(today() - A_DAY, "client", alice.pk)})
+    login_marks.write_marks({(today() - ONE_DAY, "client", alice.pk)})
     browser.get("/loginlog/")
     with record() as seen:
         assert browser.get("/loginlog/").status_code == 200
@@ -116,14 +120,14 @@ def test_expired_days_come_from_sql(alice: User) -> None:
     call_command("backup", "flush", verbosity=0)
     main_server().flush()
     with record() as seen:
-        assert mine.calendar(alice, ranges.year(2024), today()).days == [date(2024, 2, 3), date(2024, 2, 4)]
+        assert mine.build_calendar(alice, ranges.year_range(2024), today()).days == [date(2024, 2, 3), date(2024, 2, 4)]
     assert len([sql for sql, _ in seen.sql if "loginlog_monthbits" in sql]) <= 2
 
 
 def test_without_redis_sql_answers(browser: Client, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(breaker, "open", lambda: True)
     for day in (3, 4, 29):
-        services.mark(alice, date(2024, 2, day))
+        services.mark_login(alice, date(2024, 2, day))
     with record() as seen:
         said = browser.get("/loginlog/?from=2024-01-01&to=2024-12-31", headers=JSON).json()
     assert said["days"] == ["2024-02-03", "2024-02-04", "2024-02-29"]
@@ -217,5 +221,5 @@ def test_days_follow_the_sites_time_zone(
     settings: Settings, alice: User, zone: str, moment: datetime, day: date
 ) -> None:
     settings.TIME_ZONE = zone
-    services.mark(alice, moment)
-    assert mine.calendar(alice, ranges.year(day.year), today()).days == [day]
+    services.mark_login(alice, moment)
+    assert mine.build_calendar(alice, ranges.year_range(day.year), today()).days == [day]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loginlog import cohorts, windows
-from loginlog.cohorts import KINDS, READINGS, Kind, Period, Reading
+from loginlog.cohorts import PERIOD_KINDS, READINGS, Period, PeriodKind, Reading
 from tests.support.loginlog import naive
 from tests.support.loginlog.naive import Mark, bitmap
 
@@ -23,19 +23,19 @@ MARKS = st.sets(
 )
 
 
-def made(marks: set[Mark], kind: Kind, reading: Reading, today: date = LAST) -> list[cohorts.Cohort]:
-    spans = cohorts.periods(LAST, kind, 4)
-    before = windows.table([bitmap(naive.active(marks, date.min, spans[0].first - timedelta(days=1)))])
-    active = windows.table([bitmap(naive.active(marks, span.first, span.last)) for span in spans])
-    return cohorts.cohorts(spans, before, active, reading, today)
+def made(marks: set[Mark], kind: PeriodKind, reading: Reading, today: date = LAST) -> list[cohorts.Cohort]:
+    spans = cohorts.list_periods(LAST, kind, 4)
+    before = windows.build_table([bitmap(naive.active(marks, date.min, spans[0].first - timedelta(days=1)))])
+    active = windows.build_table([bitmap(naive.active(marks, span.first, span.last)) for span in spans])
+    return cohorts.compute_cohorts(spans, before, active, reading, today)
 
 
 @pytest.mark.parametrize("reading", READINGS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PERIOD_KINDS)
 @given(marks=MARKS)
 @settings(max_examples=50)
-def test_every_cell_equals_sets(kind: Kind, reading: Reading, marks: set[Mark]) -> None:
-    spans = cohorts.periods(LAST, kind, 4)
+def test_every_cell_equals_sets(kind: PeriodKind, reading: Reading, marks: set[Mark]) -> None:
+    spans = cohorts.list_periods(LAST, kind, 4)
     for i, cohort in enumerate(made(marks, kind, reading)):
         earlier = naive.active(marks, date.min, spans[i].first - timedelta(days=1))
         new = naive.active(marks, spans[i].first, spans[i].last) - earlier
@@ -49,7 +49,7 @@ def test_every_cell_equals_sets(kind: Kind, reading: Reading, marks: set[Mark]) 
 
 @given(MARKS)
 def test_every_active_user_is_in_one_cohort(marks: set[Mark]) -> None:
-    spans = cohorts.periods(LAST, "week", 4)
+    spans = cohorts.list_periods(LAST, "week", 4)
     new = naive.active(marks, spans[0].first, LAST) - naive.active(marks, date.min, spans[0].first - timedelta(days=1))
     assert sum(cohort.size for cohort in made(marks, "week", "on")) == len(new)
 
@@ -94,12 +94,12 @@ def test_a_period_is_open_until_its_last_day_is_over(today: date, open_ones: lis
         (date(2026, 3, 29), "week", date(2026, 3, 23), date(2026, 3, 29)),
     ],
 )
-def test_periods_end_where_the_calendar_says(day: date, kind: Kind, first: date, last: date) -> None:
-    assert cohorts.period_of(day, kind) == Period(first, last)
+def test_periods_end_where_the_calendar_says(day: date, kind: PeriodKind, first: date, last: date) -> None:
+    assert cohorts.find_period(day, kind) == Period(first, last)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_periods_follow_one_another_without_a_gap(kind: Kind) -> None:
-    found = cohorts.periods(date(2024, 3, 1), kind, 14)
+@pytest.mark.parametrize("kind", PERIOD_KINDS)
+def test_periods_follow_one_another_without_a_gap(kind: PeriodKind) -> None:
+    found = cohorts.list_periods(date(2024, 3, 1), kind, 14)
     assert len(found) == 14
     assert all(a.last + timedelta(days=1) == b.first for a, b in pairwise(found))

@@ -59,7 +59,7 @@ def test_users_are_given_by_name_in_any_case_or_by_id() -> None:
 def test_sync_expire_load_and_erase(redis: Redis) -> None:
     restore_login_log()
     user = make_user("alice")
-    services.mark(user, date(2017, 10, 25))
+    services.mark_login(user, date(2017, 10, 25))
     assert run("sync", "--json").said == {"items": 2, "aside": 0}
     assert run("sync", "--json").said == {"items": 0, "aside": 0}
     (done,) = run("expire", "--older-than", "31", "--json").said
@@ -72,7 +72,7 @@ def test_sync_expire_load_and_erase(redis: Redis) -> None:
     assert run("load", done["file"], "--json").said == {"loaded": 2}
     assert keys_of(redis, "loginLog_") == [f"loginLog_2017-10_client_{user.pk}"]
     assert run("erase", "alice", "--json").said["erased"] is True
-    assert selectors.login_days(user, date(2017, 10, 25), ago(0)) == []
+    assert selectors.find_login_days(user, date(2017, 10, 25), ago(0)) == []
     assert "nothing to erase" in run("erase", "alice").out
 
 
@@ -89,7 +89,7 @@ def test_unmark_removes_a_login(redis: Redis) -> None:
 
 def test_unmark_works_while_redis_is_away(redis_server: RedisServer) -> None:
     user = make_user("alice")
-    services.mark(user, date(2017, 10, 25))
+    services.mark_login(user, date(2017, 10, 25))
     redis_server.kill()
     assert run("unmark", "alice", "--date", "2017-10-25", "--json").said["removed"] is None
     assert "Redis is not available" in run("unmark", "alice", "--date", "2017-10-25").out
@@ -153,18 +153,18 @@ def test_an_invalid_file_is_reported_with_its_line(content: bytes, text: str, tm
 def test_an_unwritable_folder_is_reported(tmp_path: Path, settings: Settings) -> None:
     settings.LOGINLOG_FOLDER = tmp_path / "file"
     settings.LOGINLOG_FOLDER.touch()
-    services.mark(make_user("alice"), date(2017, 10, 25))
+    services.mark_login(make_user("alice"), date(2017, 10, 25))
     found = run("expire")
     assert (found.code, found.err) == (2, f"{settings.LOGINLOG_FOLDER}: File exists\n")
 
 
 def test_a_huge_age_expires_nothing() -> None:
-    services.mark(make_user("alice"), date(2017, 10, 25))
+    services.mark_login(make_user("alice"), date(2017, 10, 25))
     assert run("expire", "--older-than", "9" * 20) == (0, "no month is old enough\n", "")
 
 
 def test_a_damaged_file_is_reported(tmp_path: Path) -> None:
-    services.mark(make_user("alice"), date(2017, 10, 25))
+    services.mark_login(make_user("alice"), date(2017, 10, 25))
     sync()
     (done,) = run("expire", "--json").said
     whole = Path(done["file"]).read_bytes()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from loginlog import linelog
-from loginlog.items import Month, Segment
+from loginlog.items import DaySegment, LoginMonth
 from loginlog.linelog import Line
 from loginlog.store import Known
 
@@ -15,14 +15,14 @@ OCTOBER = date(2017, 10, 1)
 
 
 def month(user_id: int, kind: str = "client") -> Line:
-    return Line(Month(OCTOBER, kind, user_id), Known(user_id % 7, 6))
+    return Line(LoginMonth(OCTOBER, kind, user_id), Known(user_id % 7, 6))
 
 
-DAY = Line(Segment(date(2017, 10, 25), "client", 0), b"\x50")
+DAY = Line(DaySegment(date(2017, 10, 25), "client", 0), b"\x50")
 
 
 def write(folder: Path, *lines: Line) -> Path:
-    path = linelog.write(folder, OCTOBER, lines)
+    path = linelog.write_file(folder, OCTOBER, lines)
     assert path is not None
     return path
 
@@ -30,7 +30,7 @@ def write(folder: Path, *lines: Line) -> Path:
 def test_only_the_lines_of_the_user_are_removed(tmp_path: Path) -> None:
     path = write(tmp_path, month(5), month(55), month(5, "office"), DAY)
     assert linelog.remove_user(path, 5)
-    assert [line for _, line in linelog.read(path)] == [month(55), DAY]
+    assert [line for _, line in linelog.read_lines(path)] == [month(55), DAY]
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -17,8 +17,8 @@ def test_a_login_is_marked_after_its_commit(client: Client) -> None:
     user = make_user("alice")
     with transaction.atomic():
         client.force_login(user)
-        assert not selectors.logged_in_on(user, days.today())
-    assert selectors.logged_in_on(user, days.today())
+        assert not selectors.has_logged_in_on(user, days.today())
+    assert selectors.has_logged_in_on(user, days.today())
 
 
 def test_a_rolled_back_login_is_not_marked(client: Client) -> None:
@@ -26,7 +26,7 @@ def test_a_rolled_back_login_is_not_marked(client: Client) -> None:
     with pytest.raises(ZeroDivisionError), transaction.atomic():
         client.force_login(user)
         raise ZeroDivisionError
-    assert not selectors.logged_in_on(user, days.today())
+    assert not selectors.has_logged_in_on(user, days.today())
 
 
 def test_only_the_first_request_of_a_day_is_marked(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,7 +35,7 @@ def test_only_the_first_request_of_a_day_is_marked(client: Client, monkeypatch: 
     tomorrow = days.today() + timedelta(days=1)
     monkeypatch.setattr(hooks, "today", lambda: tomorrow)
     client.get("/accounts/leaderboard/")
-    assert selectors.login_days(user, days.today(), tomorrow) == [days.today(), tomorrow]
+    assert selectors.find_login_days(user, days.today(), tomorrow) == [days.today(), tomorrow]
     with record() as seen:
         client.get("/accounts/leaderboard/")
     assert not [key for key in seen.keys() if "loginLog_" in key]  # noqa: SIM118  (a method)
@@ -43,10 +43,10 @@ def test_only_the_first_request_of_a_day_is_marked(client: Client, monkeypatch: 
 
 def test_a_change_of_type_is_marked_again() -> None:
     user = make_user("alice")
-    hooks.seen(user)
+    hooks.mark_seen(user)
     user.user_type = "office"
-    hooks.seen(user)
-    assert selectors.active_count("office", days.today(), days.today()) == 1
+    hooks.mark_seen(user)
+    assert selectors.count_active("office", days.today(), days.today()) == 1
 
 
 def test_visitors_without_a_session_are_not_looked_up(client: Client) -> None:
@@ -65,11 +65,11 @@ def test_a_failing_database_breaks_no_page_and_is_retried(
         def fails(*args: object) -> bool:
             raise OperationalError("gone")
 
-        patched.setattr(services, "mark_as", fails)
-        hooks.seen(user)
+        patched.setattr(services, "mark_login_as", fails)
+        hooks.mark_seen(user)
     assert "not marked" in caplog.text
-    hooks.seen(user)
-    assert selectors.logged_in_on(user, days.today())
+    hooks.mark_seen(user)
+    assert selectors.has_logged_in_on(user, days.today())
 
 
 def test_too_early_an_expiry_is_a_check_error(settings: object, capsys: pytest.CaptureFixture[str]) -> None:

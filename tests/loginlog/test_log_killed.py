@@ -50,7 +50,7 @@ def rows() -> set[Row]:
         (bob.pk, "client", LEAP),
     }
     restore_login_log()
-    assert services.mark_many(sorted(found)) == 4
+    assert services.mark_logins(sorted(found)) == 4
     return found
 
 
@@ -61,7 +61,7 @@ def check(rows: set[Row], redis: Redis) -> None:
     sync()
     assert redis.zcard(backup().marks()) == 0
     assert verify(backup()) == []
-    expiry.expire(31)
+    expiry.expire_months(31)
     assert_selectors_agree(rows, users, [RANGE, (LEAP, LEAP)])
     assert keys_of(redis, "loginLog_2020") == keys_of(redis, "loginDay_2020") == []
     redis.flushdb()
@@ -81,7 +81,7 @@ def test_a_flush_that_stops_at_any_step_loses_nothing(step: str, rows: set[Row],
 @pytest.mark.parametrize(("step", "count"), [*((step, 1) for step in EXPIRY_STEPS), ("removed", 2)])
 def test_an_expiry_that_stops_at_any_step_loses_nothing(step: str, count: int, rows: set[Row], redis: Redis) -> None:
     with pytest.raises(Stopped):
-        expiry.expire(31, step=StopAt(step, count))
+        expiry.expire_months(31, step=StopAt(step, count))
     check(rows, redis)
 
 
@@ -92,10 +92,10 @@ def test_a_login_during_an_expiry_is_kept(step: str, rows: set[Row], redis: Redi
 
     def late(name: str) -> None:
         if name == step:
-            services.mark(carol, day)
-            services.mark(carol, LEAP)
+            services.mark_login(carol, day)
+            services.mark_login(carol, LEAP)
 
-    expiry.expire(31, step=late)
+    expiry.expire_months(31, step=late)
     check(rows, redis)
 
 
@@ -127,16 +127,18 @@ def after_it_is_written(work: Callable[[], object]) -> Callable[[str], None]:
 def test_a_bit_that_the_file_lacks_keeps_its_bitmap(rows: set[Row], redis: Redis) -> None:
     of_user = keys.month(LEAP.replace(day=1), "client", min(rows)[0])
     of_day = keys.day(LEAP, "office")
-    (done,) = expiry.expire(31, step=after_it_is_written(lambda: [redis.setbit(k, 5, 1) for k in (of_user, of_day)]))
+    (done,) = expiry.expire_months(
+        31, step=after_it_is_written(lambda: [redis.setbit(k, 5, 1) for k in (of_user, of_day)])
+    )
     assert (done.removed, done.kept) == (3, 2)
     assert redis.exists(of_user, of_day) == 2
 
 
 def test_a_mark_keeps_its_bitmap(rows: set[Row], redis: Redis) -> None:
     user = min(rows)[0]
-    segment = numbers.of(user)[0] // SEGMENT
+    segment = numbers.get_dense_id(user)[0] // SEGMENT
     items = [f"loginLog_2020-02_client_{user}", f"loginDay_2020-02-29_client:{segment}"]
-    (done,) = expiry.expire(31, step=after_it_is_written(lambda: marks.mark(backup(), redis, items)))
+    (done,) = expiry.expire_months(31, step=after_it_is_written(lambda: marks.mark(backup(), redis, items)))
     assert (done.removed, done.kept) == (3, 2)
     assert keys_of(redis, "loginDay_2020") == ["loginDay_2020-02-29_client"]
     assert keys_of(redis, "loginLog_2020") == items[:1]
@@ -145,7 +147,7 @@ def test_a_mark_keeps_its_bitmap(rows: set[Row], redis: Redis) -> None:
 def test_a_bit_set_right_before_the_removal_stays(
     rows: set[Row], redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    same = expiry._Month._same
+    same = expiry._MonthExpiry._same
 
     def looked(*args: Any) -> Any:
         found = same(*args)
@@ -154,8 +156,8 @@ def test_a_bit_set_right_before_the_removal_stays(
         return found
 
     with monkeypatch.context() as patched:
-        patched.setattr(expiry._Month, "_same", looked)
-        (done,) = expiry.expire(31)
+        patched.setattr(expiry._MonthExpiry, "_same", looked)
+        (done,) = expiry.expire_months(31)
     assert (done.removed, done.kept) == (0, 5)
     assert len(keys_of(redis, "loginLog_2020")) == 3
 
@@ -170,12 +172,12 @@ def test_items_that_sql_lost_stay_marked(rows: set[Row], redis: Redis, monkeypat
 
 
 def test_a_log_file_restores_everything_without_redis_and_sql(rows: set[Row], redis: Redis) -> None:
-    (done,) = expiry.expire(31)
+    (done,) = expiry.expire_months(31)
     assert done.file is not None
     assert done.removed == 5
     MonthBits.objects.filter(month__lt=ago(31)).delete()
     DayBits.objects.filter(day__lt=ago(31)).delete()
-    assert loading.load(done.file) == 5
+    assert loading.load_file(done.file) == 5
     check(rows, redis)
 
 
@@ -186,9 +188,9 @@ def test_an_unfinished_file_is_never_used(rows: set[Row], redis: Redis, monkeypa
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
         with pytest.raises(OSError, match="no space"):
-            expiry.expire(31)
+            expiry.expire_months(31)
     folder = Path(settings.LOGINLOG_FOLDER)
-    assert [path.suffix for path in folder.iterdir()] == [linelog.PART]
+    assert [path.suffix for path in folder.iterdir()] == [linelog.PART_SUFFIX]
     assert keys_of(redis, "loginLog_2020")
     check(rows, redis)
     assert [path.name for path in folder.iterdir()] == ["2020-02.log.gz"]
@@ -196,9 +198,9 @@ def test_an_unfinished_file_is_never_used(rows: set[Row], redis: Redis, monkeypa
 
 def test_an_unreadable_file_prevents_the_removal(rows: set[Row], redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(linelog, "_lines", lambda month, lines: iter([b"x\n", *(b"y\n" for _ in lines)]))
+        patched.setattr(linelog, "_encode_lines", lambda month, lines: iter([b"x\n", *(b"y\n" for _ in lines)]))
         with pytest.raises(linelog.BadFile):
-            expiry.expire(31)
+            expiry.expire_months(31)
     assert len(keys_of(redis, "loginLog_2020")) == 3
     check(rows, redis)
 
@@ -206,6 +208,6 @@ def test_an_unreadable_file_prevents_the_removal(rows: set[Row], redis: Redis, m
 def test_a_bit_that_sql_lacks_keeps_its_bitmap_in_redis(rows: set[Row], redis: Redis) -> None:
     sync()
     DayBits.objects.filter(day=LEAP, user_type="client").update(bits=b"")
-    (done,) = expiry.expire(31)
+    (done,) = expiry.expire_months(31)
     assert done.kept == 1
     assert keys_of(redis, "loginDay_2020") == ["loginDay_2020-02-29_client"]

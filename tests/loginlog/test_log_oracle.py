@@ -56,8 +56,8 @@ class Log(RuleBasedStateMachine):
         relay_client().flushdb()
         for model in (Owed, Unmarked, MonthBits, DayBits, Erased, Number, User, BackupState):
             model.objects.all().delete()
-        numbers.known.clear()
-        direct.owing.maybe = False
+        numbers.dense_id_cache.clear()
+        direct.owed_to_redis.maybe = False
         breaker.reset()
         self.people = [make_user(f"reader {n}", TYPES[n % 2]) for n in range(4)]
         self.rows: set[Row] = set()
@@ -69,7 +69,7 @@ class Log(RuleBasedStateMachine):
     def mark(self, who: int, day: date) -> None:
         user = self.people[who]
         row = (user.pk, user.user_type, day)
-        new = services.mark(user, day)
+        new = services.mark_login(user, day)
         assert new or row in self.rows
         self.unsaved |= {row} - self.rows
         self.rows.add(row)
@@ -77,7 +77,7 @@ class Log(RuleBasedStateMachine):
     @rule(marks=st.lists(st.tuples(USERS, st.sampled_from(TYPES), st.sampled_from(DAYS)), max_size=20))
     def mark_many(self, marks: list[tuple[int, str, date]]) -> None:
         rows = {(self.people[who].pk, kind, day) for who, kind, day in marks}
-        services.mark_many(sorted(rows))
+        services.mark_logins(sorted(rows))
         self.unsaved |= rows - self.rows
         self.rows |= rows
 
@@ -85,7 +85,7 @@ class Log(RuleBasedStateMachine):
     def mark_without_redis(self, who: int, day: date) -> None:
         user = self.people[who]
         with no_redis():
-            services.mark(user, day)
+            services.mark_login(user, day)
         self.rows.add((user.pk, user.user_type, day))
         self.unsaved.discard((user.pk, user.user_type, day))
 
@@ -106,18 +106,18 @@ class Log(RuleBasedStateMachine):
 
     @rule(older_than=st.sampled_from([31, 62, 400]))
     def expire(self, older_than: int) -> None:
-        done = expiry.expire(older_than)
+        done = expiry.expire_months(older_than)
         self.unsaved.clear()
         self.written += [d.file for d in done if d.file]
         assert all(d.kept == 0 for d in done)
 
     @rule(step=st.sampled_from(EXPIRY_STEPS), count=st.integers(1, 3))
     def expire_killed(self, step: str, count: int) -> None:
-        self._killed(lambda: expiry.expire(31, step=StopAt(step, count)), saved=step != "flush")
+        self._killed(lambda: expiry.expire_months(31, step=StopAt(step, count)), saved=step != "flush")
 
     @rule()
     def settle(self) -> None:
-        assert filling.settle()
+        assert filling.settle_redis()
 
     @rule(again=st.booleans())
     def restore_login_log(self, again: bool) -> None:
@@ -126,7 +126,7 @@ class Log(RuleBasedStateMachine):
     @rule(data=st.data())
     def load(self, data: st.DataObject) -> None:
         if self.written:
-            loading.load(data.draw(st.sampled_from(self.written)))
+            loading.load_file(data.draw(st.sampled_from(self.written)))
 
     @rule(who=USERS, for_good=st.booleans(), away=st.booleans())
     def erase(self, who: int, for_good: bool, away: bool) -> None:
@@ -138,19 +138,19 @@ class Log(RuleBasedStateMachine):
                 user.delete()
                 self.people[who] = make_user(f"reader {who}")
             else:
-                services.erase(user)
-        filling.settle()
+                services.erase_user(user)
+        filling.settle_redis()
 
     @rule(who=USERS, day=st.sampled_from(DAYS), away=st.booleans())
     def unmark(self, who: int, day: date, away: bool) -> None:
         user = self.people[who]
         gone = {row for row in self.rows if (row[0], row[2]) == (user.pk, day)}
         with no_redis() if away else nullcontext():
-            removed = services.unmark(user, day)
+            removed = services.remove_login(user, day)
         assert bool(removed) == bool(gone) or (away and not removed)
         self.rows -= gone
         self.unsaved -= gone
-        filling.settle()
+        filling.settle_redis()
 
     @rule()
     def lose_redis(self) -> None:
@@ -161,8 +161,8 @@ class Log(RuleBasedStateMachine):
     @rule()
     def another_process(self) -> None:
         """Continue as a new process with empty caches, after the owed bitmaps reached Redis."""
-        filling.settle()
-        numbers.known.clear()
+        filling.settle_redis()
+        numbers.dense_id_cache.clear()
 
     @invariant()
     def says_what_the_table_says(self) -> None:
@@ -174,7 +174,7 @@ class Log(RuleBasedStateMachine):
 
     @rule()
     def at_rest_both_sides_agree(self) -> None:
-        filling.settle()
+        filling.settle_redis()
         sync()
         self.unsaved.clear()
         restore_login_log()

@@ -6,7 +6,7 @@ import pytest
 from redis import Redis
 
 from accounts.models import User
-from config.collegemsg import messages, name
+from config.collegemsg import build_user_name, read_messages
 from loginlog import expiry, services
 from tests.support import real_data, samples
 from tests.support.loginlog.ranges import check_ranges
@@ -24,14 +24,16 @@ FILES = [
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("file", FILES)
 def test_active_users_in_twenty_ranges_equal_the_file(file: Path, redis: Redis) -> None:
-    seen = list(messages(file))
-    User.objects.bulk_create([User(username=name(n)) for n in sorted({m.source for m in seen})], batch_size=500)
+    seen = list(read_messages(file))
+    User.objects.bulk_create(
+        [User(username=build_user_name(n)) for n in sorted({m.source for m in seen})], batch_size=500
+    )
     ids = {int(username.split()[1]): pk for pk, username in User.objects.values_list("pk", "username")}
     restore_login_log()
     marks = {(ids[m.source], "client", m.at.date()) for m in seen}
-    assert services.mark_many((ids[m.source], "client", m.at.date()) for m in seen) == len(marks)
+    assert services.mark_logins((ids[m.source], "client", m.at.date()) for m in seen) == len(marks)
     check_ranges(file)
     sync()
-    expiry.expire(31)
+    expiry.expire_months(31)
     assert not list(redis.scan_iter("*loginLog_*"))
     check_ranges(file)

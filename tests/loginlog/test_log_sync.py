@@ -16,12 +16,12 @@ DELAY_MS = 2000
 def test_an_emptied_redis_loses_no_flushed_login(redis: Redis) -> None:
     user = make_user("alice")
     restore_login_log()
-    services.mark(user, ago(1))
+    services.mark_login(user, ago(1))
     sweep()
-    services.mark(user, ago(0))
-    assert redis.pttl(naming.flushed(scripts.BACKUP)) <= DELAY_MS - BEAT_MS
-    redis.delete(naming.flushed(scripts.BACKUP))  # simulate the passing of that time
+    services.mark_login(user, ago(0))
+    assert redis.pttl(naming.flushed(scripts.BACKUP_NAME)) <= DELAY_MS - BEAT_MS
+    redis.delete(naming.flushed(scripts.BACKUP_NAME))  # simulate the passing of that time
     sweep()
     assert redis.zcard(backup().marks()) == 0
     redis.flushall()
-    assert selectors.login_days(user, ago(5), ago(0)) == [ago(1), ago(0)]
+    assert selectors.find_login_days(user, ago(5), ago(0)) == [ago(1), ago(0)]

@@ -30,25 +30,25 @@ def user(redis: Redis) -> User:
     restore_login_log()
     alice, bob = make_user("alice"), make_user("bob")
     for who in (alice, bob):
-        services.mark_many([(who.pk, "client", ago(n)) for n in (0, 1, OLD)])
-    services.mark_many([(alice.pk, "office", ago(1))])
+        services.mark_logins([(who.pk, "client", ago(n)) for n in (0, 1, OLD)])
+    services.mark_logins([(alice.pk, "office", ago(1))])
     return alice
 
 
 def logins(user: User) -> list[date]:
-    return selectors.login_days(user, ago(OLD), ago(0))
+    return selectors.find_login_days(user, ago(OLD), ago(0))
 
 
 def assert_agrees(user: User, *wanted: date) -> None:
     """Assert that at rest Redis and SQL have these logins of the user, and all logins of the other user."""
-    filling.settle()
+    filling.settle_redis()
     sync()
     restore_login_log()
     assert verify(backup()) == []
     for _ in ("Redis", "SQL"):
         assert logins(user) == sorted(wanted)
-        assert len(selectors.login_days(User.objects.get(username="bob"), ago(OLD), ago(0))) == 3
-        assert (user.pk in selectors.active_any(ago(1), ago(1))) == (ago(1) in wanted)
+        assert len(selectors.find_login_days(User.objects.get(username="bob"), ago(OLD), ago(0))) == 3
+        assert (user.pk in selectors.find_active_ids_of_any_type(ago(1), ago(1))) == (ago(1) in wanted)
         breaker.failed()
     breaker.reset()
 
@@ -56,38 +56,38 @@ def assert_agrees(user: User, *wanted: date) -> None:
 @pytest.mark.parametrize("flush", [sync, lambda: None], ids=["flushed", "marked"])
 def test_a_removed_login_disappears_for_all_types(flush: Callable[[], object], user: User) -> None:
     flush()
-    assert services.unmark(user, ago(1)) is True
+    assert services.remove_login(user, ago(1)) is True
     assert logins(user) == [ago(OLD), ago(0)]
     assert_agrees(user, ago(OLD), ago(0))
-    assert services.unmark(user, ago(1)) is False
+    assert services.remove_login(user, ago(1)) is False
 
 
 def test_no_flush_restore_or_file_brings_a_removed_login_back(user: User, redis: Redis) -> None:
     sync()
     held = dict(backup().read(redis, backup().items_after(None, 100)))
-    (done,) = expiry.expire(31)
+    (done,) = expiry.expire_months(31)
     assert done.file is not None
-    services.unmark(user, ago(0))
-    services.unmark(user, ago(OLD))
+    services.remove_login(user, ago(0))
+    services.remove_login(user, ago(OLD))
     backup().save(held)  # a paused flush that had read the bits before
     assert set(backup().kept(held)) == set(held)
     backup().put_back(redis, held)  # a paused restore
     assert redis.getbit(keys.day(ago(0), "client"), Number.objects.get(user=user).pk) == 0
-    loading.load(done.file)
-    filling.settle()
+    loading.load_file(done.file)
+    filling.settle_redis()
     restore(backup(), again=True)
     assert_agrees(user, ago(1))
 
 
 def test_an_older_redis_does_not_bring_a_removed_login_back(user: User, lives: Lives) -> None:
     restore(backup())
-    services.mark(user, ago(2))
-    services.mark(user, ago(3))
+    services.mark_login(user, ago(2))
+    services.mark_login(user, ago(3))
     past = lives.past()
-    services.unmark(user, ago(2))
-    services.unmark(user, ago(3))
+    services.remove_login(user, ago(2))
+    services.remove_login(user, ago(3))
     lives.come_back(past)
-    services.mark(user, ago(3))  # before the restore
+    services.mark_login(user, ago(3))  # before the restore
     sync()
     assert ago(2) not in logins(user)
     assert ago(3) in logins(user)
@@ -107,7 +107,7 @@ def empty_and_restore(redis: Redis) -> None:
 
 
 def sweep_backups(redis: Redis) -> None:
-    filling.settle()
+    filling.settle_redis()
     sweep()
 
 
@@ -121,40 +121,40 @@ def test_a_later_mark_counts(
     many: bool, before: Callable[[Redis], None], after: Callable[[Redis], None], user: User, redis: Redis
 ) -> None:
     sync()
-    services.unmark(user, ago(1))
+    services.remove_login(user, ago(1))
     before(redis)
     if many:
-        assert services.mark_many([(user.pk, "client", ago(1)), (user.pk, "client", ago(0))])
+        assert services.mark_logins([(user.pk, "client", ago(1)), (user.pk, "client", ago(0))])
     else:
-        assert services.mark(user, ago(1))
+        assert services.mark_login(user, ago(1))
     assert ago(1) in logins(user)
     sync()
     after(redis)
     assert_agrees(user, ago(OLD), ago(1), ago(0))
-    assert services.unmark(user, ago(1))
+    assert services.remove_login(user, ago(1))
     assert_agrees(user, ago(OLD), ago(0))
 
 
 def test_a_late_cleanup_keeps_a_later_mark(user: User, redis: Redis) -> None:
-    services.unmark(user, ago(1))
+    services.remove_login(user, ago(1))
     read_before = list(Unmarked.objects.select_related("number"))
-    services.mark(user, ago(1))
-    unmarking.clean(redis, read_before)
+    services.mark_login(user, ago(1))
+    unmarking.apply_removals(redis, read_before)
     assert_agrees(user, ago(OLD), ago(1), ago(0))
 
 
 def test_a_removal_without_redis_reaches_redis_later(redis_server: RedisServer) -> None:
     restore_login_log()
     user = make_user("alice")
-    services.mark(user, ago(0))
+    services.mark_login(user, ago(0))
     sync()
-    services.mark(user, ago(1))  # not in SQL yet
+    services.mark_login(user, ago(1))  # not in SQL yet
     with hung(redis_server):
-        assert services.unmark(user, ago(0)) is True
-        assert services.unmark(user, ago(1)) is None
+        assert services.remove_login(user, ago(0)) is True
+        assert services.remove_login(user, ago(1)) is None
         assert logins(user) == []
     breaker.reset()
-    assert filling.settle()
+    assert filling.settle_redis()
     assert logins(user) == []
     sync()
     assert verify(backup()) == []
@@ -164,29 +164,29 @@ def test_a_removal_without_redis_reaches_redis_later(redis_server: RedisServer) 
 def test_a_later_mark_without_redis_counts(redis_server: RedisServer) -> None:
     restore_login_log()
     user = make_user("alice")
-    services.mark(user, ago(0))
+    services.mark_login(user, ago(0))
     sync()
     with hung(redis_server):
-        services.unmark(user, ago(0))
-        services.mark(user, ago(0))
+        services.remove_login(user, ago(0))
+        services.mark_login(user, ago(0))
         assert logins(user) == [ago(0)]
     breaker.reset()
-    assert filling.settle()
+    assert filling.settle_redis()
     restore_login_log()
     assert logins(user) == [ago(0)]
     assert verify(backup()) == []
 
 
 def test_removing_a_missing_login_leaves_no_row(user: User) -> None:
-    assert services.unmark(user, ago(5)) is False
-    assert services.unmark(make_user("carol"), ago(1)) is False
+    assert services.remove_login(user, ago(5)) is False
+    assert services.remove_login(make_user("carol"), ago(1)) is False
     assert not Unmarked.objects.exists()
 
 
 def test_a_login_after_its_removal_counts_on_the_same_day(client: Client) -> None:
     user = make_user("alice")
     client.force_login(user)
-    services.unmark(user, ago(0))
+    services.remove_login(user, ago(0))
     client.get("/accounts/leaderboard/")
     assert logins(user) == []
     Client().force_login(user)
@@ -194,8 +194,8 @@ def test_a_login_after_its_removal_counts_on_the_same_day(client: Client) -> Non
 
 
 def test_an_erasure_deletes_removals(user: User) -> None:
-    services.unmark(user, ago(1))
-    services.erase(user)
+    services.remove_login(user, ago(1))
+    services.erase_user(user)
     assert not Unmarked.objects.exists()
-    services.mark(user, ago(1))
+    services.mark_login(user, ago(1))
     assert logins(user) == [ago(1)]

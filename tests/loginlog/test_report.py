@@ -12,9 +12,9 @@ from django.test import Client
 
 from accounts.models import User
 from loginlog import analytics, cohorts, report, selectors, services
-from loginlog.days import A_DAY, today
+from loginlog.days import ONE_DAY, today
 from loginlog.models import DayBits
-from loginlog.ranges import EARLIEST
+from loginlog.ranges import EARLIEST_DAY
 from mirror.recorder import record
 from mirror.redis import breaker
 from tests.support.loginlog import login_marks, naive
@@ -57,16 +57,16 @@ def test_the_numbers_of_each_day_equal_sets(staff: Client, marks: set[Mark]) -> 
             assert line[name] == wanted
 
 
-@pytest.mark.parametrize("by", cohorts.KINDS)
+@pytest.mark.parametrize("by", cohorts.PERIOD_KINDS)
 @pytest.mark.parametrize("reading", cohorts.READINGS)
 @pytest.mark.parametrize("kind", ["", "office"])
 def test_cohorts_equal_sets(staff: Client, marks: set[Mark], by: str, reading: str, kind: str) -> None:
     found = said(staff, f"by={by}&reading={reading}&type={kind}")["retention"]
     assert (found["by"], found["reading"], found["user_type"]) == (by, reading, kind or "all")
-    assert len(found["cohorts"]) == report.PERIODS
+    assert len(found["cohorts"]) == report.COHORT_PERIODS
     spans = [[date.fromisoformat(c["period"][end]) for end in ("first", "last")] for c in found["cohorts"]]
     for i, cohort in enumerate(found["cohorts"]):
-        before = naive.active(marks, date.min, spans[i][0] - A_DAY, kind or None)
+        before = naive.active(marks, date.min, spans[i][0] - ONE_DAY, kind or None)
         new = naive.active(marks, spans[i][0], spans[i][1], kind or None) - before
         assert cohort["size"] == len(new)
         ends = [later[1] if reading == "on" else today() for later in spans[i:]]
@@ -190,23 +190,23 @@ def test_an_empty_log_has_a_hint(staff: Client) -> None:
 
 @pytest.mark.parametrize("length", [1, 3, 4, 30, 366])
 def test_a_report_takes_two_round_trips_per_sixteen_days_and_three_more(marks: set[Mark], length: int) -> None:
-    asked = report.question({"from": str(today() - timedelta(days=length - 1)), "to": str(today())}, today())
+    asked = report.parse_query({"from": str(today() - timedelta(days=length - 1)), "to": str(today())}, today())
     with record() as seen:
-        report.report(asked)
-    assert seen.round_trips == 2 * analytics.asks(length) + 3
+        report.build_report(asked)
+    assert seen.round_trips == 2 * analytics.count_calls(length) + 3
     # Expired days take one query per 16 days, the cohorts one, and the first day one.
-    assert len(seen.sql) <= analytics.asks(length) + 2
+    assert len(seen.sql) <= analytics.count_calls(length) + 2
 
 
 def test_redis_has_all_bitmaps_for_a_recent_day(marks: set[Mark]) -> None:
     with record() as seen:
-        analytics.activity(today(), today(), login_marks.TYPES, selectors.unions)
-    assert (seen.round_trips, seen.sql) == (2 * analytics.asks(1), [])
+        analytics.compute_activity(today(), today(), login_marks.TYPES, selectors.read_unions)
+    assert (seen.round_trips, seen.sql) == (2 * analytics.count_calls(1), [])
 
 
 def test_a_report_never_scans_for_keys(marks: set[Mark]) -> None:
     with record() as seen:
-        report.report(report.question({}, today()))
+        report.build_report(report.parse_query({}, today()))
     assert {command.name for command in seen.commands} <= {
         "GET", "STRLEN", "GETRANGE", "BITOP", "SETBIT", "EXPIRE", "UNLINK", "ZRANGE",
     }  # fmt: skip
@@ -226,15 +226,15 @@ def test_sql_gives_the_same_report_without_redis(
 def test_a_day_in_the_far_past_breaks_no_page(client: Client) -> None:
     """A log may have such a day, although the command refuses it."""
     staff = User.objects.create_superuser("dennis ritchie")
-    services.mark(staff, date(1926, 1, 1))
+    services.mark_login(staff, date(1926, 1, 1))
     DayBits.objects.create(day=date(1926, 1, 1), user_type="client", segment=0, bits=b"\x80")
     client.force_login(staff)
     for path in ("/admin/", "/loginlog/report/"):
         assert client.get(path).status_code == 200
-    assert selectors.first_day() == EARLIEST
+    assert selectors.find_first_day() == EARLIEST_DAY
 
 
 def test_a_day_without_logins_is_not_the_first_day() -> None:
     """An erasure leaves rows without bits."""
     DayBits.objects.create(day=today() - timedelta(days=100), user_type="client", segment=0, bits=b"")
-    assert selectors.first_day() is None
+    assert selectors.find_first_day() is None

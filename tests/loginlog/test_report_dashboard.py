@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 def test_line_year_and_cohorts_equal_sets() -> None:
     marks = login_marks.random_marks(login_marks.make_users(10), today() - timedelta(days=200), today())
     login_marks.write_marks(marks)
-    found = dashboard.dashboard(today())
+    found = dashboard.build_dashboard(today())
     assert len(found.months) == 12
     assert found.months[-1].sheet.first == today().replace(day=1)
     for month in found.months:
@@ -40,7 +40,7 @@ def test_line_year_and_cohorts_equal_sets() -> None:
 def test_the_dashboard_takes_two_round_trips_per_month_and_three_more() -> None:
     login_marks.write_marks(login_marks.random_marks(login_marks.make_users(3), today() - timedelta(days=200), today()))
     with record() as seen:
-        dashboard.dashboard(today())
+        dashboard.build_dashboard(today())
     assert seen.round_trips <= 2 * 12 + 3
     assert len(seen.sql) <= 12 + 2
 
@@ -59,5 +59,5 @@ def test_an_empty_log_has_a_hint_and_others_show_the_months(client: Client) -> N
 
 @pytest.mark.parametrize(("day", "first"), [(date(2026, 12, 5), 1), (date(2026, 1, 31), 2), (date(2024, 2, 29), 3)])
 def test_the_dashboard_has_the_twelve_months_up_to_today(day: date, first: int) -> None:
-    found = dashboard.dashboard(day)
+    found = dashboard.build_dashboard(day)
     assert [month.sheet.first.month for month in found.months] == [(first + n - 1) % 12 + 1 for n in range(12)]

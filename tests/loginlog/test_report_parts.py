@@ -17,7 +17,7 @@ from loginlog import days as calendar
 from loginlog.ranges import BadQuery, Range
 
 TODAY = date(2026, 11, 21)
-YEAR = ranges.year(2026)
+YEAR = ranges.year_range(2026)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ YEAR = ranges.year(2026)
     ],
 )
 def test_a_range_is_parsed_from_the_address(given_: dict[str, str], first: date, last: date) -> None:
-    assert ranges.parse(given_, YEAR, TODAY) == Range(first, last)
+    assert ranges.parse_range(given_, YEAR, TODAY) == Range(first, last)
 
 
 @pytest.mark.parametrize(
@@ -53,14 +53,14 @@ def test_a_range_is_parsed_from_the_address(given_: dict[str, str], first: date,
 )
 def test_an_invalid_range_has_a_reason(given_: dict[str, str], words: str) -> None:
     with pytest.raises(BadQuery, match=words.replace(".", "[.]")):
-        ranges.parse(given_, YEAR, TODAY)
+        ranges.parse_range(given_, YEAR, TODAY)
 
 
 @given(st.text(max_size=12), st.text(max_size=12))
 def test_any_input_gives_a_range_or_a_reason(first: str, last: str) -> None:
     with suppress(BadQuery):
-        found = ranges.parse({"from": first, "to": last}, YEAR, TODAY)
-        assert 1 <= len(found.days) <= ranges.LONGEST
+        found = ranges.parse_range({"from": first, "to": last}, YEAR, TODAY)
+        assert 1 <= len(found.days) <= ranges.MAX_DAYS
 
 
 def test_a_range_has_its_months() -> None:
@@ -74,23 +74,25 @@ def test_a_range_has_its_months() -> None:
 
 @given(st.dates(date(1970, 1, 1), date(2100, 1, 1)), st.integers(0, 27))
 def test_a_sheet_has_each_day_below_its_weekday(month: date, extra: int) -> None:
-    first, last = calendar.month_of(month), calendar.last_of(month)
-    sheet = heatmap.sheet(first, last, {first: 4}, name="a & b", day_title=str, today=last - timedelta(days=extra))
+    first, last = calendar.month_of(month), calendar.last_day_of_month(month)
+    sheet = heatmap.draw_sheet(first, last, {first: 4}, name="a & b", day_title=str, today=last - timedelta(days=extra))
     svg = ElementTree.fromstring(sheet.picture)
     assert svg.get("aria-label") == "a & b"
     squares = [g for g in svg if g.get("class") != "weekdays"]
-    assert [g[0].text for g in squares] == [str(day) for day in calendar.days(first, last)]
-    for day, square in zip(calendar.days(first, last), squares, strict=True):
-        assert int(square[1].get("x", "")) // heatmap.SIDE == (day.weekday() + 1) % 7  # English weeks begin on Sunday
+    assert [g[0].text for g in squares] == [str(day) for day in calendar.list_days(first, last)]
+    for day, square in zip(calendar.list_days(first, last), squares, strict=True):
+        assert (
+            int(square[1].get("x", "")) // heatmap.SQUARE_SIDE == (day.weekday() + 1) % 7
+        )  # English weeks begin on Sunday
     height = int(svg.get("viewBox", "").split()[3])
-    assert max(int(square[1].get("y", "")) for square in squares) + heatmap.SIDE - 1 == height
+    assert max(int(square[1].get("y", "")) for square in squares) + heatmap.SQUARE_SIDE - 1 == height
     assert sum("ahead" in (g.get("class") or "") for g in squares) == extra
 
 
 @pytest.mark.parametrize(("language", "letters"), [("en", "SMTWTFS"), ("zh-hans", "一二三四五六日"), ("de", "MDMDFSS")])
 def test_weekdays_follow_the_order_of_the_language(language: str, letters: str) -> None:
     with translation.override(language):
-        assert "".join(letter for _, letter in heatmap._weekdays()) == letters
+        assert "".join(letter for _, letter in heatmap._build_weekday_labels()) == letters
 
 
 @pytest.mark.parametrize(
@@ -98,19 +100,19 @@ def test_weekdays_follow_the_order_of_the_language(language: str, letters: str) 
     [([], ""), ([3], "3"), ([3, 4], "3, 4"), ([1, 2, 3, 7, 30, 31], "1–3, 7, 30, 31"), (range(1, 32), "1–31")],
 )
 def test_days_are_formatted_as_runs(days: list[int], words: str) -> None:
-    assert heatmap.spoken({date(2026, 1, day) for day in days}) == words
+    assert heatmap.format_days({date(2026, 1, day) for day in days}) == words
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9))
 def test_shades_grow_with_the_count_and_only_zero_is_blank(a: int, b: int) -> None:
     low, high = sorted((a, b))
-    assert 0 <= heatmap.level(low, high) <= heatmap.level(high, high) <= 4
-    assert (heatmap.level(low, high) == 0) == (low == 0)
+    assert 0 <= heatmap.compute_level(low, high) <= heatmap.compute_level(high, high) <= 4
+    assert (heatmap.compute_level(low, high) == 0) == (low == 0)
 
 
 @given(st.integers(0, 10**9))
 def test_a_scale_has_equal_round_steps_and_covers_the_maximum(most: int) -> None:
-    ticks = chart.scale(most)
+    ticks = chart.compute_scale(most)
     assert 2 <= len(ticks) <= 5
     assert ticks[-1] >= most > ticks[-2] or most == 0
     assert len({b - a for a, b in pairwise(ticks)}) == 1
@@ -118,8 +120,8 @@ def test_a_scale_has_equal_round_steps_and_covers_the_maximum(most: int) -> None
 
 @pytest.mark.parametrize("length", [1, 2, 366])
 def test_a_chart_has_a_point_for_each_day(length: int) -> None:
-    days = calendar.days(TODAY, TODAY + timedelta(days=length - 1))
-    made = chart.chart(days, [("dau", list(range(length)))], name="a < b")
+    days = calendar.list_days(TODAY, TODAY + timedelta(days=length - 1))
+    made = chart.draw_chart(days, [("dau", list(range(length)))], name="a < b")
     svg = ElementTree.fromstring(made.picture)
     points = (svg.find("polyline").get("points") or "").split()
     assert len(points) == max(length, 2)
@@ -130,5 +132,5 @@ def test_a_chart_has_a_point_for_each_day(length: int) -> None:
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", "%x"])
 def test_text_that_a_spreadsheet_would_execute_is_quoted(text: str) -> None:
-    made = export._text(["a"], [[text], ["plain"], [-5]])
+    made = export._write_csv(["a"], [[text], ["plain"], [-5]])
     assert list(csv.reader(io.StringIO(made)))[1:] == [["'" + text], ["plain"], ["-5"]]

@@ -32,7 +32,7 @@ def readers() -> list[User]:
     made = [User.objects.create_user(f"reader {n}") for n in range(5)]
     User.objects.filter(pk=made[-1].pk).update(user_type=User.Type.OFFICE)
     for user in User.objects.filter(pk__in=[user.pk for user in made]):
-        services.mark(user, DAY)
+        services.mark_login(user, DAY)
     return made
 
 
@@ -43,7 +43,7 @@ def said(client: Client, address: str) -> Any:
 
 
 def test_active_users_are_paginated(staff: Client, readers: list[User], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views, "PAGE", 2)
+    monkeypatch.setattr(views, "PAGE_SIZE", 2)
     address, names, counts = f"{ACTIVE}?from={DAY}&to={DAY}", list[str](), set[int]()
     while address:
         page = said(staff, address)

@@ -157,9 +157,9 @@ def _computed() -> Rows:
             found |= made.entries
     weights: dict[str, int] = {}
     for key, _, weight in found:
-        if (term := entries.term_of(key)) is not None:
+        if (term := entries.parse_term(key)) is not None:
             weights[term] = max(weight, weights.get(term, 0))
-    return found.union(*(store.Word(term, weight).entries for term, weight in weights.items()))
+    return found.union(*(store.TermRecord(term, weight).entries for term, weight in weights.items()))
 
 
 @pytest.mark.slow(20)

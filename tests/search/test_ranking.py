@@ -4,7 +4,7 @@ import pytest
 
 from accounts.models import User
 from catalog.models import Book
-from catalog.search.finding import POSTINGS
+from catalog.search.finding import MAX_POSTINGS
 from tests.support.catalog.make import make_book, make_books
 from tests.support.search.queries import find_titles, search_both_ways, warm_search
 
@@ -77,7 +77,7 @@ def test_equally_popular_books_are_sorted_by_age() -> None:
 
 
 def test_redis_and_sql_cut_a_list_of_equally_popular_books_alike() -> None:
-    make_books(Book(title=f"Winter {n}") for n in range(POSTINGS + 40))
+    make_books(Book(title=f"Winter {n}") for n in range(MAX_POSTINGS + 40))
     warm_search()
     assert len(search_both_ways("winter").books) == 20
 

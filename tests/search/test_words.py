@@ -26,32 +26,32 @@ def test_texts_are_split_into_words(text: str, found: tuple[str, ...]) -> None:
 
 
 def test_articles_are_left_out_unless_all_words_are_articles() -> None:
-    assert words.terms("The Lord of the Rings") == {"lord", "of", "rings", "ring"}
-    assert words.terms("The The") == {"the"}
-    assert words.joined("A Game of Thrones") == "gameofthrones"
-    assert words.joined("A Game of Thrones", articles=True) == "agameofthrones"
+    assert words.extract_terms("The Lord of the Rings") == {"lord", "of", "rings", "ring"}
+    assert words.extract_terms("The The") == {"the"}
+    assert words.join_words("A Game of Thrones") == "gameofthrones"
+    assert words.join_words("A Game of Thrones", articles=True) == "agameofthrones"
 
 
 @pytest.mark.parametrize(
     "written", ["0-439-02348-3", "0439023483", "978-0-439-02348-1", "978 0439023481", "9780439023481"]
 )
 def test_all_spellings_of_an_isbn_are_one_number(written: str) -> None:
-    assert words.isbns(written) == ["9780439023481"]
+    assert words.find_isbns(written) == ["9780439023481"]
 
 
 @pytest.mark.parametrize("written", ["", "1984", "1939-45", "12345678901234"])
 def test_other_numbers_are_no_isbn(written: str) -> None:
-    assert words.isbns(written) == []
+    assert words.find_isbns(written) == []
 
 
 @pytest.mark.parametrize("mistyped", ["tolkein", "olkien", "tolkienn", "talkien", "tolkie"])
 def test_a_word_shares_a_list_with_each_word_one_mistake_away(mistyped: str) -> None:
-    assert set(entries.near_keys(mistyped)) & entries.term_keys("tolkien")
+    assert set(entries.build_near_keys(mistyped)) & entries.build_term_keys("tolkien")
 
 
 def test_a_long_word_shares_a_list_with_words_two_mistakes_away() -> None:
     for mistyped in ("dostoievski", "dstoyevskii", "dostoyvesky", "odstoyevsyk"):
-        assert set(entries.near_keys(mistyped)) & entries.term_keys("dostoyevsky")
+        assert set(entries.build_near_keys(mistyped)) & entries.build_term_keys("dostoyevsky")
 
 
 def test_a_name_with_one_mistake_has_one_half_right() -> None:
@@ -59,6 +59,8 @@ def test_a_name_with_one_mistake_has_one_half_right() -> None:
     for n in range(len(name)):
         for other in (name[:n] + name[n + 1 :], name[:n] + "x" + name[n:], name[:n] + "x" + name[n + 1 :]):
             asked = {
-                key for length in range(len(other) - 1, len(other) + 2) for key in entries.half_keys(other, length)
+                key
+                for length in range(len(other) - 1, len(other) + 2)
+                for key in entries.build_half_keys(other, length)
             }
-            assert asked & set(entries.half_keys(name)), other
+            assert asked & set(entries.build_half_keys(name)), other

@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
-from shop.models import Order, Product, Sale, SaleItem, State
+from shop.models import Order, OrderState, Product, Sale, SaleItem
 from shop.services import products as services
 from tests.shop.test_shop_admin import ORDERS, PRODUCTS, SALES, act
 from tests.support.shop.checkouts import run_together
@@ -157,7 +157,7 @@ def test_an_order_with_missing_copies_does_not_stop_the_others(staff: Client, br
     assert "1 order was cancelled." in page
     assert f"Not changed: #{orders[bad].pk} (not enough copies in stock)" in page
     states = dict(Order.objects.values_list("pk", "state"))
-    assert states == {orders[good].pk: State.CANCELLED, orders[bad].pk: State.RESERVED}
+    assert states == {orders[good].pk: OrderState.CANCELLED, orders[bad].pk: OrderState.RESERVED}
     good.refresh_from_db()
     assert (good.stock, good.reserved) == (5, 0)
     assert LogEntry.objects.get().object_id == str(orders[good].pk)
@@ -165,9 +165,9 @@ def test_an_order_with_missing_copies_does_not_stop_the_others(staff: Client, br
 
 def test_each_unchanged_row_is_listed_with_its_reason(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     product = make_product(stock=5)
-    paid, odd = (make_order(None, product, key=k, state=State.PAID, paid_at=timezone.now()) for k in "12")
-    waiting, gone = make_order(None, product, key="3"), make_order(None, product, key="4", state=State.CANCELLED)
-    monkeypatch.setattr("shop.admin.orders.send", failing_for(odd))
+    paid, odd = (make_order(None, product, key=k, state=OrderState.PAID, paid_at=timezone.now()) for k in "12")
+    waiting, gone = make_order(None, product, key="3"), make_order(None, product, key="4", state=OrderState.CANCELLED)
+    monkeypatch.setattr("shop.admin.orders.mark_order_sent", failing_for(odd))
     page = act(staff, ORDERS, "mark_sent", paid, odd, waiting, gone)
     assert "1 order was marked as sent." in page
     for words in (
@@ -177,12 +177,12 @@ def test_each_unchanged_row_is_listed_with_its_reason(staff: Client, monkeypatch
     ):
         assert words in page
     assert set(Order.objects.values_list("key", "state")) == {
-        ("1", State.SENT), ("2", State.PAID), ("3", State.RESERVED), ("4", State.CANCELLED),
+        ("1", OrderState.SENT), ("2", OrderState.PAID), ("3", OrderState.RESERVED), ("4", OrderState.CANCELLED),
     }  # fmt: skip
 
 
 def test_rows_in_the_target_state_do_not_count_as_changed(staff: Client) -> None:
-    sent = make_order(None, make_product(), state=State.SENT, paid_at=timezone.now())
+    sent = make_order(None, make_product(), state=OrderState.SENT, paid_at=timezone.now())
     page = act(staff, ORDERS, "mark_sent", sent)
     assert "0 orders were marked as sent." in page
     assert f"Not changed: #{sent.pk} (sent)" in page
@@ -191,20 +191,20 @@ def test_rows_in_the_target_state_do_not_count_as_changed(staff: Client) -> None
 
 def failing_for(order: Order) -> Any:
     """Return a ``send`` that fails for this order."""
-    from shop.services.orders import send
+    from shop.services.orders import mark_order_sent
 
     def one(pk: int, by: User) -> Order:
         if pk == order.pk:
             raise RuntimeError
-        return send(pk, by)
+        return mark_order_sent(pk, by)
 
     return one
 
 
 def test_a_product_that_would_exceed_the_stock_limit_is_listed(staff: Client) -> None:
-    few, most = make_product("Few", stock=1), make_product("Most", stock=services.MOST)
+    few, most = make_product("Few", stock=1), make_product("Most", stock=services.MAX_STOCK)
     page = act(staff, PRODUCTS, "add_copies", few, most, copies="5")
     assert "Copies were added to 1 product." in page
     assert "Not changed: Most (the maximum would be exceeded)" in page
-    assert dict(Product.objects.values_list("pk", "stock")) == {few.pk: 6, most.pk: services.MOST}
+    assert dict(Product.objects.values_list("pk", "stock")) == {few.pk: 6, most.pk: services.MAX_STOCK}
     assert LogEntry.objects.get().object_id == str(few.pk)

@@ -12,9 +12,9 @@ from mirror.recorder import record
 from mirror.redis import breaker
 from mirror.relay import drain_all
 from shop import keys
-from shop.carts.cart import backup, read
+from shop.carts.cart import get_cart_backup, read_cart
 from shop.models import Cart, Product
-from shop.services.carts import CartError, add, set_line, take_out
+from shop.services.carts import CartError, add_copies, set_line, take_out_lines
 from tests.support.mirror.backup_world import marked
 from tests.support.shop.carts import find_differences, flush_carts, make_visitor, read_quantities, restore_backups
 from tests.support.shop.make import make_product
@@ -40,12 +40,12 @@ def test_an_added_line_is_in_redis_at_once_and_in_sql_after_a_flush(book: Produc
     now = set_line(digest, book.pk, 2)
     assert set_line(digest, other.pk, 1).version > now.version
     assert redis.hgetall(keys.cart(digest)) == {b"%d" % book.pk: b"2", b"%d" % other.pk: b"1"}
-    assert marked(redis, backup()) == {digest}
+    assert marked(redis, get_cart_backup()) == {digest}
     assert not Cart.objects.exists()
     flush_carts()
     row = Cart.objects.get()
-    assert (row.lines, row.version) == ({str(book.pk): 2, str(other.pk): 1}, read(digest).version)
-    assert marked(redis, backup()) == set()
+    assert (row.lines, row.version) == ({str(book.pk): 2, str(other.pk): 1}, read_cart(digest).version)
+    assert marked(redis, get_cart_backup()) == set()
     assert find_differences() == []
 
 
@@ -63,7 +63,7 @@ def test_a_cart_is_read_in_one_round_trip_and_written_in_two(book: Product) -> N
 
 def test_a_missing_cart_is_looked_up_in_sql_once() -> None:
     digest = make_visitor()
-    assert read(digest).version == 0
+    assert read_cart(digest).version == 0
     with record() as seen:
         assert read_quantities(digest) == {}
     assert (seen.round_trips, seen.sql) == (1, [])
@@ -92,7 +92,7 @@ def test_newer_lines_in_redis_stay(book: Product, redis: Redis) -> None:
     flush_carts()
     set_line(digest, book.pk, 1)
     set_line(digest, other.pk, 0)
-    backup().put_back(redis, backup().load([digest]))
+    get_cart_backup().put_back(redis, get_cart_backup().load([digest]))
     assert read_quantities(digest) == {book.pk: 1}
     flush_carts()
     assert find_differences() == []
@@ -100,15 +100,15 @@ def test_newer_lines_in_redis_stay(book: Product, redis: Redis) -> None:
 
 def test_adding_sums_up_and_ordered_lines_are_removed_once(book: Product) -> None:
     digest, other = make_visitor(), make_product()
-    add(digest, book.pk, 2)
-    shown = add(digest, book.pk)
+    add_copies(digest, book.pk, 2)
+    shown = add_copies(digest, book.pk)
     assert shown.lines == {book.pk: 3}
-    add(digest, other.pk)
-    assert take_out(digest, shown.version, {book.pk: 3}, key="k1").lines == {other.pk: 1}
-    add(digest, book.pk, 2)
-    assert take_out(digest, shown.version, {book.pk: 3}, key="k1").lines == {other.pk: 1, book.pk: 2}
-    now = read(digest)
-    assert take_out(digest, now.version, dict(now.lines), key="k2").lines == {}
+    add_copies(digest, other.pk)
+    assert take_out_lines(digest, shown.version, {book.pk: 3}, key="k1").lines == {other.pk: 1}
+    add_copies(digest, book.pk, 2)
+    assert take_out_lines(digest, shown.version, {book.pk: 3}, key="k1").lines == {other.pk: 1, book.pk: 2}
+    now = read_cart(digest)
+    assert take_out_lines(digest, now.version, dict(now.lines), key="k2").lines == {}
     flush_carts()
     assert find_differences() == []
 
@@ -122,23 +122,23 @@ def test_invalid_changes_are_refused_and_have_no_effect(book: Product, away: boo
         breaker.failed()
     set_line(digest, book.pk, 5)
     set_line(digest, second.pk, 1)
-    before = read(digest)
+    before = read_cart(digest)
     for wrong in [
         lambda: set_line(digest, book.pk, 6),
         lambda: set_line(digest, book.pk, -1),
         lambda: set_line(digest, third.pk, 1),
         lambda: set_line(digest, gone.pk, 1),
         lambda: set_line(digest, 10**12, 1),
-        lambda: add(digest, book.pk, 1),
-        lambda: add(digest, book.pk, 0),
-        lambda: add(digest, third.pk, 1),
+        lambda: add_copies(digest, book.pk, 1),
+        lambda: add_copies(digest, book.pk, 0),
+        lambda: add_copies(digest, third.pk, 1),
     ]:
         with pytest.raises(CartError) as refused:
             wrong()
         assert str(refused.value).endswith(".")
         if away:
             breaker.failed()
-        assert read(digest) == before
+        assert read_cart(digest) == before
     set_line(digest, second.pk, 0)
     assert set_line(digest, third.pk, 1).lines == {book.pk: 5, third.pk: 1}
 
@@ -153,13 +153,13 @@ def test_a_changed_quantity_keeps_the_order_of_lines(away: bool) -> None:
         if away:
             breaker.failed()
         change()
-        return list(read(digest).lines)
+        return list(read_cart(digest).lines)
 
     for pk in (third, first, second):
-        after(partial(add, digest, pk))
+        after(partial(add_copies, digest, pk))
     assert after(partial(set_line, digest, third, 5)) == [third, first, second]
-    assert after(partial(add, digest, first)) == [third, first, second]
-    assert after(partial(take_out, digest, 0, {third: 1}, key="k")) == [third, first, second]
+    assert after(partial(add_copies, digest, first)) == [third, first, second]
+    assert after(partial(take_out_lines, digest, 0, {third: 1}, key="k")) == [third, first, second]
     after(partial(set_line, digest, third, 0))
     assert after(partial(set_line, digest, third, 1)) == [first, second, third]
     breaker.reset()
@@ -168,20 +168,20 @@ def test_a_changed_quantity_keeps_the_order_of_lines(away: bool) -> None:
 def test_the_order_of_lines_survives_the_loss_of_redis(redis: Redis) -> None:
     digest, (first, second) = make_visitor(), (make_product().pk, make_product().pk)
     for pk in (second, first):
-        add(digest, pk)
+        add_copies(digest, pk)
     set_line(digest, second, 3)
     flush_carts()
     redis.flushall()
     rebuild(["product"])
     restore_backups()
-    assert list(read(digest).lines) == [second, first]
+    assert list(read_cart(digest).lines) == [second, first]
 
 
 @pytest.mark.parametrize("is_told", [False, True])
 def test_lines_of_the_old_format_keep_their_order(is_told: bool, redis: Redis) -> None:
     digest, (first, second) = make_visitor(), (make_product().pk, make_product().pk)
     for pk in (second, first):
-        add(digest, pk)
+        add_copies(digest, pk)
     state = keys.cart_state(digest)
     for pk in (second, first):
         line = redis.hget(state, str(pk))
@@ -197,7 +197,7 @@ def test_lines_of_the_old_format_keep_their_order(is_told: bool, redis: Redis) -
         restore_backups()
     assert list(set_line(digest, second, 3).lines) == [second, first]
     flush_carts()
-    assert list(read(digest).lines) == [second, first]
+    assert list(read_cart(digest).lines) == [second, first]
     assert find_differences() == []
 
 

@@ -9,7 +9,7 @@ from django.db.models import F
 from django.test import Client, override_settings
 from redis import Redis
 
-from accounts.cleaning import clean
+from accounts.cleaning import clean_sessions
 from accounts.models import Session, User
 from accounts.session_services import end_session
 from mirror.rebuild import rebuild
@@ -17,10 +17,10 @@ from mirror.redis import breaker
 from mirror.relay import drain_all
 from shop import keys
 from shop.carts import moves
-from shop.carts.cart import read
-from shop.carts.settling import SPARED, settle_all
+from shop.carts.cart import read_cart
+from shop.carts.settling import RESUME_AFTER, push_all_pending_carts
 from shop.models import Cart, Product
-from shop.services.carts import add, set_line, take_out
+from shop.services.carts import add_copies, set_line, take_out_lines
 from tests.support.accounts.sessions import PASSWORD, alice, log_in, read_digest, warm_sessions
 from tests.support.shop.carts import find_differences, flush_carts, make_visitor, read_quantities, restore_backups
 from tests.support.shop.make import make_product
@@ -69,9 +69,9 @@ def log_in_here(client: Client, user: User) -> list[str]:
 def agree() -> None:
     """Check that SQL and Redis are equal and no cart is pending for Redis."""
     flush_carts()
-    settle_all()
+    push_all_pending_carts()
     flush_carts()
-    assert not Cart.objects.owed().exists()
+    assert not Cart.objects.pending_for_redis().exists()
     assert find_differences() == []
 
 
@@ -116,12 +116,12 @@ def test_a_failed_login_does_not_move_the_cart(alice: User, book: Product) -> No
     old, new = make_visitor(), make_visitor(alice)
     set_line(old, book.pk, 2)
     with pytest.raises(RuntimeError), transaction.atomic():
-        moves.rotate(old, new, None)
-        moves.gather(alice.pk, new)
+        moves.move_cart_to_new_token(old, new, None)
+        moves.gather_parked_carts(alice.pk, new)
         raise RuntimeError
     assert (read_quantities(old), read_quantities(new)) == ({book.pk: 2}, {})
-    moves.rotate(old, new, None)
-    moves.rotate(old, new, None)
+    moves.move_cart_to_new_token(old, new, None)
+    moves.move_cart_to_new_token(old, new, None)
     assert read_quantities(new) == {book.pk: 2}
     agree()
 
@@ -129,8 +129,8 @@ def test_a_failed_login_does_not_move_the_cart(alice: User, book: Product) -> No
 def test_one_of_two_logins_from_one_browser_gets_the_cart(book: Product) -> None:
     old, one, two = make_visitor(), make_visitor(), make_visitor()
     set_line(old, book.pk, 2)
-    moves.rotate(old, one, None)
-    moves.rotate(old, two, None)
+    moves.move_cart_to_new_token(old, one, None)
+    moves.move_cart_to_new_token(old, two, None)
     assert (read_quantities(one), read_quantities(two)) == ({book.pk: 2}, {})
     agree()
 
@@ -138,13 +138,13 @@ def test_one_of_two_logins_from_one_browser_gets_the_cart(book: Product) -> None
 def test_writes_under_the_old_token_reach_the_moved_cart(book: Product, other: Product) -> None:
     old, new = make_visitor(), make_visitor()
     set_line(old, book.pk, 2)
-    moves.rotate(old, new, None)
-    assert add(old, other.pk).lines == {book.pk: 2, other.pk: 1}
+    moves.move_cart_to_new_token(old, new, None)
+    assert add_copies(old, other.pk).lines == {book.pk: 2, other.pk: 1}
     assert read_quantities(old) == read_quantities(new) == {book.pk: 2, other.pk: 1}
     breaker.failed()
     assert read_quantities(old) == {book.pk: 2}, "SQL has not been told of the other"
     breaker.failed()
-    add(old, book.pk)
+    add_copies(old, book.pk)
     breaker.reset()
     agree()
     assert read_quantities(new) == {book.pk: 3, other.pk: 1}
@@ -154,7 +154,7 @@ def test_writes_between_the_read_and_the_commit_follow_the_cart(book: Product, o
     old, new = make_visitor(), make_visitor()
     set_line(old, book.pk, 2)
     with transaction.atomic():
-        moves.rotate(old, new, None)
+        moves.move_cart_to_new_token(old, new, None)
         set_line(old, other.pk, 1)
         set_line(old, book.pk, 5)
     agree()
@@ -165,7 +165,7 @@ def test_a_moved_cart_stays_in_redis_for_a_day(book: Product, redis: Redis) -> N
     old, new = make_visitor(), make_visitor()
     set_line(old, book.pk, 2)
     with transaction.atomic():
-        moves.rotate(old, new, None)
+        moves.move_cart_to_new_token(old, new, None)
     agree()
     missing, no_expiry, day = -2, -1, 24 * 3600
     assert 0 < redis.ttl(keys.cart_state(old)) <= day
@@ -180,11 +180,11 @@ def test_late_writes_follow_several_moves(alice: User, book: Product, other: Pro
     set_line(digests[0], other.pk, 2)
     for old, new in pairwise(digests[:4]):
         breaker.failed()
-        moves.rotate(old, new, alice.pk)
+        moves.move_cart_to_new_token(old, new, alice.pk)
     breaker.failed()
-    moves.park([digests[3]])
+    moves.park_carts([digests[3]])
     Session.objects.filter(pk__in=digests[:4]).delete()
-    moves.gather(alice.pk, digests[4])
+    moves.gather_parked_carts(alice.pk, digests[4])
     breaker.reset()
     agree()
     assert read_quantities(digests[4]) == {book.pk: 1, other.pk: 2}
@@ -210,15 +210,15 @@ def test_parked_carts_are_summed_up_and_announced_at_the_next_login(
 
 def test_gathered_lines_keep_their_old_prices(alice: User, book: Product) -> None:
     client = browser_with({book: 1})
-    shown = read(read_digest(client))
-    take_out(read_digest(client), shown.version, {book.pk: 1}, key="k1")
+    shown = read_cart(read_digest(client))
+    take_out_lines(read_digest(client), shown.version, {book.pk: 1}, key="k1")
     Product.objects.filter(pk=book.pk).update(price=book.price + 300)
     drain_all()
     desk = log_in(alice)
     set_line(read_digest(desk), book.pk, 2)
     desk.post("/accounts/logout/")
     log_in_here(client, alice)
-    now = read(read_digest(client))
+    now = read_cart(read_digest(client))
     assert (now.lines, now.prices) == ({book.pk: 2}, {book.pk: book.price + 300}), "not what the ordered one did"
 
 
@@ -280,10 +280,10 @@ def test_every_end_of_a_session_parks_its_cart(
     set_line(digest, other.pk, 2)
     drain_all()
     if how == "limit":
-        clean(0)
+        clean_sessions(0)
     elif how == "expired":
         Session.objects.update(expire_date="2001-01-01T00:00Z")
-        clean(100)
+        clean_sessions(100)
     elif how == "ended":
         end_session(alice, digest)
     else:
@@ -310,12 +310,12 @@ def test_a_parked_cart_is_in_sql_before_its_session_is_deleted(alice: User, book
 def test_an_extended_session_gets_its_cart_back(alice: User, book: Product) -> None:
     digest = make_visitor(alice)
     set_line(digest, book.pk, 1)
-    moves.park([digest])
+    moves.park_carts([digest])
     flush_carts()
-    settle_all()
+    push_all_pending_carts()
     assert Cart.objects.get().is_parked
-    Cart.objects.update(ended_at=F("ended_at") - 2 * SPARED)
-    settle_all()
+    Cart.objects.update(ended_at=F("ended_at") - 2 * RESUME_AFTER)
+    push_all_pending_carts()
     assert not Cart.objects.get().is_parked
     assert read_quantities(digest) == {book.pk: 1}
     agree()
@@ -326,9 +326,9 @@ def test_unreachable_carts_are_deleted_after_two_days(alice: User, book: Product
     for digest in [stranger, full, empty, moved]:
         set_line(digest, book.pk, 1)
     set_line(empty, book.pk, 0)
-    moves.rotate(moved, target, alice.pk)
+    moves.move_cart_to_new_token(moved, target, alice.pk)
     Session.objects.exclude(pk=target).delete()
-    moves.park([stranger, empty, full])
+    moves.park_carts([stranger, empty, full])
     agree()
     assert Cart.objects.count() == 5
     for row in Cart.objects.exclude(ended_at=None):
@@ -336,7 +336,7 @@ def test_unreachable_carts_are_deleted_after_two_days(alice: User, book: Product
         row.save()
     Cart.objects.filter(pk=full).update(user=alice)
     redis.delete(keys.cart(moved), keys.cart_state(moved))  # which happens by expiry after a day
-    settle_all()
+    push_all_pending_carts()
     assert {row.pk for row in Cart.objects.all()} == {full, target}
     assert find_differences() == []
 
@@ -365,11 +365,11 @@ def test_an_order_removes_its_lines_from_a_moved_cart(book: Product, other: Prod
     old, new = make_visitor(), make_visitor()
     set_line(old, other.pk, 1)
     shown = set_line(old, book.pk, 2)
-    take_out(old, shown.version, {book.pk: 1, other.pk: 1}, key="k0")
+    take_out_lines(old, shown.version, {book.pk: 1, other.pk: 1}, key="k0")
     set_line(old, book.pk, 2)
-    moves.rotate(old, new, None)
-    assert take_out(old, read(old).version - 1, {book.pk: 1}, key="k1").lines == {book.pk: 1}
+    moves.move_cart_to_new_token(old, new, None)
+    assert take_out_lines(old, read_cart(old).version - 1, {book.pk: 1}, key="k1").lines == {book.pk: 1}
     for digest in (old, new):
-        assert take_out(digest, 0, {book.pk: 1}, key="k1").lines == {book.pk: 1}
-        assert take_out(digest, 0, {book.pk: 1}, key="k0").lines == {book.pk: 1}
+        assert take_out_lines(digest, 0, {book.pk: 1}, key="k1").lines == {book.pk: 1}
+        assert take_out_lines(digest, 0, {book.pk: 1}, key="k0").lines == {book.pk: 1}
     agree()

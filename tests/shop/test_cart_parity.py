@@ -20,7 +20,7 @@ from mirror.rebuild import rebuild
 from mirror.redis import breaker
 from mirror.relay import drain_all
 from shop.carts import direct, moves
-from shop.carts.settling import settle_all
+from shop.carts.settling import push_all_pending_carts
 from shop.models import Cart
 from shop.services import carts
 from tests.support import state_machines
@@ -96,7 +96,7 @@ class Site(RuleBasedStateMachine):
 
     @rule(number=who, product=which, quantity=st.integers(1, 3))
     def add(self, number: int, product: int, quantity: int) -> None:
-        self.change(number, carts.add, product, lambda before: before + quantity, quantity)
+        self.change(number, carts.add_copies, product, lambda before: before + quantity, quantity)
 
     def change(self, number: int, do: Any, product: int, count: Any, quantity: int) -> None:
         visitor = self.visitors[number]
@@ -110,9 +110,9 @@ class Site(RuleBasedStateMachine):
         cart = self.seen(visitor.cart)
         version = 0
         if is_known:
-            version = self.as_(visitor, lambda: carts.read(visitor.digest)).version
+            version = self.as_(visitor, lambda: carts.read_cart(visitor.digest)).version
         taken = dict.fromkeys(self.products[:2], 1)
-        self.as_(visitor, lambda: carts.take_out(visitor.digest, version, taken, key=key))
+        self.as_(visitor, lambda: carts.take_out_lines(visitor.digest, version, taken, key=key))
         if f"order:{key}" not in cart:
             for product in map(str, taken):
                 self.put(visitor.cart, product, lambda before: 0 if is_known and version else max(0, before - 1))
@@ -150,14 +150,14 @@ class Site(RuleBasedStateMachine):
     def _log_in(self, old: str, new: str, user: int) -> None:
         with transaction.atomic():
             Session.objects.filter(pk=old).delete()
-            moves.rotate(old, new, None)
-            moves.gather(self.users[user].pk, new)
+            moves.move_cart_to_new_token(old, new, None)
+            moves.gather_parked_carts(self.users[user].pk, new)
 
     @rule(number=who)
     def rotate(self, number: int) -> None:
         visitor = self.visitors[number]
         new = make_visitor(self.users[visitor.user] if visitor.user >= 0 else None)
-        self.as_(visitor, lambda: moves.rotate(visitor.digest, new, None))
+        self.as_(visitor, lambda: moves.move_cart_to_new_token(visitor.digest, new, None))
         Session.objects.filter(pk=visitor.digest).delete()
         visitor.digest = new
         self._rotated(visitor.cart)
@@ -167,7 +167,7 @@ class Site(RuleBasedStateMachine):
     def log_out(self, number: int) -> None:
         visitor = self.visitors[number]
         with transaction.atomic():
-            moves.park([visitor.digest])
+            moves.park_carts([visitor.digest])
             Session.objects.filter(pk=visitor.digest).delete()
         self._rotated(visitor.cart)
         if visitor.user >= 0:
@@ -181,7 +181,7 @@ class Site(RuleBasedStateMachine):
     @rule()
     def flushed(self) -> None:
         flush_carts()
-        settle_all()
+        push_all_pending_carts()
         for cart in self.all:
             cart.sql = dict(cart.redis)
 
@@ -189,7 +189,7 @@ class Site(RuleBasedStateMachine):
         """Run all background tasks."""
         for _ in range(2):
             flush_carts()
-            settle_all()
+            push_all_pending_carts()
         for cart in self.all:
             if cart.goes_into is not None:
                 cart.goes_into.redis = later(cart.goes_into.redis, cart.redis)
@@ -261,7 +261,7 @@ class Site(RuleBasedStateMachine):
 
     def as_(self, visitor: Visitor, do: Any) -> Any:
         """Run ``do`` as a request of this visitor, with the visitor's cookies."""
-        with direct.request(visitor.is_behind) as state:
+        with direct.track_request(visitor.is_behind) as state:
             found = do()
         visitor.is_behind = state.now or (visitor.is_behind and not state.told)
         return found

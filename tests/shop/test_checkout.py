@@ -9,9 +9,9 @@ from redis import Redis
 from accounts.models import User
 from config import clock
 from shop.carts import cart
-from shop.models import Order, OrderLine, Product, State
+from shop.models import Order, OrderLine, OrderState, Product
 from shop.services import carts, checkout, stock
-from shop.services.checkout import begin
+from shop.services.checkout import begin_checkout
 from shop.services.errors import CartChanged, CartEmpty, PriceRose, Shortage, SoldOut
 from tests.support.shop.checkouts import HOME, assert_ledger_is_right, check_out, make_cart, run_together
 from tests.support.shop.make import make_product, make_sale
@@ -33,19 +33,19 @@ def test_a_checkout_reserves_the_copies_and_empties_the_cart(alice: User) -> Non
     one, other = make_product("One", price=1000, stock=5), make_product("Other", price=250, stock=5)
     digest = make_cart("alice", one, other, quantity=2)
     order = check_out(alice, digest)
-    assert (order.state, order.total, order.user) == (State.RESERVED, 2500, alice)
+    assert (order.state, order.total, order.user) == (OrderState.RESERVED, 2500, alice)
     assert (order.name, order.email, order.address) == (HOME.name, HOME.email, HOME.address)
     assert sorted(order.lines.values_list("title", "quantity", "price")) == [("One", 2, 1000), ("Other", 2, 250)]
-    assert cart.read(digest).lines == {}
+    assert cart.read_cart(digest).lines == {}
     assert_ledger_is_right({one.pk: 5, other.pk: 5})
 
 
 def test_a_repeated_checkout_returns_the_same_order(alice: User) -> None:
     product = make_product(stock=5)
     digest = make_cart("alice", product)
-    shown = cart.read(digest)
-    first = begin(alice, digest, version=shown.version, total=product.price, address=HOME)
-    again = begin(alice, digest, version=shown.version, total=product.price, address=HOME)
+    shown = cart.read_cart(digest)
+    first = begin_checkout(alice, digest, version=shown.version, total=product.price, address=HOME)
+    again = begin_checkout(alice, digest, version=shown.version, total=product.price, address=HOME)
     assert again == first
     assert_ledger_is_right({product.pk: 5})
 
@@ -53,24 +53,24 @@ def test_a_repeated_checkout_returns_the_same_order(alice: User) -> None:
 def test_a_repeated_checkout_returns_the_same_order_after_the_last_copy(alice: User, bob: User) -> None:
     product = make_product(stock=1)
     digest = make_cart("alice", product)
-    version = cart.read(digest).version
+    version = cart.read_cart(digest).version
     with pytest.raises(ZeroDivisionError), pytest.MonkeyPatch.context() as crash:
-        crash.setattr(carts, "take_out", lambda *args, **kwargs: 1 / 0)
+        crash.setattr(carts, "take_out_lines", lambda *args, **kwargs: 1 / 0)
         check_out(alice, digest)
     with pytest.raises(SoldOut):  # Redis remembers the shortage
         check_out(bob, make_cart("bob", product))
-    again = begin(alice, digest, version=version, total=product.price, address=HOME)
+    again = begin_checkout(alice, digest, version=version, total=product.price, address=HOME)
     assert again == Order.objects.get()
-    assert cart.read(digest).lines == {}
+    assert cart.read_cart(digest).lines == {}
 
 
 def test_a_new_secret_key_does_not_duplicate_an_order(alice: User, settings: Settings) -> None:
     product = make_product(stock=5)
     digest = make_cart("alice", product)
-    version = cart.read(digest).version
-    first = begin(alice, digest, version=version, total=product.price, address=HOME)
+    version = cart.read_cart(digest).version
+    first = begin_checkout(alice, digest, version=version, total=product.price, address=HOME)
     settings.SECRET_KEY = "another"
-    assert begin(alice, digest, version=version, total=product.price, address=HOME) == first
+    assert begin_checkout(alice, digest, version=version, total=product.price, address=HOME) == first
 
 
 def test_the_next_cart_of_a_visitor_makes_another_order(alice: User) -> None:
@@ -85,14 +85,14 @@ def test_the_next_cart_of_a_visitor_makes_another_order(alice: User) -> None:
 def test_a_crash_between_the_order_and_the_cart_leaves_one_order(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     product = make_product(stock=5)
     digest = make_cart("alice", product)
-    shown = cart.read(digest)
+    shown = cart.read_cart(digest)
     with monkeypatch.context() as crash, pytest.raises(ZeroDivisionError):
-        crash.setattr(carts, "take_out", lambda *args, **kwargs: 1 / 0)
+        crash.setattr(carts, "take_out_lines", lambda *args, **kwargs: 1 / 0)
         check_out(alice, digest)
-    assert cart.read(digest).lines == {product.pk: 1}
+    assert cart.read_cart(digest).lines == {product.pk: 1}
     order = Order.objects.get()
-    assert checkout.finish(alice, digest, shown.version) == order
-    assert cart.read(digest).lines == {}
+    assert checkout.finish_checkout(alice, digest, shown.version) == order
+    assert cart.read_cart(digest).lines == {}
     assert_ledger_is_right({product.pk: 5})
 
 
@@ -102,46 +102,46 @@ def test_a_checkout_never_returns_an_order_of_another_user(
     """This holds even for an equal cart, which two users never have."""
     product = make_product(stock=5)
     digest = make_cart("alice", product)
-    version = cart.read(digest).version
+    version = cart.read_cart(digest).version
     with monkeypatch.context() as crash, pytest.raises(ZeroDivisionError):
-        crash.setattr(carts, "take_out", lambda *args, **kwargs: 1 / 0)
+        crash.setattr(carts, "take_out_lines", lambda *args, **kwargs: 1 / 0)
         check_out(alice, digest)
-    assert checkout.finish(bob, digest, version) is None
+    assert checkout.finish_checkout(bob, digest, version) is None
     with pytest.raises(Order.DoesNotExist):
-        begin(bob, digest, version=version, total=product.price, address=HOME)
-    assert cart.read(digest).lines == {product.pk: 1}
+        begin_checkout(bob, digest, version=version, total=product.price, address=HOME)
+    assert cart.read_cart(digest).lines == {product.pk: 1}
 
 
 def test_lines_added_during_the_checkout_stay_in_the_cart(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     product, other = make_product(stock=5), make_product("Another", stock=5)
     digest = make_cart("alice", product)
-    write = checkout._write
+    write = checkout._write_order
 
     def while_another_tab_adds(*args: object) -> Order:
         order = write(*args)  # type: ignore[arg-type]
-        carts.add(digest, product.pk, 2)
+        carts.add_copies(digest, product.pk, 2)
         carts.set_line(digest, other.pk, 1)
         return order
 
-    monkeypatch.setattr(checkout, "_write", while_another_tab_adds)
+    monkeypatch.setattr(checkout, "_write_order", while_another_tab_adds)
     check_out(alice, digest)
-    assert cart.read(digest).lines == {product.pk: 2, other.pk: 1}
+    assert cart.read_cart(digest).lines == {product.pk: 2, other.pk: 1}
 
 
 def test_a_cart_that_changed_since_it_was_shown_is_not_ordered(alice: User) -> None:
     product = make_product(stock=5)
     digest = make_cart("alice", product)
-    shown = cart.read(digest).version
+    shown = cart.read_cart(digest).version
     carts.set_line(digest, product.pk, 2)
     with pytest.raises(CartChanged):
-        begin(alice, digest, version=shown, total=99999, address=HOME)
+        begin_checkout(alice, digest, version=shown, total=99999, address=HOME)
     assert not Order.objects.exists()
     assert_ledger_is_right({product.pk: 5})
 
 
 def test_an_empty_cart_is_not_ordered(alice: User) -> None:
     with pytest.raises(CartEmpty):
-        begin(alice, make_cart("alice"), version=0, total=0, address=HOME)
+        begin_checkout(alice, make_cart("alice"), version=0, total=0, address=HOME)
     assert not Order.objects.exists()
 
 
@@ -153,7 +153,7 @@ def test_a_price_rise_since_the_page_was_shown_refuses_the_order(alice: User) ->
         check_out(alice, digest, total=2000)
     assert (refusal.value.shown, refusal.value.now) == (2000, 2200)
     assert not Order.objects.exists()
-    assert cart.read(digest).lines == {product.pk: 2}
+    assert cart.read_cart(digest).lines == {product.pk: 2}
     assert_ledger_is_right({product.pk: 5})
 
 
@@ -179,7 +179,7 @@ def test_a_shortage_of_one_book_reserves_nothing(alice: User) -> None:
     with pytest.raises(SoldOut) as refusal:
         check_out(alice, digest)
     assert refusal.value.shortages == (Shortage(few.pk, 3, 2),)
-    assert cart.read(digest).lines == {plenty.pk: 3, few.pk: 3}
+    assert cart.read_cart(digest).lines == {plenty.pk: 3, few.pk: 3}
     assert_ledger_is_right({plenty.pk: 9, few.pk: 2})
 
 
@@ -195,14 +195,14 @@ def test_withdrawn_products_count_as_sold_out(alice: User) -> None:
 def test_copies_that_return_during_the_count_are_sold(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     product = make_product(stock=0)
     digest = make_cart("alice", product)
-    left = stock.left
+    left = stock.count_available_copies
 
     def as_copies_arrive(ids: dict[int, int]) -> dict[int, int]:
         Product.objects.update(stock=1)
         return left(ids)
 
-    monkeypatch.setattr(stock, "left", as_copies_arrive)
-    assert check_out(alice, digest).state == State.RESERVED
+    monkeypatch.setattr(stock, "count_available_copies", as_copies_arrive)
+    assert check_out(alice, digest).state == OrderState.RESERVED
 
 
 def test_the_last_copy_is_sold_once(alice: User, bob: User) -> None:
@@ -217,10 +217,10 @@ def test_the_last_copy_is_sold_once(alice: User, bob: User) -> None:
 def test_twelve_simultaneous_checkouts_of_one_cart_make_one_order(alice: User) -> None:
     product = make_product(stock=1)
     digest = make_cart("alice", product)
-    version = cart.read(digest).version
+    version = cart.read_cart(digest).version
 
     def send(n: int) -> int:
-        return begin(alice, digest, version=version, total=product.price, address=HOME).pk
+        return begin_checkout(alice, digest, version=version, total=product.price, address=HOME).pk
 
     assert set(run_together(12, send)) == {Order.objects.get().pk}
     assert_ledger_is_right({product.pk: 1})
@@ -233,7 +233,7 @@ def test_carts_with_equal_books_in_opposite_order_do_not_deadlock(alice: User) -
     def send(n: int) -> str:
         return check_out(alice, digests[n]).state
 
-    assert run_together(10, send) == [State.RESERVED] * 10
+    assert run_together(10, send) == [OrderState.RESERVED] * 10
     assert_ledger_is_right(dict.fromkeys((product.pk for product in products), 100))
 
 

@@ -11,12 +11,12 @@ from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from shop.carts import cart
-from shop.models import FakeCharge, Order, Product, State
-from shop.payments import Card, fake
-from shop.services.checkout import begin
-from shop.services.orders import cancel
-from shop.services.payments import pay
-from shop.services.settle import settle
+from shop.models import FakeCharge, Order, OrderState, Product
+from shop.payments import TypedCard, fake
+from shop.services.checkout import begin_checkout
+from shop.services.orders import cancel_order
+from shop.services.payments import pay_order
+from shop.services.settle import settle_all
 from tests.support.shop.checkouts import (
     HOME,
     assert_ledger_is_right,
@@ -51,12 +51,12 @@ def killed_before(write: int) -> Generator[None, None, None]:
 def buys(alice: User, book: Product, n: int) -> Callable[[], object]:
     """Check out, and send the same form again after the crash."""
     digest = make_cart(f"cart {n}", book, quantity=2)
-    shown = cart.read(digest)
+    shown = cart.read_cart(digest)
 
     def send() -> None:
-        order = begin(alice, digest, version=shown.version, total=2 * book.price, address=HOME)
-        assert pay(order, Card(fake.SUCCEEDS)).state == State.PAID
-        assert cart.read(digest).lines == {}
+        order = begin_checkout(alice, digest, version=shown.version, total=2 * book.price, address=HOME)
+        assert pay_order(order, TypedCard(fake.GOOD_CARD)).state == OrderState.PAID
+        assert cart.read_cart(digest).lines == {}
 
     return send
 
@@ -64,24 +64,24 @@ def buys(alice: User, book: Product, n: int) -> Callable[[], object]:
 def cancels(alice: User, book: Product, n: int) -> Callable[[], object]:
     """Cancel a paid order, with a refund."""
     order = check_out(alice, make_cart(f"cart {n}", book))
-    pay(order, Card(fake.SUCCEEDS))
+    pay_order(order, TypedCard(fake.GOOD_CARD))
 
     def give_back() -> None:
-        cancel(order.pk, alice)
-        settle()
-        assert Order.objects.get(pk=order.pk).state == State.CANCELLED
+        cancel_order(order.pk, alice)
+        settle_all()
+        assert Order.objects.get(pk=order.pk).state == OrderState.CANCELLED
 
     return give_back
 
 
 def pays_late(alice: User, book: Product, n: int) -> Callable[[], object]:
     """Deliver an answer after the time to pay; one of two orders has been paid."""
-    pay(check_out(alice, make_cart(f"cart {n}", book)), Card(fake.LATE))
+    pay_order(check_out(alice, make_cart(f"cart {n}", book)), TypedCard(fake.LATE_CARD))
     check_out(alice, make_cart(f"other cart {n}", book))
 
     def finish() -> None:
         let_time_pass()
-        settle()
+        settle_all()
 
     return finish
 
@@ -103,10 +103,10 @@ def test_a_crash_before_any_write_leaves_a_state_that_can_be_completed(life: Lif
         else:
             break
         let_time_pass()
-        settle()
+        settle_all()
         assert_ledger_is_right({book.pk: STOCK})
         assert_settled()
-        assert not Order.objects.filter(state=State.RESERVED).exists()
+        assert not Order.objects.filter(state=OrderState.RESERVED).exists()
         assert Order.objects.count() == orders + (life is buys)
-        assert FakeCharge.objects.count() == Order.objects.exclude(state=State.EXPIRED).count()
+        assert FakeCharge.objects.count() == Order.objects.exclude(state=OrderState.EXPIRED).count()
     assert n > FEWEST

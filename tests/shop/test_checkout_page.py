@@ -11,7 +11,7 @@ from accounts.models import User
 from mirror.rebuild import rebuild
 from mirror.recorder import record
 from shop.carts import cart
-from shop.models import FakeCharge, Order, Payment, PaymentState, Product, State
+from shop.models import FakeCharge, Order, OrderState, Payment, PaymentState, Product
 from shop.payments import fake
 from shop.services import carts, checkout
 from tests.support.shop.carts import restore_backups
@@ -19,7 +19,7 @@ from tests.support.shop.checkouts import assert_ledger_is_right, check_out
 from tests.support.shop.make import make_product
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
-GIVEN = {"name": "Alice", "email": "alice@example.org", "address": "1 Long Lane", "card": fake.SUCCEEDS}
+GIVEN = {"name": "Alice", "email": "alice@example.org", "address": "1 Long Lane", "card": fake.GOOD_CARD}
 
 
 @pytest.fixture
@@ -61,8 +61,8 @@ def test_a_valid_card_buys_the_cart(desk: Client, book: Product) -> None:
     response = send(desk)
     order = Order.objects.get()
     assert (response.status_code, response["Location"]) == (302, f"/shop/orders/{order.pk}/")
-    assert (order.state, order.total, order.user) == (State.PAID, 2500, User.objects.get())
-    assert cart.read(digest_in(desk)).lines == {}
+    assert (order.state, order.total, order.user) == (OrderState.PAID, 2500, User.objects.get())
+    assert cart.read_cart(digest_in(desk)).lines == {}
     assert_ledger_is_right({book.pk: 3})
 
 
@@ -74,7 +74,7 @@ def test_the_page_shows_lines_total_and_the_effects_of_test_cards(desk: Client, 
         "2 × €12.50",
         "Total €25.00",
         "Place order and pay €25.00",
-        fake.REFUSED,
+        fake.REFUSED_CARD,
         "is declined",
     ):
         assert words in said
@@ -162,15 +162,15 @@ def test_invalid_card_numbers_are_reported_at_the_field(desk: Client, book: Prod
 def test_a_card_number_may_contain_spaces(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
     send(desk, card="4242 4242 4242 4242")
-    assert Order.objects.get().state == State.PAID
+    assert Order.objects.get().state == OrderState.PAID
 
 
 def test_an_invalid_form_keeps_all_input_except_the_card(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
-    page = send(desk, email="nobody", card=fake.TWICE).content.decode()
+    page = send(desk, email="nobody", card=fake.TWO_CALLBACKS_CARD).content.decode()
     assert 'value="nobody"' in page
     assert "1 Long Lane" in page
-    assert f'value="{fake.TWICE}"' not in page.replace(f'<option value="{fake.TWICE}">', "")
+    assert f'value="{fake.TWO_CALLBACKS_CARD}"' not in page.replace(f'<option value="{fake.TWO_CALLBACKS_CARD}">', "")
 
 
 def test_a_changed_cart_is_shown_again_and_can_then_be_ordered(desk: Client, book: Product) -> None:
@@ -224,15 +224,15 @@ def test_the_form_starts_with_the_address_of_the_last_order(desk: Client, book: 
 
 def test_a_refused_card_leads_to_another_attempt(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
-    response = send(desk, card=fake.REFUSED)
+    response = send(desk, card=fake.REFUSED_CARD)
     order = Order.objects.get()
     assert response["Location"] == f"/shop/orders/{order.pk}/pay/"
     page = desk.get(response["Location"])
     assert "Your card was declined. You were not charged." in text_of(page)
     assert "reserved for you" in text_of(page)
     assert desk.post(response["Location"], {"card": ""}).status_code == 200
-    assert desk.post(response["Location"], {"card": fake.SUCCEEDS})["Location"] == f"/shop/orders/{order.pk}/"
-    assert Order.objects.get().state == State.PAID
+    assert desk.post(response["Location"], {"card": fake.GOOD_CARD})["Location"] == f"/shop/orders/{order.pk}/"
+    assert Order.objects.get().state == OrderState.PAID
     assert list(Payment.objects.order_by("pk").values_list("state", flat=True)) == [
         PaymentState.FAILED,
         PaymentState.SUCCEEDED,
@@ -243,10 +243,10 @@ def test_a_refused_card_leads_to_another_attempt(desk: Client, book: Product) ->
 def test_a_hanging_provider_does_not_block_the_page(desk: Client, book: Product, settings: Settings) -> None:
     settings.PAYMENT_TIMEOUT_SECONDS = 0.2
     carts.set_line(digest_in(desk), book.pk, 1)
-    response = send(desk, card=fake.HANGS)
+    response = send(desk, card=fake.HANGING_CARD)
     page = desk.get(response["Location"])
     assert "The payment provider has not answered yet" in text_of(page)
-    assert Order.objects.get().state == State.RESERVED
+    assert Order.objects.get().state == OrderState.RESERVED
 
 
 def test_cancelling_during_a_payment_announces_the_refund(
@@ -256,7 +256,7 @@ def test_cancelling_during_a_payment_announces_the_refund(
 
     def cancelled_meanwhile(self: fake.FakeProvider, *asked: Any) -> Any:
         answer = charge(self, *asked)
-        checkout.cancel(Order.objects.get().pk, User.objects.get())
+        checkout.cancel_order(Order.objects.get().pk, User.objects.get())
         return answer
 
     monkeypatch.setattr(fake.FakeProvider, "charge", cancelled_meanwhile)
@@ -275,18 +275,18 @@ def test_forms_that_order_pay_or_cancel_require_a_csrf_token(book: Product) -> N
     assert not Order.objects.exists()
     order = check_out(alice, digest_in(browser))
     for what in ("pay", "cancel"):
-        assert browser.post(f"/shop/orders/{order.pk}/{what}/", {"card": fake.SUCCEEDS}).status_code == 403
-    assert Order.objects.get().state == State.RESERVED
+        assert browser.post(f"/shop/orders/{order.pk}/{what}/", {"card": fake.GOOD_CARD}).status_code == 403
+    assert Order.objects.get().state == OrderState.RESERVED
 
 
 def test_only_the_customer_can_pay_an_order(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
-    order = Order.objects.get(pk=int(send(desk, card=fake.REFUSED)["Location"].split("/")[3]))
+    order = Order.objects.get(pk=int(send(desk, card=fake.REFUSED_CARD)["Location"].split("/")[3]))
     other = Client()
     assert other.get(f"/shop/orders/{order.pk}/pay/").status_code == 302
     other.force_login(User.objects.create_user("bob"))
     assert other.get(f"/shop/orders/{order.pk}/pay/").status_code == 404
-    assert other.post(f"/shop/orders/{order.pk}/pay/", {"card": fake.SUCCEEDS}).status_code == 404
+    assert other.post(f"/shop/orders/{order.pk}/pay/", {"card": fake.GOOD_CARD}).status_code == 404
     assert Payment.objects.count() == 1
 
 
@@ -294,19 +294,19 @@ def test_a_paid_order_is_not_paid_again(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
     order = send(desk)["Location"]
     assert desk.get(f"{order}pay/")["Location"] == order
-    assert desk.post(f"{order}pay/", {"card": fake.SUCCEEDS})["Location"] == order
+    assert desk.post(f"{order}pay/", {"card": fake.GOOD_CARD})["Location"] == order
     assert FakeCharge.objects.count() == 1
 
 
 def test_a_form_repeated_after_a_crash_pays_the_existing_order(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
     before = hidden(desk.get("/shop/checkout/"))
-    address = checkout.Address("Alice", "alice@example.org", "1 Long Lane")
-    order = checkout.begin(
+    address = checkout.OrderAddress("Alice", "alice@example.org", "1 Long Lane")
+    order = checkout.begin_checkout(
         User.objects.get(), digest_in(desk), version=int(before["version"]), total=1250, address=address
     )
     assert desk.post("/shop/checkout/", GIVEN | before)["Location"] == f"/shop/orders/{order.pk}/"
-    assert Order.objects.get().state == State.PAID
+    assert Order.objects.get().state == OrderState.PAID
 
 
 def test_a_cart_that_was_ordered_redirects_to_its_order(
@@ -315,29 +315,29 @@ def test_a_cart_that_was_ordered_redirects_to_its_order(
     carts.set_line(digest_in(desk), book.pk, 1)
     before = hidden(desk.get("/shop/checkout/"))
     with monkeypatch.context() as crash, pytest.raises(ZeroDivisionError):
-        crash.setattr(carts, "take_out", lambda *args, **kwargs: 1 / 0)
+        crash.setattr(carts, "take_out_lines", lambda *args, **kwargs: 1 / 0)
         desk.post("/shop/checkout/", GIVEN | before)
     order = Order.objects.get()
     assert desk.get("/shop/checkout/")["Location"] == f"/shop/orders/{order.pk}/"
-    assert cart.read(digest_in(desk)).lines == {}
+    assert cart.read_cart(digest_in(desk)).lines == {}
 
 
 def test_submissions_are_rate_limited(desk: Client, book: Product, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shop.views.checkout.TRIES", (2, 600))
+    monkeypatch.setattr("shop.views.checkout.SUBMISSION_LIMIT", (2, 600))
     carts.set_line(digest_in(desk), book.pk, 1)
     codes = [send(desk, email="nobody").status_code for _ in range(3)]
     assert codes == [200, 200, 429]
     order = check_out(User.objects.get(), digest_in(desk))
-    assert desk.post(f"/shop/orders/{order.pk}/pay/", {"card": fake.SUCCEEDS}).status_code == 429
+    assert desk.post(f"/shop/orders/{order.pk}/pay/", {"card": fake.GOOD_CARD}).status_code == 429
     assert not Payment.objects.exists()
 
 
 def test_attempts_with_cards_are_limited(desk: Client, book: Product, settings: Settings) -> None:
     settings.SHOP_PAYMENT_TRIES = 2
     carts.set_line(digest_in(desk), book.pk, 1)
-    pay = send(desk, card=fake.REFUSED)["Location"]
-    assert desk.post(pay, {"card": fake.REFUSED})["Location"] == pay
-    page = desk.post(pay, {"card": fake.SUCCEEDS}, follow=True)
+    pay = send(desk, card=fake.REFUSED_CARD)["Location"]
+    assert desk.post(pay, {"card": fake.REFUSED_CARD})["Location"] == pay
+    page = desk.post(pay, {"card": fake.GOOD_CARD}, follow=True)
     assert "Too many attempts" in text_of(page)
     assert Payment.objects.count() == 2
 
@@ -347,13 +347,13 @@ def test_successful_payments_do_not_count_as_attempts(desk: Client, book: Produc
     for _ in range(3):
         carts.set_line(digest_in(desk), book.pk, 1)
         send(desk)
-    assert Order.objects.filter(state=State.PAID).count() == 3
+    assert Order.objects.filter(state=OrderState.PAID).count() == 3
 
 
 def test_card_numbers_are_never_stored_or_logged(
     desk: Client, book: Product, caplog: pytest.LogCaptureFixture, settings: Settings
 ) -> None:
-    for number, patience in ((fake.SUCCEEDS, settings.PAYMENT_TIMEOUT_SECONDS), (fake.HANGS, 0.2)):
+    for number, patience in ((fake.GOOD_CARD, settings.PAYMENT_TIMEOUT_SECONDS), (fake.HANGING_CARD, 0.2)):
         settings.PAYMENT_TIMEOUT_SECONDS = patience
         carts.set_line(digest_in(desk), book.pk, 1)
         send(desk, card=number)

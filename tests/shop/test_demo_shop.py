@@ -9,13 +9,13 @@ from pytest_django.fixtures import Settings
 from catalog.demo import load_demo_books
 from catalog.models import Book
 from config.demo_people import load_demo_people
-from config.demo_shop import load_demo_shop, look_around, renew_sale, shelf
-from config.devserver.logins import make_logins
+from config.demo_shop import ensure_sale, find_items, load_demo_shop, record_recent_views
+from config.devserver.logins import create_logins
 from mirror.rebuild import rebuild
 from mirror.relay import drain_all
-from shop.models import Order, OrderLine, Product, Recommendation, Sale, State, View
+from shop.models import Order, OrderLine, OrderState, Product, Recommendation, Sale, View
 from shop.recommend import build
-from shop.recommend.selectors import get_recommended
+from shop.recommend.selectors import get_recommendation_strips
 from shop.viewing import popularity
 from tests.support.shop.book_views import PERIOD
 
@@ -26,11 +26,11 @@ NOW = timezone.now()
 @pytest.fixture
 def demo(monkeypatch: pytest.MonkeyPatch) -> None:
     """The demo's books and readers."""
-    monkeypatch.setattr("config.devserver.logins.notes.read", lambda name: {})
-    monkeypatch.setattr("config.devserver.logins.notes.write", lambda name, what: None)
+    monkeypatch.setattr("config.devserver.logins.notes.read_note", lambda name: {})
+    monkeypatch.setattr("config.devserver.logins.notes.write_note", lambda name, what: None)
     load_demo_books()
     load_demo_people(NOW.date())
-    make_logins()
+    create_logins()
 
 
 def test_the_demo_has_a_history_with_recommendations(demo: None) -> None:
@@ -40,14 +40,14 @@ def test_the_demo_has_a_history_with_recommendations(demo: None) -> None:
     assert Product.objects.filter(stock=0).exists()
     assert Product.objects.filter(stock__range=(1, 5)).exists()
     assert not Order.objects.filter(created_at__gt=NOW).exists()
-    assert not Order.objects.exclude(state__in=[State.SENT, State.CANCELLED]).exists()
+    assert not Order.objects.exclude(state__in=[OrderState.SENT, OrderState.CANCELLED]).exists()
     assert not Order.objects.filter(lines=None).exists()
     assert not Order.objects.filter(confirmed_at=None).exists()  # no email is sent
     assert Order.objects.filter(user__username="demo-shopper").exists()
-    build.rebuild()
+    build.rebuild_recommendations()
     rebuild(["book", "product", "recommendation"])
     drain_all()
-    strips = [get_recommended(item.pk) for item in shelf()[:20]]
+    strips = [get_recommendation_strips(item.pk) for item in find_items()[:20]]
     assert sum(bool(both.bought) for both in strips) > 10
     assert sum(bool(both.viewbuy) for both in strips) > 5
     before = [model.objects.count() for model in (Product, Order, OrderLine, View, Recommendation)]
@@ -56,26 +56,26 @@ def test_the_demo_has_a_history_with_recommendations(demo: None) -> None:
 
 
 def test_a_sale_is_on_and_is_renewed_after_its_end(demo: None) -> None:
-    assert not renew_sale(NOW)  # no product is for sale
+    assert not ensure_sale(NOW)  # no product is for sale
     load_demo_shop(NOW)
-    assert renew_sale(NOW)
+    assert ensure_sale(NOW)
     sale = Sale.objects.on(NOW).get()
     items = list(sale.items.select_related("product"))
     assert all(0 < item.price < item.product.price for item in items)
     assert len(items) > 10
-    assert not renew_sale(NOW + timedelta(days=1))
+    assert not ensure_sale(NOW + timedelta(days=1))
     later = NOW + timedelta(days=5)
-    assert renew_sale(later)
+    assert ensure_sale(later)
     assert Sale.objects.on(later).get().pk == sale.pk
     assert sale.items.count() == len(items)
     Sale.objects.all().delete()
     Sale.objects.create(name="Our own", starts_at=later, ends_at=later + timedelta(days=1))
-    assert not renew_sale(NOW)
+    assert not ensure_sale(NOW)
 
 
 def test_the_demo_adds_views_unless_there_are_recent_ones(demo: None, settings: Settings) -> None:
     settings.SHOP_VIEW_PERIOD_SECONDS = PERIOD  # the scores of the demo readers' old views are gone
-    assert look_around() == 0
+    assert record_recent_views() == 0
     load_demo_shop(NOW)
-    assert look_around() > 100
-    assert sum(popularity.rank(item.pk) is not None for item in shelf()) > 20
+    assert record_recent_views() > 100
+    assert sum(popularity.get_rank(item.pk) is not None for item in find_items()) > 20

@@ -12,10 +12,10 @@ from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
 from catalog.models import Tag
-from config.demo_browser import Gone, Stays
+from config.demo_browser import SameOriginRedirectHandler, SiteUnavailable
 from config.demo_traffic import Visitor
 from mirror.relay import drain_all
-from shop.models import Order, Product, State
+from shop.models import Order, OrderState, Product
 from social.models import Follow, Post
 from tests.support.servers import free_port
 from tests.support.shop.make import make_product
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 @pytest.fixture(autouse=True)
 def no_logins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start without noted logins."""
-    monkeypatch.setattr("config.devserver.logins.notes.read", lambda name: {})
+    monkeypatch.setattr("config.devserver.logins.notes.read_note", lambda name: {})
 
 
 @pytest.fixture
@@ -48,11 +48,11 @@ def visitor(live_server: LiveServer, products: list[Product]) -> Visitor:
 
 
 def test_a_visitor_registers_searches_buys_and_posts(visitor: Visitor) -> None:
-    visitor.come_in()
+    visitor.log_in_or_register()
     for _ in range(3):
         visitor.search()
     visitor.look()
-    visitor.browse()
+    visitor.view_public_page()
     visitor.fill_cart()
     visitor.buy()
     visitor.say()
@@ -61,18 +61,18 @@ def test_a_visitor_registers_searches_buys_and_posts(visitor: Visitor) -> None:
         "posts": 1,
     }  # fmt: skip
     user = User.objects.get(username__startswith="visitor ")
-    assert Order.objects.get(user=user).state == State.PAID
+    assert Order.objects.get(user=user).state == OrderState.PAID
     assert Post.objects.get().user == user
 
 
 def test_a_visitor_logs_in_and_follows_an_author_of_a_post(
     visitor: Visitor, live_server: LiveServer, products: list[Product]
 ) -> None:
-    visitor.come_in()
+    visitor.log_in_or_register()
     visitor.say()
     User.objects.create_user("demo-shopper", password="a long pass phrase")
     other = Visitor(live_server.url, 2, ("demo-shopper", "a long pass phrase"), Event())
-    other.come_in()
+    other.log_in_or_register()
     drain_all()
     other.follow()
     assert other.done == {"logged in": 1, "follows": 1}
@@ -81,7 +81,7 @@ def test_a_visitor_logs_in_and_follows_an_author_of_a_post(
 
 def test_refused_actions_are_reported(live_server: LiveServer, products: list[Product]) -> None:
     visitor = Visitor(live_server.url, 1, ("nobody", "wrong"), Event())
-    visitor.come_in()
+    visitor.log_in_or_register()
     assert visitor.done == {"refused: logged in": 1}
     Product.objects.update(stock=0)
     drain_all()
@@ -129,9 +129,9 @@ def test_an_unreachable_site_is_reported(settings: Settings) -> None:
 
 def test_simulated_visitors_never_leave_the_site() -> None:
     """This also holds for redirects."""
-    stays = Stays("http://127.0.0.1:8000")
+    stays = SameOriginRedirectHandler("http://127.0.0.1:8000")
     here = Request("http://127.0.0.1:8000/")
     for away in ("http://elsewhere.example/", "https://127.0.0.1:8000/", "http://127.0.0.1:8001/"):
-        with pytest.raises(Gone, match="leads away"):
+        with pytest.raises(SiteUnavailable, match="leads away"):
             stays.redirect_request(here, None, 302, "", {}, away)
     assert stays.redirect_request(here, None, 302, "", {}, "http://127.0.0.1:8000/books/") is not None

@@ -8,12 +8,12 @@ from django.test import Client
 
 from accounts.models import User
 from shop.carts import cart
-from shop.models import EventKind, Order, Payment, Product, State
+from shop.models import EventKind, Order, OrderState, Payment, Product
 from shop.payments import fake
 from shop.services import carts
-from shop.services.checkout import begin, cancel, pay, send
-from shop.services.confirming import confirm
-from shop.services.settle import Settled, settle
+from shop.services.checkout import begin_checkout, cancel_order, mark_order_sent, pay_order
+from shop.services.confirming import send_confirmation
+from shop.services.settle import Settled, settle_all
 from shop.tasks import tell
 from tests.shop.test_checkout_page import GIVEN, desk, digest_in, hidden, text_of
 from tests.support.accounts.mail import take_hinted_tasks
@@ -51,26 +51,26 @@ def test_a_free_order_is_paid_at_once_and_confirmed_once(alice: User, gift: Prod
     order = check_out(alice, digest)
     stored = Order.objects.get()
     assert (order.state, order.paid_at) == (stored.state, stored.paid_at)
-    assert (stored.state, stored.total, stored.paid_at is None) == (State.PAID, 0, False)
+    assert (stored.state, stored.total, stored.paid_at is None) == (OrderState.PAID, 0, False)
     assert [event.kind for event in stored.events.all()] == [EventKind.ORDERED, EventKind.FREE]
-    assert cart.read(digest).lines == {}
+    assert cart.read_cart(digest).lines == {}
     assert not Payment.objects.exists()
     assert_ledger_is_right({gift.pk: 3})
     assert take_hinted_tasks(start="shop.tasks.confirm") == [("shop.tasks.confirm", [order.pk])]
-    assert [confirm(order.pk), confirm(order.pk)] == [True, False]
+    assert [send_confirmation(order.pk), send_confirmation(order.pk)] == [True, False]
     assert ["are free" in letter.body for letter in mail.outbox] == [True]
-    assert pay(order, None).state == State.PAID  # type: ignore[arg-type]
-    assert settle() == Settled()
+    assert pay_order(order, None).state == OrderState.PAID  # type: ignore[arg-type]
+    assert settle_all() == Settled()
 
 
 def test_a_cancelled_free_order_needs_no_refund(alice: User, gift: Product) -> None:
     User.objects.filter(pk=alice.pk).update(email="alice@example.org")
     order = check_out(alice, make_cart("alice", gift, quantity=2))
     for _ in range(2):
-        assert cancel(order.pk, alice).state == State.CANCELLED
+        assert cancel_order(order.pk, alice).state == OrderState.CANCELLED
     assert_ledger_is_right({gift.pk: 3})
     assert not Payment.objects.exists()
-    assert settle() == Settled()
+    assert settle_all() == Settled()
     assert tell("cancelled", order.pk) == 1
     assert "You were not charged." in mail.outbox[-1].body
     assert "refunded" not in mail.outbox[-1].body
@@ -78,16 +78,16 @@ def test_a_cancelled_free_order_needs_no_refund(alice: User, gift: Product) -> N
 
 def test_a_free_order_can_be_sent(alice: User, gift: Product) -> None:
     order = check_out(alice, make_cart("alice", gift))
-    assert send(order.pk).state == State.SENT
+    assert mark_order_sent(order.pk).state == OrderState.SENT
     assert_ledger_is_right({gift.pk: 3})
 
 
 def test_eight_simultaneous_checkouts_of_one_cart_make_one_order(alice: User, gift: Product) -> None:
     digest = make_cart("alice", gift)
-    version = cart.read(digest).version
+    version = cart.read_cart(digest).version
 
     def submit(_n: int) -> int:
-        return begin(alice, digest, version=version, total=0, address=HOME).pk
+        return begin_checkout(alice, digest, version=version, total=0, address=HOME).pk
 
     assert set(run_together(8, submit)) == {Order.objects.get().pk}
     assert_ledger_is_right({gift.pk: 3})
@@ -105,7 +105,7 @@ def test_the_page_asks_for_no_card(desk: Client, gift: Product) -> None:
     carts.set_line(digest_in(desk), gift.pk, 1)
     page = desk.get("/shop/checkout/")
     assert "No card is needed" in text_of(page)
-    for words in ("Card number", fake.SUCCEEDS, "Place order and pay"):
+    for words in ("Card number", fake.GOOD_CARD, "Place order and pay"):
         assert words not in text_of(page)
     response = desk.post("/shop/checkout/", NO_CARD | hidden(page))
     order = Order.objects.get()
@@ -147,7 +147,7 @@ def test_no_card_is_charged_after_a_price_drop_to_zero(desk: Client) -> None:
     shown = hidden(desk.get("/shop/checkout/"))
     make_sale(book, price=0)
     desk.post("/shop/checkout/", GIVEN | shown)
-    assert Order.objects.get().state == State.PAID
+    assert Order.objects.get().state == OrderState.PAID
     assert_ledger_is_right({book.pk: 3})
 
 
@@ -158,5 +158,5 @@ def test_a_forged_total_of_zero_does_not_buy_a_priced_order(desk: Client) -> Non
     order = check_out(User.objects.get(), digest_in(desk))
     response = desk.post("/shop/checkout/", NO_CARD | shown | {"total": "0"})
     assert response["Location"] == f"/shop/orders/{order.pk}/pay/"
-    assert Order.objects.get().state == State.RESERVED
+    assert Order.objects.get().state == OrderState.RESERVED
     assert_ledger_is_right({book.pk: 3})

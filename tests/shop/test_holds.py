@@ -11,10 +11,10 @@ from redis import Redis
 from accounts.models import User
 from mirror.redis import breaker
 from shop import holds, keys
-from shop.models import Order, Product, State
+from shop.models import Order, OrderState, Product
 from shop.services import carts
 from shop.services.errors import SoldOut
-from shop.services.orders import cancel, expire
+from shop.services.orders import cancel_order, expire_order
 from tests.support.servers import RedisServer, wait_until
 from tests.support.shop.carts import flush_carts, make_visitor, restore_backups
 from tests.support.shop.checkouts import assert_ledger_is_right, check_out, make_cart
@@ -53,7 +53,7 @@ def test_a_second_hopeless_checkout_writes_nothing_to_sql(alice: User, book: Pro
 def test_a_checkout_within_the_remembered_stock_is_not_refused(alice: User, book: Product, settings: Settings) -> None:
     settings.SHOP_HOLD_SECONDS = 60
     refused(alice, make_cart("first", book, quantity=3))
-    assert check_out(alice, make_cart("second", book, quantity=2)).state == State.RESERVED
+    assert check_out(alice, make_cart("second", book, quantity=2)).state == OrderState.RESERVED
     assert_ledger_is_right({book.pk: 2})
 
 
@@ -64,11 +64,11 @@ def test_returned_copies_can_be_bought_at_once(alice: User, book: Product, setti
     late = make_cart("late", book)
     refused(alice, late)
     if way == "cancelled":
-        cancel(order.pk, alice)
+        cancel_order(order.pk, alice)
     else:
         Order.objects.update(reserved_until=order.created_at)
-        expire(order.pk)
-    assert check_out(alice, late).state == State.RESERVED
+        expire_order(order.pk)
+    assert check_out(alice, late).state == OrderState.RESERVED
     assert_ledger_is_right({book.pk: 2})
 
 
@@ -77,20 +77,20 @@ def test_a_shortage_is_remembered_for_a_moment_only(alice: User, book: Product, 
     late = make_cart("late", book, quantity=3)
     refused(alice, late)
     Product.objects.update(stock=9)
-    wait_until(lambda: not holds.short({book.pk: 3}), "the end of the hold")
-    assert check_out(alice, late).state == State.RESERVED
+    wait_until(lambda: not holds.find_shortages({book.pk: 3}), "the end of the hold")
+    assert check_out(alice, late).state == OrderState.RESERVED
 
 
 def test_old_answers_of_sql_are_not_remembered(book: Product, redis: Redis, settings: Settings) -> None:
     settings.SHOP_HOLD_SECONDS = 7200.0
-    holds.remember({book.pk: 0}, time.monotonic() - 7200)
-    assert not redis.exists(keys.hold(book.pk))
-    holds.remember({book.pk: 0}, time.monotonic() - 3600)
-    assert 0 < redis.pttl(keys.hold(book.pk)) <= 3_600_000
+    holds.remember_stock({book.pk: 0}, time.monotonic() - 7200)
+    assert not redis.exists(keys.shortage(book.pk))
+    holds.remember_stock({book.pk: 0}, time.monotonic() - 3600)
+    assert 0 < redis.pttl(keys.shortage(book.pk)) <= 3_600_000
 
 
 def test_a_remembered_stock_never_permits_a_sale(alice: User, book: Product, redis: Redis) -> None:
-    redis.set(keys.hold(book.pk), 1000)
+    redis.set(keys.shortage(book.pk), 1000)
     assert refused(alice, make_cart("late", book, quantity=3)).shortages == ((book.pk, 3, 2),)
     assert_ledger_is_right({book.pk: 2})
 
@@ -105,7 +105,7 @@ def test_without_redis_sql_decides_alone(
     flush_carts()
     redis_server.kill()
     breaker.reset()
-    assert check_out(alice, visitors[0]).state == State.RESERVED
+    assert check_out(alice, visitors[0]).state == OrderState.RESERVED
     refused(alice, visitors[1])
-    assert holds.short({book.pk: 1}) == {}
+    assert holds.find_shortages({book.pk: 1}) == {}
     assert_ledger_is_right({book.pk: 2})

@@ -13,9 +13,9 @@ from accounts.models import User
 from catalog.models import Book, ShelfEntry
 from mirror.models import Change
 from shop.importer import history, invented
-from shop.importer.invented import END
-from shop.importer.put import put
-from shop.models import Order, OrderLine, Product, State, View
+from shop.importer.invented import HISTORY_END
+from shop.importer.put import bulk_insert
+from shop.models import Order, OrderLine, OrderState, Product, View
 from tests.support.catalog.goodbooks import books_csv, write
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -72,19 +72,19 @@ def test_wanted_books_become_views_and_rated_books_become_purchases(tmp_path: Pa
     order = Order.objects.get(user=reader)
     line = order.lines.get()
     assert (line.product_id, line.title, line.quantity) == (7, "Seven", 1)
-    assert (order.state, order.total) == (State.SENT, line.price)
+    assert (order.state, order.total) == (OrderState.SENT, line.price)
     assert order.confirmed_at is not None  # no email is sent
     assert Order.objects.get(user__username="goodbooks reader 19").lines.get().product_id == 2
     assert order.created_at > View.objects.get(user=reader, book_id=7).seen_at
     product = Product.objects.get(pk=7)
-    assert (product.price, product.stock, product.reserved) == (invented.price(7), invented.stock(7), 0)
+    assert (product.price, product.stock, product.reserved) == (invented.invent_price(7), invented.invent_stock(7), 0)
 
 
 def test_a_second_import_writes_nothing(tmp_path: Path, capsys: Capture) -> None:
     files(tmp_path, pairs((17, 1), (18, 7)), pairs((17, 7), (19, 2), (17, 1)))
     load(tmp_path, capsys)
     Product.objects.filter(pk=7).update(price=1, stock=2)
-    Order.objects.filter(user__username="goodbooks reader 19").update(state=State.CANCELLED)
+    Order.objects.filter(user__username="goodbooks reader 19").update(state=OrderState.CANCELLED)
     before = _all()
     assert set(load(tmp_path, capsys)["added"].values()) == {0}
     assert _all() == before
@@ -99,14 +99,14 @@ def test_an_interrupted_import_is_continued(tmp_path: Path, capsys: Capture, mon
         calls[model.__name__] += 1
         if calls["OrderLine"] == 2:
             raise KeyboardInterrupt
-        return put(model, values)
+        return bulk_insert(model, values)
 
-    monkeypatch.setattr(history, "put", stopped)
+    monkeypatch.setattr(history, "bulk_insert", stopped)
     with pytest.raises(SystemExit):
         load(tmp_path, capsys)
     assert View.objects.count() == len(rows)
     assert 0 < Order.objects.count() == OrderLine.objects.count() < len(rows)
-    monkeypatch.setattr(history, "put", put)
+    monkeypatch.setattr(history, "bulk_insert", bulk_insert)
     capsys.readouterr()
     assert load(tmp_path, capsys)["added"]["views"] == 0
     assert Order.objects.count() == OrderLine.objects.count() == len(rows)
@@ -140,16 +140,16 @@ def test_a_partly_filled_shelf_is_completed_and_keeps_its_entries(
         calls[model.__name__] += 1
         if calls["ShelfEntry"] == 2:
             raise KeyboardInterrupt
-        return put(model, values)
+        return bulk_insert(model, values)
 
-    monkeypatch.setattr(history, "put", stopped)
+    monkeypatch.setattr(history, "bulk_insert", stopped)
     with pytest.raises(SystemExit):
         load(tmp_path, capsys)
     capsys.readouterr()
     begun = ShelfEntry.objects.count()
     assert 0 < begun < len(rows)
     ShelfEntry.objects.filter(pk=ShelfEntry.objects.earliest("pk").pk).update(stars=2)
-    monkeypatch.setattr(history, "put", put)
+    monkeypatch.setattr(history, "bulk_insert", bulk_insert)
     assert load(tmp_path, capsys)["added"]["shelved"] == len(rows) - begun
     assert ShelfEntry.objects.filter(stars=2).count() == 1
     assert ShelfEntry.objects.exclude(stars=None).count() == len(rows[::2])
@@ -215,18 +215,20 @@ def test_a_book_with_a_taken_number_is_still_found(tmp_path: Path, capsys: Captu
 
 def test_made_up_times_are_equal_in_every_run() -> None:
     every = [(user, book) for user in range(1, 400) for book in range(1, 12)]
-    looks, buys = ({pair: at(*pair) for pair in every} for at in (invented.looked_at, invented.bought_at))
-    assert looks == {pair: invented.looked_at(*pair) for pair in reversed(every)}
+    looks, buys = (
+        {pair: at(*pair) for pair in every} for at in (invented.invent_view_time, invented.invent_purchase_time)
+    )
+    assert looks == {pair: invented.invent_view_time(*pair) for pair in reversed(every)}
     waits = [buys[pair] - looks[pair] for pair in every]
     assert min(waits) > timedelta(0)
     soon = sum(wait <= timedelta(days=7) for wait in waits) / len(waits)
     assert 0.6 < soon < 0.8
-    assert max(buys.values()) < END
+    assert max(buys.values()) < HISTORY_END
     months = Counter((at.year, at.month) for at in buys.values())
     assert len(months) >= 12
     assert max(months.values()) < len(every) / 6
-    assert f"{invented.looked_at(17, 7):%c} {invented.bought_at(17, 7):%c}" == (
+    assert f"{invented.invent_view_time(17, 7):%c} {invented.invent_purchase_time(17, 7):%c}" == (
         "Tue Feb 24 04:24:37 2026 Sat Mar 14 00:42:54 2026"
     )
-    assert {invented.price(book) % 50 for book in range(1, 200)} == {49}
-    assert 0 < sum(invented.stock(book) == 0 for book in range(1, 600)) < 60
+    assert {invented.invent_price(book) % 50 for book in range(1, 200)} == {49}
+    assert 0 < sum(invented.invent_stock(book) == 0 for book in range(1, 600)) < 60

@@ -8,7 +8,7 @@ from django.utils import timezone
 from redis import Redis
 
 from accounts.models import Session, User
-from accounts.session_rows import digest_of
+from accounts.session_rows import hash_token
 from accounts.session_services import end_all_sessions
 from catalog.models import Book
 from mirror.backup import registry
@@ -30,19 +30,19 @@ ME = "a" * 64
 @pytest.fixture
 def books() -> list[Book]:
     """More books than a list holds, with a warm mirror."""
-    made = [make_book(f"Book {n}") for n in range(popularity.LAST + 3)]
+    made = [make_book(f"Book {n}") for n in range(popularity.MAX_LAST_VIEWED + 3)]
     rebuild(["book"])
     restore(registry.get("view"))
     return made
 
 
-def titles(digest: str | None = ME, count: int = popularity.LAST) -> list[str]:
-    return [book["title"] for book in visits.last_viewed(digest, count)]
+def titles(digest: str | None = ME, count: int = popularity.MAX_LAST_VIEWED) -> list[str]:
+    return [book["title"] for book in visits.get_last_viewed(digest, count)]
 
 
 def look_at(*books: Book, digest: str = ME) -> None:
     for book in books:
-        popularity.saw(digest, book.pk)
+        popularity.count_view(digest, book.pk)
 
 
 def test_the_last_25_are_kept_and_the_latest_comes_first(redis: Redis, books: list[Book]) -> None:
@@ -50,8 +50,8 @@ def test_the_last_25_are_kept_and_the_latest_comes_first(redis: Redis, books: li
     expected = [books[10].pk, *(book.pk for book in reversed(books) if book != books[10])]
     assert read_viewed_books(redis, ME) == expected[:25]
     assert titles(count=2) == ["Book 10", "Book 27"]
-    assert [book["title"] for book in visits.last_viewed(ME, 2, but=books[10].pk)] == ["Book 27", "Book 26"]
-    assert 0 < redis.ttl(keys.viewed_by(ME)) <= 14 * 86_400
+    assert [book["title"] for book in visits.get_last_viewed(ME, 2, but=books[10].pk)] == ["Book 27", "Book 26"]
+    assert 0 < redis.ttl(keys.last_viewed(ME)) <= 14 * 86_400
 
 
 def test_a_complete_list_takes_two_round_trips_and_no_sql(books: list[Book]) -> None:
@@ -84,9 +84,9 @@ def test_a_list_of_another_incarnation_is_not_trusted(redis: Redis, books: list[
     look_at(books[0], books[1])
     flush_views()
     titles()
-    redis.zrem(keys.viewed_by(ME), str(books[1].pk))  # Redis restarted from an older file ...
+    redis.zrem(keys.last_viewed(ME), str(books[1].pk))  # Redis restarted from an older file ...
     assert titles() == ["Book 0"]
-    redis.delete(keys.viewed_known(ME))  # ... as the marker shows
+    redis.delete(keys.last_viewed_marker(ME))  # ... as the marker shows
     assert titles() == ["Book 1", "Book 0"]
 
 
@@ -106,16 +106,16 @@ def test_a_login_keeps_the_viewed_books(client: Client, redis: Redis, books: lis
     client.cookies["sessionid"] = str(session.session_key)
     for book in books[:2]:
         client.get(f"/books/{book.pk}/")
-    old = digest_of(str(session.session_key))
+    old = hash_token(str(session.session_key))
     flush_views()
     assert read_viewed_books(redis, old) == [books[1].pk, books[0].pk]
     client.post("/accounts/login/", {"username": "ken", "password": "a long password"})
-    new = digest_of(client.cookies["sessionid"].value)
+    new = hash_token(client.cookies["sessionid"].value)
     assert new != old
     assert read_viewed_books(redis, new) == [books[1].pk, books[0].pk]
-    assert not redis.exists(keys.viewed_by(old))
+    assert not redis.exists(keys.last_viewed(old))
     assert set(View.objects.values_list("visitor", "user")) == {(new, user.pk)}
-    redis.delete(keys.viewed_by(new))
+    redis.delete(keys.last_viewed(new))
     assert titles(new) == ["Book 1", "Book 0"]
 
 
@@ -125,7 +125,7 @@ def test_the_list_ends_with_its_session(redis: Redis, books: list[Book]) -> None
     look_at(*books[:2])
     titles()
     end_all_sessions(user)
-    assert not redis.exists(keys.viewed_by(ME), keys.viewed_known(ME))
+    assert not redis.exists(keys.last_viewed(ME), keys.last_viewed_marker(ME))
 
 
 def test_deleting_a_user_deletes_the_list_and_anonymises_the_views(redis: Redis, books: list[Book]) -> None:
@@ -136,7 +136,7 @@ def test_deleting_a_user_deletes_the_list_and_anonymises_the_views(redis: Redis,
     look_at(books[1])
     titles()
     user.delete()
-    assert not redis.exists(keys.viewed_by(ME), keys.viewed_known(ME))
+    assert not redis.exists(keys.last_viewed(ME), keys.last_viewed_marker(ME))
     flush_views()
     assert set(View.objects.values_list("book", "user")) == {(books[0].pk, None), (books[1].pk, None)}
 

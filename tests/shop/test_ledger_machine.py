@@ -20,13 +20,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from accounts.models import User
 from config import clock
-from shop.models import EventKind, Order, OrderEvent, Payment, PaymentState, Product, State
-from shop.payments import Answer, Card, Outcome, calls, fake
+from shop.models import EventKind, Order, OrderEvent, OrderState, Payment, PaymentState, Product
+from shop.payments import Answer, Outcome, TypedCard, calls, fake
 from shop.services import checkout
 from shop.services.errors import Refused
-from shop.services.orders import cancel, expire, send
-from shop.services.payments import pay, record
-from shop.services.settle import settle
+from shop.services.orders import cancel_order, expire_order, mark_order_sent
+from shop.services.payments import pay_order, record_answer
+from shop.services.settle import settle_all
 from tests.support import state_machines
 from tests.support.shop.checkouts import HOME, assert_ledger_is_right
 from tests.support.shop.make import make_product
@@ -93,7 +93,7 @@ class Ledger(RuleBasedStateMachine):
         self.provider_decides(True)
         self._settle_for_long()
         assert not open_payments().exists()
-        assert not Order.objects.filter(state=State.RESERVED).exists()
+        assert not Order.objects.filter(state=OrderState.RESERVED).exists()
         self.the_ledger_is_right()
         assert remote.held == dict(Payment.objects.filter(state=PaymentState.SUCCEEDED).values_list("key", "amount"))
         assert remote.refunded == set(Payment.objects.filter(state=PaymentState.REFUNDED).values_list("key", flat=True))
@@ -101,7 +101,7 @@ class Ledger(RuleBasedStateMachine):
     def _settle_for_long(self) -> None:
         for _round in range(4):
             self.time_passes(700)
-            settle()
+            settle_all()
 
     # --- buyers
 
@@ -110,7 +110,7 @@ class Ledger(RuleBasedStateMachine):
         wanted = {self.books[n % len(self.books)].pk: count for n, count in lines.items()}
         before = Order.objects.filter(key=f"{key}").first()
         try:
-            made = checkout._place(self.alice, f"{key}", wanted, 10_000, HOME)
+            made = checkout._place_order(self.alice, f"{key}", wanted, 10_000, HOME)
         except Refused:
             assert before is None
         else:
@@ -121,11 +121,11 @@ class Ledger(RuleBasedStateMachine):
         if order := pick(all_orders(), which):
             self.remote.mood = mood
             with suppress(Refused, Crash):
-                pay(order, Card(fake.SUCCEEDS))
+                pay_order(order, TypedCard(fake.GOOD_CARD))
 
     @rule(which=numbers)
     def cancel(self, which: int) -> None:
-        self._try(cancel, which, self.alice)
+        self._try(cancel_order, which, self.alice)
 
     # --- the provider
 
@@ -143,20 +143,20 @@ class Ledger(RuleBasedStateMachine):
     @rule(which=numbers)
     def provider_calls_back(self, which: int) -> None:
         if key := pick(self.remote.known, which):
-            record(key, Answer(self.remote.known[key], "ref"))
+            record_answer(key, Answer(self.remote.known[key], "ref"))
 
     @rule(which=numbers)
     def what_was_refused_was_charged_after_all(self, which: int) -> None:
         failed = [key for key, outcome in self.remote.known.items() if outcome is Outcome.FAILED]
         if key := pick([key for key in failed if self.remote.amounts[key]], which):
             self.remote.known[key] = Outcome.SUCCEEDED
-            record(key, Answer(Outcome.SUCCEEDED, "ref"))
+            record_answer(key, Answer(Outcome.SUCCEEDED, "ref"))
 
     @rule(which=numbers)
     def an_answer_is_taken_down_and_the_process_dies_before_the_commit(self, which: int) -> None:
         if key := pick(self.remote.known, which):
             with transaction.atomic():
-                record(key, Answer(self.remote.known[key], "ref"))
+                record_answer(key, Answer(self.remote.known[key], "ref"))
                 transaction.set_rollback(True)
 
     @rule(is_down=st.booleans())
@@ -167,7 +167,7 @@ class Ledger(RuleBasedStateMachine):
 
     @rule()
     def settle(self) -> None:
-        settle()
+        settle_all()
 
     @rule(seconds=st.sampled_from([1, 6, 60, 590, 700]))
     def time_passes(self, seconds: int) -> None:
@@ -175,11 +175,11 @@ class Ledger(RuleBasedStateMachine):
 
     @rule(which=numbers)
     def expire(self, which: int) -> None:
-        self._try(expire, which)
+        self._try(expire_order, which)
 
     @rule(which=numbers)
     def send(self, which: int) -> None:
-        self._try(send, which)
+        self._try(mark_order_sent, which)
 
     @rule(which=numbers, count=st.integers(1, 3))
     def copies_arrive(self, which: int, count: int) -> None:

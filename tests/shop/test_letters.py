@@ -11,10 +11,10 @@ from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from shop import letters
-from shop.models import Order, State
+from shop.models import Order, OrderState
 from shop.services import stock
-from shop.services.confirming import confirm
-from shop.services.orders import cancel, send
+from shop.services.confirming import send_confirmation
+from shop.services.orders import cancel_order, mark_order_sent
 from shop.tasks import tell
 from tests.support.accounts.mail import take_hinted_tasks
 from tests.support.servers import wait_until
@@ -45,7 +45,7 @@ def make_buyer() -> User:
     ],
 )
 def test_an_email_lists_the_order_and_links_to_it(order: Order, about: str, subject: str, says: str) -> None:
-    assert letters.tell(about, order.pk) == 1
+    assert letters.send_email(about, order.pk) == 1
     (letter,) = mail.outbox
     assert (letter.subject, letter.to) == (subject.format(order.pk), [order.email])
     for words in (says, "2 × Emma & <Co>: €25.00", "Total: €27.00", f"https://books.example/shop/orders/{order.pk}/"):
@@ -54,21 +54,21 @@ def test_an_email_lists_the_order_and_links_to_it(order: Order, about: str, subj
 
 
 def test_an_email_is_in_the_language_of_the_request_that_ordered(order: Order) -> None:
-    assert "Total: €" in letters.write("confirmed", order).body
+    assert "Total: €" in letters.make_email("confirmed", order).body
     order.language = "de"  # a language for which Django knows the number format
-    assert "€25,00" in letters.write("confirmed", order).body
+    assert "€25,00" in letters.make_email("confirmed", order).body
 
 
 def test_a_deleted_order_causes_no_email() -> None:
-    assert letters.tell("sent", 4711) == 0
+    assert letters.send_email("sent", 4711) == 0
     assert not mail.outbox
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(("act", "about"), [(cancel, "was cancelled"), (send, "is on its way")])
+@pytest.mark.parametrize(("act", "about"), [(cancel_order, "was cancelled"), (mark_order_sent, "is on its way")])
 def test_a_buyer_is_told_once_and_only_after_a_commit(act: Act, about: str) -> None:
     staff = User.objects.create_superuser("staff")
-    order = make_order(make_buyer(), make_product(), state=State.PAID, paid_at=timezone.now())
+    order = make_order(make_buyer(), make_product(), state=OrderState.PAID, paid_at=timezone.now())
     with contextlib.suppress(KeyError), transaction.atomic():
         act(order.pk, staff)
         raise KeyError
@@ -86,26 +86,26 @@ def test_without_a_broker_the_process_sends_the_email_itself(
 ) -> None:
     monkeypatch.setattr("mirror.send.task", lambda *_args, **_options: False)
     settings.LETTER_DELAY_SECONDS = 0.0
-    order = make_order(make_buyer(), make_product(), state=State.PAID, paid_at=timezone.now())
-    send(order.pk)
+    order = make_order(make_buyer(), make_product(), state=OrderState.PAID, paid_at=timezone.now())
+    mark_order_sent(order.pk)
     wait_until(lambda: len(mail.outbox) == 1, "the letter")
     assert mail.outbox[0].subject == f"Your order {order.pk} is on its way"
 
 
 def test_an_email_without_a_site_has_no_link(order: Order) -> None:
     order.site = ""
-    assert "/shop/orders/" not in letters.write("sent", order).body
+    assert "/shop/orders/" not in letters.make_email("sent", order).body
 
 
 @pytest.mark.django_db(transaction=True)
 def test_an_unpaid_order_causes_no_email() -> None:
     mallory = User.objects.create_user("mallory")
     order = make_order(mallory, make_product(stock=1))
-    stock.reserve(stock.lines_of(order.pk))
-    cancel(order.pk, mallory)
+    stock.reserve_copies(stock.get_order_quantities(order.pk))
+    cancel_order(order.pk, mallory)
     assert take_hinted_tasks(start="shop.tasks.tell") == []
-    for about in letters.ABOUT:
-        assert letters.tell(about, order.pk) == 0
+    for about in letters.EMAIL_KINDS:
+        assert letters.send_email(about, order.pk) == 0
     assert not mail.outbox
 
 
@@ -113,14 +113,14 @@ def test_an_unverified_address_gets_only_the_confirmation() -> None:
     mallory = User.objects.create_user("mallory", email="mallory@example.org")
     for user in (None, mallory):
         order = make_order(user, make_product(), paid_at=timezone.now(), email="victim@example.org")
-        assert [letters.tell(about, order.pk) for about in ("confirmed", "cancelled", "sent")] == [1, 0, 0]
+        assert [letters.send_email(about, order.pk) for about in ("confirmed", "cancelled", "sent")] == [1, 0, 0]
         order.delete()
 
 
 def test_the_email_of_a_cancelled_free_order_mentions_no_refund(order: Order) -> None:
     order.total = 0
-    assert "refunded" not in letters.write("cancelled", order).body
-    assert "You were not charged." in letters.write("cancelled", order).body
+    assert "refunded" not in letters.make_email("cancelled", order).body
+    assert "You were not charged." in letters.make_email("cancelled", order).body
 
 
 def test_one_address_gets_a_limited_number_of_emails_a_day(order: Order, settings: Settings) -> None:
@@ -128,10 +128,10 @@ def test_one_address_gets_a_limited_number_of_emails_a_day(order: Order, setting
     product, paid_at = make_product(), timezone.now()
     emails = ["A@x.org", "a@x.org"] * 3
     orders = [make_order(None, product, key=f"key-{n}", email=email, paid_at=paid_at) for n, email in enumerate(emails)]
-    assert [letters.tell("confirmed", each.pk) for each in orders] == [1, 1, 1, 0, 0, 0]
-    assert confirm(orders[0].pk) is False
+    assert [letters.send_email("confirmed", each.pk) for each in orders] == [1, 1, 1, 0, 0, 0]
+    assert send_confirmation(orders[0].pk) is False
     assert Order.objects.get(pk=orders[0].pk).confirmed_at is None
-    assert letters.tell("sent", order.pk) == 1
+    assert letters.send_email("sent", order.pk) == 1
 
 
 def test_a_refused_email_does_not_count_towards_the_limit(order: Order, settings: Settings) -> None:
@@ -139,10 +139,10 @@ def test_a_refused_email_does_not_count_towards_the_limit(order: Order, settings
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
     with pytest.raises(ConnectionRefusedError):
-        letters.tell("sent", order.pk)
+        letters.send_email("sent", order.pk)
     settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
-    assert letters.tell("sent", order.pk) == 1
+    assert letters.send_email("sent", order.pk) == 1
 
 
 def test_a_subject_is_one_line(order: Order) -> None:
-    assert "\n" not in letters.write("confirmed", order).subject
+    assert "\n" not in letters.make_email("confirmed", order).subject

@@ -8,7 +8,7 @@ from django.test import Client
 from accounts.models import User
 from config import clock
 from mirror.recorder import record
-from shop.models import Order, Payment, Product, State
+from shop.models import Order, OrderState, Payment, Product
 from shop.models.payment import PaymentState
 from tests.support.shop.make import make_order, make_product
 from tests.support.site.html import find_policy_violations
@@ -68,7 +68,7 @@ def test_an_order_of_another_user_is_not_found(client: Client, alice: User, path
     for response in (client.get(way), client.get(way, headers=JSON), client.post(PAGES[2].format(pk=order.pk))):
         assert response.status_code == 404
         assert "Emma" not in response.content.decode()
-    assert Order.objects.get(pk=order.pk).state == State.RESERVED
+    assert Order.objects.get(pk=order.pk).state == OrderState.RESERVED
     assert client.get("/shop/orders/", headers=JSON).json() == {"results": [], "next": None}
 
 
@@ -143,13 +143,13 @@ def test_cancelling_asks_first_and_happens_once(shopper: Client, alice: User) ->
     order = reserved(alice, emma, quantity=2)
     way = f"/shop/orders/{order.pk}/cancel/"
     assert "cannot be undone" in shopper.get(way).content.decode()
-    assert Order.objects.get(pk=order.pk).state == State.RESERVED
+    assert Order.objects.get(pk=order.pk).state == OrderState.RESERVED
     for _ in range(2):
         page = shopper.post(way, follow=True)
         assert page.redirect_chain == [(f"/shop/orders/{order.pk}/", 302)]
         assert "Your order was cancelled." in page.content.decode()
     emma.refresh_from_db()
-    assert (Order.objects.get(pk=order.pk).state, emma.stock, emma.reserved) == (State.CANCELLED, 3, 0)
+    assert (Order.objects.get(pk=order.pk).state, emma.stock, emma.reserved) == (OrderState.CANCELLED, 3, 0)
     assert shopper.get(way).headers["Location"] == f"/shop/orders/{order.pk}/"
 
 
@@ -157,12 +157,12 @@ def test_cancelling_with_json_returns_the_new_order(shopper: Client, alice: User
     order = reserved(alice, make_product())
     for _ in range(2):
         response = shopper.post(f"/shop/orders/{order.pk}/cancel/", headers=JSON)
-        assert (response.status_code, response.json()["state"]) == (200, State.CANCELLED)
+        assert (response.status_code, response.json()["state"]) == (200, OrderState.CANCELLED)
     assert response.json() == shopper.get(f"/shop/orders/{order.pk}/", headers=JSON).json()
 
 
-@pytest.mark.parametrize("state", [State.SENT, State.EXPIRED])
-def test_sent_and_expired_orders_are_not_cancelled(shopper: Client, alice: User, state: State) -> None:
+@pytest.mark.parametrize("state", [OrderState.SENT, OrderState.EXPIRED])
+def test_sent_and_expired_orders_are_not_cancelled(shopper: Client, alice: User, state: OrderState) -> None:
     order = make_order(alice, make_product(), state=state)
     way = f"/shop/orders/{order.pk}/cancel/"
     assert way not in shopper.get(f"/shop/orders/{order.pk}/").content.decode()

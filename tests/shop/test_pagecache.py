@@ -47,7 +47,7 @@ def test_a_page_is_rendered_once_and_served_to_everyone(product: Product, made: 
 
 def test_a_process_without_a_copy_reads_the_cache_server(product: Product, made: Made) -> None:
     first = get_page(Client(), page_path(product))
-    store.forget()
+    store.clear_copies()
     assert without_tokens(get_page(Client(), page_path(product))) == without_tokens(first)
     assert len(made) == 1
 
@@ -175,10 +175,10 @@ def test_a_deleted_book_is_not_found_and_its_views_do_not_count(product: Product
     product.book.delete()
     drain_all()
     assert Client().get(page_path(product)).status_code == 404
-    counted = redis.zscore(keys.viewed(), str(product.pk))
+    counted = redis.zscore(keys.popularity(), str(product.pk))
     for number in range(3):
         Client(headers={"User-Agent": f"browser {number}"}).get(page_path(product))
-    assert redis.zscore(keys.viewed(), str(product.pk)) == counted
+    assert redis.zscore(keys.popularity(), str(product.pk)) == counted
 
 
 def test_a_new_post_and_its_deletion_show_at_once(product: Product, made: Made) -> None:
@@ -205,17 +205,19 @@ def test_authors_see_their_own_write_before_redis_has_it(product: Product) -> No
     assert "€12.50" in get_page(other, page_path(product))
 
 
-@pytest.mark.parametrize(("before", "is_cached"), [(popularity.TOP - 1, True), (popularity.TOP, False)])
+@pytest.mark.parametrize(
+    ("before", "is_cached"), [(popularity.MAX_CACHED_RANK - 1, True), (popularity.MAX_CACHED_RANK, False)]
+)
 def test_only_the_ten_thousand_most_viewed_books_are_cached(
     product: Product, made: Made, redis: Redis, server: RedisServer, before: int, is_cached: bool
 ) -> None:
-    redis.zadd(keys.viewed(), {f"other {n}": -5 for n in range(before)})
+    redis.zadd(keys.popularity(), {f"other {n}": -5 for n in range(before)})
     get_page(Client(headers={"User-Agent": "a bot"}), page_path(product))
     assert bool(cached_pages(server)) == bool(made) == is_cached
 
 
 def test_a_book_without_views_is_not_cached(product: Product, made: Made, redis: Redis) -> None:
-    redis.delete(keys.viewed())
+    redis.delete(keys.popularity())
     get_page(Client(headers={"User-Agent": "a bot"}), page_path(product))
     assert len(made) == 0
 
@@ -223,7 +225,7 @@ def test_a_book_without_views_is_not_cached(product: Product, made: Made, redis:
 def test_an_uncached_page_takes_no_extra_round_trips(product: Product, redis: Redis) -> None:
     robot, trips = Client(headers={"User-Agent": "a bot"}), []
     for names in (WITHOUT, settings.MIDDLEWARE):
-        redis.delete(keys.viewed())
+        redis.delete(keys.popularity())
         with override_settings(MIDDLEWARE=names):
             get_page(robot, page_path(product))
             with record() as seen:
@@ -235,10 +237,10 @@ def test_an_uncached_page_takes_no_extra_round_trips(product: Product, redis: Re
 def test_each_served_page_counts_as_a_view(product: Product, redis: Redis) -> None:
     for number in range(3):
         get_page(Client(headers={"User-Agent": f"browser {number}"}), page_path(product))
-    assert redis.zscore(keys.viewed(), str(product.pk)) == -6
+    assert redis.zscore(keys.popularity(), str(product.pk)) == -6
     Client(headers={"User-Agent": "other"}).head(page_path(product))
     get_page(Client(headers={"User-Agent": "browser 2"}), page_path(product))
-    assert redis.zscore(keys.viewed(), str(product.pk)) == -6
+    assert redis.zscore(keys.popularity(), str(product.pk)) == -6
 
 
 def test_unknown_parameters_share_the_cached_page(product: Product, made: Made) -> None:
@@ -305,7 +307,7 @@ def test_a_cold_mirror_disables_the_cache(product: Product, made: Made, redis: R
 def test_two_books_have_two_pages(product: Product, made: Made, redis: Redis) -> None:
     other = make_product("The Book of Stone")
     drain_all()
-    redis.zadd(keys.viewed(), {str(other.pk): -3})
+    redis.zadd(keys.popularity(), {str(other.pk): -3})
     for _ in range(2):
         for one, title in ((product, "The Book of Sand"), (other, "The Book of Stone")):
             assert f"<h1>{title}</h1>" in get_page(Client(), page_path(one))

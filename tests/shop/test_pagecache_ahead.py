@@ -5,7 +5,7 @@ from django.test import Client
 from redis import Redis
 
 from accounts.models import Session, User
-from accounts.session_rows import digest_of
+from accounts.session_rows import hash_token
 from mirror.recorder import record
 from mirror.relay import drain_all
 from shop import keys
@@ -27,7 +27,7 @@ def logged_in(name: str) -> Client:
 
 def digest(client: Client) -> str:
     """Return the digest of the client's session."""
-    return digest_of(client.cookies["sessionid"].value)
+    return hash_token(client.cookies["sessionid"].value)
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def readers(product: Product, redis: Redis) -> tuple[Client, Client]:
         Post.objects.create(user=bob, book=book, text="Endless.")
     alice, carol = logged_in("alice"), logged_in("carol")
     warm_page_mirrors()
-    redis.zadd(keys.viewed(), {str(stone.pk): -3})
+    redis.zadd(keys.popularity(), {str(stone.pk): -3})
     for client, path in ((alice, page_path(product)), (carol, page_path(stone))):
         get_page(client, path)
     return alice, carol
@@ -65,24 +65,24 @@ def test_a_view_counted_ahead_belongs_to_the_user(
     readers: tuple[Client, Client], product: Product, redis: Redis
 ) -> None:
     carol, pk = User.objects.get(username="carol").pk, str(product.pk)
-    before = redis.zscore(keys.viewed(), pk) or 0
+    before = redis.zscore(keys.popularity(), pk) or 0
     for _ in range(2):
         get_page(readers[1], page_path(product))
-    assert redis.zscore(keys.viewed(), pk) == before - 1
-    assert redis.zscore(keys.viewed_by(digest(readers[1])), pk)
-    marks = [mark.decode() for mark in redis.zrange(keys.viewed_marks(), 0, -1)]
+    assert redis.zscore(keys.popularity(), pk) == before - 1
+    assert redis.zscore(keys.last_viewed(digest(readers[1])), pk)
+    marks = [mark.decode() for mark in redis.zrange(keys.view_marks(), 0, -1)]
     assert sum(mark.startswith(f"{digest(readers[1])}|{carol}|{pk}|") for mark in marks) == 1
 
 
 def test_an_ended_session_becomes_anonymous_and_is_forgotten(readers: tuple[Client, Client], product: Product) -> None:
     token, was = readers[1].cookies["sessionid"].value, digest(readers[1])
-    assert people._known.get(was)
+    assert people._sessions.get(was)
     Session.objects.filter(pk=was).delete()
     drain_all()
     page = get_page(readers[1], page_path(product))
     assert "carol" not in page
     assert "/accounts/login/" in page
-    assert people._known.get(was) is None
+    assert people._sessions.get(was) is None
     readers[1].cookies["sessionid"] = token
     assert "carol" not in get_page(readers[1], page_path(product))
 
@@ -91,7 +91,7 @@ def test_a_deactivated_user_is_not_remembered(readers: tuple[Client, Client], pr
     User.objects.filter(username="carol").update(is_active=False)
     drain_all()
     get_page(readers[1], page_path(product))
-    known = people._known.get(digest(readers[1])) if "sessionid" in readers[1].cookies else None
+    known = people._sessions.get(digest(readers[1])) if "sessionid" in readers[1].cookies else None
     assert known is None or known.user is None
 
 
@@ -101,4 +101,4 @@ def test_a_forged_token_creates_no_list_of_viewed_books(product: Product, redis:
     for _ in range(3):
         liar.cookies["sessionid"] = "a" * 32
         get_page(liar, page_path(product))
-    assert not redis.exists(keys.viewed_by(digest_of("a" * 32)))
+    assert not redis.exists(keys.last_viewed(hash_token("a" * 32)))

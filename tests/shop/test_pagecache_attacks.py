@@ -65,7 +65,7 @@ def test_request_headers_of_one_visitor_do_not_affect_the_next(
     product: Product, made: Made, headers: dict[str, str]
 ) -> None:
     before = without_tokens(get_page(Client(), page_path(product), **{"Accept-Language": "en"}))
-    store.forget()
+    store.clear_copies()
     assert_alike(get_without_and_with_cache(page_path(product), None, **headers))
     assert without_tokens(get_page(Client(), page_path(product), **{"Accept-Language": "en"})) == before
     assert "evil" not in before
@@ -107,7 +107,7 @@ def test_a_broken_entry_on_the_cache_server_is_ignored(product: Product, server:
     (key,) = cached_pages(server)
     with server.client(1) as cache:
         cache.set(key, raw)
-    store.forget()
+    store.clear_copies()
     assert without_tokens(get_page(Client(), page_path(product))) == page
 
 
@@ -117,7 +117,7 @@ def test_an_entry_of_another_type_on_the_cache_server_is_ignored(product: Produc
     with server.client(1) as cache:
         cache.delete(key)
         cache.rpush(key, "a")
-    store.forget()
+    store.clear_copies()
     assert without_tokens(get_page(Client(), page_path(product))) == page
 
 
@@ -146,11 +146,11 @@ def test_an_error_in_a_fragment_affects_only_that_page(
         warm_page_mirrors()
     get_page(client, page_path(product))
     with monkeypatch.context() as patch:
-        patch.setattr("social.templatetags.said.posts_about", fails)
+        patch.setattr("social.templatetags.said.get_posts_about", fails)
         Product.objects.filter(pk=product.pk).update(price=990)
         drain_all()
         answers = get_without_and_with_cache(page_path(product), client)
         assert [status for status, _ in answers] == [500] * 3
-        assert sessions.current.get() is None
+        assert sessions.current_request.get() is None
     assert get_page(Client(), page_path(product))
     assert "€9.90" in get_page(client, page_path(product))

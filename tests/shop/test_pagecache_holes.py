@@ -11,14 +11,14 @@ from django.utils.autoreload import file_changed
 from mirror.relay import drain_all
 from shop.models import Product
 from shop.pagecache import moments
-from shop.pagecache.holes import Cut, Hole, NotCuttable, cutting, node_of
+from shop.pagecache.holes import Fragment, PageSplit, SplitError, get_fragment_node, split_pages
 from tests.support.shop.page_cache import Made, get_page, made, page_path, product
 
 pytestmark = pytest.mark.on_sqlite
 
 __all__ = ["made", "product"]
-HOLE = Hole("a.html", "a", frozenset({"person"}))
-OTHER = Hole("a.html", "b", frozenset({"always"}))
+HOLE = Fragment("a.html", "a", frozenset({"person"}))
+OTHER = Fragment("a.html", "b", frozenset({"always"}))
 
 
 def template(body: str) -> Template:
@@ -31,7 +31,7 @@ def test_outside_of_the_cache_the_tag_renders_its_content() -> None:
 
 
 def test_a_page_is_split_and_keeps_the_anonymous_fragments() -> None:
-    with cutting() as cut:
+    with split_pages() as cut:
         page = f"a{cut.mark(HOLE, 'one')}b{cut.mark(OTHER, '')}c"
     assert cut.split(page) == ["a", "b", "c"]
     assert cut.holes == [(HOLE, "one"), (OTHER, "")]
@@ -39,14 +39,14 @@ def test_a_page_is_split_and_keeps_the_anonymous_fragments() -> None:
 
 def test_a_nested_fragment_is_a_part_of_the_outer_one() -> None:
     nested = template('a{% hole "one" person %}b{% hole "two" always %}c{% endhole %}d{% endhole %}e')
-    with cutting() as cut:
+    with split_pages() as cut:
         page = nested.render(Context())
     assert cut.split(page) == ["a", "e"]
-    assert cut.holes == [(Hole("test.html", "one", frozenset({"person"})), "bcd")]
+    assert cut.holes == [(Fragment("test.html", "one", frozenset({"person"})), "bcd")]
 
 
 def test_live_fragments_are_not_rendered_with_the_page() -> None:
-    with cutting() as cut:
+    with split_pages() as cut:
         page = template('a{% hole "one" reads %}{{ text }}{% endhole %}').render(Context({"text": "mine"}))
     assert (cut.split(page), [fill for _, fill in cut.holes]) == (["a", ""], [""])
 
@@ -61,46 +61,46 @@ def test_the_tag_requires_a_name_and_known_words(tag: str) -> None:
 
 
 def test_text_of_a_reader_is_no_placeholder() -> None:
-    cut = Cut()
-    forged = f"<!--{'0' * 32}:0--><!--{Cut().nonce}:0-->"
+    cut = PageSplit()
+    forged = f"<!--{'0' * 32}:0--><!--{PageSplit().nonce}:0-->"
     page = f"{forged}a{cut.mark(HOLE, '')}b{forged}"
     assert cut.split(page) == [f"{forged}a", f"b{forged}"]
 
 
 @pytest.mark.parametrize("spoilt", ["{0}{0}", "", "{1}{0}", "{0}{1}{1}", "{0}{1} {nonce}"])
 def test_a_page_with_damaged_placeholders_is_refused(spoilt: str) -> None:
-    cut = Cut()
+    cut = PageSplit()
     marks = [cut.mark(HOLE, ""), cut.mark(OTHER, "")]
-    with pytest.raises(NotCuttable):
+    with pytest.raises(SplitError):
         cut.split(spoilt.format(*marks, nonce=cut.nonce))
 
 
 def test_a_fragment_in_a_loop_is_refused() -> None:
-    cut = Cut()
+    cut = PageSplit()
     page = str(cut.mark(HOLE, "1")) + cut.mark(HOLE, "2")
-    with pytest.raises(NotCuttable, match="more than once"):
+    with pytest.raises(SplitError, match="more than once"):
         cut.split(page)
 
 
 def test_each_page_has_its_own_placeholders() -> None:
-    assert Cut().nonce != Cut().nonce
+    assert PageSplit().nonce != PageSplit().nonce
 
 
 @pytest.mark.parametrize("name", ["person", "messages", "looks", "theme", "scheme", "timeline"])
 def test_the_base_template_has_these_fragments(name: str) -> None:
-    assert node_of("base.html", name)[1].hole
+    assert get_fragment_node("base.html", name)[1].hole
 
 
 def test_a_missing_fragment_is_an_error() -> None:
-    with pytest.raises(NotCuttable):
-        node_of("base.html", "nothing")
+    with pytest.raises(SplitError):
+        get_fragment_node("base.html", "nothing")
 
 
 def test_an_edited_template_of_a_fragment_is_reloaded() -> None:
-    _, before = node_of("base.html", "person")
-    assert node_of("base.html", "person")[1] is before
+    _, before = get_fragment_node("base.html", "person")
+    assert get_fragment_node("base.html", "person")[1] is before
     file_changed.send(sender="test", file_path=Path("config/templates/base.html").resolve())
-    assert node_of("base.html", "person")[1] is not before
+    assert get_fragment_node("base.html", "person")[1] is not before
 
 
 @pytest.mark.django_db(transaction=True)
@@ -120,5 +120,5 @@ def test_only_tokens_of_the_secret_are_replaced() -> None:
     own = _mask_cipher_secret(secret)
     body = f'x{_mask_cipher_secret(other)} {"b" * 64} "{own}" {own}{"c" * 3} {"b" * 64}'
     before, _, after = body.partition(f'"{own}"')
-    assert moments.split(body, secret) == [before + '"', '"' + after]
-    assert moments.split(body, "") == [body]
+    assert moments.split_at_tokens(body, secret) == [before + '"', '"' + after]
+    assert moments.split_at_tokens(body, "") == [body]

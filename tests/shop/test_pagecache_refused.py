@@ -11,7 +11,7 @@ from accounts.models import User
 from mirror.relay import drain_all
 from shop.models import Product
 from shop.pagecache import pages as allowed
-from shop.pagecache.allowed import BOOK
+from shop.pagecache.allowed import BOOK_PAGE
 from tests.support.servers import RedisServer
 from tests.support.shop.page_cache import Made, cached_pages, get_page, made, page_path, product, warm_page_mirrors
 from tests.support.shop.pagecache_urls import VIEWS, declared
@@ -24,10 +24,10 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 def own_pages(settings: Settings) -> Iterator[None]:
     """Declare the pages of ``pagecache_urls``."""
     settings.ROOT_URLCONF = "tests.support.shop.pagecache_urls"
-    found = [allowed.register(declared(name, BOOK)) for name in ("well", *VIEWS)]
+    found = [allowed.register_page(declared(name, BOOK_PAGE)) for name in ("well", *VIEWS)]
     yield
     for page in found:
-        allowed.unregister(page)
+        allowed.unregister_page(page)
 
 
 def test_a_few_lines_declare_a_cached_page(product: Product, made: Made, own_pages: None, server: RedisServer) -> None:
@@ -61,7 +61,7 @@ def test_only_declared_pages_are_rendered_for_the_cache(product: Product, made: 
         for address in addresses:
             assert client.get(address).status_code < 500, address
     assert set(made.paths) == {page_path(product)}
-    assert allowed.views() == ["catalog:book"]
+    assert allowed.list_view_names() == ["catalog:book"]
 
 
 def all_addresses(product: Product, user: User) -> Iterator[str]:

@@ -17,9 +17,9 @@ from mirror.relay import drain_all
 from shop import keys
 from shop.models import Product
 from shop.pagecache import store
-from shop.pagecache.holes import Hole
-from shop.pagecache.render import Refused
-from shop.pagecache.shells import Shell
+from shop.pagecache.holes import Fragment
+from shop.pagecache.render import PageRefused
+from shop.pagecache.shells import StoredPage
 from tests.support.servers import RedisServer, wait_until
 from tests.support.shop import stampede_keys as signs
 from tests.support.shop.page_cache import Made, cached_pages, get_page, made, page_path, product
@@ -38,104 +38,106 @@ def cache(server: RedisServer) -> Iterator[Any]:
         yield client
 
 
-def shell(text: str = "a", *, age: float = 0) -> Shell:
+def shell(text: str = "a", *, age: float = 0) -> StoredPage:
     """Return a page without fragments."""
-    return Shell([text.encode()], [], [], {}, clock.now().timestamp() - age)
+    return StoredPage([text.encode()], [], [], {}, clock.now().timestamp() - age)
 
 
-def never() -> Shell:
+def never() -> StoredPage:
     raise AssertionError("this page is not to be made")
 
 
-def refuses() -> Shell:
-    raise Refused("it is private")
+def refuses() -> StoredPage:
+    raise PageRefused("it is private")
 
 
 OLD, OVER = 301.0, 601.0  # ages in seconds
 
 
 def test_a_page_is_unchanged_by_its_encoding() -> None:
-    hole = Hole("base.html", "person", frozenset({"person", "address"}))
-    one = Shell([b"a", "é".encode()], [hole], [b"\xe4\xb9\xa6"], {"Vary": "Cookie"}, 1.5)
-    assert Shell.from_bytes(one.to_bytes()) == one
+    hole = Fragment("base.html", "person", frozenset({"person", "address"}))
+    one = StoredPage([b"a", "é".encode()], [hole], [b"\xe4\xb9\xa6"], {"Vary": "Cookie"}, 1.5)
+    assert StoredPage.from_bytes(one.to_bytes()) == one
     assert one.filled([b"-"]) == "a-é".encode()
 
 
 def test_a_page_is_fresh_for_five_minutes_and_stale_for_five_more(cache: Any, settings: Settings) -> None:
     with record() as seen:
-        assert store.page("d", shell) is not None
-    (kept,) = [command for command in seen.commands if command.named() == [keys.page("d")] and command.name == "SET"]
+        assert store.get_page("d", shell) is not None
+    (kept,) = [
+        command for command in seen.commands if command.named() == [keys.cached_page("d")] and command.name == "SET"
+    ]
     assert kept.args[2:] == ("PX", 600_000)
-    assert 0 < cache.pttl(keys.page("d")) <= 600_000
+    assert 0 < cache.pttl(keys.cached_page("d")) <= 600_000
     now = clock.now()
     settings.CLOCK = lambda: now
-    aged = [Shell([b"a"], [], [], {}, now.timestamp() - age) for age in (0, 299, 301, 599, 601)]
+    aged = [StoredPage([b"a"], [], [], {}, now.timestamp() - age) for age in (0, 299, 301, 599, 601)]
     assert [one.is_fresh for one in aged] == [True, True, False, False, False]
     assert [one.is_over for one in aged] == [False, False, False, False, True]
 
 
 def test_the_first_request_renders_a_stale_page_anew(cache: Any) -> None:
-    cache.set(keys.page("d"), shell("old", age=OLD).to_bytes())
-    found = store.page("d", lambda: shell("new"))
+    cache.set(keys.cached_page("d"), shell("old", age=OLD).to_bytes())
+    found = store.get_page("d", lambda: shell("new"))
     assert found
     assert found.pieces == [b"new"]
-    assert Shell.from_bytes(cache.get(keys.page("d"))).pieces == [b"new"]
-    assert not cache.exists(keys.page_lock("d"))
+    assert StoredPage.from_bytes(cache.get(keys.cached_page("d"))).pieces == [b"new"]
+    assert not cache.exists(keys.cached_page_lock("d"))
 
 
 def test_other_requests_get_the_stale_page_meanwhile(cache: Any) -> None:
-    cache.set(keys.page("d"), shell("old", age=OLD).to_bytes())
-    cache.set(keys.page_lock("d"), "somebody", px=60_000)
+    cache.set(keys.cached_page("d"), shell("old", age=OLD).to_bytes())
+    cache.set(keys.cached_page_lock("d"), "somebody", px=60_000)
     for _ in range(2):
-        found = store.page("d", never)
+        found = store.get_page("d", never)
         assert found
         assert found.pieces == [b"old"]
-    assert cache.get(keys.page_lock("d")) == b"somebody"
+    assert cache.get(keys.cached_page_lock("d")) == b"somebody"
 
 
 def test_a_stale_copy_is_replaced_by_the_servers_new_page(cache: Any) -> None:
-    cache.set(keys.page("d"), shell("old", age=OLD).to_bytes())
-    cache.set(keys.page_lock("d"), "somebody", px=60_000)
-    store.page("d", never)
-    cache.set(keys.page("d"), shell("new").to_bytes())
-    cache.delete(keys.page_lock("d"))
-    wait_until(lambda: (found := store.page("d", never)) and found.pieces == [b"new"], "the new page")
+    cache.set(keys.cached_page("d"), shell("old", age=OLD).to_bytes())
+    cache.set(keys.cached_page_lock("d"), "somebody", px=60_000)
+    store.get_page("d", never)
+    cache.set(keys.cached_page("d"), shell("new").to_bytes())
+    cache.delete(keys.cached_page_lock("d"))
+    wait_until(lambda: (found := store.get_page("d", never)) and found.pieces == [b"new"], "the new page")
 
 
 def test_an_expired_page_is_not_served(cache: Any) -> None:
-    cache.set(keys.page("d"), shell("old", age=OVER).to_bytes())
-    found = store.page("d", lambda: shell("new"))
+    cache.set(keys.cached_page("d"), shell("old", age=OVER).to_bytes())
+    found = store.get_page("d", lambda: shell("new"))
     assert found
     assert found.pieces == [b"new"]
 
 
 def test_a_request_without_page_or_lock_waits_and_renders_uncached(cache: Any, settings: Settings) -> None:
     settings.SHOP_PAGE_WAIT_SECONDS = 0.1
-    cache.set(keys.page_lock("d"), "somebody who was killed", px=60_000)
-    assert store.page("d", never) is None
-    assert not cache.exists(keys.page("d"))
+    cache.set(keys.cached_page_lock("d"), "somebody who was killed", px=60_000)
+    assert store.get_page("d", never) is None
+    assert not cache.exists(keys.cached_page("d"))
 
 
 def test_one_thread_of_a_process_polls_for_all_waiting_ones(
     cache: Any, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     settings.SHOP_PAGE_WAIT_SECONDS = 60.0
-    look, looks, shown = store._look, list[str](), list[Shell | None]()
+    look, looks, shown = store._poll_for_page, list[str](), list[StoredPage | None]()
 
-    def noted(redis: Any, digest: str, end: float) -> Shell | None:
+    def noted(redis: Any, digest: str, end: float) -> StoredPage | None:
         looks.append(digest)
         return look(redis, digest, end)
 
-    monkeypatch.setattr(store, "_look", noted)
-    cache.set(keys.page_lock("d"), "somebody", px=120_000)
+    monkeypatch.setattr(store, "_poll_for_page", noted)
+    cache.set(keys.cached_page_lock("d"), "somebody", px=120_000)
     cache.config_resetstat()
-    visitors = [threading.Thread(target=lambda: shown.append(store.page("d", never))) for _ in range(20)]
+    visitors = [threading.Thread(target=lambda: shown.append(store.get_page("d", never))) for _ in range(20)]
     for visitor in visitors:
         visitor.start()
     wait_until(
         lambda: cache.info("commandstats").get("cmdstat_set", {}).get("calls") == 20, "twenty who found the lock taken"
     )
-    cache.set(keys.page("d"), shell().to_bytes())
+    cache.set(keys.cached_page("d"), shell().to_bytes())
     for visitor in visitors:
         visitor.join()
     assert [found and found.pieces for found in shown] == [[b"a"]] * 20
@@ -144,49 +146,49 @@ def test_one_thread_of_a_process_polls_for_all_waiting_ones(
 
 def test_the_lock_of_a_killed_process_expires(cache: Any) -> None:
     token = "somebody who was killed"
-    cache.set(keys.page_lock("d"), token, px=200)
-    wait_until(lambda: store.page("d", shell) is not None, "the end of the lock")
-    assert cache.exists(keys.page("d"))
+    cache.set(keys.cached_page_lock("d"), token, px=200)
+    wait_until(lambda: store.get_page("d", shell) is not None, "the end of the lock")
+    assert cache.exists(keys.cached_page("d"))
 
 
 def test_a_taken_lock_has_an_expiry(cache: Any, settings: Settings) -> None:
     settings.SHOP_PAGE_LOCK_SECONDS = 3600.0  # not before the test has read it
 
-    def make() -> Shell:
-        assert 0 < cache.pttl(keys.page_lock("d")) <= 3_600_000
+    def make() -> StoredPage:
+        assert 0 < cache.pttl(keys.cached_page_lock("d")) <= 3_600_000
         return shell()
 
-    assert store.page("d", make)
+    assert store.get_page("d", make)
 
 
 def test_a_process_never_releases_the_lock_of_another(cache: Any) -> None:
-    def make() -> Shell:
-        cache.set(keys.page_lock("d"), "somebody else", px=60_000)
+    def make() -> StoredPage:
+        cache.set(keys.cached_page_lock("d"), "somebody else", px=60_000)
         return shell()
 
-    store.page("d", make)
-    assert cache.get(keys.page_lock("d")) == b"somebody else"
+    store.get_page("d", make)
+    assert cache.get(keys.cached_page_lock("d")) == b"somebody else"
 
 
 def test_a_failed_rendering_releases_the_lock(cache: Any) -> None:
-    def make() -> Shell:
+    def make() -> StoredPage:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        store.page("d", make)
-    assert store.page("d", shell)
+        store.get_page("d", make)
+    assert store.get_page("d", shell)
 
 
 def test_a_refused_page_is_not_tried_again_at_once(cache: Any) -> None:
-    assert store.page("d", refuses) is None
-    assert store.page("d", never) is None
+    assert store.get_page("d", refuses) is None
+    assert store.get_page("d", never) is None
     assert not cache.keys("*")
 
 
 def test_copies_in_the_process_are_bounded(cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store._copies, "most", 3)
     for number in range(10):
-        store.page(str(number), shell)
+        store.get_page(str(number), shell)
     assert list(store._copies) == ["7", "8", "9"]
 
 
@@ -211,7 +213,7 @@ def test_a_hanging_cache_server_leaves_pages_uncached(
         location = {**settings.CACHES["default"], "LOCATION": other.url(1)}
         settings.CACHES = {**settings.CACHES, "default": location}
         get_page(Client(), page_path(product))
-        store.forget()
+        store.clear_copies()
         with hung(other):
             for _ in range(2):
                 assert "The Book of Sand" in get_page(Client(), page_path(product))

@@ -7,7 +7,7 @@ from django.test import Client
 
 from accounts.models import User
 from config import clock
-from shop.models import Order, Payment, PaymentState, State
+from shop.models import Order, OrderState, Payment, PaymentState
 from tests.shop.test_checkout_page import text_of
 from tests.support.shop.make import make_order, make_product
 
@@ -35,7 +35,7 @@ def test_an_expired_order_accepts_no_card(client: Client, order: Order) -> None:
     assert "The payment deadline has passed. The books go back" in text_of(
         client.get(f"/shop/orders/{order.pk}/pay/", follow=True)
     )
-    Order.objects.update(state=State.EXPIRED)
+    Order.objects.update(state=OrderState.EXPIRED)
     assert "The payment deadline has passed. The books are back" in text_of(
         client.get(f"/shop/orders/{order.pk}/pay/", follow=True)
     )

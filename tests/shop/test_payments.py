@@ -10,12 +10,12 @@ from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from config import clock
-from shop.models import EventKind, FakeCharge, Order, OrderEvent, Payment, PaymentState, Product, State
-from shop.payments import Answer, Card, NoAnswer, Outcome, calls, fake, signing
+from shop.models import EventKind, FakeCharge, Order, OrderEvent, OrderState, Payment, PaymentState, Product
+from shop.payments import Answer, NoAnswer, Outcome, TypedCard, calls, fake, signing
 from shop.services.errors import NotPayable
-from shop.services.orders import cancel, expire
-from shop.services.payments import pay, record
-from shop.services.settle import settle
+from shop.services.orders import cancel_order, expire_order
+from shop.services.payments import pay_order, record_answer
+from shop.services.settle import settle_all
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 from tests.support.shop.checkouts import (
     assert_ledger_is_right,
@@ -29,7 +29,7 @@ from tests.support.shop.checkouts import (
 from tests.support.shop.make import make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
-GOOD, BAD = Card(fake.SUCCEEDS), Card(fake.REFUSED)
+GOOD, BAD = TypedCard(fake.GOOD_CARD), TypedCard(fake.REFUSED_CARD)
 PAID = Answer(Outcome.SUCCEEDED, "ref")
 CALLBACK = "/shop/payments/callback/"
 
@@ -67,7 +67,7 @@ def hang(order: Order, card: str) -> Payment:
     A charge is in the provider's books by now.
     """
     with override_settings(PAYMENT_TIMEOUT_SECONDS=0.05):
-        assert pay(order, Card(card)).state == State.RESERVED
+        assert pay_order(order, TypedCard(card)).state == OrderState.RESERVED
     payment = Payment.objects.latest("pk")
     payment.ask_at += timedelta(hours=1)
     payment.save(update_fields=["ask_at"])
@@ -84,15 +84,15 @@ def let_it_run_out() -> None:
 
 
 def test_a_payment_started_in_the_last_moment_keeps_its_reservation(order: Order, book: Product) -> None:
-    pay(order, Card(fake.LATE))
+    pay_order(order, TypedCard(fake.LATE_CARD))
     Order.objects.update(reserved_until=clock.now())
-    assert settle().expired == 0
+    assert settle_all().expired == 0
     let_it_run_out()
-    assert settle().expired == 1
+    assert settle_all().expired == 1
 
 
 def test_a_valid_card_pays_and_sells_the_copies(order: Order, book: Product) -> None:
-    assert pay(order, GOOD).state == State.PAID
+    assert pay_order(order, GOOD).state == OrderState.PAID
     payment = Payment.objects.get()
     assert (payment.state, payment.amount) == (PaymentState.SUCCEEDED, 2500)
     assert payment.reference
@@ -105,19 +105,19 @@ def test_the_payment_is_committed_before_the_provider_is_called(order: Order, mo
     known: list[str] = []
     charge = fake.FakeProvider.charge
 
-    def spy(self: fake.FakeProvider, key: str, amount: int, card: Card) -> Answer:
+    def spy(self: fake.FakeProvider, key: str, amount: int, card: TypedCard) -> Answer:
         known.append(Payment.objects.get(key=key).state)  # another connection sees it, so it is committed
         return charge(self, key, amount, card)
 
     monkeypatch.setattr(fake.FakeProvider, "charge", spy)
-    pay(order, GOOD)
+    pay_order(order, GOOD)
     assert known == [PaymentState.STARTED]
 
 
 def test_a_refused_card_keeps_the_reservation(order: Order, book: Product) -> None:
-    assert pay(order, BAD).state == State.RESERVED
-    assert pay(order, Card("4000056655665556")).state == State.RESERVED  # unknown to the provider
-    assert pay(order, GOOD).state == State.PAID
+    assert pay_order(order, BAD).state == OrderState.RESERVED
+    assert pay_order(order, TypedCard("4000056655665556")).state == OrderState.RESERVED  # unknown to the provider
+    assert pay_order(order, GOOD).state == OrderState.PAID
     assert list(Payment.objects.order_by("pk").values_list("state", "reason")) == [
         (PaymentState.FAILED, "the card was declined"),
         (PaymentState.FAILED, "the card was declined"),
@@ -129,87 +129,87 @@ def test_a_refused_card_keeps_the_reservation(order: Order, book: Product) -> No
 
 
 def test_eight_simultaneous_payments_charge_once(order: Order, book: Product) -> None:
-    run_together(8, lambda n: pay(order, GOOD))
+    run_together(8, lambda n: pay_order(order, GOOD))
     assert FakeCharge.objects.count() == 1
-    assert pay(order, GOOD).state == State.PAID
+    assert pay_order(order, GOOD).state == OrderState.PAID
     assert FakeCharge.objects.count() == 1
     assert_ledger_is_right({book.pk: 3})
 
 
 def test_a_hanging_provider_is_asked_for_the_outcome(order: Order, book: Product) -> None:
-    payment = hang(order, fake.HANGS_CHARGES)
-    assert settle().asked == 0  # the next call is not due yet
+    payment = hang(order, fake.CHARGED_HANGING_CARD)
+    assert settle_all().asked == 0  # the next call is not due yet
     make_payments_due()
-    assert settle().asked == 1
+    assert settle_all().asked == 1
     payment.refresh_from_db()
     assert payment.state == PaymentState.SUCCEEDED
-    assert Order.objects.get().state == State.PAID
+    assert Order.objects.get().state == OrderState.PAID
     assert_ledger_is_right({book.pk: 3})
     assert_settled()
 
 
 def test_a_charge_unknown_to_the_provider_is_forbidden(order: Order, book: Product) -> None:
-    payment = hang(order, fake.HANGS)
+    payment = hang(order, fake.HANGING_CARD)
     make_payments_due()
-    settle()
+    settle_all()
     payment.refresh_from_db()
     assert payment.state == PaymentState.FAILED
     # The delayed charge arrives now, too late.
     assert calls.charge(payment.key, payment.amount, GOOD).outcome is Outcome.FAILED
-    assert pay(order, GOOD).state == State.PAID
+    assert pay_order(order, GOOD).state == OrderState.PAID
     assert FakeCharge.objects.filter(succeeds=True).count() == 1
     assert_ledger_is_right({book.pk: 3})
 
 
 def test_an_open_payment_prevents_another_attempt(order: Order) -> None:
-    hang(order, fake.HANGS)
-    assert pay(order, GOOD).state == State.RESERVED
+    hang(order, fake.HANGING_CARD)
+    assert pay_order(order, GOOD).state == OrderState.RESERVED
     assert Payment.objects.count() == 1
 
 
 def test_a_new_attempt_first_resolves_the_earlier_one(order: Order, book: Product) -> None:
-    hang(order, fake.HANGS_CHARGES)
+    hang(order, fake.CHARGED_HANGING_CARD)
     make_payments_due()
-    assert pay(order, GOOD).state == State.PAID
+    assert pay_order(order, GOOD).state == OrderState.PAID
     assert Payment.objects.count() == FakeCharge.objects.count() == 1
     assert_ledger_is_right({book.pk: 3})
 
 
 def test_no_new_attempt_is_made_while_the_provider_is_silent(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
-    hang(order, fake.HANGS)
+    hang(order, fake.HANGING_CARD)
     make_payments_due()
     monkeypatch.setattr(fake.FakeProvider, "find", lambda self, key: 1 / 0)
-    assert pay(order, GOOD).state == State.RESERVED
+    assert pay_order(order, GOOD).state == OrderState.RESERVED
     assert Payment.objects.count() == 1
 
 
 def test_a_repeated_answer_sells_once(order: Order, book: Product) -> None:
-    pay(order, Card(fake.TWICE))
+    pay_order(order, TypedCard(fake.TWO_CALLBACKS_CARD))
     payment = Payment.objects.get()
     for answer in (PAID, PAID, Answer(Outcome.FAILED, reason="late and wrong"), PAID):
-        record(payment.key, answer)
-    assert Order.objects.get().state == State.PAID
+        record_answer(payment.key, answer)
+    assert Order.objects.get().state == OrderState.PAID
     assert steps(order).count(EventKind.PAID) == 1
     assert_ledger_is_right({book.pk: 3})
     assert_settled()
 
 
 def test_simultaneous_answers_sell_once(order: Order, book: Product) -> None:
-    payment = hang(order, fake.HANGS_CHARGES)
-    assert run_together(8, lambda n: record(payment.key, PAID)) == [None] * 8
+    payment = hang(order, fake.CHARGED_HANGING_CARD)
+    assert run_together(8, lambda n: record_answer(payment.key, PAID)) == [None] * 8
     assert_ledger_is_right({book.pk: 3})
     assert steps(order).count(EventKind.PAID) == 1
 
 
 def test_late_money_buys_if_copies_are_left(order: Order, book: Product) -> None:
-    assert pay(order, Card(fake.LATE)).state == State.RESERVED
+    assert pay_order(order, TypedCard(fake.LATE_CARD)).state == OrderState.RESERVED
     let_it_run_out()
-    assert settle().expired == 1
-    assert Order.objects.get().state == State.EXPIRED
+    assert settle_all().expired == 1
+    assert Order.objects.get().state == OrderState.EXPIRED
     assert_ledger_is_right({book.pk: 3})
     let_time_pass()
-    settle()
-    assert Order.objects.get().state == State.PAID
+    settle_all()
+    assert Order.objects.get().state == OrderState.PAID
     assert EventKind.PAID_LATE in steps(order)
     assert_ledger_is_right({book.pk: 3})
     assert_settled()
@@ -218,17 +218,17 @@ def test_late_money_buys_if_copies_are_left(order: Order, book: Product) -> None
 @pytest.mark.parametrize("is_paid", [True, False])
 def test_late_money_is_refunded_if_no_copies_are_left(order: Order, alice: User, book: Product, is_paid: bool) -> None:
     """Another order has the copies, or has reserved them."""
-    pay(order, Card(fake.LATE))
+    pay_order(order, TypedCard(fake.LATE_CARD))
     let_it_run_out()
-    settle()
+    settle_all()
     other = check_out(alice, make_cart("another", book, quantity=2))
     if is_paid:
-        assert pay(other, GOOD).state == State.PAID
+        assert pay_order(other, GOOD).state == OrderState.PAID
     FakeCharge.objects.update(answers_at=clock.now())
     make_payments_due()
-    settle()
+    settle_all()
     order.refresh_from_db()
-    assert order.state == State.EXPIRED
+    assert order.state == OrderState.EXPIRED
     assert Payment.objects.get(order=order).state == PaymentState.REFUNDED
     assert steps(order)[-2:] == [EventKind.REFUND_DUE, EventKind.REFUNDED]
     assert_ledger_is_right({book.pk: 3})
@@ -236,9 +236,9 @@ def test_late_money_is_refunded_if_no_copies_are_left(order: Order, alice: User,
 
 
 def test_refunded_money_buys_nothing_after_repeated_callbacks(order: Order, book: Product) -> None:
-    pay(order, Card(fake.LATE))
+    pay_order(order, TypedCard(fake.LATE_CARD))
     let_it_run_out()
-    settle()
+    settle_all()
     Product.objects.update(stock=0)
     FakeCharge.objects.update(answers_at=clock.now())
     states = []
@@ -247,31 +247,31 @@ def test_refunded_money_buys_nothing_after_repeated_callbacks(order: Order, book
             if outage:
                 patches.setattr(fake.FakeProvider, "refund", lambda self, key: 1 / 0)
             make_payments_due()
-            settle()
+            settle_all()
         Product.objects.update(stock=3)  # copies are available again
-        record(Payment.objects.get().key, PAID)
+        record_answer(Payment.objects.get().key, PAID)
         states.append((Order.objects.get().state, Payment.objects.get().state))
-    assert states == [(State.EXPIRED, PaymentState.REFUND_DUE), (State.EXPIRED, PaymentState.REFUNDED)]
+    assert states == [(OrderState.EXPIRED, PaymentState.REFUND_DUE), (OrderState.EXPIRED, PaymentState.REFUNDED)]
     assert steps(order)[-2:] == [EventKind.REFUND_DUE, EventKind.REFUNDED]
     assert_ledger_is_right({book.pk: 3})
 
 
 def test_late_money_before_the_release_of_the_copies_buys(order: Order, book: Product) -> None:
-    pay(order, Card(fake.LATE))
+    pay_order(order, TypedCard(fake.LATE_CARD))
     let_time_pass()
-    assert settle()[:2] == (1, 0)
-    assert Order.objects.get().state == State.PAID
+    assert settle_all()[:2] == (1, 0)
+    assert Order.objects.get().state == OrderState.PAID
     assert_ledger_is_right({book.pk: 3})
 
 
 def test_one_of_two_successful_payments_is_refunded(order: Order, book: Product) -> None:
-    pay(order, BAD)
-    pay(order, GOOD)
+    pay_order(order, BAD)
+    pay_order(order, GOOD)
     first = Payment.objects.earliest("pk")
     FakeCharge.objects.filter(pk=first.key).update(succeeds=True)
-    record(first.key, PAID)
+    record_answer(first.key, PAID)
     make_payments_due()
-    settle()
+    settle_all()
     assert list(Payment.objects.order_by("pk").values_list("state", flat=True)) == [
         PaymentState.REFUNDED,
         PaymentState.SUCCEEDED,
@@ -281,22 +281,22 @@ def test_one_of_two_successful_payments_is_refunded(order: Order, book: Product)
 
 
 def test_cancelling_returns_copies_and_money_once(order: Order, alice: User, book: Product) -> None:
-    pay(order, GOOD)
-    assert [cancel(order.pk, alice).state for _ in range(2)] == [State.CANCELLED] * 2
+    pay_order(order, GOOD)
+    assert [cancel_order(order.pk, alice).state for _ in range(2)] == [OrderState.CANCELLED] * 2
     assert_ledger_is_right({book.pk: 3})
     make_payments_due()
-    settle()
+    settle_all()
     assert Payment.objects.get().state == PaymentState.REFUNDED
     assert_ledger_is_right({book.pk: 3})
     assert_settled()
 
 
 def test_money_for_a_cancelled_order_is_refunded(order: Order, alice: User, book: Product) -> None:
-    hang(order, fake.HANGS_CHARGES)
-    cancel(order.pk, alice)
+    hang(order, fake.CHARGED_HANGING_CARD)
+    cancel_order(order.pk, alice)
     for _round in range(2):
         make_payments_due()
-        settle()
+        settle_all()
     assert Payment.objects.get().state == PaymentState.REFUNDED
     assert_ledger_is_right({book.pk: 3})
     assert_settled()
@@ -305,10 +305,10 @@ def test_money_for_a_cancelled_order_is_refunded(order: Order, alice: User, book
 def test_an_expired_order_cannot_be_paid(order: Order) -> None:
     Order.objects.update(reserved_until=clock.now())
     with pytest.raises(NotPayable):
-        pay(order, GOOD)
-    expire(order.pk)
+        pay_order(order, GOOD)
+    expire_order(order.pk)
     with pytest.raises(NotPayable):
-        pay(order, GOOD)
+        pay_order(order, GOOD)
     assert not FakeCharge.objects.exists()
 
 
@@ -317,18 +317,18 @@ def test_an_exception_of_the_provider_counts_as_no_answer(order: Order, monkeypa
         raise ConnectionResetError
 
     monkeypatch.setattr(fake.FakeProvider, "charge", broken)
-    assert pay(order, GOOD).state == State.RESERVED
+    assert pay_order(order, GOOD).state == OrderState.RESERVED
     assert Payment.objects.get().state == PaymentState.STARTED
 
 
 def test_the_provider_is_never_called_within_a_transaction(order: Order) -> None:
     with transaction.atomic(), pytest.raises(RuntimeError, match="outside every transaction"):
-        calls.find("key")
+        calls.find_charge("key")
 
 
 def test_the_number_of_hanging_calls_is_limited(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     settings.PAYMENT_TIMEOUT_SECONDS = 0.01
-    monkeypatch.setattr(calls, "_room", threading.BoundedSemaphore(2))
+    monkeypatch.setattr(calls, "_free_calls", threading.BoundedSemaphore(2))
     done, asked = threading.Event(), list[str]()
 
     def hangs(self: object, key: str) -> None:
@@ -338,21 +338,21 @@ def test_the_number_of_hanging_calls_is_limited(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(fake.FakeProvider, "find", hangs)
     for n in range(4):
         with pytest.raises(NoAnswer):
-            calls.find(str(n))
+            calls.find_charge(str(n))
     wait_until(lambda: len(asked) == 2, "the calls")
     done.set()
     assert sorted(asked) == ["0", "1"]
-    wait_until(lambda: calls._room._value == 2, "the end of the calls")
+    wait_until(lambda: calls._free_calls._value == 2, "the end of the calls")
 
 
 def test_a_late_call_frees_its_place(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     settings.PAYMENT_TIMEOUT_SECONDS = 0.01
     first, second, done = threading.BoundedSemaphore(1), threading.BoundedSemaphore(1), threading.Event()
     monkeypatch.setattr(fake.FakeProvider, "find", lambda self, key: done.wait(PATIENCE_SECONDS))
-    monkeypatch.setattr(calls, "_room", first)
+    monkeypatch.setattr(calls, "_free_calls", first)
     with pytest.raises(NoAnswer):
-        calls.find("key")
-    monkeypatch.setattr(calls, "_room", second)
+        calls.find_charge("key")
+    monkeypatch.setattr(calls, "_free_calls", second)
     done.set()
     wait_until(lambda: first._value == 1, "the end of the call")
     assert second._value == 1
@@ -367,53 +367,53 @@ def call_back(client: Client, body: bytes, signature: str) -> int:
 
 
 def test_repeated_callbacks_pay_once(client: Client, order: Order, book: Product) -> None:
-    payment = hang(order, fake.HANGS_CHARGES)
-    body = signing.write(payment.key, PAID)
+    payment = hang(order, fake.CHARGED_HANGING_CARD)
+    body = signing.encode_callback(payment.key, PAID)
     client = Client(enforce_csrf_checks=True)
-    assert [call_back(client, body, signing.sign(body)) for _ in range(3)] == [204] * 3
-    assert Order.objects.get().state == State.PAID
+    assert [call_back(client, body, signing.sign_callback(body)) for _ in range(3)] == [204] * 3
+    assert Order.objects.get().state == OrderState.PAID
     assert steps(order).count(EventKind.PAID) == 1
     assert_ledger_is_right({book.pk: 3})
 
 
 def test_a_callback_with_a_bad_signature_is_refused(client: Client, order: Order) -> None:
-    payment = hang(order, fake.HANGS_CHARGES)
-    body = signing.write(payment.key, PAID)
-    of_another = signing.sign(signing.write("another", PAID))
-    for signature in ("", "x", of_another, signing.sign(body)[:-1], "ü"):
+    payment = hang(order, fake.CHARGED_HANGING_CARD)
+    body = signing.encode_callback(payment.key, PAID)
+    of_another = signing.sign_callback(signing.encode_callback("another", PAID))
+    for signature in ("", "x", of_another, signing.sign_callback(body)[:-1], "ü"):
         assert call_back(client, body, signature) == 403
-    assert Order.objects.get().state == State.RESERVED
+    assert Order.objects.get().state == OrderState.RESERVED
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"[]", b'{"key": "k"}', b'{"key":"k","outcome":"?","reference":"","reason":""}']
 )
 def test_a_signed_body_that_is_no_callback_is_refused(client: Client, body: bytes) -> None:
-    assert call_back(client, body, signing.sign(body)) == 403
+    assert call_back(client, body, signing.sign_callback(body)) == 403
 
 
 @pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.FAILED])
 def test_texts_of_the_provider_are_cut_and_cleaned_for_sql(client: Client, order: Order, outcome: Outcome) -> None:
-    payment = hang(order, fake.HANGS)
-    body = signing.write(payment.key, Answer(outcome, "a\0b" + "c" * 500, "d\0e" + "f" * 500))
-    assert call_back(client, body, signing.sign(body)) == 204
+    payment = hang(order, fake.HANGING_CARD)
+    body = signing.encode_callback(payment.key, Answer(outcome, "a\0b" + "c" * 500, "d\0e" + "f" * 500))
+    assert call_back(client, body, signing.sign_callback(body)) == 204
     payment.refresh_from_db()
     assert (payment.reference or payment.reason)[:4] in ("abcc", "deff")
 
 
 def test_a_callback_about_an_unknown_payment_has_no_effect(client: Client, order: Order) -> None:
-    body = signing.write("unknown", PAID)
-    assert call_back(client, body, signing.sign(body)) == 204
-    assert Order.objects.get().state == State.RESERVED
+    body = signing.encode_callback("unknown", PAID)
+    assert call_back(client, body, signing.sign_callback(body)) == 204
+    assert Order.objects.get().state == OrderState.RESERVED
 
 
 def test_a_callback_must_be_a_small_post(client: Client) -> None:
     assert client.get(CALLBACK).status_code == 405
     body = b"x" * 20_000
-    assert call_back(client, body, signing.sign(body)) == 413
+    assert call_back(client, body, signing.sign_callback(body)) == 413
 
 
 def test_a_callback_creates_no_session(client: Client) -> None:
-    body = signing.write("unknown", PAID)
-    call_back(client, body, signing.sign(body))
+    body = signing.encode_callback("unknown", PAID)
+    call_back(client, body, signing.sign_callback(body))
     assert not client.cookies

@@ -43,14 +43,14 @@ def visitors() -> Iterator[str]:
 
 def later(redis: Redis, periods: int = 1) -> None:
     """Let periods pass."""
-    redis.decrby(keys.viewed_period(), periods)
+    redis.decrby(keys.popularity_period(), periods)
 
 
 def rescale_at_once(workers: int = WORKERS) -> int:
     """Rescale from several workers at the same time. Return the number of halvings."""
 
     def one(_: int) -> int:
-        return halving.rescale().periods
+        return halving.rescale_popularity().periods
 
     with ThreadPoolExecutor(workers) as pool:
         return sum(pool.map(one, range(workers)))
@@ -62,7 +62,7 @@ def test_eight_workers_halving_twenty_periods_match_the_formula(redis: Redis, vi
     def look(times: int) -> None:
         for _ in range(times):
             looks.append((chance.randrange(1, 30), period))
-            popularity.saw(next(visitors), looks[-1][0])
+            popularity.count_view(next(visitors), looks[-1][0])
 
     look(40)
     for step in range(1, PERIODS + 1):
@@ -78,13 +78,13 @@ def test_eight_workers_halving_twenty_periods_match_the_formula(redis: Redis, vi
 
 def test_views_during_a_halving_are_all_counted(redis: Redis, visitors: Iterator[str]) -> None:
     def look(who: str) -> None:
-        popularity.saw(who, 7)
+        popularity.count_view(who, 7)
 
-    popularity.saw(next(visitors), 7)
+    popularity.count_view(next(visitors), 7)
     for _ in range(5):
         later(redis)
         with ThreadPoolExecutor(WORKERS) as pool:
-            done: list[Future[Any]] = [pool.submit(halving.rescale) for _ in range(WORKERS)]
+            done: list[Future[Any]] = [pool.submit(halving.rescale_popularity) for _ in range(WORKERS)]
             done += [pool.submit(look, next(visitors)) for _ in range(16)]
             for each in done:
                 each.result()
@@ -94,63 +94,63 @@ def test_views_during_a_halving_are_all_counted(redis: Redis, visitors: Iterator
 
 
 def test_surplus_books_are_trimmed_in_slices_before_the_halving(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(halving, "KEPT", 100)
-    monkeypatch.setattr(halving, "SLICE", 30)
-    redis.zadd(keys.viewed(), {str(n): -n for n in range(1, 1001)})
-    redis.set(keys.viewed_period(), 1)
+    monkeypatch.setattr(halving, "MAX_RANKED_BOOKS", 100)
+    monkeypatch.setattr(halving, "BOOKS_PER_TRIM", 30)
+    redis.zadd(keys.popularity(), {str(n): -n for n in range(1, 1001)})
+    redis.set(keys.popularity_period(), 1)
     later(redis)
     with record() as seen:
-        done = halving.rescale()
+        done = halving.rescale_popularity()
     assert done == (1, 900)
     assert seen.round_trips == 30  # the last call trims 30 and halves
     assert read_scores(redis) == {n: n / 2 for n in range(901, 1001)}
 
 
 def test_a_crash_between_slices_never_halves_twice(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(halving, "KEPT", 10)
-    monkeypatch.setattr(halving, "SLICE", 20)
-    redis.zadd(keys.viewed(), {str(n): -n for n in range(1, 101)})
-    redis.set(keys.viewed_period(), 1)
+    monkeypatch.setattr(halving, "MAX_RANKED_BOOKS", 10)
+    monkeypatch.setattr(halving, "BOOKS_PER_TRIM", 20)
+    redis.zadd(keys.popularity(), {str(n): -n for n in range(1, 101)})
+    redis.set(keys.popularity_period(), 1)
     later(redis)
-    names, arguments = [keys.viewed(), keys.viewed_period()], [10**9, 10, 20, "1e-9"]
-    assert halving._rescale(relay_client(), names, arguments) == [0, 20, 1]  # killed at this point
-    assert redis.zcard(keys.viewed()) == 80
-    assert halving.rescale().periods == 1
-    assert halving.rescale() == (0, 0)
+    names, arguments = [keys.popularity(), keys.popularity_period()], [10**9, 10, 20, "1e-9"]
+    assert halving._rescale_script(relay_client(), names, arguments) == [0, 20, 1]  # killed at this point
+    assert redis.zcard(keys.popularity()) == 80
+    assert halving.rescale_popularity().periods == 1
+    assert halving.rescale_popularity() == (0, 0)
     assert read_scores(redis) == {n: n / 2 for n in range(91, 101)}
 
 
 def test_books_below_the_smallest_score_are_removed(redis: Redis, visitors: Iterator[str]) -> None:
-    popularity.saw(next(visitors), 1)
-    later(redis, popularity.SMALLEST_PERIODS)
-    halving.rescale()
-    assert read_scores(redis) == {1: popularity.SMALLEST}
-    popularity.saw(next(visitors), 2)
+    popularity.count_view(next(visitors), 1)
+    later(redis, popularity.MAX_AGE_PERIODS)
+    halving.rescale_popularity()
+    assert read_scores(redis) == {1: popularity.MIN_SCORE}
+    popularity.count_view(next(visitors), 2)
     later(redis)
-    assert halving.rescale() == (1, 1)
+    assert halving.rescale_popularity() == (1, 1)
     assert read_scores(redis) == {2: 0.5}
 
 
 def test_a_newcomer_overtakes_thousands_of_older_books(redis: Redis, visitors: Iterator[str]) -> None:
     """Books with equal scores are ordered by their ids; a period later the newest views decide."""
-    redis.zadd(keys.viewed(), {str(n): -1 for n in range(1, popularity.KEPT + 1)})
-    redis.set(keys.viewed_period(), 1)
+    redis.zadd(keys.popularity(), {str(n): -1 for n in range(1, popularity.MAX_RANKED_BOOKS + 1)})
+    redis.set(keys.popularity_period(), 1)
     newcomer = 99_999_999
-    popularity.saw(next(visitors), newcomer)
-    assert popularity.rank(newcomer) == popularity.KEPT == 20_000
+    popularity.count_view(next(visitors), newcomer)
+    assert popularity.get_rank(newcomer) == popularity.MAX_RANKED_BOOKS == 20_000
     later(redis)
-    halving.rescale()
-    assert popularity.rank(newcomer) is None
-    popularity.saw(next(visitors), newcomer)
-    assert popularity.rank(newcomer) == 0
+    halving.rescale_popularity()
+    assert popularity.get_rank(newcomer) is None
+    popularity.count_view(next(visitors), newcomer)
+    assert popularity.get_rank(newcomer) == 0
 
 
 def test_the_rank_decides_whether_a_page_is_cached(redis: Redis, visitors: Iterator[str]) -> None:
     for book, looks in ((1, 3), (2, 1), (3, 2)):
         for _ in range(looks):
-            popularity.saw(next(visitors), book)
-    assert [popularity.rank(book) for book in (1, 3, 2, 4)] == [0, 1, 2, None]
-    assert [popularity.in_top(rank) for rank in (0, 9_999, 10_000, None)] == [True, True, False, False]
+            popularity.count_view(next(visitors), book)
+    assert [popularity.get_rank(book) for book in (1, 3, 2, 4)] == [0, 1, 2, None]
+    assert [popularity.is_popular(rank) for rank in (0, 9_999, 10_000, None)] == [True, True, False, False]
 
 
 def make_views(*looks: tuple[Book, int, int]) -> None:
@@ -172,36 +172,36 @@ def test_lost_counts_are_rebuilt_from_sql_and_new_views(redis: Redis, visitors: 
     old, new, gone = make_book("Old"), make_book("New"), make_book("Long ago")
     make_views((old, 5, 3), (new, 2, 0), (old, 1, 29), (gone, 9, 60))
     redis.flushdb()
-    popularity.saw(next(visitors), new.pk)  # the first view that the empty Redis receives
-    assert halving.rebuild()
-    popularity.saw(next(visitors), old.pk)
+    popularity.count_view(next(visitors), new.pk)  # the first view that the empty Redis receives
+    assert halving.rebuild_popularity()
+    popularity.count_view(next(visitors), old.pk)
     flush_views()
     exact(redis)
     assert gone.pk not in read_scores(redis)
-    assert halving.is_whole(relay_client())
+    assert halving.is_complete(relay_client())
 
 
 def test_counts_of_an_older_redis_are_replaced(redis: Redis, visitors: Iterator[str]) -> None:
     book = make_book()
     for _ in range(3):
-        popularity.saw(next(visitors), book.pk)
+        popularity.count_view(next(visitors), book.pk)
     flush_views()
-    assert halving.rebuild()
-    assert halving.rebuild()
+    assert halving.rebuild_popularity()
+    assert halving.rebuild_popularity()
     exact(redis)
-    redis.zadd(keys.viewed(), {str(book.pk): -1, "12345": -7})  # as restored from an older file
-    redis.delete(keys.viewed_whole())
+    redis.zadd(keys.popularity(), {str(book.pk): -1, "12345": -7})  # as restored from an older file
+    redis.delete(keys.popularity_marker())
     tasks.rescale_views()
     exact(redis)
 
 
 def test_a_corrected_clock_causes_a_rebuild(redis: Redis, visitors: Iterator[str]) -> None:
     book = make_book()
-    popularity.saw(next(visitors), book.pk)
-    assert halving.rebuild()
-    redis.incrby(keys.viewed_period(), 5000)  # a period in seventeen days ...
-    redis.delete(keys.viewed())  # ... up to which all scores were halved away
-    popularity.saw(next(visitors), book.pk)
+    popularity.count_view(next(visitors), book.pk)
+    assert halving.rebuild_popularity()
+    redis.incrby(keys.popularity_period(), 5000)  # a period in seventeen days ...
+    redis.delete(keys.popularity())  # ... up to which all scores were halved away
+    popularity.count_view(next(visitors), book.pk)
     assert read_scores(redis) == {book.pk: 0}, "what is seen now counts nothing then"
     tasks.rescale_views()
     assert read_scores(redis)[book.pk] > 0
@@ -209,9 +209,9 @@ def test_a_corrected_clock_causes_a_rebuild(redis: Redis, visitors: Iterator[str
 
 
 def test_a_small_step_of_the_clock_has_no_effect(redis: Redis, visitors: Iterator[str]) -> None:
-    popularity.saw(next(visitors), make_book().pk)
-    assert halving.rebuild()
-    redis.incr(keys.viewed_period())
+    popularity.count_view(next(visitors), make_book().pk)
+    assert halving.rebuild_popularity()
+    redis.incr(keys.popularity_period())
     before = read_scores(redis)
     assert tasks.rescale_views() == 0
     assert read_scores(redis) == before
@@ -222,10 +222,10 @@ def test_views_during_a_rebuild_count_once(redis: Redis, visitors: Iterator[str]
     make_views((book, 4, 1))
 
     def look(who: str) -> None:
-        popularity.saw(who, book.pk)
+        popularity.count_view(who, book.pk)
 
     def make_anew(_: int) -> None:
-        whole.append(halving.rebuild())
+        whole.append(halving.rebuild_popularity())
         connections.close_all()
 
     with ThreadPoolExecutor(4) as pool:
@@ -243,14 +243,14 @@ def test_views_during_a_rebuild_count_once(redis: Redis, visitors: Iterator[str]
 def test_the_most_viewed_books_take_one_round_trip(redis: Redis, visitors: Iterator[str]) -> None:
     books = [make_book(f"Book {n}") for n in range(4)]
     rebuild_mirrors(["book"])
-    assert halving.rebuild()
+    assert halving.rebuild_popularity()
     for n in (2, 2, 2, 0, 0, 3):
-        popularity.saw(next(visitors), books[n].pk)
-    redis.zadd(keys.viewed(), {"999999": -9})  # a deleted book
+        popularity.count_view(next(visitors), books[n].pk)
+    redis.zadd(keys.popularity(), {"999999": -9})  # a deleted book
     expected = ["Book 2", "Book 0", "Book 3"]
-    assert [book["title"] for book in popularity.most_viewed(5)] == expected
+    assert [book["title"] for book in popularity.get_most_viewed(5)] == expected
     with record() as seen:
-        assert [book["title"] for book in popularity.most_viewed(2)] == expected[:2]
+        assert [book["title"] for book in popularity.get_most_viewed(2)] == expected[:2]
     assert (seen.round_trips, seen.sql) == (1, [])
 
 
@@ -259,30 +259,30 @@ def test_incomplete_counts_are_not_shown(redis: Redis, visitors: Iterator[str]) 
     rebuild_mirrors(["book"])
     make_views((quiet, 1, 2), (loud, 3, 2))
     redis.flushdb()
-    popularity.saw(next(visitors), quiet.pk)
+    popularity.count_view(next(visitors), quiet.pk)
     rebuild_mirrors(["book"])
     restore(registry.get("view"))
-    assert [book["title"] for book in popularity.most_viewed(5)] == ["Loud", "Quiet"]  # SQL answers
+    assert [book["title"] for book in popularity.get_most_viewed(5)] == ["Loud", "Quiet"]  # SQL answers
     tasks.rescale_views()
     with record() as seen:
-        assert [book["title"] for book in popularity.most_viewed(5)] == ["Quiet", "Loud"]
+        assert [book["title"] for book in popularity.get_most_viewed(5)] == ["Quiet", "Loud"]
     assert seen.sql == []
 
 
 def test_sql_has_the_most_viewed_books_and_a_quiet_site_shows_the_most_read(redis_server: RedisServer) -> None:
     first, second = make_book("First", popularity=10), make_book("Second", popularity=20)
     with sql_only():
-        assert popularity.shelf(5)[1] is False
-        assert [book["title"] for book in popularity.most_viewed(1)] == ["Second"]
+        assert popularity.get_popular_books(5)[1] is False
+        assert [book["title"] for book in popularity.get_most_viewed(1)] == ["Second"]
         make_views((first, 2, 0), (second, 3, 3))
-        assert [book["title"] for book in popularity.most_viewed(5)] == ["First", "Second"]
+        assert [book["title"] for book in popularity.get_most_viewed(5)] == ["First", "Second"]
     redis_server.kill()
-    assert [book["title"] for book in popularity.most_viewed(5)] == ["First", "Second"]
-    assert popularity.rank(first.pk) is None
+    assert [book["title"] for book in popularity.get_most_viewed(5)] == ["First", "Second"]
+    assert popularity.get_rank(first.pk) is None
 
 
 def test_the_command_reports_its_result(redis: Redis, capsys: pytest.CaptureFixture[str]) -> None:
-    redis.zadd(keys.viewed(), {"1": -1})
+    redis.zadd(keys.popularity(), {"1": -1})
     call_command("views", "rescale")
     assert capsys.readouterr().out == "nothing is due\n"
     later(redis, 2)
@@ -299,4 +299,4 @@ def test_scores_from_sql_are_those_of_the_given_moment(settings: Settings) -> No
     moment = datetime(2026, 11, 20, 12, 5, 1, tzinfo=UTC)  # one second into a period
     for seconds in (-2, -1, 0, 1):
         View.objects.create(visitor=str(seconds), book=book, seen_at=moment + timedelta(seconds=seconds))
-    assert halving.scores_by_sql(moment) == {book.pk: 1 + 0.5}
+    assert halving.compute_scores_from_sql(moment) == {book.pk: 1 + 0.5}

@@ -7,7 +7,7 @@ from django.db.models import F
 from django.test import Client
 
 from catalog import keys as catalog_keys
-from catalog.index import copy
+from catalog.index import local_copy
 from catalog.models import Book
 from catalog.selectors import find_books
 from mirror import naming, registry
@@ -102,7 +102,7 @@ def test_sql_sorts_while_the_mirror_is_cold_and_the_index_afterwards(shelf: dict
     assert seen.sql
     assert [book["title"] for book in page.books] == wanted
     rebuild(["product"])
-    assert copy.ensure_loaded()
+    assert local_copy.ensure_loaded()
     assert titles() == wanted
 
 

@@ -60,10 +60,10 @@ def test_every_change_of_a_product_reaches_redis(redis: Redis) -> None:
     drain_all()
     found = get_products([product.pk])[product.pk]
     assert (found.now.cents, found["available"]) == (1300, 2)
-    assert redis.zscore(keys.prices(), str(product.pk)) == 1300
+    assert redis.zscore(keys.products_by_price(), str(product.pk)) == 1300
     Product.objects.filter(pk=product.pk).update(is_active=False)
     drain_all()
-    assert redis.zscore(keys.prices(), str(product.pk)) is None
+    assert redis.zscore(keys.products_by_price(), str(product.pk)) is None
     assert verify(NAMES, redis=relay_client()) == []
 
 
@@ -71,12 +71,12 @@ def test_recommendations_become_two_rankings(redis: Redis) -> None:
     one, other = make_product(), make_product()
     row = Recommendation.objects.create(product=one, bought=[[other.pk, 2.5, 7]], viewbuy=[[other.pk, 0.25, 30, 60]])
     drain_all()
-    assert redis.zrange(keys.bought_as_well(one.pk), 0, -1, withscores=True) == [(str(other.pk).encode(), 2.5)]
-    assert redis.zscore(keys.bought_after_a_look(one.pk), str(other.pk)) == 0.25
+    assert redis.zrange(keys.also_bought(one.pk), 0, -1, withscores=True) == [(str(other.pk).encode(), 2.5)]
+    assert redis.zscore(keys.bought_after_view(one.pk), str(other.pk)) == 0.25
     row.bought = []
     row.save()
     drain_all()
-    assert not redis.exists(keys.bought_as_well(one.pk))
+    assert not redis.exists(keys.also_bought(one.pk))
     assert verify(NAMES, redis=relay_client()) == []
 
 

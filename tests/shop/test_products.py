@@ -27,14 +27,14 @@ def test_orders_and_bulk_changes_of_products_do_not_deadlock(way: str) -> None:
 
     def order() -> None:
         with transaction.atomic():
-            stock.reserve({ids[0]: 1})
+            stock.reserve_copies({ids[0]: 1})
             has_begun.set()
             wait_until(has_lock_wait, "the other one")
-            stock.reserve({ids[2]: 1})
+            stock.reserve_copies({ids[2]: 1})
 
     def change() -> int:
         assert has_begun.wait(PATIENCE_SECONDS)
-        return len(products.add_copies(ids, 5)) if way == "more copies" else products.offer(ids, is_active=False)
+        return len(products.add_copies(ids, 5)) if way == "more copies" else products.set_for_sale(ids, is_active=False)
 
     def alone(do: object) -> object:
         try:

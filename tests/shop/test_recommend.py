@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shop.recommend import bought
-from shop.recommend.bought import FLOOR, also_bought
-from shop.recommend.history import MOST, Looks, Purchases
-from shop.recommend.looked import VIEWERS, WITHIN, bought_after, wilson
+from shop.recommend.bought import MIN_COMMON_BUYERS, find_also_bought
+from shop.recommend.history import MAX_PURCHASES_PER_CUSTOMER, ProductViews, Purchases
+from shop.recommend.looked import MIN_VIEWERS, WINDOW_SECONDS, find_bought_after_view, wilson_lower_bound
 
 DAY = 86_400
 Rows = list[tuple[int, int, int]]  # user, product, time
@@ -23,16 +23,16 @@ def _purchases(rows: Rows) -> Purchases:
     return Purchases.of(columns[0], columns[1], columns[2])
 
 
-def _looks(rows: list[tuple[int, int]]) -> Looks:
+def _looks(rows: list[tuple[int, int]]) -> ProductViews:
     columns = np.array(sorted(rows), np.int64).reshape(-1, 2).T
-    return Looks(columns[0], columns[1])
+    return ProductViews(columns[0], columns[1])
 
 
 def _also(rows: Rows, product: int) -> list[tuple[int, float, int]]:
     """Return the ids of the products recommended with this product."""
     history = _purchases(rows)
     number = int(np.searchsorted(history.products, product))
-    return [(int(history.products[other]), score, both) for other, score, both in also_bought(history, number)]
+    return [(int(history.products[other]), score, both) for other, score, both in find_also_bought(history, number)]
 
 
 def _also_one_by_one(rows: Rows, product: int) -> dict[int, tuple[float, int]]:
@@ -48,7 +48,7 @@ def _also_one_by_one(rows: Rows, product: int) -> dict[int, tuple[float, int]]:
         both = sum(other in basket for basket in buyers)
         share = sum(other in basket for basket in shared) / everything
         expected = sum(1 - (1 - share) ** (len(basket) - 1) for basket in buyers)
-        if both >= FLOOR and both > expected:
+        if both >= MIN_COMMON_BUYERS and both > expected:
             found[other] = ((both - expected) / (expected**0.2 * len(buyers) ** 0.8), both)
     return found
 
@@ -98,20 +98,20 @@ def test_baskets_beyond_one_batch_count(monkeypatch: pytest.MonkeyPatch) -> None
     chance = random.Random(5)
     rows = [(chance.randrange(60), int(9 * chance.random() ** 2), 0) for _ in range(400)]
     expected = _also(rows, 0)
-    monkeypatch.setattr(bought, "BUYERS", 7)
+    monkeypatch.setattr(bought, "BUYERS_PER_BATCH", 7)
     assert _also(rows, 0) == expected != []
 
 
 def test_only_the_latest_thousand_purchases_of_a_customer_count() -> None:
-    history = _purchases([(1, what, what) for what in range(MOST + 5)] + [(2, 0, 0)])
-    assert sorted(history.products[history.baskets.of(0)]) == list(range(5, MOST + 5))
+    history = _purchases([(1, what, what) for what in range(MAX_PURCHASES_PER_CUSTOMER + 5)] + [(2, 0, 0)])
+    assert sorted(history.products[history.baskets.of(0)]) == list(range(5, MAX_PURCHASES_PER_CUSTOMER + 5))
     assert list(history.products[history.baskets.of(1)]) == [0]
 
 
 def test_an_empty_history_has_no_recommendations() -> None:
     history = _purchases([])
     assert len(history) == 0
-    assert bought_after(history, _looks([(n, 0) for n in range(60)]), 1) == []
+    assert find_bought_after_view(history, _looks([(n, 0) for n in range(60)]), 1) == []
 
 
 # --- after a view ---------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def test_an_empty_history_has_no_recommendations() -> None:
 
 def _after(rows: Rows, looks: list[tuple[int, int]], product: int) -> list[tuple[int, int, int]]:
     history = _purchases(rows)
-    found = bought_after(history, _looks(looks), product)
+    found = find_bought_after_view(history, _looks(looks), product)
     assert all(one.score == pytest.approx(_wilson(one.percent, one.viewers), abs=0.02) for one in found)
     return [(int(history.products[one.product]), one.percent, one.viewers) for one in found]
 
@@ -131,35 +131,35 @@ def _wilson(percent: float, viewers: int) -> float:
 
 
 def test_the_share_counts_purchases_within_a_week_of_the_view() -> None:
-    assert WITHIN == 7 * DAY
-    looks = [(person, 1000) for person in range(VIEWERS)]
-    rows = [(person, 7, 1000 + WITHIN) for person in range(20)]
+    assert WINDOW_SECONDS == 7 * DAY
+    looks = [(person, 1000) for person in range(MIN_VIEWERS)]
+    rows = [(person, 7, 1000 + WINDOW_SECONDS) for person in range(20)]
     rows += [(person, 8, 1001) for person in range(5)]
-    rows += [(person, 8, 1000 + WITHIN + 1) for person in range(5, 50)]  # too late
+    rows += [(person, 8, 1000 + WINDOW_SECONDS + 1) for person in range(5, 50)]  # too late
     rows += [(person, 9, 999) for person in range(50)]  # before
     rows += [(person, 3, 1001) for person in range(50)]  # the viewed book itself
     rows += [(person, 7, 1001) for person in range(1000, 1100)]  # never viewed it
-    assert _after(rows, looks, 3) == [(7, 40, VIEWERS), (8, 10, VIEWERS)]
+    assert _after(rows, looks, 3) == [(7, 40, MIN_VIEWERS), (8, 10, MIN_VIEWERS)]
 
 
 def test_fewer_than_fifty_viewers_are_ignored() -> None:
-    assert VIEWERS == 50
+    assert MIN_VIEWERS == 50
     rows = [(person, 7, 1000) for person in range(60)]
-    forty_nine = [(person, at) for person in range(VIEWERS - 1) for at in (0, 500)]
+    forty_nine = [(person, at) for person in range(MIN_VIEWERS - 1) for at in (0, 500)]
     assert _after(rows, forty_nine, 1) == []
-    assert _after(rows, [*forty_nine, (999, 0)], 1) == [(7, 98, VIEWERS)]
+    assert _after(rows, [*forty_nine, (999, 0)], 1) == [(7, 98, MIN_VIEWERS)]
 
 
 def test_repeated_views_and_purchases_count_once() -> None:
-    looks = [(person, day * DAY) for person in range(VIEWERS) for day in range(10)]
+    looks = [(person, day * DAY) for person in range(MIN_VIEWERS) for day in range(10)]
     rows = [(person, 7, day * DAY + 5) for person in range(10) for day in range(10)]
-    assert _after(rows, looks, 1) == [(7, 20, VIEWERS)]
+    assert _after(rows, looks, 1) == [(7, 20, MIN_VIEWERS)]
 
 
 def test_a_later_view_counts() -> None:
-    looks = [(person, at) for person in range(VIEWERS) for at in (0, 100 * DAY)]
+    looks = [(person, at) for person in range(MIN_VIEWERS) for at in (0, 100 * DAY)]
     rows = [(person, 7, 101 * DAY) for person in range(25)]
-    assert _after(rows, looks, 1) == [(7, 50, VIEWERS)]
+    assert _after(rows, looks, 1) == [(7, 50, MIN_VIEWERS)]
 
 
 def test_shares_below_half_a_percent_are_left_out() -> None:
@@ -177,23 +177,30 @@ def test_shares_match_a_direct_count(seed: int) -> None:
     bought_by: dict[int, set[int]] = {}
     for person, at in looks:
         for who, what, when in rows:
-            if who == person and 0 <= when - at <= WITHIN and what != 0:
+            if who == person and 0 <= when - at <= WINDOW_SECONDS and what != 0:
                 bought_by.setdefault(what, set()).add(person)
-    expected = {what: len(who) for what, who in bought_by.items() if len(people) >= VIEWERS and who}
+    expected = {what: len(who) for what, who in bought_by.items() if len(people) >= MIN_VIEWERS and who}
     history = _purchases(rows)
-    found = {int(history.products[one.product]): one for one in bought_after(history, _looks(looks), 0)}
+    found = {int(history.products[one.product]): one for one in find_bought_after_view(history, _looks(looks), 0)}
     assert found.keys() == expected.keys()
     for what, one in found.items():
-        assert one.score == pytest.approx(wilson(expected[what], len(people)), abs=1e-6)
+        assert one.score == pytest.approx(wilson_lower_bound(expected[what], len(people)), abs=1e-6)
 
 
 def test_a_share_of_few_viewers_ranks_lower() -> None:
-    assert wilson(50, 50) > wilson(40, 50) > wilson(4, 5) > wilson(2, 50) > wilson(0, 50) == 0
-    assert wilson(10, 50) == pytest.approx(0.1124, abs=1e-4)  # a value from a textbook
+    assert (
+        wilson_lower_bound(50, 50)
+        > wilson_lower_bound(40, 50)
+        > wilson_lower_bound(4, 5)
+        > wilson_lower_bound(2, 50)
+        > wilson_lower_bound(0, 50)
+        == 0
+    )
+    assert wilson_lower_bound(10, 50) == pytest.approx(0.1124, abs=1e-4)  # a value from a textbook
 
 
 def test_a_view_counts_at_most_one_purchase_of_a_product() -> None:
     """All pairs of moments at the limits of the week."""
-    looks = [(person, 0) for person in range(VIEWERS)]
-    for early, late in combinations((0, 1, WITHIN - 1, WITHIN), 2):
-        assert _after([(1, 7, early), (1, 7, late)], looks, 1) == [(7, 2, VIEWERS)]
+    looks = [(person, 0) for person in range(MIN_VIEWERS)]
+    for early, late in combinations((0, 1, WINDOW_SECONDS - 1, WINDOW_SECONDS), 2):
+        assert _after([(1, 7, early), (1, 7, late)], looks, 1) == [(7, 2, MIN_VIEWERS)]

@@ -11,7 +11,7 @@ from mirror.recorder import record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
 from shop.models import Product, Recommendation
-from shop.recommend.selectors import SHOWN, Strips, get_recommended
+from shop.recommend.selectors import MAX_SHOWN, RecommendationStrips, get_recommendation_strips
 from tests.support.shop.make import make_product, make_sale
 from tests.support.site.html import find_policy_violations
 from tests.support.warm_mirrors import rebuild
@@ -34,31 +34,31 @@ def shelf() -> list[Product]:
     return [one, *others]
 
 
-def _ids(strips: Strips) -> tuple[list[int], list[int]]:
+def _ids(strips: RecommendationStrips) -> tuple[list[int], list[int]]:
     return [one.book["id"] for one in strips.viewbuy], [one.book["id"] for one in strips.bought]
 
 
 def test_recommendations_take_two_round_trips_and_equal_those_from_sql(shelf: list[Product]) -> None:
     one, *others = [product.pk for product in shelf]
     with record() as seen:
-        strips = get_recommended(one)
+        strips = get_recommendation_strips(one)
     assert (seen.round_trips, seen.sql) == (2, [])
-    assert _ids(strips) == (others[: -SHOWN - 1 : -1], others[:SHOWN])
+    assert _ids(strips) == (others[: -MAX_SHOWN - 1 : -1], others[:MAX_SHOWN])
     assert [found.percent for found in strips.viewbuy] == [65, 60, 55, 50, 45, 40, 35, 30]
     assert [found.both for found in strips.bought] == [20, 19, 18, 17, 16, 15, 14, 13]
     with sql_only():
-        by_sql = get_recommended(one)
+        by_sql = get_recommendation_strips(one)
     assert repr(by_sql) == repr(strips)
 
 
 def test_a_book_without_recommendations_takes_one_round_trip(shelf: list[Product]) -> None:
     with record() as seen:
-        assert get_recommended(shelf[3].pk) == ([], [])
-        assert get_recommended(987654) == ([], [])
+        assert get_recommendation_strips(shelf[3].pk) == ([], [])
+        assert get_recommendation_strips(987654) == ([], [])
     assert (seen.round_trips, seen.sql) == (2, [])
     with sql_only():
-        assert get_recommended(shelf[3].pk) == ([], [])
-        assert get_recommended(987654) == ([], [])
+        assert get_recommendation_strips(shelf[3].pk) == ([], [])
+        assert get_recommendation_strips(987654) == ([], [])
 
 
 def test_unavailable_products_are_replaced_by_the_next(shelf: list[Product]) -> None:
@@ -68,13 +68,13 @@ def test_unavailable_products_are_replaced_by_the_next(shelf: list[Product]) -> 
     Product.objects.filter(pk=others[2].pk).update(is_active=False)
     Book.objects.filter(pk=others[3].pk).delete()
     drain_all()
-    expected = [other.pk for other in others[4:]][:SHOWN]
-    assert _ids(get_recommended(one.pk))[1] == expected
+    expected = [other.pk for other in others[4:]][:MAX_SHOWN]
+    assert _ids(get_recommendation_strips(one.pk))[1] == expected
     with sql_only():
-        assert _ids(get_recommended(one.pk))[1] == expected
+        assert _ids(get_recommendation_strips(one.pk))[1] == expected
     Product.objects.filter(pk=others[0].pk).update(stock=1)
     drain_all()
-    assert _ids(get_recommended(one.pk))[1] == [others[0].pk, *expected[:-1]]
+    assert _ids(get_recommendation_strips(one.pk))[1] == [others[0].pk, *expected[:-1]]
 
 
 def _page(client: Client, pk: int, **headers: str) -> Any:
@@ -93,7 +93,7 @@ def test_the_page_of_a_book_shows_two_strips(client: Client, shelf: list[Product
     assert "Readers who bought this also bought" in html
     assert "Readers who viewed this bought" in html
     assert ">65%</span> of readers who viewed this bought it" in html
-    assert html.count('class="strip-book"') == 2 * SHOWN
+    assert html.count('class="strip-book"') == 2 * MAX_SHOWN
     assert "€0.05" in html  # the price in the sale
     assert "Book &lt;1&gt;" in html
     assert find_policy_violations(html) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shop.recommend.bought import also_bought
+from shop.recommend.bought import find_also_bought
 from shop.recommend.history import Purchases
 from tests.support import real_data, samples
 from tests.support.catalog.goodbooks import read_rows
@@ -48,7 +48,7 @@ def test_each_volume_of_a_series_recommends_another_among_its_first_three(
     assert (len(bought), len(bought.people), len(ids), len(series)) == sizes
 
     def leads_on(volume: int, volumes: list[int]) -> bool:
-        first = also_bought(bought, ids.index(volume))[:3]
+        first = find_also_bought(bought, ids.index(volume))[:3]
         return any(ids[other.product] in volumes for other in first)
 
     missed = {name: [v for v in volumes if not leads_on(v, volumes)] for name, volumes in series.items()}

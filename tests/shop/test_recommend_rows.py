@@ -17,7 +17,7 @@ from mirror.redis import relay_client
 from mirror.relay import drain_all
 from mirror.verify import verify
 from shop import keys, tasks
-from shop.models import Order, OrderLine, Product, Recommendation, State, View
+from shop.models import Order, OrderLine, OrderState, Product, Recommendation, View
 from shop.recommend import build, history
 from tests.support.accounts.people import make_people
 from tests.support.shop.make import make_product
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 NOW = timezone.now()
 
 
-def buy(people: list[User], product: Product, days: float = 0, state: str = State.SENT) -> None:
+def buy(people: list[User], product: Product, days: float = 0, state: str = OrderState.SENT) -> None:
     """Create an order of one product for each of these users, a number of days after now."""
     at = NOW + timedelta(days=days)
     start = Order.objects.count()
@@ -70,7 +70,7 @@ def test_history_becomes_rows_and_rows_become_rankings(people: list[User], redis
     buy(people[:8], two)
     look(people[:60], three, days=-3)
     rebuild_mirrors(["recommendation"])
-    done = build.rebuild()
+    done = build.rebuild_recommendations()
     assert _rows() == {
         one.pk: ([two.pk], []),
         two.pk: ([one.pk], []),
@@ -80,7 +80,7 @@ def test_history_becomes_rows_and_rows_become_rankings(people: list[User], redis
         "purchases": 98, "products": 4, "bought": 2, "viewbuy": 1, "changed": 3, "removed": 0,
     }  # fmt: skip
     drain_all()
-    assert redis.zrange(keys.bought_after_a_look(three.pk), 0, -1, desc=True)[1:] == [b"%d" % one.pk, b"%d" % two.pk]
+    assert redis.zrange(keys.bought_after_view(three.pk), 0, -1, desc=True)[1:] == [b"%d" % one.pk, b"%d" % two.pk]
     assert verify(["recommendation"], redis=relay_client()) == []
 
 
@@ -88,13 +88,13 @@ def test_unchanged_rows_are_not_written(people: list[User]) -> None:
     one, two, three = make_product(), make_product(), make_product()
     buy(people[:10], one)
     buy(people[:8], two)
-    build.rebuild()
+    build.rebuild_recommendations()
     before = dict(Recommendation.objects.values_list("pk", "built_at"))
     Change.objects.all().delete()
-    again = build.rebuild()
+    again = build.rebuild_recommendations()
     assert (again.changed, again.removed, Change.objects.count()) == (0, 0, 0)
     look(people[:60], three, days=-1)
-    assert build.rebuild().changed == 1
+    assert build.rebuild_recommendations().changed == 1
     after = dict(Recommendation.objects.values_list("pk", "built_at"))
     assert {pk: after[pk] for pk in before} == before
 
@@ -103,14 +103,14 @@ def test_returned_orders_do_not_count_as_purchases(people: list[User]) -> None:
     one, two = make_product(), make_product()
     for product in (one, two):
         buy(people[:10], product)
-    build.rebuild()
+    build.rebuild_recommendations()
     assert set(_rows()) == {one.pk, two.pk}
-    for state in (State.CANCELLED, State.EXPIRED, State.RESERVED):
+    for state in (OrderState.CANCELLED, OrderState.EXPIRED, OrderState.RESERVED):
         Order.objects.filter(user__in=people[:10], lines__product=two).update(state=state)
-        done = build.rebuild()
+        done = build.rebuild_recommendations()
         assert (_rows(), done.removed) == ({}, 2)
-        Order.objects.filter(user__in=people[:10], lines__product=two).update(state=State.PAID)
-        assert build.rebuild().changed == 2
+        Order.objects.filter(user__in=people[:10], lines__product=two).update(state=OrderState.PAID)
+        assert build.rebuild_recommendations().changed == 2
 
 
 def test_views_and_orders_without_a_user_do_not_count(people: list[User]) -> None:
@@ -118,13 +118,13 @@ def test_views_and_orders_without_a_user_do_not_count(people: list[User]) -> Non
     buy(people[:20], one)
     View.objects.bulk_create(View(visitor=f"s{n}", book_id=two.pk, seen_at=NOW) for n in range(200))
     look(people[:49], two, days=-1)
-    build.rebuild()
+    build.rebuild_recommendations()
     assert two.pk not in _rows()
     look(people[49:50], two, days=-1)
-    build.rebuild()
+    build.rebuild_recommendations()
     assert _rows()[two.pk][1] == [(Product.objects.get(book__title="Something else").pk, 60), (one.pk, 40)]
     Order.objects.filter(lines__product=one).update(user=None)
-    build.rebuild()
+    build.rebuild_recommendations()
     assert _rows()[two.pk][1] == [(Product.objects.get(book__title="Something else").pk, 60)]
 
 
@@ -135,13 +135,13 @@ def test_history_is_read_in_slices_and_rows_are_written_in_slices(
     for n, product in enumerate(products):
         buy(people[: 10 + n], product)
         look(people[n : n + 60], product, days=-2)
-    build.rebuild()
+    build.rebuild_recommendations()
     expected = _rows()
     Recommendation.objects.all().delete()
-    monkeypatch.setattr(history, "CHUNK", 7)
-    monkeypatch.setattr(build, "SLICE", 2)
+    monkeypatch.setattr(history, "ROWS_PER_QUERY", 7)
+    monkeypatch.setattr(build, "PRODUCTS_PER_SLICE", 2)
     told: list[int] = []
-    assert build.rebuild(told.append).changed == 5
+    assert build.rebuild_recommendations(told.append).changed == 5
     assert (_rows(), told) == (expected, [2, 2, 2])
 
 
@@ -151,15 +151,15 @@ def test_a_product_deleted_during_the_rebuild_is_skipped(people: list[User], mon
         buy(people[:10], product)
     for product in (seen, gone):
         look(people[:60], product, days=-1)
-    work_out = build._rows
+    work_out = build._compute_rows
 
     def deleted_then(*args: object) -> object:
         rows = work_out(*args)  # type: ignore[arg-type]
         Product.objects.filter(pk=gone.pk).delete()
         return rows
 
-    monkeypatch.setattr(build, "_rows", deleted_then)
-    build.rebuild()
+    monkeypatch.setattr(build, "_compute_rows", deleted_then)
+    build.rebuild_recommendations()
     assert set(_rows()) == {one.pk, two.pk, seen.pk}
 
 

@@ -65,7 +65,7 @@ def offers(client: Client) -> list[dict[str, Any]]:
 def cache_again(product: Product) -> None:
     """Refresh the cached row from SQL."""
     drain_all()
-    rows.schedule(product.pk, DELAY)
+    rows.schedule_row(product.pk, DELAY)
     run_once()
 
 
@@ -95,9 +95,9 @@ def test_offers_lead_to_authors_and_show_the_series_below_the_title(client: Clie
     for said in (">Salt</a></h3>", '<p class="card-series">Roads, #2</p>', f'<a href="/authors/{author.pk}/">Ann</a>'):
         assert said in page
     # A row written by older code: the records supply the missing fields.
-    older = orjson.loads(redis.get(keys.row(product.pk)) or b"")
+    older = orjson.loads(redis.get(keys.cached_row(product.pk)) or b"")
     del older["author_ids"]
-    redis.set(keys.row(product.pk), orjson.dumps(older), keepttl=True)
+    redis.set(keys.cached_row(product.pk), orjson.dumps(older), keepttl=True)
     assert f'<a href="/authors/{author.pk}/">Ann</a>' in text_of(client)
 
 
@@ -172,11 +172,12 @@ def test_an_expired_row_is_not_used(client: Client, redis: Redis, warm: None) ->
     product = make_product(stock=4)
     make_sale(product)
     cached()
-    row = orjson.loads(redis.get(keys.row(product.pk)))  # type: ignore[arg-type]
-    redis.set(keys.row(product.pk), orjson.dumps({**row, "available": 3}))
+    row = orjson.loads(redis.get(keys.cached_row(product.pk)))  # type: ignore[arg-type]
+    redis.set(keys.cached_row(product.pk), orjson.dumps({**row, "available": 3}))
     assert [offer["available"] for offer in offers(client)] == [3]  # the page reads the row
     redis.set(
-        keys.row(product.pk), orjson.dumps({**row, "available": 3, "cached_at": row["cached_at"] - 3 * DELAY - 1})
+        keys.cached_row(product.pk),
+        orjson.dumps({**row, "available": 3, "cached_at": row["cached_at"] - 3 * DELAY - 1}),
     )
     [offer] = offers(client)
     assert offer["available"] == 4
@@ -187,7 +188,7 @@ def test_the_page_shows_the_time_of_its_stock(client: Client, redis: Redis, warm
     product = make_product(stock=4)
     make_sale(product)
     cached()
-    row = orjson.loads(redis.get(keys.row(product.pk)))  # type: ignore[arg-type]
+    row = orjson.loads(redis.get(keys.cached_row(product.pk)))  # type: ignore[arg-type]
     moment = datetime.fromtimestamp(row["cached_at"], UTC)
     page = text_of(client)
     assert f"In stock as of {moment:%H:%M:%S} UTC." in page

@@ -10,17 +10,17 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts.models import User
-from accounts.ratelimit import allow
+from accounts.ratelimit import count_event
 from config import clock
 from shop import letters
-from shop.models import EventKind, FakeCharge, Order, OrderEvent, Payment, PaymentState, Product, State
-from shop.payments import Card, fake
+from shop.models import EventKind, FakeCharge, Order, OrderEvent, OrderState, Payment, PaymentState, Product
+from shop.payments import TypedCard, fake
 from shop.services import confirming, payments
 from shop.services import settle as settling
-from shop.services.errors import NotYours, TooLate
-from shop.services.orders import cancel, expire, send
-from shop.services.payments import pay
-from shop.services.settle import Settled, settle
+from shop.services.errors import OrderNotFound, OrderStateRefused
+from shop.services.orders import cancel_order, expire_order, mark_order_sent
+from shop.services.payments import pay_order
+from shop.services.settle import Settled, settle_all
 from shop.tasks import confirm as confirm_task
 from shop.tasks import settle as settle_task
 from tests.support.servers import RedisServer
@@ -36,7 +36,7 @@ from tests.support.shop.checkouts import (
 from tests.support.shop.make import make_order, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
-GOOD = Card(fake.SUCCEEDS)
+GOOD = TypedCard(fake.GOOD_CARD)
 
 
 @pytest.fixture
@@ -64,18 +64,18 @@ def run_out(*orders: Order) -> None:
 
 
 def test_expired_reservations_are_released_once(order: Order, book: Product) -> None:
-    assert (settle().expired, expire(order.pk)) == (0, False)
+    assert (settle_all().expired, expire_order(order.pk)) == (0, False)
     run_out(order)
     assert [settle_task()[1], settle_task()[1]] == [1, 0]
     order.refresh_from_db()
-    assert order.state == State.EXPIRED
+    assert order.state == OrderState.EXPIRED
     assert_ledger_is_right({book.pk: 3})
 
 
 def test_an_order_paid_meanwhile_does_not_expire(order: Order, book: Product) -> None:
-    pay(order, GOOD)
+    pay_order(order, GOOD)
     run_out(order)
-    assert not expire(order.pk)
+    assert not expire_order(order.pk)
     assert_ledger_is_right({book.pk: 3})
 
 
@@ -83,34 +83,34 @@ def test_eight_simultaneous_runs_equal_one(alice: User, book: Product) -> None:
     Product.objects.update(stock=100)
     made = [check_out(alice, make_cart(f"cart {n}", book)) for n in range(9)]
     for order in made[:3]:
-        pay(order, GOOD)
-        cancel(order.pk, alice)
+        pay_order(order, GOOD)
+        cancel_order(order.pk, alice)
     for order in made[3:6]:
-        pay(order, Card(fake.LATE))
+        pay_order(order, TypedCard(fake.LATE_CARD))
     let_time_pass()
-    run_together(8, lambda n: settle())
-    run_together(8, lambda n: settle())
+    run_together(8, lambda n: settle_all())
+    run_together(8, lambda n: settle_all())
     assert_ledger_is_right({book.pk: 100})
     assert_settled()
     kinds = list(OrderEvent.objects.values_list("kind", flat=True))
     assert kinds.count(EventKind.REFUNDED) == 3
     assert kinds.count(EventKind.PAID) + kinds.count(EventKind.PAID_LATE) == 6
-    assert Order.objects.filter(state=State.EXPIRED).count() == 3
+    assert Order.objects.filter(state=OrderState.EXPIRED).count() == 3
 
 
 def test_a_claimed_payment_is_skipped_by_concurrent_runs(order: Order, settings: Settings) -> None:
     settings.PAYMENT_TIMEOUT_SECONDS = 0.05
-    pay(order, Card(fake.HANGS))
+    pay_order(order, TypedCard(fake.HANGING_CARD))
     make_payments_due()
-    lists = [settling._open(PaymentState.STARTED) for _round in range(2)]
-    assert [settling._ask(found, lambda payment: True) for found in lists] == [1, 0]
+    lists = [settling._find_open_payments(PaymentState.STARTED) for _round in range(2)]
+    assert [settling._call_for_payments(found, lambda payment: True) for found in lists] == [1, 0]
 
 
 def test_a_silent_provider_is_called_at_rising_intervals(
     order: Order, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.PAYMENT_TIMEOUT_SECONDS = 0.05
-    pay(order, Card(fake.HANGS))
+    pay_order(order, TypedCard(fake.HANGING_CARD))
 
     def away(self: object, key: str) -> None:
         raise ConnectionResetError
@@ -121,7 +121,7 @@ def test_a_silent_provider_is_called_at_rising_intervals(
     waits = []
     for age in (1, 60, 600, 86_400):
         Payment.objects.update(created_at=now - timedelta(seconds=age), ask_at=now)
-        assert (settle().asked, settle().asked) == (1, 0)
+        assert (settle_all().asked, settle_all().asked) == (1, 0)
         waits.append((Payment.objects.get().ask_at - now).total_seconds())
     assert waits == [2, 15, 150, 600]
     assert Payment.objects.get().state == PaymentState.STARTED
@@ -130,30 +130,30 @@ def test_a_silent_provider_is_called_at_rising_intervals(
 def test_a_refund_is_retried_until_it_succeeds(
     order: Order, alice: User, book: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pay(order, GOOD)
-    cancel(order.pk, alice)
+    pay_order(order, GOOD)
+    cancel_order(order.pk, alice)
 
     def away(self: object, key: str) -> None:
         raise ConnectionResetError
 
     with monkeypatch.context() as outage:
         outage.setattr(fake.FakeProvider, "refund", away)
-        settle()
+        settle_all()
     assert Payment.objects.get().state == PaymentState.REFUND_DUE
     make_payments_due()
-    settle()
+    settle_all()
     assert_settled()
 
 
 def test_an_unrecorded_refund_is_not_repeated_by_the_provider(order: Order, alice: User) -> None:
-    pay(order, GOOD)
-    cancel(order.pk, alice)
+    pay_order(order, GOOD)
+    cancel_order(order.pk, alice)
     fake.FakeProvider().refund(Payment.objects.get().key)
     at = FakeCharge.objects.get().refunded_at
     make_payments_due()
     due = Payment.objects.get()
-    settle()
-    assert payments.refund(due)  # as a run that had read it before
+    settle_all()
+    assert payments.refund_payment(due)  # as a run that had read it before
     assert FakeCharge.objects.get().refunded_at == at
     assert OrderEvent.objects.filter(kind=EventKind.REFUNDED).count() == 1
     assert_settled()
@@ -162,15 +162,15 @@ def test_an_unrecorded_refund_is_not_repeated_by_the_provider(order: Order, alic
 def test_a_failing_order_does_not_block_the_others(alice: User, book: Product, monkeypatch: pytest.MonkeyPatch) -> None:
     made = [check_out(alice, make_cart(f"cart {n}", book)) for n in range(3)]
     run_out(*made)
-    give_up = expire
+    give_up = expire_order
 
     def but_for_the_first(pk: int) -> bool:
         assert pk != made[0].pk
         return give_up(pk)
 
-    monkeypatch.setattr(settling, "expire", but_for_the_first)
-    assert settle().expired == 2
-    assert Order.objects.filter(state=State.EXPIRED).count() == 2
+    monkeypatch.setattr(settling, "expire_order", but_for_the_first)
+    assert settle_all().expired == 2
+    assert Order.objects.filter(state=OrderState.EXPIRED).count() == 2
 
 
 def test_a_round_ends_when_its_budget_is_spent(
@@ -178,7 +178,7 @@ def test_a_round_ends_when_its_budget_is_spent(
 ) -> None:
     Product.objects.update(stock=100)
     for n in range(5):
-        pay(check_out(alice, make_cart(f"cart {n}", book)), Card(fake.LATE))
+        pay_order(check_out(alice, make_cart(f"cart {n}", book)), TypedCard(fake.LATE_CARD))
     asked = []
 
     def away(self: object, key: str) -> None:
@@ -189,14 +189,14 @@ def test_a_round_ends_when_its_budget_is_spent(
 
     monkeypatch.setattr(fake.FakeProvider, "find", away)
     make_payments_due()
-    assert settle().asked == 3
+    assert settle_all().asked == 3
     settings.SHOP_ROUND_SECONDS = 3600.0
-    assert settle().asked == 2
+    assert settle_all().asked == 2
     assert len(set(asked)) == 5  # each payment once
 
 
 def test_a_second_task_does_nothing_while_one_runs(order: Order, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settling, "confirm_left", lambda: len(settle_task()) + 7)
+    monkeypatch.setattr(settling, "send_overdue_confirmations", lambda: len(settle_task()) + 7)
     assert settle_task()[3] == 7
     redis.flushall()
     assert settle_task()[3] == 7  # the lease was released, or lost with Redis
@@ -210,14 +210,14 @@ def test_without_redis_everything_is_settled(order: Order, book: Product, redis_
 
 
 def test_a_run_without_open_work_changes_nothing(order: Order) -> None:
-    assert settle() == Settled()
+    assert settle_all() == Settled()
 
 
 # --- emails ------------------------------------------------------------------------------------
 
 
 def test_a_paid_order_is_confirmed_once(order: Order) -> None:
-    pay(order, GOOD)
+    pay_order(order, GOOD)
     assert [confirm_task(order.pk), confirm_task(order.pk)] == [True, False]
     assert [letter.to for letter in mail.outbox] == [["alice@example.org"]]
     assert Order.objects.get().confirmed_at is not None
@@ -231,20 +231,20 @@ def test_an_order_that_cannot_be_settled_is_logged_once(
 
     run_out(order)
     with monkeypatch.context() as trouble:
-        trouble.setattr(settling, "expire", broken)
+        trouble.setattr(settling, "expire_order", broken)
         for _ in range(3):
-            settle()
-    settle()
+            settle_all()
+    settle_all()
     assert caplog.messages == [f"{order!r} could not be settled", f"{order!r} was settled (after 3 failures)"]
 
 
 def test_a_failed_confirmation_is_sent_by_the_next_round(order: Order, settings: Settings) -> None:
     now = clock.now()
     settings.CLOCK = lambda: now
-    pay(order, GOOD)
-    assert settle().letters == 0  # the worker has a moment for the first attempt
-    settings.CLOCK = lambda: now + timedelta(seconds=confirming.SOON_SECONDS)
-    assert [settle().letters, settle().letters] == [1, 0]
+    pay_order(order, GOOD)
+    assert settle_all().letters == 0  # the worker has a moment for the first attempt
+    settings.CLOCK = lambda: now + timedelta(seconds=confirming.FIRST_ATTEMPT_SECONDS)
+    assert [settle_all().letters, settle_all().letters] == [1, 0]
     assert len(mail.outbox) == 1
 
 
@@ -253,16 +253,17 @@ def test_an_undeliverable_email_does_not_block_the_others(
 ) -> None:
     now = clock.now()
     made = [
-        make_order(alice, book, state=State.PAID, paid_at=now - timedelta(minutes=n), key=str(n)) for n in (1, 2, 3)
+        make_order(alice, book, state=OrderState.PAID, paid_at=now - timedelta(minutes=n), key=str(n))
+        for n in (1, 2, 3)
     ]
-    write = letters.write
+    write = letters.make_email
 
     def but_for_one(about: str, order: Order) -> object:
         assert order.pk != made[0].pk
         return write(about, order)
 
-    monkeypatch.setattr(letters, "write", but_for_one)
-    assert settle().letters == 2
+    monkeypatch.setattr(letters, "make_email", but_for_one)
+    assert settle_all().letters == 2
     assert Order.objects.get(confirmed_at=None) == made[0]
 
 
@@ -271,7 +272,7 @@ def test_an_undeliverable_email_is_retried_at_rising_intervals(
 ) -> None:
     """Otherwise the mail server would be called every two seconds for a day."""
     long_ago = clock.now() - timedelta(hours=20)
-    order = make_order(alice, book, state=State.PAID, paid_at=long_ago)
+    order = make_order(alice, book, state=OrderState.PAID, paid_at=long_ago)
     tries, waits = [], []
 
     def refused(order: Order) -> None:
@@ -280,15 +281,15 @@ def test_an_undeliverable_email_is_retried_at_rising_intervals(
 
     def noted(name: str, pk: int, limit: int, seconds: float) -> int:
         waits.append(seconds)
-        return allow(name, pk, limit, seconds)
+        return count_event(name, pk, limit, seconds)
 
-    monkeypatch.setattr(letters, "confirm", refused)
-    monkeypatch.setattr(confirming, "allow", noted)
-    assert [settle().letters for _round in range(3)] == [0, 0, 0]
+    monkeypatch.setattr(letters, "send_confirmation", refused)
+    monkeypatch.setattr(confirming, "count_event", noted)
+    assert [settle_all().letters for _round in range(3)] == [0, 0, 0]
     assert tries == [order.pk]
-    Order.objects.update(paid_at=clock.now() - timedelta(seconds=confirming.SOON_SECONDS))
-    settle()
-    assert waits[0] == waits[2] == confirming.LATEST_SECONDS > waits[3] >= confirming.SOON_SECONDS
+    Order.objects.update(paid_at=clock.now() - timedelta(seconds=confirming.FIRST_ATTEMPT_SECONDS))
+    settle_all()
+    assert waits[0] == waits[2] == confirming.MAX_PAUSE_SECONDS > waits[3] >= confirming.FIRST_ATTEMPT_SECONDS
 
 
 def test_a_hanging_mail_server_does_not_block_other_work(
@@ -296,8 +297,8 @@ def test_a_hanging_mail_server_does_not_block_other_work(
 ) -> None:
     paid_at = clock.now() - timedelta(minutes=1)
     for n in range(5):
-        make_order(alice, book, state=State.PAID, paid_at=paid_at, key=str(n))
-    confirm = letters.confirm
+        make_order(alice, book, state=OrderState.PAID, paid_at=paid_at, key=str(n))
+    confirm = letters.send_confirmation
 
     def slow(order: Order) -> int:
         count = confirm(order)
@@ -305,18 +306,18 @@ def test_a_hanging_mail_server_does_not_block_other_work(
             settings.SHOP_ROUND_SECONDS = -1.0  # the round is over
         return count
 
-    monkeypatch.setattr(letters, "confirm", slow)
-    assert settle().letters == 3
+    monkeypatch.setattr(letters, "send_confirmation", slow)
+    assert settle_all().letters == 3
     settings.SHOP_ROUND_SECONDS = 3600.0
-    assert settle().letters == 2
+    assert settle_all().letters == 2
 
 
 def test_a_cancelled_order_is_not_confirmed(order: Order, alice: User) -> None:
-    pay(order, GOOD)
-    cancel(order.pk, alice)
+    pay_order(order, GOOD)
+    cancel_order(order.pk, alice)
     Order.objects.update(paid_at=clock.now() - timedelta(minutes=1))
     assert confirm_task(order.pk) is False
-    assert settle().letters == 0
+    assert settle_all().letters == 0
     assert mail.outbox == []
 
 
@@ -331,47 +332,52 @@ def test_an_unpaid_order_is_not_confirmed(order: Order) -> None:
 def test_an_order_is_cancelled_by_its_customer_or_by_staff(
     order: Order, alice: User, clerk: User, book: Product
 ) -> None:
-    with pytest.raises(NotYours):
-        cancel(order.pk, User.objects.create_user("bob"))
-    with pytest.raises(NotYours):
-        cancel(order.pk + 1000, clerk)
-    cancel(order.pk, clerk)
+    with pytest.raises(OrderNotFound):
+        cancel_order(order.pk, User.objects.create_user("bob"))
+    with pytest.raises(OrderNotFound):
+        cancel_order(order.pk + 1000, clerk)
+    cancel_order(order.pk, clerk)
     assert OrderEvent.objects.latest("pk").by == clerk
     assert_ledger_is_right({book.pk: 3})
 
 
 def test_a_sent_order_is_not_cancelled(order: Order, alice: User, clerk: User, book: Product) -> None:
-    with pytest.raises(TooLate):
-        send(order.pk, clerk)
-    pay(order, GOOD)
-    assert [send(order.pk, clerk).state for _ in range(2)] == [State.SENT] * 2
-    with pytest.raises(TooLate):
-        cancel(order.pk, alice)
+    with pytest.raises(OrderStateRefused):
+        mark_order_sent(order.pk, clerk)
+    pay_order(order, GOOD)
+    assert [mark_order_sent(order.pk, clerk).state for _ in range(2)] == [OrderState.SENT] * 2
+    with pytest.raises(OrderStateRefused):
+        cancel_order(order.pk, alice)
     assert OrderEvent.objects.filter(kind=EventKind.SENT).count() == 1
     assert_ledger_is_right({book.pk: 3})
 
 
 def test_an_expired_order_is_neither_cancelled_nor_sent(order: Order, alice: User, book: Product) -> None:
     run_out(order)
-    expire(order.pk)
-    for do in (lambda: cancel(order.pk, alice), lambda: send(order.pk)):
-        with pytest.raises(TooLate):
+    expire_order(order.pk)
+    for do in (lambda: cancel_order(order.pk, alice), lambda: mark_order_sent(order.pk)):
+        with pytest.raises(OrderStateRefused):
             do()
     assert_ledger_is_right({book.pk: 3})
 
 
 def test_only_one_of_cancel_send_and_expire_takes_effect(order: Order, alice: User, clerk: User, book: Product) -> None:
-    pay(order, GOOD)
-    run_together(9, lambda n: (lambda: cancel(order.pk, alice), lambda: send(order.pk, clerk), settle)[n % 3]())
-    assert Order.objects.get().state in (State.CANCELLED, State.SENT)
+    pay_order(order, GOOD)
+    run_together(
+        9,
+        lambda n: (lambda: cancel_order(order.pk, alice), lambda: mark_order_sent(order.pk, clerk), settle_all)[
+            n % 3
+        ](),
+    )
+    assert Order.objects.get().state in (OrderState.CANCELLED, OrderState.SENT)
     assert_ledger_is_right({book.pk: 3})
 
 
 def test_paying_during_the_expiry_sells_the_paid_copies(order: Order, book: Product) -> None:
-    pay(order, Card(fake.LATE))
+    pay_order(order, TypedCard(fake.LATE_CARD))
     let_time_pass()
     payment = Payment.objects.get()
-    run_together(8, lambda n: payments.look_into(payment) if n % 2 else expire(order.pk))
-    assert Order.objects.get().state == State.PAID
+    run_together(8, lambda n: payments.resolve_payment(payment) if n % 2 else expire_order(order.pk))
+    assert Order.objects.get().state == OrderState.PAID
     assert_ledger_is_right({book.pk: 3})
     assert_settled()

@@ -13,22 +13,22 @@ from django.utils import timezone
 from accounts import admin_base
 from accounts.models import User
 from mirror.recorder import record
-from shop.models import (
+from shop.models import (  # fmt: skip
     Cart,
     EventKind,
     FakeCharge,
     Order,
+    OrderState,
     Payment,
     PaymentState,
     Product,
     Recommendation,
     Sale,
     SaleItem,
-    State,
     View,
-)  # fmt: skip
+)
 from shop.services import products as services
-from shop.services.trace import note
+from shop.services.trace import record_step
 from tests.support.catalog.make import make_book
 from tests.support.shop.make import make_order, make_product, make_sale
 
@@ -46,7 +46,7 @@ def fill(first: int, count: int) -> list[str]:
         product = make_product(f"Book number {n}", price=1000 + n)
         order = make_order(user, product, key=f"order {n}")
         payment = Payment.objects.create(order=order, key=f"pay {n}", amount=order.total)
-        note(order.pk, EventKind.ORDERED, by=user)
+        record_step(order.pk, EventKind.ORDERED, by=user)
         sale = make_sale(product, price=100)
         cart = Cart.objects.create(digest=f"{n:064}", user=user, lines={str(product.pk): 2}, version=1)
         view = View.objects.create(visitor=f"{n:064}", user=user, book=product.book)
@@ -98,7 +98,7 @@ def test_a_page_takes_a_constant_number_of_queries_for_any_lines(staff: Client, 
         sale, order = make_sale(*products), make_order(None, *products, key=f"of {count}")
         for n in range(count):
             payment = Payment.objects.create(order=order, key=f"{count} {n}", amount=1, state=PaymentState.FAILED)
-            note(order.pk, EventKind.REFUSED, payment=payment, by=carol)
+            record_step(order.pk, EventKind.REFUSED, payment=payment, by=carol)
         for path in (f"{SALES}{sale.pk}/change/", f"{ORDERS}{order.pk}/change/"):
             with record() as pages:
                 assert f"Book {count - 1}" in staff.get(path).content.decode()
@@ -130,7 +130,7 @@ def test_staff_with_view_permission_cannot_change_anything(client: Client) -> No
     ]:
         act(client, path, action, row, confirmed="yes")
         row.refresh_from_db()
-    assert (order.state, product.is_active, sale.ends_at > timezone.now()) == (State.RESERVED, True, True)
+    assert (order.state, product.is_active, sale.ends_at > timezone.now()) == (OrderState.RESERVED, True, True)
 
 
 @pytest.mark.parametrize("path", [ORDERS, PAYMENTS, *LOOKED])
@@ -147,12 +147,12 @@ def test_rows_of_the_shop_are_neither_added_nor_deleted(staff: Client, path: str
 @commits
 def test_only_paid_orders_are_sent(staff: Client) -> None:
     product = make_product(stock=5)
-    paid = make_order(None, product, key="1", state=State.PAID, paid_at=timezone.now())
+    paid = make_order(None, product, key="1", state=OrderState.PAID, paid_at=timezone.now())
     waiting = make_order(None, product, key="2")
     page = act(staff, ORDERS, "mark_sent", paid, waiting)
     assert "1 order was marked as sent." in page
     assert f"Not changed: #{waiting.pk}" in page
-    assert set(Order.objects.values_list("key", "state")) == {("1", State.SENT), ("2", State.RESERVED)}
+    assert set(Order.objects.values_list("key", "state")) == {("1", OrderState.SENT), ("2", OrderState.RESERVED)}
     assert LogEntry.objects.get().object_id == str(paid.pk)
     assert paid.events.get().kind == EventKind.SENT
 
@@ -160,16 +160,16 @@ def test_only_paid_orders_are_sent(staff: Client) -> None:
 @commits
 def test_orders_are_cancelled_after_confirmation_and_refunded(staff: Client) -> None:
     product = make_product(stock=5)
-    order = make_order(None, product, state=State.PAID, paid_at=timezone.now())
+    order = make_order(None, product, state=OrderState.PAID, paid_at=timezone.now())
     payment = Payment.objects.create(order=order, key="p", amount=1250, state=PaymentState.SUCCEEDED)
     page = act(staff, ORDERS, "cancel_orders", order)
     assert "cannot be undone" in page
     order.refresh_from_db()
-    assert order.state == State.PAID
+    assert order.state == OrderState.PAID
     assert "1 order was cancelled." in act(staff, ORDERS, "cancel_orders", order, confirmed="yes")
     for row in (order, product, payment):
         row.refresh_from_db()
-    assert (order.state, product.stock, payment.state) == (State.CANCELLED, 6, PaymentState.REFUND_DUE)
+    assert (order.state, product.stock, payment.state) == (OrderState.CANCELLED, 6, PaymentState.REFUND_DUE)
 
 
 def test_only_the_address_of_an_order_can_be_edited(staff: Client) -> None:
@@ -179,14 +179,14 @@ def test_only_the_address_of_an_order_can_be_edited(staff: Client) -> None:
     asked = {"name": "Ann", "email": "ann@example.org", "address": "Elsewhere", "state": "paid", "total": "1"}
     assert staff.post(way, asked | inlines).status_code == 302
     order.refresh_from_db()
-    assert (order.name, order.address, order.state, order.total) == ("Ann", "Elsewhere", State.RESERVED, 1250)
+    assert (order.name, order.address, order.state, order.total) == ("Ann", "Elsewhere", OrderState.RESERVED, 1250)
 
 
 def test_saving_an_order_keeps_concurrent_changes_of_its_state(staff: Client) -> None:
     """Django would write every field that it has read."""
     order = make_order(None, make_product())
     order.name = "Ann"
-    Order.objects.filter(pk=order.pk).update(state=State.PAID)
+    Order.objects.filter(pk=order.pk).update(state=OrderState.PAID)
 
     class Form:
         changed_data = ("name",)
@@ -195,13 +195,13 @@ def test_saving_an_order_keeps_concurrent_changes_of_its_state(staff: Client) ->
 
     OrderAdmin(Order, None).save_model(None, order, Form, True)  # type: ignore[arg-type]
     order.refresh_from_db()
-    assert (order.state, order.name) == (State.PAID, "Ann")
+    assert (order.state, order.name) == (OrderState.PAID, "Ann")
 
 
 def test_orders_are_found_by_number_customer_address_and_state(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     alice = User.objects.create_user("Alice A")
     product = make_product()
-    first = make_order(alice, product, key="1", state=State.SENT)
+    first = make_order(alice, product, key="1", state=OrderState.SENT)
     second = make_order(None, product, key="2")
     Order.objects.filter(pk=first.pk).update(email="alice@example.org")
     for q, wanted in {
@@ -214,16 +214,16 @@ def test_orders_are_found_by_number_customer_address_and_state(staff: Client, mo
     }.items():
         assert found(staff, ORDERS, q=q) == [str(order.pk) for order in wanted], q
     assert found(staff, ORDERS, state__exact="sent") == [str(first.pk)]
-    monkeypatch.setattr("shop.admin.orders.SEARCHED", 1)
+    monkeypatch.setattr("shop.admin.orders.MAX_SEARCHED_ORDERS", 1)
     assert found(staff, ORDERS, q="example.org") == [str(second.pk)]  # searched among the newest orders
 
 
 def test_an_action_on_too_many_rows_is_refused(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admin_base, "AT_ONCE", 1)
-    orders = [make_order(None, make_product(), key=str(n), state=State.PAID) for n in range(2)]
+    monkeypatch.setattr(admin_base, "MAX_SELECTED_ROWS", 1)
+    orders = [make_order(None, make_product(), key=str(n), state=OrderState.PAID) for n in range(2)]
     assert "choose at most 1" in act(staff, ORDERS, "mark_sent", *orders)
     assert "choose at most 1" in act(staff, ORDERS, "cancel_orders", *orders)
-    assert not Order.objects.exclude(state=State.PAID).exists()
+    assert not Order.objects.exclude(state=OrderState.PAID).exists()
 
 
 def test_payments_are_found_by_order_key_and_state(staff: Client) -> None:

@@ -2,7 +2,7 @@
 
 from pytest_django.fixtures import Settings
 
-from shop.checks import check_money, check_provider
+from shop.checks import check_provider, check_provider_for_production
 
 
 def test_a_missing_provider_is_an_error(settings: Settings) -> None:
@@ -12,12 +12,12 @@ def test_a_missing_provider_is_an_error(settings: Settings) -> None:
 
 
 def test_the_fake_provider_in_production_is_a_warning(settings: Settings) -> None:
-    assert [message.id for message in check_money(None)] == ["shop.W001"]
+    assert [message.id for message in check_provider_for_production(None)] == ["shop.W001"]
     settings.PAYMENT_PROVIDER = "tests.support.faults.deadly.AfterTheCharge"
-    assert check_money(None) == []
+    assert check_provider_for_production(None) == []
 
 
 def test_a_timeout_as_long_as_the_reservation_is_a_warning(settings: Settings) -> None:
     settings.PAYMENT_PROVIDER = "tests.support.faults.deadly.AfterTheCharge"
     settings.PAYMENT_TIMEOUT_SECONDS = 300
-    assert [message.id for message in check_money(None)] == ["shop.W002"]
+    assert [message.id for message in check_provider_for_production(None)] == ["shop.W002"]

@@ -9,7 +9,7 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts.models import User
-from accounts.session_rows import digest_of
+from accounts.session_rows import hash_token
 from catalog.models import Book
 from config import clock
 from mirror.backup import registry
@@ -19,7 +19,7 @@ from mirror.rebuild import rebuild
 from mirror.recorder import record
 from mirror.relay import drain_all
 from shop import keys
-from shop.backups.views import Fact
+from shop.backups.views import ViewFact
 from shop.models import View
 from shop.pagecache import moments
 from shop.viewing import popularity, visits
@@ -47,7 +47,7 @@ def look(client: Client, book: Book, **headers: str) -> None:
 
 
 def own_digest(client: Client) -> str:
-    return digest_of(client.cookies["sessionid"].value)
+    return hash_token(client.cookies["sessionid"].value)
 
 
 def test_a_view_counts_once_in_half_an_hour(client: Client, redis: Redis, book: Book) -> None:
@@ -67,9 +67,9 @@ def test_a_view_counts_once_in_half_an_hour(client: Client, redis: Redis, book: 
 
 
 def test_a_view_takes_one_round_trip_and_no_sql(client: Client, book: Book) -> None:
-    popularity.saw("a" * 64, book.pk, user_id=7)
+    popularity.count_view("a" * 64, book.pk, user_id=7)
     with record() as seen:
-        popularity.saw("b" * 64, book.pk, user_id=7)
+        popularity.count_view("b" * 64, book.pk, user_id=7)
     assert (seen.round_trips, seen.sql) == (1, [])
 
 
@@ -102,13 +102,13 @@ def test_the_id_of_an_anonymous_visitor_depends_on_day_and_secret(
     client: Client, book: Book, settings: Settings
 ) -> None:
     request, now = client.get(f"/books/{book.pk}/").wsgi_request, clock.now()
-    today = visits.stand_in(request)
-    assert visits.stand_in(request) == today
+    today = visits.make_visitor_id(request)
+    assert visits.make_visitor_id(request) == today
     settings.CLOCK = lambda: now + timedelta(days=1)
-    assert visits.stand_in(request) != today
+    assert visits.make_visitor_id(request) != today
     settings.CLOCK = lambda: now
     settings.SECRET_KEY = "another"
-    assert visits.stand_in(request) != today
+    assert visits.make_visitor_id(request) != today
 
 
 @pytest.mark.parametrize(
@@ -137,11 +137,11 @@ def test_head_requests_and_missing_books_do_not_count(client: Client, redis: Red
 
 def test_a_deleted_book_with_a_cached_page_does_not_count(client: Client, redis: Redis, book: Book) -> None:
     rebuild(["book", "product", "recommendation", "session"])
-    popularity.saw("a" * 64, book.pk)
+    popularity.count_view("a" * 64, book.pk)
     drain_all()
     look(client, book)
     pk = book.pk
-    assert moments.plan(f"/books/{pk}/"), "another stranger's view is counted on the way"
+    assert moments.get_planned_reads(f"/books/{pk}/"), "another stranger's view is counted on the way"
     book.delete()
     drain_all()
     for _ in range(2):
@@ -153,8 +153,8 @@ def test_a_deleted_book_with_a_cached_page_does_not_count(client: Client, redis:
 
 def test_views_of_deleted_books_do_not_block_the_flush(redis: Redis, book: Book) -> None:
     gone, user = make_book("Gone"), User.objects.create_user("ken")
-    popularity.saw("a" * 64, gone.pk)
-    popularity.saw("b" * 64, book.pk, user_id=user.pk)
+    popularity.count_view("a" * 64, gone.pk)
+    popularity.count_view("b" * 64, book.pk, user_id=user.pk)
     Book.objects.filter(pk=gone.pk).delete()
     user.delete()
     done = flush(registry.get("view"))
@@ -167,20 +167,20 @@ def test_views_of_deleted_books_do_not_block_the_flush(redis: Redis, book: Book)
 def test_a_flush_killed_before_clearing_its_marks_counts_each_view_once(redis: Redis, book: Book) -> None:
     backup = registry.get("view")
     for visitor in "abc":
-        popularity.saw(visitor * 64, book.pk)
+        popularity.count_view(visitor * 64, book.pk)
     items = [item.decode() for item in redis.zrange(backup.marks(), 0, -1)]
     backup.save(dict.fromkeys(items, True))
     done = flush(backup)
     assert (done.items, done.aside, count_unsaved_views(redis)) == (3, 0, 0)
     assert View.objects.count() == 3
     assert backup.load(items) == dict.fromkeys(items, True)
-    assert {Fact.parse(item).visitor for item in items} == {"a" * 64, "b" * 64, "c" * 64}
+    assert {ViewFact.parse(item).visitor for item in items} == {"a" * 64, "b" * 64, "c" * 64}
     assert verify(backup) == []
 
 
 def test_an_invalid_mark_is_quarantined_and_the_others_are_flushed(redis: Redis, book: Book) -> None:
-    popularity.saw("a" * 64, book.pk)
-    redis.zadd(keys.viewed_marks(), {"nonsense": 1})
+    popularity.count_view("a" * 64, book.pk)
+    redis.zadd(keys.view_marks(), {"nonsense": 1})
     done = flush(registry.get("view"))
     assert (done.items, done.aside) == (1, 1)
     assert View.objects.count() == 1
@@ -192,6 +192,6 @@ def test_with_redis_away_the_page_stays_fast_and_the_view_is_lost(
     redis_server.kill()
     look(client, book)
     with record() as seen:
-        popularity.saw("a" * 64, book.pk)
+        popularity.count_view("a" * 64, book.pk)
     assert (seen.round_trips, seen.sql) == (0, [])
     assert View.objects.count() == 0

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from catalog.importer.files import BadFile
-from config.collegemsg import Message, messages, text
+from config.collegemsg import Message, invent_text, read_messages
 
 pytestmark = pytest.mark.on_sqlite
 
@@ -19,7 +19,7 @@ def written(folder: Path, text: str) -> Path:
 
 def test_each_line_is_parsed_as_a_message_with_its_time(tmp_path: Path) -> None:
     path = written(tmp_path, "1 2 1082040961\n3 4 1082155839\n")
-    assert list(messages(path)) == [
+    assert list(read_messages(path)) == [
         Message(1, 2, datetime(2004, 4, 15, 14, 56, 1, tzinfo=UTC), 1),
         Message(3, 4, datetime(2004, 4, 16, 22, 50, 39, tzinfo=UTC), 2),
     ]
@@ -27,12 +27,12 @@ def test_each_line_is_parsed_as_a_message_with_its_time(tmp_path: Path) -> None:
 
 def test_blank_lines_and_extra_spaces_are_ignored(tmp_path: Path) -> None:
     path = written(tmp_path, "\n1\t2   1082040961\r\n\n  \n3 4 1082155839")
-    assert [(m.source, m.line) for m in messages(path)] == [(1, 2), (3, 5)]
+    assert [(m.source, m.line) for m in read_messages(path)] == [(1, 2), (3, 5)]
 
 
 def test_lines_after_the_limit_are_not_parsed(tmp_path: Path) -> None:
     path = written(tmp_path, "1 2 1082040961\n3 4 1082155839\nnonsense\n")
-    assert len(list(messages(path, limit=2))) == 2
+    assert len(list(read_messages(path, limit=2))) == 2
 
 
 @pytest.mark.parametrize(
@@ -51,19 +51,19 @@ def test_lines_after_the_limit_are_not_parsed(tmp_path: Path) -> None:
 def test_bad_line_is_reported_with_its_column(tmp_path: Path, line: str, said: str) -> None:
     path = written(tmp_path, f"1 2 1082040961\n{line}\n")
     with pytest.raises(BadFile) as caught:
-        list(messages(path))
+        list(read_messages(path))
     assert str(caught.value).startswith(str(path))
     assert said in str(caught.value)
 
 
 def test_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match=r"nothing\.txt: No such file"):
-        list(messages(tmp_path / "nothing.txt"))
+        list(read_messages(tmp_path / "nothing.txt"))
 
 
 def test_invented_texts_are_reproducible_varied_and_short() -> None:
-    texts = [text(line) for line in range(1, 60_001)]
-    assert texts == [text(line) for line in range(1, 60_001)]
+    texts = [invent_text(line) for line in range(1, 60_001)]
+    assert texts == [invent_text(line) for line in range(1, 60_001)]
     assert len(set(texts)) == len(set(texts[:12_155])) == 12_155
     assert max(map(len, texts)) < 200
     assert not any(mark in said for said in texts for mark in "#@<>{}")

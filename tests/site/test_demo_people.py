@@ -5,8 +5,8 @@ from datetime import date, timedelta
 import pytest
 
 from accounts.models import LoginStats, User
-from config.demo_people import DAYS, NAMES, STAFF, load_demo_people, load_logins_of
-from config.devserver.logins import PEOPLE
+from config.demo_people import HISTORY_DAYS, READER_NAMES, STAFF_NAMES, load_demo_logins, load_demo_people
+from config.devserver.logins import ROLES_BY_LOGIN
 from loginlog import selectors, services
 from mirror import relay, verify
 
@@ -17,9 +17,9 @@ UNTIL = date(2026, 3, 1)
 
 @pytest.mark.django_db(transaction=True)
 def test_demo_has_readers_with_half_a_year_of_logins() -> None:
-    assert load_demo_people(UNTIL) == len(NAMES) + len(STAFF)
+    assert load_demo_people(UNTIL) == len(READER_NAMES) + len(STAFF_NAMES)
     for stats in LoginStats.objects.select_related("user"):
-        days = selectors.login_days(stats.user, date(2025, 8, 1), UNTIL)
+        days = selectors.find_login_days(stats.user, date(2025, 8, 1), UNTIL)
         assert len(days) == stats.login_times
         assert days[-1] == stats.last_login_time.date()
     relay.drain_all()
@@ -29,13 +29,13 @@ def test_demo_has_readers_with_half_a_year_of_logins() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_demo_users_get_half_a_year_of_logins_and_keep_earlier_ones() -> None:
     """Loading the logins twice has the same result as loading them once."""
-    users = [User.objects.create_user(name) for name in PEOPLE]
-    own = UNTIL - timedelta(days=DAYS + 40)
-    services.mark(users[0], own)
+    users = [User.objects.create_user(name) for name in ROLES_BY_LOGIN]
+    own = UNTIL - timedelta(days=HISTORY_DAYS + 40)
+    services.mark_login(users[0], own)
     found = []
     for _ in range(2):
-        assert load_logins_of(PEOPLE, UNTIL) == len(users)
-        found.append([selectors.login_days(user, own, UNTIL) for user in users])
+        assert load_demo_logins(ROLES_BY_LOGIN, UNTIL) == len(users)
+        found.append([selectors.find_login_days(user, own, UNTIL) for user in users])
     assert found[0] == found[1]
     assert found[0][0][0] == own
     for user, days in zip(users, found[0], strict=True):

@@ -8,9 +8,17 @@ from django.utils import timezone
 from accounts.models import User
 from catalog.demo import load_demo_books
 from catalog.models import Book
-from config.demo_people import NAMES, STAFF, load_demo_people
-from config.demo_posts import CHINESE, POSTS, SHOPPER, demo_follows, demo_posts, load_demo_posts, shelf
-from config.devserver.logins import PEOPLE as LOGINS
+from config.demo_people import READER_NAMES, STAFF_NAMES, load_demo_people
+from config.demo_posts import (
+    CHINESE_TAG,
+    POST_COUNT,
+    SHOPPER,
+    find_books,
+    generate_follows,
+    generate_posts,
+    load_demo_posts,
+)
+from config.devserver.logins import ROLES_BY_LOGIN as LOGINS
 from mirror import relay, verify
 from social.models import Follow, Hashtag, Mention, Post
 
@@ -28,12 +36,12 @@ def shop() -> None:
 
 
 def test_demo_has_half_a_year_of_posts(shop: None) -> None:
-    assert load_demo_posts(NOW) == POSTS == Post.objects.count()
+    assert load_demo_posts(NOW) == POST_COUNT == Post.objects.count()
     times = list(Post.objects.order_by("pk").values_list("created_at", flat=True))
     assert times == sorted(times)
     assert times[-1] > NOW - timedelta(minutes=5)
     assert NOW - timedelta(days=184) < times[0] < NOW - timedelta(days=150)
-    assert Post.objects.filter(book=None).count() < POSTS / 5
+    assert Post.objects.filter(book=None).count() < POST_COUNT / 5
     assert Mention.objects.count() == sum(text.count("@") for text in Post.objects.values_list("text", flat=True)) > 30
     assert Mention.objects.filter(user__username=SHOPPER).count() == 2
     assert Hashtag.objects.values("name").distinct().count() > 20
@@ -50,19 +58,19 @@ def test_loading_the_posts_twice_changes_nothing(shop: None) -> None:
 
 
 def test_posts_are_varied_short_and_in_two_languages(shop: None) -> None:
-    said = demo_posts(shelf(), NOW)
+    said = generate_posts(find_books(), NOW)
     assert max(len(post.text) for post in said) <= 300
     assert not any(hole in post.text for post in said for hole in ("{", "}", "None"))
     assert len({post.text for post in said}) > 0.95 * len(said)
-    assert {post.author for post in said} == {*NAMES, *STAFF}
+    assert {post.author for post in said} == {*READER_NAMES, *STAFF_NAMES}
     chinese = [post for post in said if post.text.startswith(("《", "昨", "地")) or "《" in post.text]
     assert len(chinese) > 20
-    assert all(post.book and post.book.kind == CHINESE for post in chinese)
+    assert all(post.book and post.book.kind == CHINESE_TAG for post in chinese)
     assert all(post.author for post in chinese if not post.author.isascii())
 
 
 def test_no_page_repeats_a_text(shop: None) -> None:
-    said = demo_posts(shelf(), NOW)
+    said = generate_posts(find_books(), NOW)
     for start in range(0, len(said), 20):
         page = [post.text for post in said[start : start + 20]]
         assert len(set(page)) == len(page)
@@ -76,13 +84,13 @@ def test_every_user_follows_others_and_the_shopper_has_a_full_home_timeline(shop
     followed = Follow.objects.filter(follower=shopper).values("followee")
     assert Post.objects.filter(user__in=followed).count() >= 100
     assert Follow.objects.filter(followee=shopper).exists()
-    assert len(set(demo_follows(NOW))) == Follow.objects.count()
+    assert len(set(generate_follows(NOW))) == Follow.objects.count()
 
 
 def test_posts_are_about_the_most_popular_books_of_another_catalogue(shop: None) -> None:
     Book.objects.all().delete()
     Book.objects.bulk_create(Book(title=f"Volume {n}", popularity=n) for n in range(200))
-    assert load_demo_posts(NOW) == POSTS
+    assert load_demo_posts(NOW) == POST_COUNT
     talked_about = Book.objects.filter(posts__isnull=False).distinct()
     assert 20 < talked_about.count() <= 110
     assert min(book.popularity for book in talked_about) >= 90

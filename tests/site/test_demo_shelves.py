@@ -10,8 +10,8 @@ from catalog.models import Book
 from catalog.shelves.models import ReadingGoal, Shelf, ShelfEntry
 from catalog.shelves.selectors import count_readers
 from config.demo_people import load_demo_people
-from config.demo_shelves import GOAL, SHELVES, load_demo_shelves
-from config.devserver.logins import PEOPLE as LOGINS
+from config.demo_shelves import BOOKS_BY_SHELF, GOAL_BOOKS, load_demo_shelves
+from config.devserver.logins import ROLES_BY_LOGIN as LOGINS
 
 TODAY = date(2026, 11, 20)
 
@@ -26,10 +26,10 @@ def test_demo_logins_get_half_a_year_of_shelves_once() -> None:
     assert added == ShelfEntry.objects.count() > 200
     for user in logins:
         mine = ShelfEntry.objects.filter(user=user)
-        assert {shelf: mine.filter(shelf=shelf).count() for shelf in Shelf} == dict(SHELVES)
+        assert {shelf: mine.filter(shelf=shelf).count() for shelf in Shelf} == dict(BOOKS_BY_SHELF)
         assert (mine.earliest("shelved_on").shelved_on - TODAY).days < -120
         assert not mine.filter(shelf=Shelf.READ, stars=None).exists()
-        assert ReadingGoal.objects.get(reader=user.pk).books == GOAL
+        assert ReadingGoal.objects.get(reader=user.pk).books == GOAL_BOOKS
     assert ShelfEntry.objects.filter(finished_on__gt=TODAY).count() == 0
     popular = Book.objects.order_by("-popularity", "pk")[0]
     assert count_readers(popular.pk).ratings > 1

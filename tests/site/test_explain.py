@@ -7,7 +7,7 @@ from django.test import Client, RequestFactory, override_settings
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
-from config.explain import ExplainMiddleware, describe
+from config.explain import ExplainMiddleware, build_context
 from mirror.recorder import Command, Recording, record
 from mirror.redis import client as redis_client
 
@@ -114,5 +114,5 @@ def test_debug_shows_the_panel_to_every_visitor(client: Client) -> None:
 
 def test_long_commands_are_truncated() -> None:
     seen = Recording(1, [Command("MGET", ("x" * 10_000,), 1)], [("y" * 10_000, 0.5)])
-    shown = describe(seen)
+    shown = build_context(seen)
     assert len(str(shown)) < 12_000

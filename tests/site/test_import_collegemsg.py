@@ -16,7 +16,7 @@ from redis import Redis
 
 from accounts import keys
 from accounts.models import LoginStats, User
-from config.collegemsg import name, text
+from config.collegemsg import build_user_name, invent_text
 from loginlog import expiry
 from mirror import relay, verify, window
 from mirror.declare import CUT, SENTINEL, WHOLE
@@ -24,7 +24,7 @@ from mirror.models import Change
 from mirror.rebuild import rebuild
 from social import feeds
 from social.models import Follow, Post
-from social.selectors import home_timeline
+from social.selectors import get_home_timeline
 from tests.support import real_data, samples
 from tests.support.loginlog.ranges import check_ranges
 from tests.support.loginlog.tools import sync
@@ -81,14 +81,14 @@ def test_each_line_becomes_a_post_and_a_follow(small: Path) -> None:
     assert (report["follows"], report["posts"]) == (3, 5)
     said = Post.objects.order_by("pk").values_list("user__username", "key", "text", "created_at")
     assert list(said) == [
-        (name(author), f"collegemsg:{line}", text(line), datetime.fromtimestamp(at, tz=UTC))
+        (build_user_name(author), f"collegemsg:{line}", invent_text(line), datetime.fromtimestamp(at, tz=UTC))
         for line, (author, at) in enumerate(
             [(1, 1082040961), (2, 1082040962), (1, 1082127361), (1, 1082127362), (3, 1082127363)], 1
         )
     ]
     followed = Follow.objects.order_by("pk").values_list("follower__username", "followee__username", "created_at")
     assert list(followed) == [
-        (name(reader), name(author), datetime.fromtimestamp(at, tz=UTC))
+        (build_user_name(reader), build_user_name(author), datetime.fromtimestamp(at, tz=UTC))
         for reader, author, at in [(2, 1, 1082040961), (3, 2, 1082040962), (3, 1, 1082127361)]
     ]
 
@@ -155,25 +155,29 @@ def test_an_imported_file_agrees_with_mirrors_home_timelines_and_login_log(
     assert (report["logins"], User.objects.count()) == (posts, people)
     assert (Follow.objects.count(), Post.objects.count()) == (pairs, posts)
     counts = dict(LoginStats.objects.values_list("user__username", "login_times"))
-    assert counts == {name(int(source)): count for source, count in sources.items()}
+    assert counts == {build_user_name(int(source)): count for source, count in sources.items()}
     assert dict(Post.objects.values_list("user__username").annotate(Count("pk"))) == counts
     call_command("mirror", "drain")
     assert not Change.objects.pending().exists()
     assert verify.verify() == []
     (best, score), *_ = redis.zrevrange(keys.login_times(), 0, 0, withscores=True)
     assert score == max(sources.values())
-    assert User.objects.get(pk=int(best)).username in {name(int(s)) for s, n in sources.items() if n == score}
+    assert User.objects.get(pk=int(best)).username in {
+        build_user_name(int(s)) for s, n in sources.items() if n == score
+    }
     check_ranges(file)
-    monkeypatch.setattr(feeds, "home", cache(feeds.home))  # valid, because nothing is written from here on
+    monkeypatch.setattr(
+        feeds, "find_home_posts", cache(feeds.find_home_posts)
+    )  # valid, because nothing is written from here on
     ends = set()
     for reader in chosen:
         ends.add(redis.zscore(timeline_mirror().key(str(reader)), SENTINEL))
         followed = Follow.objects.filter(follower=reader).values("followee")
         wanted = Post.objects.filter(Q(user=reader) | Q(user__in=followed)).order_by("-pk")
-        check_pages(partial(home_timeline, reader), list(wanted.values_list("pk", flat=True)))
+        check_pages(partial(get_home_timeline, reader), list(wanted.values_list("pk", flat=True)))
     assert ends == {WHOLE, CUT}
     sync()
-    expiry.expire(31)
+    expiry.expire_months(31)
     assert not list(redis.scan_iter("*loginLog_*"))
     check_ranges(file)
 

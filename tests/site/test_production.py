@@ -44,7 +44,7 @@ def read(ended: subprocess.CompletedProcess[str]) -> Any:
 
 @pytest.mark.parametrize("name", ["SECRET_KEY", "SITE_URL", "PAYMENT_PROVIDER", "PAYMENT_CALLBACK_SECRET"])
 def test_missing_setting_prevents_start_in_production(name: str) -> None:
-    given = demo_env.made("https://books.example")
+    given = demo_env.generate_environment("https://books.example")
     for value in (None, ""):
         changed = given | {name: value or ""}
         if value is None:
@@ -55,23 +55,26 @@ def test_missing_setting_prevents_start_in_production(name: str) -> None:
 
 
 def test_debug_is_off_by_default() -> None:
-    assert read(settings_with(**demo_env.made("https://books.example") | {"DEBUG": None}))["DEBUG"] is False
+    assert (
+        read(settings_with(**demo_env.generate_environment("https://books.example") | {"DEBUG": None}))["DEBUG"]
+        is False
+    )
 
 
 def test_published_secret_prevents_start_in_production() -> None:
     published = read(settings_with(DEBUG="True"))["SECRET_KEY"]
-    ended = settings_with(**demo_env.made("https://books.example") | {"SECRET_KEY": published})
+    ended = settings_with(**demo_env.generate_environment("https://books.example") | {"SECRET_KEY": published})
     assert "SECRET_KEY is the published one" in ended.stderr
 
 
 @pytest.mark.parametrize("url", ["books.example", "ftp://books.example", "https://books.example/shop", "https:///x"])
 def test_site_url_must_be_an_origin(url: str) -> None:
-    ended = settings_with(**demo_env.made(url))
+    ended = settings_with(**demo_env.generate_environment(url))
     assert "is not an origin" in ended.stderr
 
 
 def test_https_cookies_are_bound_to_the_host() -> None:
-    found = read(settings_with(**demo_env.made("https://books.example")))
+    found = read(settings_with(**demo_env.generate_environment("https://books.example")))
     for name in ("SESSION", "CSRF", "LANGUAGE"):
         assert found[f"{name}_COOKIE_NAME"].startswith("__Host-")
         assert found[f"{name}_COOKIE_SECURE"] is found[f"{name}_COOKIE_HTTPONLY"] is True
@@ -84,13 +87,13 @@ def test_https_cookies_are_bound_to_the_host() -> None:
 
 
 def test_http_cookies_do_not_require_https() -> None:
-    found = read(settings_with(**demo_env.made("http://books.example:8000")))
+    found = read(settings_with(**demo_env.generate_environment("http://books.example:8000")))
     assert (found["DEBUG"], found["SECURE_SSL_REDIRECT"], found["SESSION_COOKIE_NAME"]) == (False, False, "sessionid")
     assert "books.example" in found["ALLOWED_HOSTS"]
 
 
 def test_https_header_is_trusted_only_from_a_counted_proxy() -> None:
-    given = demo_env.made("https://books.example")
+    given = demo_env.generate_environment("https://books.example")
     assert read(settings_with(**given))["SECURE_PROXY_SSL_HEADER"] is None
     counted = read(settings_with(**given, PROXY_COUNT="1"))
     assert counted["SECURE_PROXY_SSL_HEADER"] == ["HTTP_X_FORWARDED_PROTO", "https"]

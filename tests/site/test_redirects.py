@@ -11,7 +11,7 @@ from django.utils.log import configure_logging
 from accounts.models import User
 from config.logs import LineFormatter
 from social.services.people import block
-from social.services.posts import post
+from social.services.posts import create_post
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
@@ -45,7 +45,7 @@ def alice(client: Client) -> User:
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_invalid_next_leads_to_the_default(client: Client, alice: User, address: str, following: str) -> None:
     if "<id>" in address:
-        address = address.replace("<id>", str(post(alice.pk, "hello").pk))
+        address = address.replace("<id>", str(create_post(alice.pk, "hello").pk))
     response = client.post(address, {"text": "hello", "next": following})
     assert response.status_code in (302, 409)
     if response.status_code == 302:

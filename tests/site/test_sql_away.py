@@ -10,7 +10,7 @@ from django.db import OperationalError, connection
 from django.test import Client
 
 from accounts.models import User
-from catalog.index import copy
+from catalog.index import local_copy
 from mirror import registry, window
 from mirror.backup import registry as backups
 from mirror.backup.restore import restore
@@ -41,8 +41,8 @@ def world(redis: object, own_copy: None) -> World:
     warm_mirrors.rebuild()
     for backup in backups.all_backups():
         restore(backup)
-    halving.settle()
-    assert copy.ensure_loaded()
+    halving.maintain_popularity()
+    assert local_copy.ensure_loaded()
     timeline = registry.get("timeline")
     assert isinstance(timeline, WindowMirror)
     for user in (made.staff, *User.objects.filter(username__in=[MUTED, BLOCKED, OTHER])):

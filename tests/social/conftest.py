@@ -22,4 +22,4 @@ def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Empty the process's cache of pulled authors."""
-    monkeypatch.setattr(home, "_fetched", home._Fetched())
+    monkeypatch.setattr(home, "_pulled_authors", home._PulledAuthorsCache())

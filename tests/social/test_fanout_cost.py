@@ -11,9 +11,9 @@ from mirror import deliver, push, relay, send
 from mirror.models import Change
 from mirror.recorder import record
 from social.models import Pulled
-from social.pulled import settle
-from social.selectors import home_timeline
-from social.services.posts import post
+from social.pulled import advance_states
+from social.selectors import get_home_timeline
+from social.services.posts import create_post
 from tests.support.social.timelines import follow, ids_of, make_users, warm_up
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -52,7 +52,7 @@ def town(followers: int) -> tuple[User, list[User]]:
 def cost(author: User) -> tuple[list[str], int]:
     """Return the writing statements and the number of Redis commands when this author posts."""
     with record() as seen:
-        post(author.pk, "Hear, hear.")
+        create_post(author.pk, "Hear, hear.")
     return [sql.split(" WHERE ")[0] for sql, _ in seen.sql if sql.startswith(WRITES)], len(seen.commands)
 
 
@@ -61,12 +61,12 @@ def test_a_request_pushes_to_the_author_and_some_followers_and_leaves_the_rest_t
 ) -> None:
     monkeypatch.setattr(push, "FIRST", 5)
     author, others = town(12)
-    made = post(author.pk, "Hear, hear.")
-    assert ids_of(home_timeline(author.pk)) == [made.pk]
-    assert [other for other in others if ids_of(home_timeline(other.pk))] == others[:5]
+    made = create_post(author.pk, "Hear, hear.")
+    assert ids_of(get_home_timeline(author.pk)) == [made.pk]
+    assert [other for other in others if ids_of(get_home_timeline(other.pk))] == others[:5]
     [keys] = sent
     assert push.work("timeline", "social_post", keys) == 1
-    assert all(ids_of(home_timeline(other.pk)) == [made.pk] for other in others)
+    assert all(ids_of(get_home_timeline(other.pk)) == [made.pk] for other in others)
 
 
 def test_the_cost_of_a_pulled_post_does_not_grow_with_followers(settings: Settings, sent: list[Sequence[str]]) -> None:
@@ -75,14 +75,14 @@ def test_the_cost_of_a_pulled_post_does_not_grow_with_followers(settings: Settin
     costs = []
     for followers in (4, 40):
         author, others = town(followers)
-        post(author.pk, "before")
+        create_post(author.pk, "before")
         for _ in range(3):
-            settle()
+            advance_states()
             relay.drain_all()
         assert Pulled.objects.get(pk=author.pk).state == Pulled.State.ON
         costs.append(cost(author))
         assert not Change.objects.pending().exists()
-        assert len(ids_of(home_timeline(others[-1].pk))) == 2
+        assert len(ids_of(get_home_timeline(others[-1].pk))) == 2
     assert costs[0] == costs[1]
     assert sum(sql.startswith('INSERT INTO "social_post"') for sql in costs[0][0]) == 1
     assert sent == []
@@ -91,7 +91,7 @@ def test_the_cost_of_a_pulled_post_does_not_grow_with_followers(settings: Settin
 def test_a_request_pushes_to_a_bounded_number_of_followers(sent: list[Sequence[str]]) -> None:
     author, _ = town(push.FIRST + 20)
     with record() as seen:
-        post(author.pk, "Hear, hear.")
+        create_post(author.pk, "Hear, hear.")
     calls = [command for command in seen.commands if deliver.script.digest in command.args[:1]]
     assert len(calls) == push.FIRST + 1
     assert len(sent) == 1

@@ -10,7 +10,7 @@ from mirror import registry, relay
 from mirror.redis import breaker
 from social import selectors
 from social.models import Block, Hashtag, Mention, Mute, Post
-from social.reading import PAGE, PostPage
+from social.reading import PAGE_SIZE, PostPage
 from tests.support.social.timelines import (
     ids_of,
     make_posts,
@@ -46,12 +46,12 @@ class Place:
         """Read a page as ``viewer``, if the timeline is public."""
         pk = viewer.pk if viewer else None
         if self.kind == "global":
-            return selectors.global_timeline(pk, after)
+            return selectors.get_global_timeline(pk, after)
         if self.kind == "book_posts":
-            return selectors.posts_about(self.book.pk, pk, after)
+            return selectors.get_posts_about(self.book.pk, pk, after)
         if self.kind == "hashtag":
-            return selectors.posts_tagged("tea", pk, after)
-        return selectors.mentions_of(self.reader.pk, after)
+            return selectors.get_posts_tagged("tea", pk, after)
+        return selectors.get_mentions_of(self.reader.pk, after)
 
     def window(self) -> type:
         """Return the class of the timeline's mirror."""
@@ -70,7 +70,7 @@ def viewer_of(place: Place, alice: User) -> User:
 
 def test_readers_and_visitors_see_all_posts(place: Place, alice: User) -> None:
     bob, carol = make_users("bob", "carol")
-    said = place.say(bob, 30) + place.say(carol, 15)
+    said = place.make_posts(bob, 30) + place.make_posts(carol, 15)
     other = make_posts(bob, 2)
     warm_up()
     me = viewer_of(place, alice)
@@ -82,19 +82,19 @@ def test_readers_and_visitors_see_all_posts(place: Place, alice: User) -> None:
         assert measure_cost(lambda: place.read(None)) == (2, 0)
 
 
-@pytest.mark.parametrize("count", [0, 1, PAGE, PAGE + 1, 29, 30, 31, 40, 41, 75])
+@pytest.mark.parametrize("count", [0, 1, PAGE_SIZE, PAGE_SIZE + 1, 29, 30, 31, 40, 41, 75])
 def test_sql_continues_below_a_full_window(
     place: Place, alice: User, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     monkeypatch.setattr(place.window(), "length", 30)
-    said = place.say(make_users("bob")[0], count)
+    said = place.make_posts(make_users("bob")[0], count)
     warm_up()
     assert read_all_ids(partial(place.read, viewer_of(place, alice))) == newest_first(said)
     assert read_pages(partial(place.read, alice))[-1].after is None
 
 
 def test_sql_returns_the_same_bytes_without_redis(place: Place, alice: User) -> None:
-    place.say(make_users("bob")[0], 25)
+    place.make_posts(make_users("bob")[0], 25)
     warm_up()
     found = read_pages(partial(place.read, alice))
     breaker.failed()
@@ -112,19 +112,19 @@ def test_blocked_and_muted_authors_are_left_out(
     me = viewer_of(place, alice)
     seen = []
     for _ in range(12):
-        place.say(bob, 5)
-        seen += place.say(carol, 3)
+        place.make_posts(bob, 5)
+        seen += place.make_posts(carol, 3)
     model.objects.create(**{one: me, other: bob})
     warm_up()
     assert read_all_ids(partial(place.read, me)) == newest_first(seen)
 
 
 def test_the_scan_of_blocked_posts_is_bounded(place: Place, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("social.reading.FURTHER", (30,))
+    monkeypatch.setattr("social.reading.FURTHER_IDS", (30,))
     bob, carol = make_users("bob", "carol")
     me = viewer_of(place, alice)
-    seen = place.say(carol, 3)
-    place.say(bob, 200)
+    seen = place.make_posts(carol, 3)
+    place.make_posts(bob, 200)
     Mute.objects.create(user=me, muted=bob)
     warm_up()
     page = place.read(me)
@@ -134,7 +134,7 @@ def test_the_scan_of_blocked_posts_is_bounded(place: Place, alice: User, monkeyp
 
 
 def test_deleted_posts_are_skipped(place: Place, alice: User) -> None:
-    said = place.say(make_users("bob")[0], 50)
+    said = place.make_posts(make_users("bob")[0], 50)
     warm_up()
     Post.objects.filter(pk__in=[post.pk for post in said[30:48]]).update(is_hidden=True)
     relay.drain_keys("post", [str(post.pk) for post in said])
@@ -147,8 +147,8 @@ def test_a_profile_takes_two_round_trips(alice: User) -> None:
     make_posts(alice, 5)
     warm_up()
     for viewer in (None, alice.pk, bob.pk):
-        assert read_all_ids(partial(selectors.posts_of, bob.pk, viewer)) == newest_first(said)
-        assert measure_cost(partial(selectors.posts_of, bob.pk, viewer)) == (2, 0)
+        assert read_all_ids(partial(selectors.get_posts_by, bob.pk, viewer)) == newest_first(said)
+        assert measure_cost(partial(selectors.get_posts_by, bob.pk, viewer)) == (2, 0)
 
 
 @pytest.mark.parametrize(("blocker", "blocked"), [("alice", "bob"), ("bob", "alice")])
@@ -157,7 +157,7 @@ def test_a_block_empties_a_profile(alice: User, blocker: str, blocked: str) -> N
     make_posts(everyone["bob"], 5)
     Block.objects.create(blocker=everyone[blocker], blocked=everyone[blocked])
     warm_up()
-    assert read_all_ids(partial(selectors.posts_of, everyone["bob"].pk, alice.pk)) == []
+    assert read_all_ids(partial(selectors.get_posts_by, everyone["bob"].pk, alice.pk)) == []
 
 
 def test_profiles_of_muted_readers_show_posts(alice: User) -> None:
@@ -165,7 +165,7 @@ def test_profiles_of_muted_readers_show_posts(alice: User) -> None:
     said = make_posts(bob, 5)
     Mute.objects.create(user=alice, muted=bob)
     warm_up()
-    assert read_all_ids(partial(selectors.posts_of, bob.pk, alice.pk)) == newest_first(said)
+    assert read_all_ids(partial(selectors.get_posts_by, bob.pk, alice.pk)) == newest_first(said)
 
 
 def test_latest_posts_are_limited_to_the_count(alice: User) -> None:
@@ -174,6 +174,6 @@ def test_latest_posts_are_limited_to_the_count(alice: User) -> None:
     make_posts(carol, 3)
     Mute.objects.create(user=alice, muted=carol)
     warm_up()
-    page = selectors.latest_posts(alice.pk, 6)
+    page = selectors.get_latest_posts(alice.pk, 6)
     assert (ids_of(page), page.after, page.newest) == (newest_first(said)[:6], None, said[-1].pk)
-    assert measure_cost(lambda: selectors.latest_posts(None, 6)) == (2, 0)
+    assert measure_cost(lambda: selectors.get_latest_posts(None, 6)) == (2, 0)

@@ -5,8 +5,8 @@ from django.test import Client
 
 from mirror.relay import drain_all
 from social.models import Hashtag
-from social.services.posts import HASHTAGS, post
-from social.tokens import fold_hashtag, hashtags_in
+from social.services.posts import MAX_HASHTAGS, create_post
+from social.tokens import find_hashtags, fold_hashtag
 from tests.support.social.timelines import make_users, warm_up
 
 JSON = "application/json"
@@ -39,7 +39,7 @@ JSON = "application/json"
     ],
 )
 def test_a_hashtag_is_a_word_of_any_script(text: str, found: list[str]) -> None:
-    assert hashtags_in(text) == found
+    assert find_hashtags(text) == found
 
 
 @pytest.mark.parametrize("written", ["", "a b", "a/b", "1", "-", "a#b", "\0", "x" * 101])
@@ -53,14 +53,14 @@ class TestPages:
 
     def test_a_post_keeps_its_first_twenty_hashtags(self) -> None:
         (alice,) = make_users("alice")
-        post(alice.pk, " ".join(f"#tag{n}" for n in range(HASHTAGS + 5)))
+        create_post(alice.pk, " ".join(f"#tag{n}" for n in range(MAX_HASHTAGS + 5)))
         assert list(Hashtag.objects.order_by("pk").values_list("name", flat=True)) == [f"tag{n}" for n in range(20)]
 
     def test_the_page_shows_its_posts_for_any_spelling(self, client: Client) -> None:
         (alice,) = make_users("alice")
         warm_up()
-        made = post(alice.pk, "I like #Ruby")
-        post(alice.pk, "I like #pearls")
+        made = create_post(alice.pk, "I like #Ruby")
+        create_post(alice.pk, "I like #pearls")
         drain_all()
         for spelled in ("ruby", "RUBY", "Ｒｕｂｙ"):
             html = client.get(f"/tags/{spelled}/").content.decode()

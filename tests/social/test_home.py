@@ -10,8 +10,8 @@ from mirror import relay, send
 from mirror.redis import breaker
 from social import home, keys
 from social.models import Block, Follow, Mute, Post, Pulled
-from social.reading import PAGE
-from social.selectors import home_timeline
+from social.reading import PAGE_SIZE
+from social.selectors import get_home_timeline
 from tests.support.social.timelines import (
     Timeline,
     follow,
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 
 def of(reader: User) -> Timeline:
-    return partial(home_timeline, reader.pk)
+    return partial(get_home_timeline, reader.pk)
 
 
 def pull(author: User) -> None:
@@ -52,22 +52,22 @@ def test_a_page_takes_two_round_trips(alice: User) -> None:
     make_posts(dora, 3)
     warm_up(alice)
     assert measure_cost(partial(of(alice), None)) == (2, 0)
-    page = home_timeline(alice.pk)
-    assert ids_of(page) == newest_first(said)[:PAGE]
-    assert (page.newest, page.after) == (said[-1].pk, newest_first(said)[PAGE - 1])
+    page = get_home_timeline(alice.pk)
+    assert ids_of(page) == newest_first(said)[:PAGE_SIZE]
+    assert (page.newest, page.after) == (said[-1].pk, newest_first(said)[PAGE_SIZE - 1])
     assert measure_cost(partial(of(alice), page.after)) == (2, 0)
     assert read_all_ids(of(alice)) == newest_first(said)
 
 
-@pytest.mark.parametrize("count", [0, 1, PAGE - 1, PAGE, PAGE + 1, 2 * PAGE, 2 * PAGE + 1])
+@pytest.mark.parametrize("count", [0, 1, PAGE_SIZE - 1, PAGE_SIZE, PAGE_SIZE + 1, 2 * PAGE_SIZE, 2 * PAGE_SIZE + 1])
 def test_the_last_page_has_no_successor(alice: User, count: int) -> None:
     bob = make_users("bob")[0]
     follow(alice, bob)
     said = make_posts(bob, count)
     warm_up(alice)
     found = read_pages(of(alice))
-    assert [len(page.posts) for page in found] == [PAGE] * (max(count - 1, 0) // PAGE) + [
-        count - max(count - 1, 0) // PAGE * PAGE
+    assert [len(page.posts) for page in found] == [PAGE_SIZE] * (max(count - 1, 0) // PAGE_SIZE) + [
+        count - max(count - 1, 0) // PAGE_SIZE * PAGE_SIZE
     ]
     assert read_all_ids(of(alice)) == newest_first(said)
 
@@ -170,7 +170,7 @@ def test_sql_answers_for_readers_of_too_many_pulled_authors(
     alice: User, star: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     warm_up(alice)
-    monkeypatch.setattr(home, "MOST_FETCHED", 0)
+    monkeypatch.setattr(home, "MAX_PULLED_AUTHORS", 0)
     assert read_all_ids(of(alice)) == shown_to(alice, "bob", "star")
 
 
@@ -179,16 +179,16 @@ def test_deleted_posts_in_a_window_are_skipped(alice: User) -> None:
     follow(alice, bob)
     said = make_posts(bob, 60)
     warm_up(alice)
-    before = ids_of(home_timeline(alice.pk))
+    before = ids_of(get_home_timeline(alice.pk))
     gone(said[30:33] + said[45:50] + said[:1])
     left = said[1:30] + said[33:45] + said[50:]
-    assert set(before) - set(ids_of(home_timeline(alice.pk)))
+    assert set(before) - set(ids_of(get_home_timeline(alice.pk)))
     assert read_all_ids(of(alice)) == newest_first(left)
     gone(left)
     assert read_pages(of(alice))[0].after is None
 
 
-@pytest.mark.parametrize("left", [0, 5, PAGE, PAGE + 1])
+@pytest.mark.parametrize("left", [0, 5, PAGE_SIZE, PAGE_SIZE + 1])
 def test_long_runs_of_deleted_posts_are_scanned_in_bounded_steps(alice: User, left: int) -> None:
     bob = make_users("bob")[0]
     follow(alice, bob)
@@ -199,14 +199,14 @@ def test_long_runs_of_deleted_posts_are_scanned_in_bounded_steps(alice: User, le
 
 
 def test_after_the_last_step_the_page_has_a_cursor(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("social.reading.FURTHER", ())
+    monkeypatch.setattr("social.reading.FURTHER_IDS", ())
     bob = make_users("bob")[0]
     follow(alice, bob)
     said = make_posts(bob, 60)
     warm_up(alice)
     gone(said[10:])
-    page = home_timeline(alice.pk)
-    assert (page.posts, page.after, page.newest) == ([], said[60 - PAGE - 4].pk, 0)
+    page = get_home_timeline(alice.pk)
+    assert (page.posts, page.after, page.newest) == ([], said[60 - PAGE_SIZE - 4].pk, 0)
     found = read_pages(of(alice))
     assert [pk for page in found for pk in ids_of(page)] == newest_first(said[:10])
     assert found[-1].after is None
@@ -229,10 +229,10 @@ def test_pages_do_not_shift_while_posts_arrive(alice: User) -> None:
     follow(alice, bob)
     said = make_posts(bob, 50)
     warm_up(alice)
-    first = home_timeline(alice.pk)
+    first = get_home_timeline(alice.pk)
     make_posts(bob, 30)
     warm_up()
-    assert ids_of(first) + ids_of(home_timeline(alice.pk, first.after)) == newest_first(said)[: 2 * PAGE]
+    assert ids_of(first) + ids_of(get_home_timeline(alice.pk, first.after)) == newest_first(said)[: 2 * PAGE_SIZE]
 
 
 def test_reading_renews_a_window_about_once_a_day(alice: User, redis: Redis) -> None:
@@ -240,10 +240,10 @@ def test_reading_renews_a_window_about_once_a_day(alice: User, redis: Redis) -> 
     make_posts(bob, 3)
     warm_up(alice)
     key = keys.timeline(alice.pk)
-    redis.expire(key, home.RENEWED_SECONDS + 1000)
-    home_timeline(alice.pk)
-    assert redis.ttl(key) <= home.RENEWED_SECONDS + 1000
-    redis.expire(key, home.RENEWED_SECONDS - 1000)
-    home_timeline(alice.pk)
-    assert redis.ttl(key) > home.RENEWED_SECONDS
+    redis.expire(key, home.RENEW_BELOW_SECONDS + 1000)
+    get_home_timeline(alice.pk)
+    assert redis.ttl(key) <= home.RENEW_BELOW_SECONDS + 1000
+    redis.expire(key, home.RENEW_BELOW_SECONDS - 1000)
+    get_home_timeline(alice.pk)
+    assert redis.ttl(key) > home.RENEW_BELOW_SECONDS
     assert measure_cost(partial(of(alice), None)) == (2, 0)

@@ -7,8 +7,8 @@ from accounts.models import User
 from mirror import relay
 from mirror.sql_only import sql_only
 from social.models import Post, Pulled
-from social.reading import PAGE
-from social.selectors import MOST_NEW, home_timeline, new_posts
+from social.reading import PAGE_SIZE
+from social.selectors import MAX_NEW_POSTS, count_new_posts, get_home_timeline
 from tests.support.social.timelines import follow, ids_of, make_posts, make_users, measure_cost, warm_up
 
 pytestmark = [
@@ -27,16 +27,16 @@ def bob(alice: User) -> User:
 
 
 def since_page(reader: User) -> tuple[int, list[int]]:
-    page = home_timeline(reader.pk)
+    page = get_home_timeline(reader.pk)
     return page.newest, ids_of(page)
 
 
 def count(reader: User, page: tuple[int, list[int]]) -> int:
     """Return the selector's count, after a comparison with SQL's."""
     warm_up(reader)
-    found = new_posts(reader.pk, *page)
+    found = count_new_posts(reader.pk, *page)
     with sql_only():
-        assert new_posts(reader.pk, *page) == found
+        assert count_new_posts(reader.pk, *page) == found
     return found
 
 
@@ -46,7 +46,7 @@ def late(author: User, below: int) -> Post:
     return Post.objects.create(pk=below - 1, user=author, text="late")
 
 
-@pytest.mark.parametrize("shown", [0, 1, PAGE - 1, PAGE, 3 * PAGE])
+@pytest.mark.parametrize("shown", [0, 1, PAGE_SIZE - 1, PAGE_SIZE, 3 * PAGE_SIZE])
 @pytest.mark.parametrize("arrived", [0, 1, 2, 50])
 def test_each_new_post_is_counted_once(alice: User, bob: User, shown: int, arrived: int) -> None:
     make_posts(bob, shown)
@@ -61,19 +61,19 @@ def test_a_count_takes_one_round_trip_and_two_with_new_posts(alice: User, bob: U
     make_posts(bob, 30)
     warm_up(alice)
     page = since_page(alice)
-    assert measure_cost(lambda: new_posts(alice.pk, *page)) == (1, 0)
+    assert measure_cost(lambda: count_new_posts(alice.pk, *page)) == (1, 0)
     make_posts(bob)
     warm_up(alice)
-    assert measure_cost(lambda: new_posts(alice.pk, *page)) == (2, 0)
+    assert measure_cost(lambda: count_new_posts(alice.pk, *page)) == (2, 0)
 
 
 def test_a_count_without_redis_takes_three_queries(alice: User, bob: User) -> None:
     make_posts(bob, 30)
     with sql_only():
         page = since_page(alice)
-        assert measure_cost(lambda: new_posts(alice.pk, *page)) == (0, 1)
+        assert measure_cost(lambda: count_new_posts(alice.pk, *page)) == (0, 1)
         make_posts(bob)
-        assert measure_cost(lambda: new_posts(alice.pk, *page)) == (0, 3)
+        assert measure_cost(lambda: count_new_posts(alice.pk, *page)) == (0, 3)
 
 
 def test_own_posts_are_not_counted(alice: User, bob: User) -> None:
@@ -89,7 +89,7 @@ def test_posts_of_unfollowed_authors_are_not_counted(alice: User, bob: User) -> 
     assert count(alice, page) == 0
 
 
-@pytest.mark.parametrize("more", [3, PAGE])
+@pytest.mark.parametrize("more", [3, PAGE_SIZE])
 def test_late_commits_are_counted(alice: User, bob: User, more: int) -> None:
     carol = make_users("carol")[0]
     stranger = make_posts(carol)[0]
@@ -104,7 +104,7 @@ def test_late_commits_are_counted(alice: User, bob: User, more: int) -> None:
 
 def test_posts_below_the_page_are_not_counted(alice: User, bob: User) -> None:
     stranger = make_posts(make_users("carol")[0])[0]
-    make_posts(bob, PAGE)
+    make_posts(bob, PAGE_SIZE)
     warm_up(alice)
     page = since_page(alice)
     late(bob, below=stranger.pk + 1)
@@ -117,11 +117,11 @@ def test_deleted_posts_in_the_window_are_not_counted(alice: User, bob: User) -> 
     warm_up(alice)
     said[0].delete()
     relay.drain_keys("post", [str(said[0].pk)])
-    assert new_posts(alice.pk, *page) == 1
+    assert count_new_posts(alice.pk, *page) == 1
 
 
 def test_deleting_a_shown_post_hides_no_new_one(alice: User, bob: User) -> None:
-    said = make_posts(bob, PAGE)
+    said = make_posts(bob, PAGE_SIZE)
     warm_up(alice)
     page = since_page(alice)
     said[5].delete()
@@ -139,10 +139,10 @@ def test_pulled_posts_are_counted(alice: User, bob: User) -> None:
 
 
 def test_counting_stops_at_a_maximum(alice: User, bob: User, client: Client) -> None:
-    make_posts(bob, MOST_NEW + 30)
-    assert count(alice, (0, [])) == MOST_NEW
+    make_posts(bob, MAX_NEW_POSTS + 30)
+    assert count(alice, (0, [])) == MAX_NEW_POSTS
     client.force_login(alice)
-    assert f"{MOST_NEW} or more" in client.get("/home/new/?since=0", headers=HTMX).content.decode()
+    assert f"{MAX_NEW_POSTS} or more" in client.get("/home/new/?since=0", headers=HTMX).content.decode()
 
 
 def test_the_bar_links_to_new_posts(alice: User, bob: User, client: Client) -> None:

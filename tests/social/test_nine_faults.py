@@ -60,7 +60,7 @@ def settle() -> None:
 
 def home(user: User) -> list[int]:
     """Return the complete home timeline."""
-    return [post["id"] for post in town.read_all_posts(lambda after: selectors.home_timeline(user.pk, after))]
+    return [post["id"] for post in town.read_all_posts(lambda after: selectors.get_home_timeline(user.pk, after))]
 
 
 def in_window(user: User) -> set[str]:
@@ -81,13 +81,13 @@ def test_fault_1_an_emptied_redis_shows_all_posts_of_sql_before_and_after_new_on
     redis.flushall()
     assert len(home(cast.alice)) == 30
     for count in (31, 32):
-        posts.post(cast.bob.pk, "after the loss")
+        posts.create_post(cast.bob.pk, "after the loss")
         assert len(home(cast.alice)) == count
     settle()
     assert len(home(cast.alice)) == 32
     assert window.warm(town.TIMELINE, str(cast.alice.pk))
     assert len(in_window(cast.alice)) == 32
-    posts.post(cast.bob.pk, "when all is well again")
+    posts.create_post(cast.bob.pk, "when all is well again")
     settle()
     assert len(in_window(cast.alice)) == 33
     assert_as_sql_says(*cast)
@@ -143,7 +143,8 @@ def test_fault_3_bulk_update_and_update_arrive(cast: Cast) -> None:
     settle()
     assert in_window(cast.alice) == {str(post.pk) for post in mine[10:]}
     seen = {
-        post["id"]: post["text"] for post in town.read_all_posts(lambda a: selectors.home_timeline(cast.alice.pk, a))
+        post["id"]: post["text"]
+        for post in town.read_all_posts(lambda a: selectors.get_home_timeline(cast.alice.pk, a))
     }
     assert seen[mine[20].pk] == "put differently"
     assert_as_sql_says(*cast)
@@ -195,8 +196,8 @@ def test_fault_5_deactivated_authors_disappear_and_come_back(cast: Cast) -> None
     settle()
     assert in_window(cast.alice) == set()
     assert home(cast.alice) == []
-    assert [post["user"]["name"] for post in selectors.global_timeline(None).posts] == ["charlie"]
-    assert selectors.posts_of(cast.bob.pk, None).posts == []
+    assert [post["user"]["name"] for post in selectors.get_global_timeline(None).posts] == ["charlie"]
+    assert selectors.get_posts_by(cast.bob.pk, None).posts == []
     assert_as_sql_says(cast.alice, cast.charlie)
     User.objects.filter(pk=cast.bob.pk).update(is_active=True)
     settle()
@@ -219,8 +220,8 @@ def test_fault_5_a_block_hides_the_blocker_at_once(cast: Cast) -> None:
     relay.drain_keys("shun", [f"{cast.alice.pk}:{cast.bob.pk}"])
     assert len(in_window(cast.alice)) == 30
     assert home(cast.alice) == []
-    assert selectors.posts_of(cast.bob.pk, cast.alice.pk).posts == []
-    assert {post["user"]["name"] for post in selectors.global_timeline(cast.alice.pk).posts} == {"charlie"}
+    assert selectors.get_posts_by(cast.bob.pk, cast.alice.pk).posts == []
+    assert {post["user"]["name"] for post in selectors.get_global_timeline(cast.alice.pk).posts} == {"charlie"}
     settle()
     assert_as_sql_says(*cast)
 
@@ -231,7 +232,7 @@ def test_fault_5_a_block_hides_the_blocker_at_once(cast: Cast) -> None:
 def test_fault_9_a_delivery_uses_only_keys_in_the_slot_of_the_window(cast: Cast) -> None:
     """So a cluster needs no other keys and steps, only that each call goes to its slot."""
     with record() as seen:
-        posts.post(cast.bob.pk, "to all")
+        posts.create_post(cast.bob.pk, "to all")
         people.follow(cast.charlie.pk, cast.bob.pk)
         settle()
         window.cool(town.TIMELINE, [str(cast.alice.pk)], relay_client())

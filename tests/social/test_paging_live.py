@@ -36,13 +36,13 @@ class Talk:
     def post(self, author: int) -> None:
         """Create one post at its time."""
         self._wait_for_the_turn()
-        self._note(posts.post(author, "something").pk)
+        self._note(posts.create_post(author, "something").pk)
 
     def post_late(self, author: int) -> None:
         """Commit a post after others with higher ids (only on PostgreSQL, since SQLite has one writer)."""
         self._wait_for_the_turn()
         with transaction.atomic():
-            made = posts.post(author, "something that takes a while").pk
+            made = posts.create_post(author, "something that takes a while").pk
             if connection.vendor == "postgresql":
                 count = len(self.said)
                 wait_until(lambda: self.is_over or len(self.said) > count + 5, "posts that come between")
@@ -62,7 +62,7 @@ class Talk:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shrink windows, so that a few pages go below their floors."""
-    monkeypatch.setattr(reading, "PAGE", PAGE)
+    monkeypatch.setattr(reading, "PAGE_SIZE", PAGE)
     for name in town.WINDOWS:
         monkeypatch.setattr(type(registry.get(name)), "length", WINDOW)
 
@@ -103,9 +103,9 @@ def test_pages_have_no_duplicates_and_no_gaps_while_posts_arrive(talk: Talk) -> 
     reader, old = User.objects.get(username="p0").pk, set(Post.objects.values_list("pk", flat=True))
     first, *others = talk.authors
     pages: dict[str, Any] = {
-        "home": partial(selectors.home_timeline, reader),
-        "global": partial(selectors.global_timeline, reader),
-        "profile": partial(selectors.posts_of, first, reader),
+        "home": partial(selectors.get_home_timeline, reader),
+        "global": partial(selectors.get_global_timeline, reader),
+        "profile": partial(selectors.get_posts_by, first, reader),
     }
     writers = [partial(talk.post, author) for author in others] + [partial(talk.post_late, first)]
     with again_and_again(*writers, _relay):

@@ -11,10 +11,10 @@ from mirror.recorder import record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
 from social import common, people_lists, suggestions
-from social.common import in_common
+from social.common import find_common_follows
 from social.models import Block, Follow, Mute
-from social.people import profile_of
-from social.people_lists import blocked_by, followers_of, following_of, muted_by
+from social.people import get_profile
+from social.people_lists import list_blocked, list_followers, list_following, list_muted
 from tests.support.accounts.people import NOON
 from tests.support.warm_mirrors import rebuild
 
@@ -86,10 +86,10 @@ def test_lists_show_each_visible_reader_once_newest_first(world: list[int]) -> N
     for viewer, owner in [(world[1], world[2]), (world[2], world[2]), (world[3], world[1]), (world[5], world[4])]:
         own = viewer == owner
         shown = [a for a, b in told.follows if b == owner and (told.seen(viewer, a) or (own and a in told.active))]
-        assert to_the_end(followers_of, owner, viewer, size=3) == shown
+        assert to_the_end(list_followers, owner, viewer, size=3) == shown
         shown = [b for a, b in told.follows if a == owner and (told.seen(viewer, b) or (own and b in told.active))]
-        assert to_the_end(following_of, owner, viewer, size=3) == shown
-        assert to_the_end(following_of, owner, None, size=3) == [
+        assert to_the_end(list_following, owner, viewer, size=3) == shown
+        assert to_the_end(list_following, owner, None, size=3) == [
             b for a, b in told.follows if a == owner and b in told.active
         ]
 
@@ -99,13 +99,13 @@ def test_lists_of_muted_and_blocked_readers(world: list[int]) -> None:
     for owner in world[1:9]:
         muted = {b for a, b in told.mutes if a == owner and b in told.active and not told.blocked(owner, b)}
         blocked = {b for a, b in told.blocks if a == owner and b in told.active}
-        assert sorted(to_the_end(muted_by, owner, size=2)) == sorted(muted)
-        assert sorted(to_the_end(blocked_by, owner, size=2)) == sorted(blocked)
+        assert sorted(to_the_end(list_muted, owner, size=2)) == sorted(muted)
+        assert sorted(to_the_end(list_blocked, owner, size=2)) == sorted(blocked)
 
 
 def test_lines_have_both_directions_of_follows(world: list[int]) -> None:
     told = Told()
-    for person in followers_of(world[2], world[1]).people:
+    for person in list_followers(world[2], world[1]).people:
         assert person.is_following == ((world[1], person.id) in told.follows)
         assert person.follows_me == ((person.id, world[1]) in told.follows)
 
@@ -115,7 +115,7 @@ def test_a_list_is_complete_while_rows_come_and_go() -> None:
     follow(*((pk, owner) for pk in crowd[:30]))
     found, after, comers = [], None, iter(crowd[30:])
     while True:
-        page = followers_of(owner, None, after, size=5)
+        page = list_followers(owner, None, after, size=5)
         found += [person.id for person in page.people]
         after = page.after
         if after is None:
@@ -129,29 +129,29 @@ def test_a_list_is_complete_while_rows_come_and_go() -> None:
 def test_runs_of_hidden_readers_are_scanned_in_bounded_steps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(people_lists, "MORE", (4, 4))
+    monkeypatch.setattr(people_lists, "FURTHER_ROWS", (4, 4))
     owner, *crowd = make_people(41)
     follow(*((pk, owner) for pk in crowd))
     User.objects.filter(pk__in=crowd[1:]).update(is_active=False)
     with record() as seen:
-        page = followers_of(owner, None, size=3)
+        page = list_followers(owner, None, size=3)
     assert (page.people, len(seen.sql)) == ([], 3)
     assert page.after is not None
-    assert to_the_end(followers_of, owner, None, size=3) == crowd[:1]
+    assert to_the_end(list_followers, owner, None, size=3) == crowd[:1]
 
 
 def test_follows_in_common_equal_plain_python(world: list[int]) -> None:
     told = Told()
     for viewer in world[1:9]:
         for owner in world[10:30]:
-            profile = profile_of(owner, viewer)
+            profile = get_profile(owner, viewer)
             with sql_only():
-                assert profile_of(owner, viewer) == profile
+                assert get_profile(owner, viewer) == profile
             if profile is None or profile.is_blocked:
                 assert (owner not in told.active) or told.blocked(viewer, owner)
                 continue
             mine = {pk for pk in told.followees(viewer) if told.seen(viewer, pk)}
-            found = in_common(profile)
+            found = find_common_follows(profile)
             for part, shared in (
                 (found.followed_by, {pk for pk in mine if owner in told.followees(pk)}),
                 (found.both_follow, mine & told.followees(owner)),
@@ -159,34 +159,34 @@ def test_follows_in_common_equal_plain_python(world: list[int]) -> None:
                 assert (part.count, part.is_more) == (len(shared), False)
                 assert [person.id for person in part.named] == sorted(shared)[:3]
             with sql_only():
-                assert in_common(profile) == found
+                assert find_common_follows(profile) == found
 
 
 def test_very_many_in_common_are_reported_as_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(common, "COUNTED", 5)
+    monkeypatch.setattr(common, "MAX_COUNTED", 5)
     alice, bob, *crowd = make_people(12)
     follow(*((alice, pk) for pk in crowd), *((pk, bob) for pk in crowd))
     rebuild()
-    profile = profile_of(bob, alice)
+    profile = get_profile(bob, alice)
     assert profile is not None
-    found = in_common(profile)
+    found = find_common_follows(profile)
     assert (found.followed_by.count, found.followed_by.is_more) == (5, True)
-    assert found.both_follow == common.Common()
+    assert found.both_follow == common.CommonReaders()
     with sql_only():
-        assert in_common(profile) == found
+        assert find_common_follows(profile) == found
 
 
 def test_large_sets_are_read_in_chunks_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(common, "CHUNK", 100)
-    monkeypatch.setattr(common, "LOOKED_AT", 300)
+    monkeypatch.setattr(common, "CHUNK_SIZE", 100)
+    monkeypatch.setattr(common, "MAX_MEMBERS_READ", 300)
     alice, bob, *crowd = make_people(1502)  # SSCAN reads a set of more than 512 members in steps
     follow(*((alice, pk) for pk in crowd), *((pk, bob) for pk in crowd))
     rebuild(["user", "post", "follow", "shun"])
     drain_all()
-    profile = profile_of(bob, alice)
+    profile = get_profile(bob, alice)
     assert profile is not None
     with record() as seen:
-        found = in_common(profile).followed_by
+        found = find_common_follows(profile).followed_by
     assert 300 <= found.count <= 420
     assert found.is_more
     assert seen.round_trips < 9
@@ -200,31 +200,31 @@ def test_suggestions_equal_plain_python(world: list[int]) -> None:
         mine = told.followees(viewer)
         counts = Counter(pk for one in mine for pk in told.followees(one))
         fit = [pk for pk in counts if pk != viewer and pk not in mine and told.seen(viewer, pk)]
-        best = sorted(fit, key=lambda pk: (-counts[pk], pk))[: suggestions.SUGGESTED]
-        found = suggestions.suggestions(viewer)
+        best = sorted(fit, key=lambda pk: (-counts[pk], pk))[: suggestions.MAX_SUGGESTIONS]
+        found = suggestions.suggest_readers(viewer)
         assert [each.person.id for each in found] == best
         assert [each.count for each in found] == [counts[pk] for pk in best]
         with sql_only():
-            assert suggestions.suggestions(viewer) == found
+            assert suggestions.suggest_readers(viewer) == found
 
 
 def test_newcomers_get_the_most_active_readers_as_suggestions(world: list[int]) -> None:
     newcomer = User.objects.create(username="newcomer").pk
     drain_all()
     most = LoginStats.objects.filter(user__is_active=True).values_list("login_times", "user_id")
-    best = sorted(most, key=lambda row: (row[0], str(row[1])), reverse=True)[: suggestions.SUGGESTED]
-    found = suggestions.suggestions(newcomer)
+    best = sorted(most, key=lambda row: (row[0], str(row[1])), reverse=True)[: suggestions.MAX_SUGGESTIONS]
+    found = suggestions.suggest_readers(newcomer)
     assert [each.person.id for each in found] == [pk for _, pk in best]
     assert {each.count for each in found} == {0}
     with sql_only():
-        assert suggestions.suggestions(newcomer) == found
+        assert suggestions.suggest_readers(newcomer) == found
 
 
 def test_suggestions_sample_a_bounded_number_of_follows(world: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suggestions, "FOLLOWEES", 4)
-    monkeypatch.setattr(suggestions, "THEIRS", 3)
+    monkeypatch.setattr(suggestions, "MAX_FOLLOWEES", 4)
+    monkeypatch.setattr(suggestions, "MAX_FOLLOWS_EACH", 3)
     told, viewer = Told(), world[1]
-    for look in (lambda: suggestions.suggestions(viewer), lambda: suggestions._from_sql(viewer)):
+    for look in (lambda: suggestions.suggest_readers(viewer), lambda: suggestions._suggest_from_sql(viewer)):
         with record() as seen:
             found = look()
         assert found

@@ -10,8 +10,8 @@ from mirror.recorder import record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
 from social.services import people
-from social.services.posts import post
-from social.suggestions import suggestions
+from social.services.posts import create_post
+from social.suggestions import suggest_readers
 from tests.support.site.html import find_policy_violations
 from tests.support.warm_mirrors import rebuild
 
@@ -26,7 +26,7 @@ def cast() -> dict[str, User]:
     made = {name: User.objects.create(username=name) for name in ("Alice", "Bob", "Carol", "Dora", "Eve O'Neil-Ray")}
     for one, other in (("Alice", "Bob"), ("Alice", "Carol"), ("Bob", "Dora"), ("Carol", "Dora"), ("Carol", "Bob")):
         people.follow(made[one].pk, made[other].pk)
-    post(made["Dora"].pk, "What a book!")
+    create_post(made["Dora"].pk, "What a book!")
     rebuild()
     drain_all()
     return made
@@ -99,7 +99,7 @@ def test_a_list_takes_one_query(client: Client, cast: dict[str, User]) -> None:
 def test_suggestions_take_three_round_trips(client: Client, cast: dict[str, User]) -> None:
     log_in(client, cast["Alice"])
     with record() as seen:
-        found = suggestions(cast["Alice"].pk)
+        found = suggest_readers(cast["Alice"].pk)
     assert (seen.round_trips, seen.sql) == (3, [])
     assert [(each.person.name, each.count) for each in found] == [("Dora", 2)]
 
@@ -144,7 +144,7 @@ def test_names_that_fit_no_address_have_no_link(client: Client) -> None:
 
 def test_htmx_gets_only_the_next_posts(client: Client, cast: dict[str, User]) -> None:
     for number in range(30):
-        post(cast["Dora"].pk, f"Number {number}.")
+        create_post(cast["Dora"].pk, f"Number {number}.")
     drain_all()
     after = client.get("/u/Dora/", headers=JSON).json()["next"]
     assert after.startswith("/u/Dora/?after=")

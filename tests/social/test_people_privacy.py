@@ -16,7 +16,7 @@ from mirror.relay import drain_all
 from mirror.sql_only import sql_only
 from social.models import Follow, Mention, Post
 from social.services import people
-from social.services.posts import post
+from social.services.posts import create_post
 from social.urls import urlpatterns
 from tests.support.warm_mirrors import rebuild
 
@@ -54,7 +54,7 @@ class Town:
         self.posts: dict[int, Post] = {}
         for one in everybody:
             to = "" if one == self.carol else " For @Carol and @berengar and @xanthippe."
-            self.posts[one.pk] = post(one.pk, f"{words(one)} #{TAG}{to}", book_id=self.book.pk)
+            self.posts[one.pk] = create_post(one.pk, f"{words(one)} #{TAG}{to}", book_id=self.book.pk)
         people.block(self.blocker.pk, self.blocked.pk)
         pairs = ((self.blocker, self.blocked), (self.blocked, self.blocker))
         Follow.objects.bulk_create(Follow(follower=one, followee=other) for one, other in pairs)
@@ -171,7 +171,7 @@ def test_a_block_hides_nothing_from_others(town: Town) -> None:
 
 
 def test_mentions_by_blocked_readers_reach_nobody(town: Town) -> None:
-    said = post(town.blocked.pk, "Do you hear me, @Xanthippe?")
+    said = create_post(town.blocked.pk, "Do you hear me, @Xanthippe?")
     assert not Mention.objects.filter(post=said, user=town.blocker).exists()
     client = Client()
     client.force_login(town.blocker)

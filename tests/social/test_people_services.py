@@ -41,7 +41,7 @@ def at_once(*calls: Callable[[], Any]) -> list[Any]:
         together.wait(PATIENCE_SECONDS)
         try:
             return call()
-        except people.Refused as error:
+        except people.ActionRefused as error:
             return type(error)
         finally:
             connection.close()
@@ -84,7 +84,7 @@ def test_a_repeated_block_ends_follows_that_bypassed_the_services(alice: int, bo
 @pytest.mark.parametrize("do", [people.follow, people.block, people.mute])
 def test_actions_on_oneself_missing_and_inactive_users_are_refused(alice: int, bob: int, do: Any) -> None:
     User.objects.filter(pk=bob).update(is_active=False)
-    for target, error in ((alice, people.Oneself), (bob, people.NoSuchPerson), (10**12, people.NoSuchPerson)):
+    for target, error in ((alice, people.SelfTarget), (bob, people.NoSuchPerson), (10**12, people.NoSuchPerson)):
         with pytest.raises(error):
             do(alice, target)
     with pytest.raises(people.NoSuchPerson):
@@ -103,7 +103,7 @@ def test_follows_across_a_block_are_refused(alice: int, bob: int) -> None:
 
 
 def test_refusals_are_in_the_readers_language() -> None:
-    for error in (people.Oneself, people.NoSuchPerson, people.BlockedByYou, people.FollowsTooMany):
+    for error in (people.SelfTarget, people.NoSuchPerson, people.BlockedByYou, people.FollowsTooMany):
         with translation.override("en"):
             assert str(error()).endswith(".")
     assert f"{settings.FOLLOW_LIMIT:,}" in str(people.FollowsTooMany())
@@ -168,7 +168,7 @@ def test_a_block_waits_for_a_running_follow(alice: int, bob: int, monkeypatch: p
 
 
 def test_following_a_user_deleted_meanwhile_is_refused(alice: int, bob: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(people, "_must_be_here", lambda *ids: User.objects.filter(pk=bob).delete())
+    monkeypatch.setattr(people, "_check_active", lambda *ids: User.objects.filter(pk=bob).delete())
     with pytest.raises(people.NoSuchPerson):
         people.follow(alice, bob)
     assert User.objects.filter(pk=bob).exists()

@@ -12,7 +12,7 @@ from mirror import relay
 from mirror.redis import breaker
 from social import keys
 from social.models import Post
-from social.services.posts import post
+from social.services.posts import create_post
 from tests.support.catalog.make import make_book
 from tests.support.servers import RedisServer
 from tests.support.social.timelines import follow, make_users, warm_up
@@ -29,8 +29,8 @@ class Town:
         self.alice, self.bob = make_users("alice", "bob")
         follow(self.bob, self.alice)
         self.book = make_book("Emma")
-        self.post = post(self.alice.pk, f"{TEXT}, @bob #oh", book_id=self.book.pk)
-        post(self.alice.pk, "What I said before, @bob #oh", book_id=self.book.pk)
+        self.post = create_post(self.alice.pk, f"{TEXT}, @bob #oh", book_id=self.book.pk)
+        create_post(self.alice.pk, "What I said before, @bob #oh", book_id=self.book.pk)
         warm_up(self.alice, self.bob)
         self.pages = ["/", "/home/", "/global/", "/u/alice/", f"/books/{self.book.pk}/", "/tags/oh/", "/mentions/",
                       f"/books/{self.book.pk}/posts/"]  # fmt: skip

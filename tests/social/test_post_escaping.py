@@ -5,7 +5,7 @@ from django.test import Client
 
 from accounts.models import User
 from social.models import Hashtag, Mention, Post
-from social.services.posts import post
+from social.services.posts import create_post
 from tests.support.catalog.make import make_book
 from tests.support.site.html import find_policy_violations
 from tests.support.social.timelines import make_users, warm_up
@@ -17,7 +17,7 @@ EVIL = "<script>alert('1')</script>\"onmouseover=\"x"
 def test_user_input_never_becomes_markup(client: Client) -> None:
     (alice,) = make_users("alice")
     book = make_book(EVIL, authors="<b>x</b>")
-    made = post(alice.pk, f"{EVIL} #tag @alice https://a.example/?{EVIL}", book_id=book.pk)
+    made = create_post(alice.pk, f"{EVIL} #tag @alice https://a.example/?{EVIL}", book_id=book.pk)
     # Bypass the validation, as a script with access to SQL could.
     User.objects.filter(pk=alice.pk).update(username=EVIL[:60])
     Mention.objects.update(name=EVIL[:60])

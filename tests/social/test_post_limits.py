@@ -10,7 +10,7 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from mirror.redis import breaker
 from social.models import Post
-from social.text import MOST_GIVEN, clean
+from social.text import MAX_INPUT_CODE_POINTS, clean
 from tests.support.servers import RedisServer
 from tests.support.social.timelines import make_users
 
@@ -108,7 +108,7 @@ def test_refused_texts_count_as_attempts_and_cleaning_stops_at_the_limit(
 
 def test_an_overlong_text_is_not_cleaned(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("social.services.posts.clean", None)
-    assert say(client, "x" * (MOST_GIVEN + 1)).status_code == 400
+    assert say(client, "x" * (MAX_INPUT_CODE_POINTS + 1)).status_code == 400
 
 
 def test_a_post_is_cleaned_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

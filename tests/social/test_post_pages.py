@@ -12,7 +12,7 @@ from mirror.recorder import Recording, record
 from mirror.redis import breaker
 from mirror.sql_only import sql_only
 from social.models import Block, Mute, Post
-from social.services.posts import hide_post, post
+from social.services.posts import create_post, hide_post
 from social.templatetags import posts as cards
 from tests.support.servers import RedisServer
 from tests.support.site.html import find_policy_violations
@@ -220,7 +220,7 @@ def test_permitted_staff_see_the_link_to_delete(client: Client, town: Town) -> N
 
 
 def test_lists_offer_deletion_of_own_posts_only(client: Client, town: Town) -> None:
-    post(town.bob.pk, "mine #emma")
+    create_post(town.bob.pk, "mine #emma")
     warm_up()
     client.force_login(town.bob)
     html = client.get("/tags/emma/").content.decode()
@@ -243,11 +243,11 @@ def test_other_methods_are_refused(client: Client, town: Town) -> None:
 
 def test_cards_are_cached_by_record_and_language(town: Town) -> None:
     raw = b'{"id":1,"user":{"id":2,"name":"ken"},"time":"2026-03-01T12:00:00Z","text":"hi","book":null,"mentions":[]}'
-    english = cards.card_of(raw, "en")
-    assert cards.card_of(raw, "en") is english
+    english = cards.get_card(raw, "en")
+    assert cards.get_card(raw, "en") is english
     assert "March 1, 2026" in english.html
     with translation.override("zh-hans"):
-        assert "2026年3月1日" in cards.card_of(raw, "zh-hans").html
-    assert ">ho<" in cards.card_of(raw.replace(b'"hi"', b'"ho"'), "en").html
-    long = raw.replace(b'"hi"', b'"' + b"x" * cards.LONGEST + b'"')
-    assert cards.card_of(long, "en") is not cards.card_of(long, "en")
+        assert "2026年3月1日" in cards.get_card(raw, "zh-hans").html
+    assert ">ho<" in cards.get_card(raw.replace(b'"hi"', b'"ho"'), "en").html
+    long = raw.replace(b'"hi"', b'"' + b"x" * cards.MAX_RECORD_BYTES + b'"')
+    assert cards.get_card(long, "en") is not cards.get_card(long, "en")

@@ -15,7 +15,7 @@ from mirror import hints
 from mirror.middleware import COOKIE
 from mirror.models import Change
 from social.models import Hashtag, Mention, Post, Pulled
-from social.services.posts import delete_post, post
+from social.services.posts import create_post, delete_post
 from tests.support.catalog.make import make_book
 from tests.support.social.timelines import make_users
 
@@ -34,7 +34,7 @@ def alice(client: Client) -> User:
 def errors(*args: Any, **kwargs: Any) -> dict[str, list[str]]:
     """Return the errors of a refused post."""
     with pytest.raises(ValidationError) as raised:
-        post(*args, **kwargs)
+        create_post(*args, **kwargs)
     return raised.value.message_dict
 
 
@@ -163,7 +163,7 @@ def test_the_second_of_two_clicks_shows_the_result_of_the_first(
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 0}
     path, form = "/posts/", {"text": "hello", "key": "once"}
     if what == "delete":
-        path, form = f"/posts/{post(alice.pk, 'hello').pk}/delete/", {}
+        path, form = f"/posts/{create_post(alice.pk, 'hello').pk}/delete/", {}
     for _ in range(2):
         response = client.post(path, form)
         assert response.headers["Location"] == "/home/"
@@ -181,7 +181,7 @@ def test_a_repeated_form_creates_one_post(client: Client, alice: User) -> None:
 
 def test_authors_may_use_equal_keys() -> None:
     alice, bob = make_users("alice", "bob")
-    assert post(alice.pk, "a", key="k").pk != post(bob.pk, "b", key="k").pk
+    assert create_post(alice.pk, "a", key="k").pk != create_post(bob.pk, "b", key="k").pk
 
 
 def test_concurrent_posts_with_one_key_are_one_post() -> None:
@@ -191,7 +191,7 @@ def test_concurrent_posts_with_one_key_are_one_post() -> None:
     def say() -> None:
         try:
             start.wait()
-            made.append(post(alice.pk, "hello @alice #now", key="once").pk)
+            made.append(create_post(alice.pk, "hello @alice #now", key="once").pk)
         finally:
             connection.close()
 
@@ -207,15 +207,15 @@ def test_concurrent_posts_with_one_key_are_one_post() -> None:
 def test_one_key_within_a_transaction_is_one_post() -> None:
     (alice,) = make_users("alice")
     with transaction.atomic():
-        assert post(alice.pk, "a", key="k").pk == post(alice.pk, "a", key="k").pk
+        assert create_post(alice.pk, "a", key="k").pk == create_post(alice.pk, "a", key="k").pk
     assert Post.objects.count() == 1
 
 
 def test_a_failure_leaves_no_part_of_a_post(monkeypatch: pytest.MonkeyPatch) -> None:
     (alice,) = make_users("alice")
-    monkeypatch.setattr("social.services.posts.mentioned_in", lambda *args: 1 / 0)
+    monkeypatch.setattr("social.services.posts.find_mentions", lambda *args: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        post(alice.pk, "hello #tag")
+        create_post(alice.pk, "hello #tag")
     assert not Post.objects.exists()
     assert not Hashtag.objects.exists()
     assert not Change.objects.filter(mirror="post").exists()
@@ -231,7 +231,7 @@ def test_the_record_reaches_redis_before_the_windows(monkeypatch: pytest.MonkeyP
         return drain(mirror, *rest)
 
     monkeypatch.setattr(hints, "_drain", note)
-    made = post(alice.pk, "hello #tag @alice", book_id=make_book("Emma").pk)
+    made = create_post(alice.pk, "hello #tag @alice", book_id=make_book("Emma").pk)
     windows = {"author_posts", "book_posts", "global", "hashtag", "mentions", "timeline"}
     assert drained[-7] == "post"
     assert set(drained[-6:]) == windows
@@ -251,5 +251,5 @@ def test_a_post_stores_whether_it_is_pulled() -> None:
     alice, bob = make_users("alice", "bob")
     Pulled.objects.create(user=alice, state=Pulled.State.ON)
     Pulled.objects.create(user=bob, state=Pulled.State.TURNING)
-    assert post(alice.pk, "a").is_pulled
-    assert not post(bob.pk, "b").is_pulled
+    assert create_post(alice.pk, "a").is_pulled
+    assert not create_post(bob.pk, "b").is_pulled

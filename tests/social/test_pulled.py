@@ -13,8 +13,8 @@ from mirror.models import Change
 from mirror.recorder import record
 from social import keys
 from social.models import Follow, Post, Pulled
-from social.pulled import is_pulled_now, settle
-from social.selectors import home_timeline
+from social.pulled import advance_states, is_pulled_now
+from social.selectors import get_home_timeline
 from social.tasks import settle_pulled
 from tests.support.social.timelines import ids_of, warm_up
 from tests.support.warm_mirrors import rebuild
@@ -52,7 +52,7 @@ def state(author: User) -> str:
 def test_posts_are_pushed_up_to_the_limit(people: list[User]) -> None:
     Follow.objects.filter(follower=people[1]).delete()
     relay.drain_all()
-    assert settle() == 0
+    assert advance_states() == 0
     assert not Pulled.objects.exists()
 
 
@@ -60,16 +60,16 @@ def test_posts_are_pulled_only_after_every_follower_pulls(people: list[User], re
     author, late = people[0], people[6]
     assert settle_pulled() == 1
     assert (state(author), is_pulled_now(author.pk)) == (TURNING, False)
-    assert settle() == 0  # its change is not spread yet
+    assert advance_states() == 0  # its change is not spread yet
     while group := spread.next_group():
         spread.step(group)
-    assert settle() == 0
+    assert advance_states() == 0
     assert state(author) == TURNING  # the follows' changes are pending
     follow([late], author)  # nothing waits for this change
     own = Change.objects.pending().get(mirror="follow", key=f"{late.pk}:{author.pk}")
     others = Change.objects.pending().filter(mirror="follow").exclude(pk=own.pk)
     relay.drain_keys("follow", list(others.values_list("key", flat=True)))
-    assert settle() == 1
+    assert advance_states() == 1
     assert (state(author), is_pulled_now(author.pk)) == (ON, True)
     fetching = [person for person in people if redis.sismember(keys.pulls(person.pk), str(author.pk))]
     following = [person for person in people if redis.sismember(keys.following(person.pk), str(author.pk))]
@@ -79,21 +79,21 @@ def test_posts_are_pulled_only_after_every_follower_pulls(people: list[User], re
 
 
 def test_a_quarantined_follow_keeps_posts_pushed(people: list[User]) -> None:
-    settle()
+    advance_states()
     while group := spread.next_group():
         spread.step(group)
-    settle()
+    advance_states()
     Change.objects.filter(mirror="follow", key=f"{people[1].pk}:{people[0].pk}").update(
         quarantined_at="2020-01-01T00:00Z"
     )
     relay.drain_all()
-    assert settle() == 0
+    assert advance_states() == 0
     assert state(people[0]) == TURNING
 
 
 def turned(author: User) -> None:
     for _ in range(3):
-        settle()
+        advance_states()
         relay.drain_all()
     assert state(author) == ON
 
@@ -104,12 +104,12 @@ def test_posts_are_pushed_again_with_far_fewer_followers_and_pulled_again_with_m
     for left, expected in ((people[1:4], ON), (people[4:5], EASED)):
         Follow.objects.filter(follower__in=left).delete()
         relay.drain_all()
-        settle()
+        advance_states()
         assert state(author) == expected
     assert not is_pulled_now(author.pk)
     follow(people[1:5], author)
     relay.drain_all()
-    assert settle() == 1
+    assert advance_states() == 1
     assert is_pulled_now(author.pk)
 
 
@@ -135,25 +135,25 @@ def test_followers_never_miss_a_post_or_see_it_twice(people: list[User], monkeyp
         said = list(Post.objects.order_by("-pk").values_list("pk", flat=True)[:20])
         for follower in Follow.objects.filter(followee=author).values_list("follower_id", flat=True):
             with record() as asked:
-                assert ids_of(home_timeline(follower)) == said
+                assert ids_of(get_home_timeline(follower)) == said
             assert asked.sql == []
     assert set(seen) == {(TURNING, False), (ON, True), (EASED, False)}
 
 
 def _steps(author: User, followers: Sequence[User]) -> Iterator[Callable[[], object]]:
     """Yield all steps from too many followers to pushed posts and back."""
-    yield settle
+    yield advance_states
     while group := spread.next_group():
         yield partial(spread.step, group)
-        yield settle
+        yield advance_states
     for follower in followers:
         yield partial(relay.drain_keys, "follow", [f"{follower.pk}:{author.pk}"])
-        yield settle
+        yield advance_states
     yield Follow.objects.filter(follower__in=followers[:4]).delete
     yield relay.drain_all
-    yield settle
+    yield advance_states
     yield partial(_come_back, followers[:4], author)
-    yield settle
+    yield advance_states
 
 
 def _come_back(followers: Sequence[User], author: User) -> None:

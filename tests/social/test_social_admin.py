@@ -129,7 +129,7 @@ def test_the_cost_of_a_list_does_not_grow_with_its_rows(staff: Client, path: str
 
 @pytest.mark.parametrize("path", LISTS)
 def test_lists_never_count_a_whole_large_table(staff: Client, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admin_lists, "COUNTED", 7)
+    monkeypatch.setattr(admin_lists, "MAX_COUNTED_ROWS", 7)
     one_of_each()
     with record() as seen:
         staff.get(path)
@@ -203,7 +203,7 @@ NO_INLINES = {f"{name}-{what}": "0" for name in ("mentions", "hashtags") for wha
 
 
 def test_too_many_selected_rows_are_refused(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admin_base, "AT_ONCE", 2)
+    monkeypatch.setattr(admin_base, "MAX_SELECTED_ROWS", 2)
     (alice,) = make_users("alice")
     rows = make_posts(alice, 3)
     assert "choose at most 2" in act(staff, POSTS, "remove", *rows)
@@ -225,7 +225,7 @@ def test_posts_are_found_by_words_author_hashtag_and_number(staff: Client, monke
         "no such words": [],
     }.items():
         assert found(staff, POSTS, q=q) == [post.pk for post in wanted], q
-    monkeypatch.setattr("social.admin.SEARCHED", 1)
+    monkeypatch.setattr("social.admin.MAX_SEARCHED_POSTS", 1)
     assert found(staff, POSTS, q="says") == [second.pk]  # a search for words reads only the newest posts
 
 

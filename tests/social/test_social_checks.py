@@ -10,14 +10,14 @@ from django.core.checks import CheckMessage, run_checks
 from redis import Redis
 from redis.exceptions import NoPermissionError
 
-from config.devserver.redis_server import find_redis, wheel_redis
+from config.devserver.redis_server import find_redis, find_wheel_redis
 from mirror.declare import SENTINEL
 from social import checks, keys
-from social.mirrors.windows import TIMELINE
+from social.mirrors.windows import TIMELINE_LENGTH
 from tests.support.servers import RedisServer
 from tests.support.timeouts import dead, hung
 
-SERVERS = [find_redis(), *([wheel] if (wheel := wheel_redis()) else [])]
+SERVERS = [find_redis(), *([wheel] if (wheel := find_wheel_redis()) else [])]
 
 
 def told() -> list[CheckMessage]:
@@ -30,7 +30,7 @@ def limits(redis: Redis) -> dict[str, str]:
     return {name: value for name, value in found.items() if "listpack" in name} or dict(found)
 
 
-def write(redis: Redis, *, first: int, count: int = TIMELINE) -> str:
+def write(redis: Redis, *, first: int, count: int = TIMELINE_LENGTH) -> str:
     """Write a timeline with every 37th post id of a busy site."""
     key = keys.timeline(123456)
     redis.zadd(key, {SENTINEL: 0, **{str(first + n * 37): first + n * 37 for n in range(count)}})
@@ -53,7 +53,7 @@ def test_a_compact_timeline_takes_five_kilobytes(binary: Path, first: int) -> No
 
 
 def test_a_timeline_stays_compact_during_a_delivery_of_a_hundred_posts(redis: Redis) -> None:
-    key = write(redis, first=1_000_000, count=TIMELINE + 111)
+    key = write(redis, first=1_000_000, count=TIMELINE_LENGTH + 111)
     assert redis.object("encoding", key) in (b"listpack", b"ziplist")
     redis.zadd(key, {"5": 5})
     assert redis.object("encoding", key) == b"skiplist"

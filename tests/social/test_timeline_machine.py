@@ -220,7 +220,7 @@ class Town(RuleBasedStateMachine):
         visitor = self.visitors.setdefault(me, Visitor())
         changed = visitor.request(for_what)
         if changed and self.alone and User.objects.filter(pk=me, is_active=True).exists():
-            seen = visitor.request(lambda: town.read_all_posts(lambda after: selectors.home_timeline(me, after)))
+            seen = visitor.request(lambda: town.read_all_posts(lambda after: selectors.get_home_timeline(me, after)))
             there, late = [post["id"] for post in seen], on_their_way(me)
             wanted = [pk for pk in facts().home(me) if pk in there or pk not in late]
             assert there == wanted, f"the home page of {me} after a request of theirs"
@@ -235,7 +235,7 @@ class Town(RuleBasedStateMachine):
 
             def say() -> bool:
                 is_new = not Post.objects.filter(user_id=me, key=key).exists()
-                posts.post(me, f"@p{b} says #{TAGS[b % 2]}", book_id=book, key=key)
+                posts.create_post(me, f"@p{b} says #{TAGS[b % 2]}", book_id=book, key=key)
                 return is_new
 
             self.asks(me, say)
@@ -244,7 +244,7 @@ class Town(RuleBasedStateMachine):
     def import_posts(self, a: int, b: int) -> None:
         now = Post._meta.get_field("created_at").get_default()
         authors = [self.person(n) for n in range(a, a + b + 1)]
-        bulk.posts([bulk.NewPost(who, new_key(), self.name(), now, self.books[0].pk) for who in authors if who])
+        bulk.create_posts([bulk.NewPost(who, new_key(), self.name(), now, self.books[0].pk) for who in authors if who])
 
     @action
     def bulk_create(self, a: int, b: int) -> None:
@@ -334,7 +334,7 @@ class Town(RuleBasedStateMachine):
         def unless_refused() -> bool:
             try:
                 return service(me, them)
-            except people.Refused:
+            except people.ActionRefused:
                 return False
 
         if me:
@@ -420,7 +420,7 @@ class Town(RuleBasedStateMachine):
 
     @action
     def authors_are_turned_and_eased(self, a: int, b: int) -> None:
-        pulled.settle()
+        pulled.advance_states()
 
     @action
     def sweep(self, a: int, b: int) -> None:

@@ -7,13 +7,13 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from catalog.index import copy
+from catalog.index import local_copy
 from mirror.redis import breaker
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
 from shop.viewing import halving
 from social.models import Block, Post
-from social.reading import PAGE, cursor
+from social.reading import PAGE_SIZE, parse_cursor
 from tests.support.site.html import find_policy_violations
 from tests.support.social.timelines import follow, make_posts, make_users, measure_cost, newest_first, warm_up
 
@@ -30,7 +30,7 @@ def bob(alice: User) -> User:
     """Create an author that alice follows, with a page and a half of posts."""
     bob = make_users("bob")[0]
     follow(alice, bob)
-    make_posts(bob, PAGE + 10)
+    make_posts(bob, PAGE_SIZE + 10)
     return bob
 
 
@@ -39,8 +39,8 @@ def reader(alice: User, bob: User, client: Client) -> Client:
     """Return Alice's browser after a first request, with warm mirrors and a loaded catalogue."""
     client.force_login(alice)
     warm_up(alice)
-    halving.rebuild()
-    assert copy.ensure_loaded()
+    halving.rebuild_popularity()
+    assert local_copy.ensure_loaded()
     for path in ("/home/", "/global/", "/"):
         client.get(path)
     return client
@@ -58,7 +58,7 @@ def page_of(client: Client, path: str) -> str:
 @pytest.mark.parametrize("path", ["/home/", "/global/"])
 def test_pages_show_the_timelines(reader: Client, path: str) -> None:
     page = reader.get(path).content.decode()
-    assert page.count('<li class="post"') == PAGE
+    assert page.count('<li class="post"') == PAGE_SIZE
     assert "bob says 29" in page
     assert "bob says 9<" not in page
     assert find_policy_violations(page) == []
@@ -138,7 +138,7 @@ def test_visitors_have_no_home_timeline(client: Client) -> None:
 def test_an_empty_timeline_suggests_next_steps(alice: User, client: Client) -> None:
     client.force_login(alice)
     warm_up(alice)
-    halving.rebuild()
+    halving.rebuild_popularity()
     page = client.get("/home/").content.decode()
     assert 'href="/people/"' in page
     assert 'name="text"' in page
@@ -159,11 +159,11 @@ def test_an_invalid_cursor_is_the_first_page(reader: Client, path: str) -> None:
 @pytest.mark.parametrize("path", ["/home/", "/global/"])
 def test_the_id_of_a_missing_post_is_a_valid_cursor(reader: Client, path: str) -> None:
     for after in (1, 2**53 + 1, 2**63 - 1):
-        assert cursor(str(after)) == after
+        assert parse_cursor(str(after)) == after
         page = found(reader, f"{path}?after={after}")
         with sql_only():
             assert found(reader, f"{path}?after={after}") == page, after
-        assert len(page["results"]) == (0 if after == 1 else PAGE), after
+        assert len(page["results"]) == (0 if after == 1 else PAGE_SIZE), after
         assert reader.get(f"{path}?after={after}").status_code == 200, after
 
 
@@ -180,7 +180,7 @@ def test_texts_are_escaped(alice: User, client: Client) -> None:
     Post.objects.create(user=alice, text="<script>alert(1)</script> <b>bold</b>")
     client.force_login(alice)
     warm_up(alice)
-    halving.rebuild()
+    halving.rebuild_popularity()
     for path in ("/home/", "/global/", "/"):
         page = client.get(path).content.decode()
         assert "<script>alert" not in page

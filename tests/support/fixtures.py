@@ -18,7 +18,7 @@ from redis import Redis
 
 from accounts import letters, ratelimit, selectors
 from config.celery import app
-from config.views import FRONT
+from config.views import HOME_READS
 from loginlog import days, direct, hooks, numbers
 from mirror import capture, doubt, failure_log, hints, marker, prefix, send, triggers, window
 from mirror.models import Change, Identity, State
@@ -44,16 +44,16 @@ def _forget() -> None:
     window.requests.reset()
     marker.database_identity.cache_clear()
     triggers.forget()
-    store.forget()
-    moments.forget()
-    people.forget()
-    FRONT.forget()
-    ratelimit._local.clear()
+    store.clear_copies()
+    moments.clear_caches()
+    people.clear_caches()
+    HOME_READS.forget()
+    ratelimit._local_counters.clear()
     hints._due.__init__()  # type: ignore[misc]  # keys of rolled-back transactions count against the limit of hints
     # Keyed by ids, which SQLite assigns again after a rollback:
-    for known in (home._fetched._authors, popularity._leaders, numbers.known, hooks.recent):
+    for known in (home._pulled_authors._authors, popularity._leaders, numbers.dense_id_cache, hooks.recent_marks):
         known.clear()
-    selectors._expected, sales._guess, direct.owing.maybe = [], ([], []), False
+    selectors._expected_ids, sales._last_shown, direct.owed_to_redis.maybe = [], ([], []), False
 
 
 def _uses_database(request: pytest.FixtureRequest) -> bool:
@@ -101,7 +101,7 @@ def fresh(request: pytest.FixtureRequest) -> Iterator[None]:
     scripts.load(main_server()._own)
     _forget()
     undrained: AbstractContextManager[object] = nullcontext()
-    submit = letters._thread.submit  # a test may replace it
+    submit = letters._executor.submit  # a test may replace it
     if _uses_database(request):
         request.getfixturevalue("db")
         Change.objects.all()._raw_delete(Change.objects.db)

@@ -7,9 +7,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts import lockout
-from accounts.lockout.limits import counted_name
+from accounts.lockout.limits import normalize_name
 from accounts.models import User
-from accounts.ratelimit import address_part
+from accounts.ratelimit import normalize_address
 from accounts.second_factor import factors
 from mirror.management.base import OK, ReportingCommand, brief
 
@@ -38,7 +38,7 @@ class Command(ReportingCommand):
 
     def _unlock(self, name: str | None, address: str | None, json: bool) -> None:
         count = lockout.unlock(
-            name=counted_name(name) if name else None, address=address_part(address) if address else None
+            name=normalize_name(name) if name else None, address=normalize_address(address) if address else None
         )
         said = ngettext("%(count)s counter removed", "%(count)s counters removed", count) % {"count": count}
         self.report({"removed": count}, [said], json)

@@ -14,7 +14,7 @@ from mirror.management.base import OK, ReportingCommand, brief
 from mirror.management.progress import Progress
 
 
-def a_limit(text: str) -> int:
+def parse_limit(text: str) -> int:
     """Return the text as a number of sessions. Raises ArgumentTypeError."""
     if not (text.isascii() and text.isdecimal()):
         raise ArgumentTypeError(_("%(text)s is not a valid number of sessions") % {"text": repr(text)})
@@ -30,24 +30,24 @@ class Command(ReportingCommand):
         text = _("keep only the newest sessions, and end expired ones")
         clean = brief(actions.add_parser("clean", help=text, description=text))
         limit = _("number of sessions to keep (default: %(default)s)")
-        clean.add_argument("--limit", type=a_limit, default=settings.SESSION_LIMIT, metavar="N", help=limit)
+        clean.add_argument("--limit", type=parse_limit, default=settings.SESSION_LIMIT, metavar="N", help=limit)
         clean.add_argument("--dry-run", action="store_true", help=_("only show how many would be ended"))
         clean.add_argument("--json", action="store_true", help=_("print the report as JSON"))
 
     def run(self, **options: Any) -> int:
         limit, json = options["limit"], options["json"]
         if options["dry_run"]:
-            done = cleaning.look(limit)
+            done = cleaning.preview_cleaning(limit)
             report = {"over": done.over, "expired": done.expired, "limit": limit, "left": done.left}
-            self.report(report, [_told_before(done)], json)
+            self.report(report, [_describe_preview(done)], json)
         else:
             with Progress(self.stderr, _("ended")) as progress:
-                done = cleaning.clean(limit, progress=progress)
-            self.report(asdict(done), [_told(done)], json)
+                done = cleaning.clean_sessions(limit, progress=progress)
+            self.report(asdict(done), [_describe_report(done)], json)
         return OK
 
 
-def _told(done: cleaning.Cleaned) -> str:
+def _describe_report(done: cleaning.CleaningReport) -> str:
     """Return a one-line report of a run."""
     said = ngettext("%(count)s session ended", "%(count)s sessions ended", done.removed + done.expired)
     text = _(
@@ -56,7 +56,7 @@ def _told(done: cleaning.Cleaned) -> str:
     return text % {**asdict(done), "said": said % {"count": done.removed + done.expired}}
 
 
-def _told_before(done: cleaning.Cleaned) -> str:
+def _describe_preview(done: cleaning.CleaningReport) -> str:
     """Return a one-line report of a dry run."""
     text = _("%(left)s sessions: %(over)s beyond the limit of %(limit)s, %(expired)s expired")
     return text % asdict(done)

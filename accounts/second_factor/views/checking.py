@@ -18,30 +18,30 @@ from accounts.lockout import known
 from accounts.models import User
 from accounts.second_factor import entering, factors, passkeys, pending, recent
 from accounts.second_factor.forms import FactorForm, ProofForm
-from accounts.views.limits import Limit, Limited
-from accounts.views.passwords import own_password
-from config.redirects import next_address, redirect_to, redirect_to_view
+from accounts.views.limits import FormLimit, LimitedFormMixin
+from accounts.views.passwords import make_password_limit
+from config.redirects import get_next_address, redirect_to, redirect_to_view
 
-DAY: Final = 86_400
+DAY_SECONDS: Final = 86_400
 
 
-def factor_limits(user_id: int) -> list[Limit]:
+def list_factor_limits(user_id: int) -> list[FormLimit]:
     """Return the limits on attempts with second factors of a user. Right ones do not count."""
     return [
-        Limit("second-factor", user_id, 5, 900, is_kept=True),
-        Limit("second-factor-day", user_id, 50, DAY, is_kept=True),
+        FormLimit("second-factor", user_id, 5, 900, is_kept=True),
+        FormLimit("second-factor-day", user_id, 50, DAY_SECONDS, is_kept=True),
     ]
 
 
 @method_decorator([sensitive_post_parameters(), never_cache], name="dispatch")
-class FactorView(Limited, FormView):
+class FactorView(LimitedFormMixin, FormView):
     """A page that asks ``owner`` for a second factor."""
 
     template_name = "accounts/second_factor/check.html"
     owner: User
 
-    def limits(self) -> Iterable[Limit]:
-        return factor_limits(self.owner.pk)
+    def limits(self) -> Iterable[FormLimit]:
+        return list_factor_limits(self.owner.pk)
 
     def give_back(self) -> None:
         """Give the attempt back after a right proof."""
@@ -49,8 +49,8 @@ class FactorView(Limited, FormView):
             limit.give_back()
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        found = factors.overview(self.owner.pk)
-        options = passkeys.request_options(self.request, self.owner.pk)
+        found = factors.read_overview(self.owner.pk)
+        options = passkeys.make_request_options(self.request, self.owner.pk)
         return super().get_context_data(**kwargs) | {
             "asks_code": bool(found.app or found.codes),
             "passkey_options": options,
@@ -64,9 +64,9 @@ class LoginFactor(FactorView):
     form_class = FactorForm
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        user = pending.user_of(request)
+        user = pending.get_user(request)
         if user is None:
-            messages.error(request, entering.unfinished())
+            messages.error(request, entering.get_expired_message())
             return redirect_to_view("accounts:login")
         if not factors.has_factor(user.pk):
             return redirect_to_view("accounts:factors")  # staff without a factor must add one first
@@ -74,14 +74,14 @@ class LoginFactor(FactorView):
         return super().dispatch(request, *args, **kwargs)
 
     def form_valid(self, form: FactorForm) -> HttpResponse:
-        if not factors.check(self.request, self.owner, **form.cleaned_data):
+        if not factors.check_factor(self.request, self.owner, **form.cleaned_data):
             form.add_error("code", _("This is wrong or was already used."))
             return self.form_invalid(form)
         self.give_back()
         target = pending.end(self.request)
         entering.log_in(self.request, self.owner, with_factor=True)
         response = redirect_to(target)
-        known.remember(response, self.owner)
+        known.remember_device(response, self.owner)
         return response
 
 
@@ -95,10 +95,10 @@ class Confirm(LoginRequiredMixin, FactorView):
             self.owner = User.objects.get(pk=request.user.pk)
         return super().dispatch(request, *args, **kwargs)
 
-    def limits(self) -> Iterable[Limit]:
+    def limits(self) -> Iterable[FormLimit]:
         if self.request.POST.get("password"):
-            return [own_password(self.owner.pk)]
-        return factor_limits(self.owner.pk)
+            return [make_password_limit(self.owner.pk)]
+        return list_factor_limits(self.owner.pk)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         given = self.request.POST if self.request.method == "POST" else self.request.GET
@@ -110,13 +110,13 @@ class Confirm(LoginRequiredMixin, FactorView):
         if password := given.pop("password"):
             if not self.owner.check_password(password):
                 return self._refuse(form, "password", _("Wrong password."))
-        elif not factors.check(self.request, self.owner, **given):
+        elif not factors.check_factor(self.request, self.owner, **given):
             return self._refuse(form, "code", _("This is wrong or was already used."))
         else:
             self.give_back()
-        recent.note_proof(self.request.session, with_factor=not password)
+        recent.record_proof(self.request.session, with_factor=not password)
         self.request.session.cycle_key()
-        return redirect_to(next_address(self.request, reverse("accounts:account")))
+        return redirect_to(get_next_address(self.request, reverse("accounts:account")))
 
     def _refuse(self, form: ProofForm, field: str, text: str) -> HttpResponse:
         form.add_error(field, text)

@@ -28,12 +28,12 @@ from accounts.second_factor.models import AuthenticatorApp, Passkey
 from accounts.session_services import end_other_sessions
 from config.redirects import redirect_to_view
 
-PASSKEY_ID: Final = re.compile(r"[0-9]{1,18}")
-NEW_SECRET: Final = "_app_secret"  # secret of an app that is being added, encrypted because sessions are stored
+PASSKEY_ID_PATTERN: Final = re.compile(r"[0-9]{1,18}")
+NEW_SECRET_KEY: Final = "_app_secret"  # secret of an app that is being added, encrypted because sessions are stored
 
 
 @method_decorator([sensitive_post_parameters(), never_cache], name="dispatch")
-class Owned(View):
+class FactorOwnerView(View):
     """A page about the second factors of ``owner``. is_login: the owner's login is still pending."""
 
     owner: User
@@ -41,11 +41,11 @@ class Owned(View):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if request.user.is_authenticated:
-            if not recent.is_recent(request):
-                return recent.ask_again(reverse("accounts:factors"))
+            if not recent.has_recent_proof(request):
+                return recent.redirect_to_confirm(reverse("accounts:factors"))
             self.owner = User.objects.get(pk=request.user.pk)
             return super().dispatch(request, *args, **kwargs)
-        user = pending.user_of(request)
+        user = pending.get_user(request)
         if user is None or factors.has_factor(user.pk):  # an existing factor must be given first
             return redirect_to_login(request.get_full_path())
         self.owner, self.is_login = user, True
@@ -54,15 +54,15 @@ class Owned(View):
     def go_on(self, what: Promise) -> HttpResponse:
         """Report a new factor, finish a pending login, and show new recovery codes if the user has none."""
         with transaction.atomic():
-            codes = recovery.renew(self.owner.pk) if not factors.overview(self.owner.pk).codes else []
-            factors.tell_change(self.owner, what, actor=self.owner)
+            codes = recovery.renew_codes(self.owner.pk) if not factors.read_overview(self.owner.pk).codes else []
+            factors.report_change(self.owner, what, actor=self.owner)
         if not self.is_login:
-            recent.note_proof(self.request.session, with_factor=True)
+            recent.record_proof(self.request.session, with_factor=True)
             return self.show_codes(codes) if codes else redirect_to_view("accounts:factors")
         target = pending.end(self.request)
         entering.log_in(self.request, self.owner, with_factor=True)
         response = self.show_codes(codes, target)
-        known.remember(response, self.owner)
+        known.remember_device(response, self.owner)
         return response
 
     def show_codes(self, codes: list[str], target: str = "") -> HttpResponse:
@@ -71,78 +71,82 @@ class Owned(View):
         return render(self.request, "accounts/second_factor/codes.html", context)
 
 
-class Factors(Owned, TemplateView):
+class Factors(FactorOwnerView, TemplateView):
     """The list of second factors."""
 
     template_name = "accounts/second_factor/factors.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         return super().get_context_data(**kwargs) | {
-            "factors": factors.overview(self.owner.pk),
-            "can_have_passkeys": passkeys.is_possible(self.request),
+            "factors": factors.read_overview(self.owner.pk),
+            "can_have_passkeys": passkeys.can_use_passkeys(self.request),
         }
 
 
-class AddApp(Owned, FormView):
+class AddApp(FactorOwnerView, FormView):
     """Add an authenticator app, or replace the existing one."""
 
     template_name = "accounts/second_factor/app.html"
     form_class = AppForm
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        secret = self._secret() or app_codes.new_secret()
-        self.request.session[NEW_SECRET] = vault.encrypt(secret)
-        picture, text = app_codes.picture(self.owner.username, secret), app_codes.secret_text(secret)
+        secret = self._read_secret() or app_codes.make_secret()
+        self.request.session[NEW_SECRET_KEY] = vault.encrypt(secret)
+        picture, text = app_codes.make_qr_code(self.owner.username, secret), app_codes.format_secret(secret)
         return super().get_context_data(**kwargs) | {"picture": picture, "secret": text}
 
-    def _secret(self) -> bytes | None:
-        return vault.decrypt(self.request.session.get(NEW_SECRET, ""))
+    def _read_secret(self) -> bytes | None:
+        return vault.decrypt(self.request.session.get(NEW_SECRET_KEY, ""))
 
     def form_valid(self, form: AppForm) -> HttpResponse:
-        secret = self._secret()
-        if secret is None or not app_codes.add(self.owner.pk, secret, form.cleaned_data["code"].replace(" ", "")):
+        secret = self._read_secret()
+        if secret is None or not app_codes.add_app(self.owner.pk, secret, form.cleaned_data["code"].replace(" ", "")):
             form.add_error("code", _("This is not the current code. Check the clock of your device."))
             return self.form_invalid(form)
-        del self.request.session[NEW_SECRET]
+        del self.request.session[NEW_SECRET_KEY]
         return self.go_on(factors.APP_ADDED)
 
 
-class AddPasskey(Owned, FormView):
+class AddPasskey(FactorOwnerView, FormView):
     """Add a passkey."""
 
     template_name = "accounts/second_factor/passkey.html"
     form_class = PasskeyForm
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        options = passkeys.creation_options(self.request, self.owner) if passkeys.is_possible(self.request) else ""
+        options = (
+            passkeys.make_creation_options(self.request, self.owner) if passkeys.can_use_passkeys(self.request) else ""
+        )
         return super().get_context_data(**kwargs) | {"passkey_options": options}
 
     def form_valid(self, form: PasskeyForm) -> HttpResponse:
         given = form.cleaned_data
-        if not passkeys.add(self.request, self.owner.pk, given["name"], given["credential"]):
+        if not passkeys.add_passkey(self.request, self.owner.pk, given["name"], given["credential"]):
             form.add_error("name", _("No passkey was created. Try again."))
             return self.form_invalid(form)
         return self.go_on(factors.PASSKEY_ADDED)
 
 
-class Remove(Owned):
+class RemoveFactor(FactorOwnerView):
     """POST ``app=1`` or ``passkey=ID``: remove that factor. Staff cannot remove their last one."""
 
     http_method_names = ["post", "options"]
 
     def post(self, request: HttpRequest) -> HttpResponse:
         number, what = request.POST.get("passkey", ""), factors.PASSKEY_REMOVED
-        chosen: Any = Passkey.objects.filter(user=self.owner, pk=int(number) if PASSKEY_ID.fullmatch(number) else 0)
+        chosen: Any = Passkey.objects.filter(
+            user=self.owner, pk=int(number) if PASSKEY_ID_PATTERN.fullmatch(number) else 0
+        )
         if "app" in request.POST:
             chosen, what = AuthenticatorApp.objects.filter(pk=self.owner.pk), factors.APP_REMOVED
         with transaction.atomic():
             # The lock prevents two concurrent removals from removing the last factor.
             User.objects.select_for_update().get(pk=self.owner.pk)
-            is_last = factors.overview(self.owner.pk).total == 1
+            is_last = factors.read_overview(self.owner.pk).total == 1
             if is_last and factors.is_required(self.owner):
                 messages.error(request, _("Staff need a second factor: add another one before you remove this one."))
             elif chosen.delete()[0]:
-                factors.tell_change(self.owner, what, actor=self.owner)
+                factors.report_change(self.owner, what, actor=self.owner)
                 messages.success(request, _("Removed."))
                 if is_last:
                     self._end(request)
@@ -151,11 +155,11 @@ class Remove(Owned):
     def _end(self, request: HttpRequest) -> None:
         """Clean up after the last factor: delete recovery codes, clear the session's proof, end other sessions."""
         self.owner.recovery_codes.all().delete()
-        request.session.pop(recent.FACTOR, None)
+        request.session.pop(recent.FACTOR_KEY, None)
         end_other_sessions(self.owner, request.session.digest)  # type: ignore[attr-defined]
 
 
-class RenewCodes(Owned):
+class RenewCodes(FactorOwnerView):
     """Make new recovery codes, which replace the old ones."""
 
     http_method_names = ["post", "options"]
@@ -164,6 +168,6 @@ class RenewCodes(Owned):
         if not factors.has_factor(self.owner.pk):
             return redirect_to_view("accounts:factors")
         with transaction.atomic():
-            codes = recovery.renew(self.owner.pk)
-            factors.tell_change(self.owner, factors.CODES_RENEWED, actor=self.owner)
+            codes = recovery.renew_codes(self.owner.pk)
+            factors.report_change(self.owner, factors.CODES_RENEWED, actor=self.owner)
         return self.show_codes(codes)

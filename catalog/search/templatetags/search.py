@@ -13,4 +13,4 @@ register = template.Library()
 @register.filter
 def tag_url(name: str) -> str:
     """Return the address of the list of books with a tag."""
-    return f"{reverse('catalog:list')}?{urlencode({'q': query.to_text(query.Tag(name))})}"
+    return f"{reverse('catalog:list')}?{urlencode({'q': query.format_query(query.Tag(name))})}"

@@ -9,12 +9,12 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from config.demo_browser import Gone, origin_of
-from config.demo_traffic import SHOPPER, traffic
+from config.demo_browser import SiteUnavailable, parse_origin
+from config.demo_traffic import SHOPPER_NAME, run_visitors
 from config.devserver import logins
 from mirror.management.base import FAILED, FOUND, OK, ReportingCommand
 from mirror.management.progress import Progress
-from shop.checks import FAKE
+from shop.checks import FAKE_PROVIDER
 
 
 class Command(ReportingCommand):
@@ -38,21 +38,21 @@ class Command(ReportingCommand):
 
     def run(self, **options: Any) -> int:
         users, seconds = options["users"], options["seconds"]
-        url = origin_of(options["url"] or f"http://127.0.0.1:{os.environ.get('PORT', '8000')}")
-        if settings.PAYMENT_PROVIDER != FAKE and not options["yes"]:
+        url = parse_origin(options["url"] or f"http://127.0.0.1:{os.environ.get('PORT', '8000')}")
+        if settings.PAYMENT_PROVIDER != FAKE_PROVIDER and not options["yes"]:
             raise CommandError("The payment provider is a real one, and users, posts and orders stay: add --yes.")
         if not (1 <= users <= 200 and seconds > 0):
             raise CommandError("--users must be 1 to 200, and --seconds must be above 0")
         began = time.monotonic()
         try:
-            done = traffic(url, users, Event(), lambda: self._wait(seconds), self._shopper())
-        except Gone as error:
+            done = run_visitors(url, users, Event(), lambda: self._wait(seconds), self._find_shopper_login())
+        except SiteUnavailable as error:
             raise CommandError(f"{url} is not responding: {error}") from None
         took = round(time.monotonic() - began, 1)
         errors = {what.removeprefix("error: "): n for what, n in done.items() if what.startswith("error: ")}
         acts = {what: n for what, n in sorted(done.items()) if not what.startswith("error: ")}
         report = {"url": url, "users": users, "seconds": took, "done": acts, "errors": errors}
-        self.report(report, _lines(url, users, took, acts, errors), options["json"])
+        self.report(report, _build_report_lines(url, users, took, acts, errors), options["json"])
         if not acts:
             return FAILED
         return FOUND if errors else OK
@@ -65,13 +65,13 @@ class Command(ReportingCommand):
                 time.sleep(min(1.0, left))
                 progress("seconds", 1)
 
-    def _shopper(self) -> tuple[str, str] | None:
+    def _find_shopper_login(self) -> tuple[str, str] | None:
         """Return the name and password of the demo's shopper, or None if it does not exist."""
-        found = {name: password for name, password, _ in logins.known_logins()}
-        return (SHOPPER, found[SHOPPER]) if SHOPPER in found else None
+        found = {name: password for name, password, _ in logins.read_logins()}
+        return (SHOPPER_NAME, found[SHOPPER_NAME]) if SHOPPER_NAME in found else None
 
 
-def _lines(url: str, users: int, took: float, acts: dict[str, int], errors: dict[str, int]) -> list[str]:
+def _build_report_lines(url: str, users: int, took: float, acts: dict[str, int], errors: dict[str, int]) -> list[str]:
     said = ", ".join(f"{n} {what}" for what, n in acts.items()) or "nothing"
     lines = [f"{users} visitors of {url} in {took} s: {said}"]
     return lines + [f"failed: {what} ({n} times)" for what, n in Counter(errors).most_common(5)]

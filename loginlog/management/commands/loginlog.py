@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 
 from accounts.models import User
 from loginlog import days, expiry, filling, loading, reading, scripts, selectors, services
-from loginlog.ranges import EARLIEST
+from loginlog.ranges import EARLIEST_DAY
 from mirror.backup import registry
 from mirror.backup.flush import flush
 from mirror.management.base import FOUND, OK, ReportingCommand, brief
@@ -34,7 +34,7 @@ class Command(ReportingCommand):
         self._action(actions, "user", text, user=True, span=True)
         text = _("list the users who logged in on any of these days")
         active = self._action(actions, "active", text, span=True)
-        active.add_argument("--type", dest="user_type", choices=reading.types(), help=_("only users of this type"))
+        active.add_argument("--type", dest="user_type", choices=reading.list_types(), help=_("only users of this type"))
         expired = self._action(
             actions, "expire", _("remove months from Redis that SQL has, and write them to a log file")
         )
@@ -60,16 +60,16 @@ class Command(ReportingCommand):
         return do(**options)
 
     def do_mark(self, *, user: str, date: str | None, json: bool, **options: Any) -> int:
-        who, day = _user(user), _past(date) if date else days.today()
-        new = services.mark(who, day)
+        who, day = _find_user(user), _parse_past_day(date) if date else days.today()
+        new = services.mark_login(who, day)
         text = _("%(user)s: marked on %(day)s") if new else _("%(user)s: already marked on %(day)s")
         said = {"user": who.username, "id": who.pk, "type": who.user_type, "day": day, "new": new}
         self.report(said, [text % {"user": who.username, "day": day}], json)
         return OK
 
     def do_unmark(self, *, user: str, date: str, json: bool, **options: Any) -> int:
-        who, day = _user(user), _past(date)
-        removed = services.unmark(who, day)
+        who, day = _find_user(user), _parse_past_day(date)
+        removed = services.remove_login(who, day)
         text = _("%(user)s: the login on %(day)s was removed")
         if removed is None:
             text = _(
@@ -83,8 +83,8 @@ class Command(ReportingCommand):
         return OK
 
     def do_sync(self, *, json: bool, **options: Any) -> int:
-        filling.settle()
-        done = flush(registry.get(scripts.BACKUP), again=True)
+        filling.settle_redis()
+        done = flush(registry.get(scripts.BACKUP_NAME), again=True)
         text = ngettext("%(count)s bitmap written to SQL", "%(count)s bitmaps written to SQL", done.items)
         lines = [text % {"count": done.items}]
         if done.aside:
@@ -96,17 +96,19 @@ class Command(ReportingCommand):
         return FOUND if done.aside else OK
 
     def do_user(self, *, user: str, first: str, last: str, json: bool, **options: Any) -> int:
-        who, span = _user(user), _span(first, last)
-        found = selectors.login_days(who, *span)
+        who, span = _find_user(user), _parse_span(first, last)
+        found = selectors.find_login_days(who, *span)
         text = ngettext("%(user)s: %(count)s day", "%(user)s: %(count)s days", len(found))
         lines = [text % {"user": who.username, "count": len(found)}, *map(str, found)]
         self.report({"user": who.username, "id": who.pk, "days": found}, lines, json)
         return OK
 
     def do_active(self, *, first: str, last: str, user_type: str | None, json: bool, **options: Any) -> int:
-        span = _span(first, last)
-        ids = list(selectors.active(user_type, *span) if user_type else selectors.active_any(*span))
-        users = [who for at in range(0, len(ids), 500) for who in _names(ids[at : at + 500])]
+        span = _parse_span(first, last)
+        ids = list(
+            selectors.find_active_ids(user_type, *span) if user_type else selectors.find_active_ids_of_any_type(*span)
+        )
+        users = [who for at in range(0, len(ids), 500) for who in _find_names(ids[at : at + 500])]
         text = ngettext("%(count)s user", "%(count)s users", len(users)) % {"count": len(users)}
         rows = [{"id": pk, "name": name} for pk, name in users]
         said = {"from": span[0], "to": span[1], "type": user_type, "count": len(rows), "users": rows}
@@ -115,9 +117,11 @@ class Command(ReportingCommand):
 
     def do_expire(self, *, older_than: int | None, json: bool, **options: Any) -> int:
         try:
-            done = expiry.expire(older_than)
+            done = expiry.expire_months(older_than)
         except expiry.TooYoung:
-            raise CommandError(_("--older-than must be at least %(days)s days") % {"days": days.LEAST_DAYS}) from None
+            raise CommandError(
+                _("--older-than must be at least %(days)s days") % {"days": days.MIN_DAYS_IN_REDIS}
+            ) from None
         rows = [{"month": f"{d.month:%Y-%m}", "removed": d.removed, "kept": d.kept, "file": d.file} for d in done]
         text = _("%(month)s: %(removed)s bitmaps removed, %(kept)s kept; %(file)s")
         lines = [text % {**row, "file": row["file"] or _("nothing to write")} for row in rows]
@@ -125,21 +129,21 @@ class Command(ReportingCommand):
         return OK
 
     def do_load(self, *, file: Path, json: bool, **options: Any) -> int:
-        count = loading.load(file)
-        filling.settle()
+        count = loading.load_file(file)
+        filling.settle_redis()
         text = ngettext("%(count)s bitmap loaded", "%(count)s bitmaps loaded", count)
         self.report({"loaded": count}, [text % {"count": count}], json)
         return OK
 
     def do_erase(self, *, user: str, json: bool, **options: Any) -> int:
-        who = _user(user)
-        found = services.erase(who)
+        who = _find_user(user)
+        found = services.erase_user(who)
         text = _("%(user)s: erased") if found else _("%(user)s: nothing to erase")
         self.report({"user": who.username, "id": who.pk, "erased": found}, [text % {"user": who.username}], json)
         return OK
 
 
-def _user(text: str) -> User:
+def _find_user(text: str) -> User:
     """Return the user with this name (in any case) or else with this id. Raises CommandError."""
     try:
         return User.objects.get_by_natural_key(text)
@@ -150,29 +154,29 @@ def _user(text: str) -> User:
     return found
 
 
-def _day(text: str) -> date:
+def _parse_day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
         raise CommandError(_("%(text)r is not a date; write dates like 2017-10-25") % {"text": text}) from None
 
 
-def _past(text: str) -> date:
+def _parse_past_day(text: str) -> date:
     """Parse a day between EARLIEST and today. A day outside would stretch every report. Raises CommandError."""
-    day = _day(text)
-    if not EARLIEST <= day <= days.today():
-        raise CommandError(_("%(day)s is not between %(first)s and today") % {"day": day, "first": EARLIEST})
+    day = _parse_day(text)
+    if not EARLIEST_DAY <= day <= days.today():
+        raise CommandError(_("%(day)s is not between %(first)s and today") % {"day": day, "first": EARLIEST_DAY})
     return day
 
 
-def _span(first: str, last: str) -> tuple[date, date]:
+def _parse_span(first: str, last: str) -> tuple[date, date]:
     try:
-        return reading.checked(_day(first), _day(last))
+        return reading.check_range(_parse_day(first), _parse_day(last))
     except ValueError as error:
         raise CommandError(str(error)) from None
 
 
-def _names(ids: list[int]) -> list[tuple[int, str]]:
+def _find_names(ids: list[int]) -> list[tuple[int, str]]:
     """Return ids and names of existing users, in the order of the ids."""
     names = dict(User.objects.filter(pk__in=ids).values_list("pk", "username"))
     return [(pk, names[pk]) for pk in ids if pk in names]

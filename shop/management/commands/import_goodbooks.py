@@ -9,20 +9,20 @@ from django.core.management.base import CommandError, CommandParser
 
 from accounts.models import User
 from catalog.bulk import update_statistics
-from catalog.importer.books import COLUMNS, Tally, import_books, imported
+from catalog.importer.books import COLUMNS, ImportReport, find_imported_ids, import_books
 from catalog.importer.files import Table
-from catalog.importer.tags import LINK_COLUMNS, TAG_COLUMNS, import_links, import_tags
+from catalog.importer.tags import TAG_COLUMNS, TAGGING_COLUMNS, import_taggings, import_tags
 from catalog.models import Author, Book, ShelfEntry, Tag, Tagging
 from mirror.management.base import FOUND, OK, ReportingCommand
 from mirror.management.progress import Progress
 from shop.importer import files
-from shop.importer.history import Known, import_purchases, import_readers, import_shelves, import_views
+from shop.importer.history import PrimaryKeys, import_purchases, import_readers, import_shelves, import_views
 from shop.importer.products import import_products
 from shop.models import Order, OrderLine, Product, View
 
 CATALOGUE: Final = ("books", "authors", "tags", "taggings")
 HISTORY: Final = ("products", "readers", "views", "purchases", "shelved")
-FILLED: Final = (
+FILLED_MODELS: Final = (
     Book, Author, Tag, Book.authors.through, Tagging, Product, User, View, Order, OrderLine, ShelfEntry,
 )  # fmt: skip
 
@@ -54,13 +54,13 @@ class Command(ReportingCommand):
             if not books_only:
                 work.read_history(progress)
         if not books_only:
-            with Progress(self.stderr, "written", work.written_totals()) as progress:
+            with Progress(self.stderr, "written", work.count_rows_to_write()) as progress:
                 work.write_history(progress)
         tally, seconds = work.tally, time.monotonic() - began
         if any(tally.added.values()):
-            update_statistics(FILLED)
+            update_statistics(FILLED_MODELS)
         kinds = CATALOGUE if books_only else CATALOGUE + HISTORY
-        self.report(_as_dict(work, kinds, seconds), _lines(work, kinds, seconds), options["json"])
+        self.report(_as_dict(work, kinds, seconds), _make_report_lines(work, kinds, seconds), options["json"])
         return OK if tally.read["books"] else FOUND
 
 
@@ -70,12 +70,12 @@ class _Import:
     """
 
     def __init__(self, folder: Path, limit: int | None, *, books_only: bool) -> None:
-        self.limit, self.tally = limit, Tally()
+        self.limit, self.tally = limit, ImportReport()
         self.books = Table(folder, "books.csv", COLUMNS)
         self.tags = Table(folder, "tags.csv", TAG_COLUMNS)
-        self.links = Table(folder, "book_tags.csv", LINK_COLUMNS)
-        wanted = {} if books_only else {"views": files.VIEWS, "purchases": files.PURCHASES}
-        self.history = {kind: files.table(folder, name) for kind, name in wanted.items()}
+        self.links = Table(folder, "book_tags.csv", TAGGING_COLUMNS)
+        wanted = {} if books_only else {"views": files.VIEWS_FILE, "purchases": files.PURCHASES_FILE}
+        self.history = {kind: files.open_table(folder, name) for kind, name in wanted.items()}
         self.missing = [wanted[kind] for kind, table in self.history.items() if table is None]
         self.numbers: dict[int, int] = {}  # primary keys of books by their numbers in the files
         self.pairs: dict[str, files.Pairs] = {}
@@ -95,17 +95,19 @@ class _Import:
         """Import books, authors, tags and the tags of books."""
         import_books(self.books, self.limit, self.tally, progress)
         numbers = import_tags(self.tags, self.tally, progress)
-        import_links(self.links, numbers, self.tally, progress)
+        import_taggings(self.links, numbers, self.tally, progress)
 
     def read_history(self, progress: Progress) -> None:
         """Read the lists of wanted and rated books."""
-        self.numbers = imported(self.books, self.limit)
+        self.numbers = find_imported_ids(self.books, self.limit)
         for kind, table in self.history.items():
-            self.pairs[kind] = files.read(table, kind, self.numbers, self.tally, progress) if table else files.Pairs()
+            self.pairs[kind] = (
+                files.read_pairs(table, kind, self.numbers, self.tally, progress) if table else files.Pairs()
+            )
             self.readers |= self.pairs[kind].users()
         self.tally.read["readers"] = len(self.readers)
 
-    def written_totals(self) -> dict[str, int]:
+    def count_rows_to_write(self) -> dict[str, int]:
         """Return the number of rows to write, by kind."""
         pairs = {kind: len(found) for kind, found in self.pairs.items()}
         return {"products": len(self.numbers), "readers": len(self.readers), **pairs, "shelved": sum(pairs.values())}
@@ -115,7 +117,7 @@ class _Import:
         added = self.tally.added
         import_products(self.numbers, self.tally, progress)
         users, added["readers"] = import_readers(self.readers, partial(progress, "readers"))
-        known = Known(users, self.numbers)
+        known = PrimaryKeys(users, self.numbers)
         for kind, write in (("views", import_views), ("purchases", import_purchases)):
             added[kind] = write(self.pairs[kind], known, partial(progress, kind))
         told = partial(progress, "shelved")
@@ -132,7 +134,7 @@ def _as_dict(work: _Import, kinds: tuple[str, ...], seconds: float) -> dict[str,
     }
 
 
-def _lines(work: _Import, kinds: tuple[str, ...], seconds: float) -> list[str]:
+def _make_report_lines(work: _Import, kinds: tuple[str, ...], seconds: float) -> list[str]:
     tally = work.tally
     added = ", ".join(f"{tally.added[kind]} {kind}" for kind in kinds)
     merged = tally.read["tags merged"]

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from mirror.management.base import OK, ReportingCommand, brief
 from mirror.management.progress import Progress
 from shop.models import Product
-from shop.recommend.build import rebuild
+from shop.recommend.build import rebuild_recommendations
 
 
 class Command(ReportingCommand):
@@ -31,7 +31,7 @@ class Command(ReportingCommand):
     def do_rebuild(self, *, json: bool, **options: Any) -> int:
         began = time.monotonic()
         with Progress(self.stderr, _("computed"), {"products": Product.objects.count()}) as progress:
-            done = rebuild(lambda products: progress("products", products))
+            done = rebuild_recommendations(lambda products: progress("products", products))
         seconds = round(time.monotonic() - began, 2)
         text = _(
             "%(purchases)s purchases, %(products)s products in %(seconds)s s: %(bought)s with other purchases, "

@@ -11,17 +11,17 @@ from django.utils.translation import ngettext
 from mirror.management.base import OK, ReportingCommand, brief
 from shop.models import Product
 from shop.rowcache import rows
-from shop.rowcache.daemon import Daemon, run_once
+from shop.rowcache.daemon import RowCacheDaemon, run_once
 
 
-def a_number(text: str) -> int:
+def parse_product_id(text: str) -> int:
     """Parse the id of a product. Raises ArgumentTypeError."""
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
         raise ArgumentTypeError(_("%(text)s is not a product id") % {"text": repr(text)})
     return int(text)
 
 
-def some_seconds(text: str) -> float:
+def parse_seconds(text: str) -> float:
     """Parse a number of seconds. Raises ArgumentTypeError."""
     try:
         seconds = float(text)
@@ -43,8 +43,8 @@ class Command(ReportingCommand):
         run.add_argument("--once", action="store_true", help=_("only rows that are due now"))
         text = _("cache a row every so many seconds; 0 or less stops it")
         schedule = brief(actions.add_parser("schedule", help=text, description=text))
-        schedule.add_argument("product", type=a_number, metavar="ID")
-        schedule.add_argument("seconds", type=some_seconds, metavar="SECONDS")
+        schedule.add_argument("product", type=parse_product_id, metavar="ID")
+        schedule.add_argument("seconds", type=parse_seconds, metavar="SECONDS")
         for action in (run, schedule):
             action.add_argument("--json", action="store_true", help=_("print the report as JSON"))
 
@@ -62,13 +62,13 @@ class Command(ReportingCommand):
         said = {"id": product, "seconds": seconds, "exists": exists}
         if seconds > 0 and not exists:  # a deleted product can still be unscheduled
             raise CommandError(_("there is no product with the id %(id)s") % said)
-        rows.schedule(product, seconds)
+        rows.schedule_row(product, seconds)
         text = _("row %(id)s: every %(seconds)g seconds") if seconds > 0 else _("row %(id)s: no longer cached")
         self.report(said, [text % said], json)
 
     def _serve(self) -> int:
         """Run the daemon until a signal stops it. Return the number of cached rows."""
-        daemon = Daemon()
+        daemon = RowCacheDaemon()
         before = {number: signal.signal(number, lambda *_: daemon.stop()) for number in (signal.SIGINT, signal.SIGTERM)}
         self.stderr.write(_("caching rows as they are due; Ctrl-C ends it"))
         try:

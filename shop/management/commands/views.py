@@ -10,7 +10,7 @@ from django.utils.translation import ngettext
 from mirror.management.base import OK, ReportingCommand, brief
 from mirror.management.progress import Progress
 from shop.viewing import keeping
-from shop.viewing.halving import rescale
+from shop.viewing.halving import rescale_popularity
 
 
 class Command(ReportingCommand):
@@ -37,16 +37,16 @@ class Command(ReportingCommand):
     def do_expire(self, *, older_than: int | None, json: bool, **options: Any) -> int:
         try:
             with Progress(self.stderr, _("deleted")) as progress:
-                count = keeping.expire(older_than, told=lambda views: progress("views", views))
-        except keeping.TooYoung:
+                count = keeping.expire_views(older_than, told=lambda views: progress("views", views))
+        except keeping.RetentionTooShort:
             text = _("--older-than must be at least %(days)s days")
-            raise CommandError(text % {"days": keeping.LEAST_DAYS}) from None
+            raise CommandError(text % {"days": keeping.MIN_KEPT_DAYS}) from None
         text = ngettext("%(count)s view deleted", "%(count)s views deleted", count)
         self.report({"views": count}, [text % {"count": count}], json)
         return OK
 
     def do_rescale(self, *, json: bool, **options: Any) -> int:
-        done = rescale()
+        done = rescale_popularity()
         text = ngettext("halved for %(count)s period", "halved for %(count)s periods", done.periods)
         removed = ngettext("%(count)s book removed", "%(count)s books removed", done.removed) % {"count": done.removed}
         line = f"{text % {'count': done.periods}}, {removed}" if done.periods else _("nothing is due")

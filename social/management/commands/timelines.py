@@ -16,9 +16,9 @@ from mirror.management.base import FOUND, OK, ReportingCommand, brief
 from mirror.management.progress import Progress
 from mirror.redis import relay_client
 from mirror.status import warm_mirrors
-from social.active import active_readers, slices_of
+from social.active import find_active_readers, iterate_id_slices
 
-NAMED = 20  # ids of users without a timeline that the report lists
+MAX_NAMED = 20  # ids of users without a timeline that the report lists
 
 
 class Command(ReportingCommand):
@@ -52,37 +52,39 @@ class Command(ReportingCommand):
         if not users and not all_active:
             raise CommandError(_("give --user NAME (may be repeated) or --all-active"))
         slices, total = (
-            ([_ids(users)], len(users)) if users else (slices_of(active_readers()), active_readers().count())
+            ([_find_user_ids(users)], len(users))
+            if users
+            else (iterate_id_slices(find_active_readers()), find_active_readers().count())
         )
         _refuse_while_cold()
         with Progress(self.stderr, _("built"), {"timelines": total}) as progress:
-            made, missed = _rebuild(slices, progress)
+            made, missed = _rebuild_timelines(slices, progress)
         text = ngettext("%(count)s home timeline built", "%(count)s home timelines built", made) % {"count": made}
         lines = [text]
         if missed:
             text = _("%(count)s not built: %(ids)s (deleted meanwhile, or a mirror became cold)")
-            some = ", ".join(map(str, missed[:NAMED])) + (", …" if len(missed) > NAMED else "")
+            some = ", ".join(map(str, missed[:MAX_NAMED])) + (", …" if len(missed) > MAX_NAMED else "")
             lines.append(text % {"count": len(missed), "ids": some})
         self.report({"made": made, "not_made": missed}, lines, json)
         return FOUND if missed else OK
 
     def do_status(self, *, json: bool, **options: Any) -> int:
         active = warm = 0
-        for some in slices_of(active_readers()):
+        for some in iterate_id_slices(find_active_readers()):
             active += len(some)
-            warm += _warm_among(some)
+            warm += _count_warm(some)
         text = _("%(active)s readers were active in the last 7 days; %(warm)s of their home timelines are warm")
         self.report({"active": active, "warm": warm}, [text % {"active": active, "warm": warm}], json)
         return OK
 
 
-def _mirror() -> WindowMirror:
+def _get_timeline_mirror() -> WindowMirror:
     found = registry.get("timeline")
     assert isinstance(found, WindowMirror)
     return found
 
 
-def _ids(names: Sequence[str]) -> list[int]:
+def _find_user_ids(names: Sequence[str]) -> list[int]:
     """Return the ids of the users with these names. Raises CommandError for unknown names."""
     keys = {fold(name): name for name in names}
     found = dict(User.objects.filter(name_key__in=keys).values_list("name_key", "pk"))
@@ -93,7 +95,7 @@ def _ids(names: Sequence[str]) -> list[int]:
 
 def _refuse_while_cold() -> None:
     """Raise CommandError if the timelines' mirror, or a mirror that they are computed after, is cold."""
-    mirror = _mirror()
+    mirror = _get_timeline_mirror()
     names = [mirror.name, *(after.mirror for after in mirror.after)]
     found = warm_mirrors(relay_client())
     if cold := [name for name in dict.fromkeys(names) if not found[name]]:
@@ -101,9 +103,9 @@ def _refuse_while_cold() -> None:
         raise CommandError(_("cold: %(names)s; run first: %(command)s") % given)
 
 
-def _rebuild(slices: Iterable[Sequence[int]], progress: Progress) -> tuple[int, list[int]]:
+def _rebuild_timelines(slices: Iterable[Sequence[int]], progress: Progress) -> tuple[int, list[int]]:
     """Rebuild the timelines of these users. Return the number of successes and the ids of the failures."""
-    mirror, redis = _mirror(), relay_client()
+    mirror, redis = _get_timeline_mirror(), relay_client()
     made, missed = 0, list[int]()
     for some in slices:
         for pk in some:
@@ -116,8 +118,8 @@ def _rebuild(slices: Iterable[Sequence[int]], progress: Progress) -> tuple[int, 
     return made, missed
 
 
-def _warm_among(people: Sequence[int]) -> int:
-    mirror, pipe = _mirror(), relay_client().pipeline(transaction=False)
+def _count_warm(people: Sequence[int]) -> int:
+    mirror, pipe = _get_timeline_mirror(), relay_client().pipeline(transaction=False)
     for pk in people:
         pipe.zscore(mirror.key(str(pk)), SENTINEL)
     return sum(score in (WHOLE, CUT) for score in pipe.execute())

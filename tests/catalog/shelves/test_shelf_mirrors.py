@@ -39,10 +39,10 @@ def books() -> list[Book]:
 def everything(readers: list[User], books: list[Book]) -> list[object]:
     """Return all data that pages get, from Redis or SQL."""
     ids = [reader.pk for reader in readers]
-    found: list[object] = [selectors.get_shelves(pk, 2026) for pk in ids]
+    found: list[object] = [selectors.get_shelf_summary(pk, 2026) for pk in ids]
     for pk in ids:
         for shelf in SHELVES:
-            page = selectors.find_on_shelf(pk, shelf)
+            page = selectors.find_shelf_page(pk, shelf)
             found.append(([(entry.fields, entry.book.raw) for entry in page.entries], page.after))
         found += [selectors.find_entry(pk, book.pk) for book in books]
     return found + [selectors.count_readers(book.pk) for book in books]
@@ -63,11 +63,11 @@ def _shelve(random: Random, user: int, book: int) -> None:
 
 
 def _rate(random: Random, user: int, book: int) -> None:
-    services.rate(user, book, random.choice([None, 1, 3, 5]), TODAY)
+    services.rate_book(user, book, random.choice([None, 1, 3, 5]), TODAY)
 
 
 def _date(random: Random, user: int, book: int) -> None:
-    services.set_dates(user, book, None, random.choice([None, TODAY, date(2025, 12, 31)]))
+    services.set_reading_dates(user, book, None, random.choice([None, TODAY, date(2025, 12, 31)]))
 
 
 def _remove(random: Random, user: int, book: int) -> None:
@@ -135,7 +135,7 @@ def test_deleting_a_book_or_a_reader_removes_their_entries(
     for reader in readers:
         for book in books:
             services.put_on_shelf(reader.pk, book.pk, Shelf.READ, TODAY)
-            services.rate(reader.pk, book.pk, 5, TODAY)
+            services.rate_book(reader.pk, book.pk, 5, TODAY)
     drain_all()
     gone = books[0].pk
     readers[0].delete()
@@ -148,7 +148,7 @@ def test_deleting_a_book_or_a_reader_removes_their_entries(
 def test_private_shelves_do_not_count(readers: list[User], books: list[Book]) -> None:
     rebuild()
     for reader in readers:
-        services.rate(reader.pk, books[0].pk, 4, TODAY)
+        services.rate_book(reader.pk, books[0].pk, 4, TODAY)
         services.put_on_shelf(reader.pk, books[1].pk, Shelf.WANT, TODAY)
     services.set_privacy(readers[0].pk, Shelf.READ, Privacy.ME)
     services.set_privacy(readers[1].pk, Shelf.WANT, Privacy.FOLLOWERS)
@@ -165,10 +165,10 @@ def test_the_cost_of_a_change_does_not_depend_on_the_number_of_readers(books: li
     rebuild()
 
     def cost(book: Book) -> tuple[int, int]:
-        services.rate(readers[0].pk, book.pk, None, TODAY)
+        services.rate_book(readers[0].pk, book.pk, None, TODAY)
         drain_all()
         with record() as seen:
-            services.rate(readers[0].pk, book.pk, 5, TODAY)
+            services.rate_book(readers[0].pk, book.pk, 5, TODAY)
             drain_all()
         return len(seen.commands), len(seen.sql)
 
@@ -190,10 +190,10 @@ def test_redis_and_sql_page_a_long_shelf_alike(readers: list[User]) -> None:
     rebuild()
 
     def walk() -> list[int]:
-        page = selectors.find_on_shelf(readers[0].pk, Shelf.READ)
+        page = selectors.find_shelf_page(readers[0].pk, Shelf.READ)
         found = [entry.book["id"] for entry in page.entries]
         while page.after:
-            page = selectors.find_on_shelf(readers[0].pk, Shelf.READ, page.after)
+            page = selectors.find_shelf_page(readers[0].pk, Shelf.READ, page.after)
             found += [entry.book["id"] for entry in page.entries]
         return found
 
@@ -201,15 +201,15 @@ def test_redis_and_sql_page_a_long_shelf_alike(readers: list[User]) -> None:
     assert len(set(from_redis)) == len(from_redis) == 50
     with sql_only():
         assert walk() == from_redis
-    assert selectors.get_shelves(readers[0].pk, 2026).finished == 40
+    assert selectors.get_shelf_summary(readers[0].pk, 2026).finished == 40
 
 
 def test_shelves_are_read_in_few_round_trips(readers: list[User], books: list[Book]) -> None:
-    services.rate(readers[0].pk, books[0].pk, 5, TODAY)
+    services.rate_book(readers[0].pk, books[0].pk, 5, TODAY)
     rebuild()
     for ask, trips in (
-        (lambda: selectors.get_shelves(readers[0].pk, 2026), 1),
-        (lambda: selectors.find_on_shelf(readers[0].pk, Shelf.READ), 2),
+        (lambda: selectors.get_shelf_summary(readers[0].pk, 2026), 1),
+        (lambda: selectors.find_shelf_page(readers[0].pk, Shelf.READ), 2),
         (lambda: selectors.find_entry(readers[0].pk, books[0].pk), 1),
         (lambda: selectors.count_readers(books[0].pk), 1),
     ):

@@ -134,8 +134,8 @@ def test_changes_are_rate_limited(client: Client, book: Book, settings: object) 
 
 
 def test_my_shelf_shows_books_and_the_goal_of_the_year(client: Client, reader: User, book: Book) -> None:
-    services.rate(reader.pk, book.pk, 5, TODAY)
-    services.set_dates(reader.pk, book.pk, None, date(2026, 4, 1))
+    services.rate_book(reader.pk, book.pk, 5, TODAY)
+    services.set_reading_dates(reader.pk, book.pk, None, date(2026, 4, 1))
     other = Book.objects.create(title="Last year's book")
     services.put_on_shelf(reader.pk, other.pk, Shelf.READ, date(2025, 4, 1))
     assert "no reading goal for 2026" in client.get("/shelves/read/").content.decode()
@@ -162,7 +162,7 @@ def test_readers_set_the_privacy_of_a_shelf(client: Client, reader: User) -> Non
 
 
 def test_my_shelf_comes_from_redis(client: Client, reader: User, book: Book) -> None:
-    services.rate(reader.pk, book.pk, 5, TODAY)
+    services.rate_book(reader.pk, book.pk, 5, TODAY)
     drain_all()
     client.get("/shelves/read/")
     with record() as seen:

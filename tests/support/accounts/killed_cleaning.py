@@ -37,7 +37,7 @@ def main(step: str, limit: int) -> None:
     django.setup()
     from importlib import import_module
 
-    from accounts.cleaning import clean
+    from accounts.cleaning import clean_sessions
 
     module, path = STEPS[step]
     *owners, name = path.split(".")
@@ -45,7 +45,7 @@ def main(step: str, limit: int) -> None:
     for owner in owners:
         place = getattr(place, owner)
     setattr(place, name, _die_after(getattr(place, name), half=step == "half of the members"))
-    clean(limit)
+    clean_sessions(limit)
 
 
 if __name__ == "__main__":

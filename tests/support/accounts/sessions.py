@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 
 from accounts.models import User
-from accounts.session_rows import digest_of
+from accounts.session_rows import hash_token
 from mirror.rebuild import rebuild
 from mirror.relay import drain_all
 
@@ -58,7 +58,7 @@ def read_token(client: Client) -> str:
 
 def read_digest(client: Client) -> str:
     """Return the digest of the session token in the browser's cookie."""
-    return digest_of(read_token(client))
+    return hash_token(read_token(client))
 
 
 def browser_with_token(token: str) -> Client:

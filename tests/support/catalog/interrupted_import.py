@@ -40,7 +40,7 @@ def main(what: str, *arguments: str) -> None:
             sys.exit(sys.stdin.read())  # returns only when the parent process has ended
         return done
 
-    books.BATCH = tags.BATCH = BATCH
+    books.BATCH_SIZE = tags.BATCH_SIZE = BATCH
     with patch.object(Progress, "__call__", told), connection.execute_wrapper(execute):
         call_command("import_goodbooks", *arguments)
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from catalog.filters import NO_FILTERS, Chosen
-from catalog.index import copy
-from catalog.results import PAGE, BookList
+from catalog.filters import NO_FILTERS, ChosenFilters
+from catalog.index import local_copy
+from catalog.results import PAGE_SIZE, BookList
 from catalog.selectors import find_books
 from mirror.rebuild import rebuild
 from mirror.recorder import record
@@ -20,15 +20,15 @@ def warm_up() -> None:
     """Rebuild and drain the mirrors of the catalogue, and load this process's index."""
     rebuild(["author", "book", "tag", "hidden_tag", "tag_vote", "product", "recommendation"])
     drain_all()
-    assert copy.ensure_loaded(PATIENCE_SECONDS)
+    assert local_copy.ensure_loaded(PATIENCE_SECONDS)
 
 
 @pytest.fixture
 def own_copy() -> Iterator[None]:
     """Start the test with an unloaded index, and stop its thread afterwards."""
-    copy.forget()
+    local_copy.forget()
     yield
-    copy.forget()
+    local_copy.forget()
 
 
 def shown(page: BookList) -> dict[str, Any]:
@@ -47,11 +47,13 @@ def shown(page: BookList) -> dict[str, Any]:
         "next_url": page.next_url,
         "facets": page.facets,
         "chips": page.chips,
-        "unknown": page.unknown,
+        "unknown": page.unknown_tags,
     }
 
 
-def find_both_ways(text: str, sort: str = "", after: str = "", chosen: Chosen = NO_FILTERS, pages: int = 1) -> BookList:
+def find_both_ways(
+    text: str, sort: str = "", after: str = "", chosen: ChosenFilters = NO_FILTERS, pages: int = 1
+) -> BookList:
     """Return a page of books from Redis, after checking its cost and that SQL returns an equal page."""
     with record() as seen:
         page = find_books(text, sort, after, chosen, pages)
@@ -63,12 +65,12 @@ def find_both_ways(text: str, sort: str = "", after: str = "", chosen: Chosen = 
     return page
 
 
-def find_all_pages(text: str, sort: str, chosen: Chosen = NO_FILTERS) -> list[int]:
+def find_all_pages(text: str, sort: str, chosen: ChosenFilters = NO_FILTERS) -> list[int]:
     """Return the ids of the books on all pages, with each page read from Redis and from SQL."""
     page = find_both_ways(text, sort, "", chosen)
     found = [book["id"] for book in page.books]
     while page.next:
-        assert len(page.books) == PAGE
+        assert len(page.books) == PAGE_SIZE
         page = find_both_ways(text, sort, page.next, chosen)
         found += [book["id"] for book in page.books]
     assert len(found) == page.count

@@ -10,8 +10,8 @@ from django.contrib import auth
 from django.utils import timezone
 
 from accounts.models import Session, User
-from accounts.session_rows import NO_RIGHTS, digest_of
-from accounts.sessions import RIGHTS, SessionStore
+from accounts.session_rows import NO_RIGHTS, hash_token
+from accounts.sessions import RIGHTS_KEY, SessionStore
 from mirror.rebuild import rebuild
 from shop.models import Product
 from shop.payments import fake
@@ -61,7 +61,7 @@ class Page:
 class Buyer:
     """A logged-in buyer. token: of the session. cart: the hidden fields of the checkout page."""
 
-    def __init__(self, port: int, token: str, cart: dict[str, str] | None = None, card: str = fake.SUCCEEDS) -> None:
+    def __init__(self, port: int, token: str, cart: dict[str, str] | None = None, card: str = fake.GOOD_CARD) -> None:
         self.port, self.token, self.card = port, token, card
         self.cart = cart or {}
 
@@ -103,7 +103,7 @@ def make_people(count: int, product: Product) -> dict[str, dict[str, str]]:
     tokens = [f"{n:032}" for n in range(count)]
     end = timezone.now() + timedelta(days=1)
     Session.objects.bulk_create(
-        Session(pk=digest_of(token), session_data=_session_of(user), expire_date=end, user=user)
+        Session(pk=hash_token(token), session_data=_session_of(user), expire_date=end, user=user)
         for token, user in zip(tokens, people, strict=True)
     )
     rebuild(["session", "user", "book", "product"])
@@ -111,7 +111,7 @@ def make_people(count: int, product: Product) -> dict[str, dict[str, str]]:
     total = str(product.price)
     forms = {}
     for token in tokens:
-        now = carts.set_line(digest_of(token), product.pk, 1)
+        now = carts.set_line(hash_token(token), product.pk, 1)
         forms[token] = {"version": str(now.version), "total": total}
     flush_carts()
     return forms
@@ -122,6 +122,6 @@ def _session_of(user: User) -> str:
         auth.SESSION_KEY: str(user.pk),
         auth.BACKEND_SESSION_KEY: BACKEND,
         auth.HASH_SESSION_KEY: user.get_session_auth_hash(),
-        RIGHTS: NO_RIGHTS,
+        RIGHTS_KEY: NO_RIGHTS,
     }
     return SessionStore().encode(said)

@@ -9,7 +9,7 @@ from django.core.management import call_command
 
 from accounts.models import User
 from loginlog import numbers, services
-from loginlog.days import days
+from loginlog.days import list_days
 from mirror.recorder import Recording
 from tests.support.loginlog.naive import Mark
 
@@ -18,14 +18,14 @@ TYPES = ("client", "office")
 
 def make_users(count: int) -> list[User]:
     """Create ``count`` users."""
-    numbers.known.clear()
+    numbers.dense_id_cache.clear()
     return [User.objects.create_user(f"reader {n}") for n in range(count)]
 
 
 def write_marks(marks: Iterable[Mark]) -> None:
     """Write these marks to a login log that Redis holds completely."""
     call_command("backup", "restore", "loginlog", stdout=io.StringIO(), stderr=io.StringIO())
-    services.mark_many((user, kind, day) for day, kind, user in sorted(marks))
+    services.mark_logins((user, kind, day) for day, kind, user in sorted(marks))
 
 
 def random_marks(users: Iterable[User], first: date, last: date, seed: int = 1) -> set[Mark]:
@@ -33,8 +33,8 @@ def random_marks(users: Iterable[User], first: date, last: date, seed: int = 1) 
     random = Random(seed)
     made: set[Mark] = set()
     for user in users:
-        keen, start = random.random(), random.choice(days(first, last))
-        made |= {(day, random.choice(TYPES), user.pk) for day in days(start, last) if random.random() < keen}
+        keen, start = random.random(), random.choice(list_days(first, last))
+        made |= {(day, random.choice(TYPES), user.pk) for day in list_days(start, last) if random.random() < keen}
     return made
 
 

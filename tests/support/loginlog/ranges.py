@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from accounts.models import User
-from config.collegemsg import name
+from config.collegemsg import build_user_name
 from loginlog import selectors
 from loginlog.reading import Span
 
@@ -32,8 +32,8 @@ def check_ranges(file: Path) -> None:
     names = dict(User.objects.values_list("pk", "username"))
     wanted = [_find_active(file, first, last) for first, last in RANGES]
     for (first, last), people in zip(RANGES, wanted, strict=True):
-        assert {names[pk] for pk in selectors.active_any(first, last)} == people
-    assert selectors.active_counts([Span(*span, "client") for span in RANGES]) == list(map(len, wanted))
+        assert {names[pk] for pk in selectors.find_active_ids_of_any_type(first, last)} == people
+    assert selectors.count_active_in_spans([Span(*span, "client") for span in RANGES]) == list(map(len, wanted))
 
 
 def _find_active(file: Path, first: date, last: date) -> set[str]:
@@ -41,7 +41,7 @@ def _find_active(file: Path, first: date, last: date) -> set[str]:
     program = "$3 >= from && $3 < to { print $1 }"
     limits = ["-v", f"from={_seconds(first)}", "-v", f"to={_seconds(last + timedelta(days=1))}"]
     found = subprocess.run(["awk", *limits, program, str(file)], capture_output=True, text=True, check=True)
-    return {name(int(line)) for line in found.stdout.split()}
+    return {build_user_name(int(line)) for line in found.stdout.split()}
 
 
 def _seconds(day: date) -> int:

@@ -16,7 +16,7 @@ TYPES = ("client", "office")
 
 def backup() -> Backup:
     """Return the backup of the login log."""
-    return registry.get(scripts.BACKUP)
+    return registry.get(scripts.BACKUP_NAME)
 
 
 def sync(**options: Any) -> Flushed:
@@ -47,19 +47,19 @@ def assert_selectors_agree(rows: Iterable[Row], users: Iterable[int], ranges: It
         inside = {row for row in table if first <= row[2] <= last}
         for user in everybody:
             wanted = sorted({day for who, _, day in inside if who == user})
-            assert selectors.login_days(user, first, last) == wanted
-            assert selectors.logged_in_between(user, first, last) == bool(wanted)
-            assert selectors.logged_in_on(user, first) == any(r[0] == user and r[2] == first for r in table)
+            assert selectors.find_login_days(user, first, last) == wanted
+            assert selectors.has_logged_in_between(user, first, last) == bool(wanted)
+            assert selectors.has_logged_in_on(user, first) == any(r[0] == user and r[2] == first for r in table)
             in_month = any(r[0] == user and (r[2].year, r[2].month) == (last.year, last.month) for r in table)
-            assert selectors.logged_in_in_month(user, last) == in_month
+            assert selectors.has_logged_in_month(user, last) == in_month
         for kind in TYPES:
             wanted_users = sorted({who for who, what, _ in inside if what == kind})
-            assert sorted(selectors.active(kind, first, last)) == wanted_users
+            assert sorted(selectors.find_active_ids(kind, first, last)) == wanted_users
         wanted_users = sorted({who for who, _, _ in inside})
-        assert sorted(selectors.active_any(first, last)) == wanted_users
+        assert sorted(selectors.find_active_ids_of_any_type(first, last)) == wanted_users
         spans = [Span(first, last, kind) for kind in (*TYPES, None)]
         counts = [len({who for who, what, _ in inside if kind in (what, None)}) for kind in (*TYPES, None)]
-        assert selectors.active_counts(spans) == counts
+        assert selectors.count_active_in_spans(spans) == counts
 
 
 def keys_of(redis: Any, start: str) -> list[str]:

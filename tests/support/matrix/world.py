@@ -10,10 +10,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts import emails, passwords
-from accounts.audit.log import Kind, note
+from accounts.audit.log import Kind, record_event
 from accounts.lockout.models import FailedLogins
 from accounts.models import EmailChange, Session, User
-from accounts.session_rows import digest_of
+from accounts.session_rows import hash_token
 from catalog.models import Tag, TagAlias
 from mirror.models import BackupState, Change, State
 from shop.models import Cart, FakeCharge, Order, Payment, PaymentState, Product, View
@@ -57,14 +57,14 @@ class MatrixWorld:
         self.owner.email = "xqmail@example.org"
         self.owner.set_password("xq a quiet bookshop")
         self.owner.save()
-        emails.ask(self.owner, "xqwanted@example.org")
+        emails.request_change(self.owner, "xqwanted@example.org")
         self.browser = Browser(self.owner)
         self.token = self.browser.cookies["sessionid"].value
-        self.digest = digest_of(self.token)
+        self.digest = hash_token(self.token)
         Session.objects.filter(pk=self.digest).update(device="xqdevice")
         Mute.objects.create(user=self.owner, muted=self.muted)
         Block.objects.create(blocker=self.owner, blocked=self.blocked)
-        note(Kind.EXPORT, "xqaudit", actor=self.owner)
+        record_event(Kind.EXPORT, "xqaudit", actor=self.owner)
         FailedLogins.objects.create(
             key="k", kind="pair", name="xqfailed", address="y", count=1, allowed=5, ends_at=_in_an_hour()
         )
@@ -112,8 +112,8 @@ class MatrixWorld:
 
     def samples(self) -> dict[str, tuple[Any, ...]]:
         """Return the values for the arguments of addresses, by "page argument" or "application argument"."""
-        confirm = reverse("accounts:email_confirm", args=[emails._token(EmailChange.objects.get(user=self.owner))])
-        *_, uid, token, _end = passwords._path(self.owner).split("/")
+        confirm = reverse("accounts:email_confirm", args=[emails._make_token(EmailChange.objects.get(user=self.owner))])
+        *_, uid, token, _end = passwords._make_reset_path(self.owner).split("/")
         return {
             "catalog pk": (1,),
             "author pk": (1,),

@@ -34,10 +34,11 @@ def _variables() -> Iterator[str]:
             case ast.Call(func=ast.Attribute(ast.Name("env"), kind), args=[ast.Constant(str(name)), *_]):
                 yield f"{name}: {kind}"
             case ast.Call(
-                func=ast.Name("required" | "origin" as kind) | ast.Attribute(_, "required" | "origin" as kind),
+                func=ast.Name("read_required" | "read_origin" as reader)
+                | ast.Attribute(_, "read_required" | "read_origin" as reader),
                 args=[ast.Constant(str(name)), *_],
             ):
-                yield f"{name}: {kind}"
+                yield f"{name}: {reader.removeprefix('read_')}"
             case ast.Call(func=ast.Attribute(where, "get"), args=[ast.Constant(str(name)), *_]) if _is_environ(where):
                 yield f"{name}: os.environ"
             case ast.Subscript(where, ast.Constant(str(name)), ast.Load()) if _is_environ(where):

@@ -10,7 +10,9 @@ from tests.support.names.project import is_own
 
 def collect() -> list[str]:
     """Return lines ``key -> type`` as in docs/keys.md, with ``<>`` for each variable part."""
-    rows = [keysdoc.row(function) for module in keysdoc.MODULES for function in keysdoc.functions(module)]
+    rows = [
+        keysdoc.render_row(function) for module in keysdoc.MODULES for function in keysdoc.find_key_functions(module)
+    ]
     cells = [row.split(" | ") for row in rows]
     keys = [(re.sub("<[a-z_]+>", "<>", key.removeprefix("| ").strip("`")), kind) for key, kind, *_ in cells]
     return sorted(f"{key} -> {kind}" for key, kind in keys)

@@ -27,7 +27,7 @@ def collect() -> list[str]:
     rebuild()
     world = World()
     carts.set_line(make_visitor(world.staff), 1, 2)
-    rows.schedule(1, 60.0)
+    rows.schedule_row(1, 60.0)
     run_once()
     drain_all()
     shapes, redis = Shapes(), relay_client()

@@ -8,10 +8,10 @@ from django.utils import timezone
 
 from accounts.models import LoginStats, User
 from catalog.models import Book
-from loginlog.services import mark
-from shop.models import Order, Payment, PaymentState, Product, Recommendation, Sale, SaleItem, State
+from loginlog.services import mark_login
+from shop.models import Order, OrderState, Payment, PaymentState, Product, Recommendation, Sale, SaleItem
 from social.models import Block, Follow, Mute, Post
-from social.services.posts import post
+from social.services.posts import create_post
 from tests.support.shop.make import make_order
 
 MANY: Final = 60  # more than one page of any list
@@ -40,7 +40,7 @@ class World:
         Follow.objects.bulk_create(Follow(follower=reader, followee=self.staff) for reader in self.readers[:20])
         Mute.objects.bulk_create(Mute(user=self.staff, muted=reader) for reader in self.readers[20:35])
         Block.objects.bulk_create(Block(blocker=self.staff, blocked=reader) for reader in self.readers[35:50])
-        mark(self.staff)
+        mark_login(self.staff)
 
     def _make_shop(self) -> None:
         books = Book.objects.bulk_create(Book(title=f"Book {n}") for n in range(25))
@@ -59,9 +59,9 @@ class World:
         for order in (self.order, self.paid):
             Payment.objects.create(order=order, key=f"{order.pk}", amount=2500, state=PaymentState.FAILED, reason="No.")
         fields = {"paid_at": now, "sent_at": now, "cancelled_at": None}
-        Order.objects.filter(pk=self.paid.pk).update(state=State.SENT, **fields)
+        Order.objects.filter(pk=self.paid.pk).update(state=OrderState.SENT, **fields)
 
     def _make_posts(self) -> None:
         author, other = self.readers[:2]
-        self.post = post(author.pk, "For @alice: #ruby https://a.example/", book_id=1)
+        self.post = create_post(author.pk, "For @alice: #ruby https://a.example/", book_id=1)
         Post.objects.bulk_create(Post(user=(author, other)[n % 2], text=f"Line {n}") for n in range(MANY))

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management import call_command
 
 from catalog.models import Author, Book
-from catalog.search.selectors import Found, search
+from catalog.search.selectors import SearchResults, search
 from mirror.recorder import record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
@@ -50,7 +50,7 @@ def _copy(folder: Path, part: Path, name: str, is_wanted: Callable[[dict[str, st
     return rows
 
 
-def shown(found: Found) -> dict[str, Any]:
+def shown(found: SearchResults) -> dict[str, Any]:
     """Return everything that a template can read from a result."""
     return {
         "books": [book.raw for book in found.books],
@@ -61,7 +61,7 @@ def shown(found: Found) -> dict[str, Any]:
     }
 
 
-def search_both_ways(text: str, viewer: int = 0, most: int = 20) -> Found:
+def search_both_ways(text: str, viewer: int = 0, most: int = 20) -> SearchResults:
     """Return the results from Redis, after checking at most three round trips, no SQL, and equal results from SQL."""
     with record() as seen:
         found = search(text, viewer, most)

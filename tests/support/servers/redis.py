@@ -14,13 +14,13 @@ from redis.exceptions import BusyLoadingError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 
-from config.devserver.redis_server import command, find_redis, wheel_redis
+from config.devserver.redis_server import build_command, find_redis, find_wheel_redis
 from tests.support.servers.process import PATIENCE_SECONDS, Server
 
 
 def chosen_redis() -> Path:
     """Return the server that ``make demo`` uses, or with ``DIPTYCH_TESTS_REDIS=wheel`` the oldest supported one."""
-    wheel = wheel_redis() if os.environ.get("DIPTYCH_TESTS_REDIS") == "wheel" else None
+    wheel = find_wheel_redis() if os.environ.get("DIPTYCH_TESTS_REDIS") == "wheel" else None
     return wheel or find_redis()
 
 
@@ -53,7 +53,7 @@ class RedisServer(Server):
         self.options = {"appendfsync": fsync, "auto-aof-rewrite-percentage": "0", **(options or {})}
 
     def command(self) -> list[str]:
-        return command(self.binary, self.data, self.socket, **self.options)
+        return build_command(self.binary, self.data, self.socket, **self.options)
 
     def is_ready(self) -> bool:
         try:

@@ -19,13 +19,13 @@ PERIOD: Final = SHOP_VIEW_PERIOD_SECONDS  # of the site; the test settings have 
 
 def read_scores(redis: Redis) -> dict[int, float]:
     """Return the popularity of each book in Redis."""
-    found: list[tuple[bytes, float]] = redis.zrange(keys.viewed(), 0, -1, withscores=True)  # type: ignore[assignment]
+    found: list[tuple[bytes, float]] = redis.zrange(keys.popularity(), 0, -1, withscores=True)  # type: ignore[assignment]
     return {int(pk): -score for pk, score in found}
 
 
 def read_viewed_books(redis: Redis, digest: str) -> list[int]:
     """Return the ids of the books that a visitor viewed, latest first."""
-    found: list[bytes] = redis.zrevrange(keys.viewed_by(digest), 0, -1)  # type: ignore[assignment]
+    found: list[bytes] = redis.zrevrange(keys.last_viewed(digest), 0, -1)  # type: ignore[assignment]
     return [int(pk) for pk in found]
 
 
@@ -36,12 +36,12 @@ def flush_views() -> None:
 
 def count_unsaved_views(redis: Redis) -> int:
     """Return the number of views that SQL does not have yet."""
-    return int(redis.zcard(keys.viewed_marks()))
+    return int(redis.zcard(keys.view_marks()))
 
 
 def forget_counted_views(redis: Redis) -> None:
     """Delete the keys that prevent a repeated view from counting again; they expire after half an hour."""
-    start = keys.viewed_once("", "").removesuffix(":")
+    start = keys.counted_view("", "").removesuffix(":")
     for name in list(redis.scan_iter(match=f"{start}*", count=1000)):
         redis.delete(name)
 
@@ -51,7 +51,7 @@ def expected_scores(looks: Iterable[tuple[int, int]], now: int) -> dict[int, flo
     found: dict[int, float] = defaultdict(float)
     for (book, period), count in Counter(looks).items():
         found[book] += count * 0.5 ** (now - period)
-    return {book: score for book, score in found.items() if score >= popularity.SMALLEST}
+    return {book: score for book, score in found.items() if score >= popularity.MIN_SCORE}
 
 
 def views_in_sql() -> list[tuple[int, int]]:
@@ -62,4 +62,4 @@ def views_in_sql() -> list[tuple[int, int]]:
 
 def read_period(redis: Redis) -> int:
     """Return the period to which the scores in Redis refer."""
-    return int(redis.get(keys.viewed_period()))  # type: ignore[arg-type]
+    return int(redis.get(keys.popularity_period()))  # type: ignore[arg-type]

@@ -10,19 +10,19 @@ from django.db import connections
 from django.db.models import Q, Sum
 
 from accounts.models import User
-from accounts.session_rows import digest_of
+from accounts.session_rows import hash_token
 from config import clock
 from shop.carts import cart
-from shop.models import FakeCharge, Order, OrderLine, Payment, PaymentState, Product, State
+from shop.models import FakeCharge, Order, OrderLine, OrderState, Payment, PaymentState, Product
 from shop.services import carts
-from shop.services.checkout import Address, begin
+from shop.services.checkout import OrderAddress, begin_checkout
 
-HOME = Address("Alice", "alice@example.org", "1 Long Lane\nLondon")
+HOME = OrderAddress("Alice", "alice@example.org", "1 Long Lane\nLondon")
 
 
 def make_cart(name: str, *products: Product, quantity: int = 1) -> str:
     """Fill the cart of session ``name`` with these products and return its digest."""
-    digest = digest_of(name)
+    digest = hash_token(name)
     for product in products:
         carts.set_line(digest, product.pk, quantity)
     return digest
@@ -30,10 +30,10 @@ def make_cart(name: str, *products: Product, quantity: int = 1) -> str:
 
 def check_out(user: User, digest: str, total: int | None = None) -> Order:
     """Check out the cart as it is now and return the order."""
-    now = cart.read(digest)
+    now = cart.read_cart(digest)
     products = Product.objects.in_bulk(now.lines)
     shown = sum(products[pk].price * count for pk, count in now.lines.items()) if total is None else total
-    return begin(user, digest, version=now.version, total=shown, address=HOME)
+    return begin_checkout(user, digest, version=now.version, total=shown, address=HOME)
 
 
 def assert_ledger_is_right(stock: Mapping[int, int]) -> None:
@@ -46,11 +46,11 @@ def assert_ledger_is_right(stock: Mapping[int, int]) -> None:
     """
     reserved, sold = Counter[int](), Counter[int]()
     for state, pk, count in OrderLine.objects.values_list("order__state", "product_id", "quantity"):
-        reserved[pk] += count if state == State.RESERVED else 0
-        sold[pk] += count if state in (State.PAID, State.SENT) else 0
+        reserved[pk] += count if state == OrderState.RESERVED else 0
+        sold[pk] += count if state in (OrderState.PAID, OrderState.SENT) else 0
     rows = {pk: (left, kept) for pk, left, kept in Product.objects.values_list("pk", "stock", "reserved")}
     assert rows == {pk: (count - sold[pk], reserved[pk]) for pk, count in stock.items()}
-    paid = Order.objects.filter(state__in=(State.PAID, State.SENT), total__gt=0)
+    paid = Order.objects.filter(state__in=(OrderState.PAID, OrderState.SENT), total__gt=0)
     taken = Payment.objects.filter(state=PaymentState.SUCCEEDED)
     assert sorted(taken.values_list("order_id", "amount")) == sorted(paid.values_list("pk", "total"))
 

@@ -48,13 +48,13 @@ class Made:
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Made:
     """Record every rendering of a page for the page cache."""
-    made, make = Made(), render.make
+    made, make = Made(), render.render_page
 
     def counted(asked: Any, *rest: Any) -> Any:
         made.paths.append(asked.http.path)
         return make(asked, *rest)
 
-    monkeypatch.setattr(render, "make", counted)
+    monkeypatch.setattr(render, "render_page", counted)
     return made
 
 
@@ -64,7 +64,7 @@ def product(transactional_db: None, redis: Redis, made: Made) -> Product:
     product = make_product("The Book of Sand", price=1250, stock=7)
     product.book.tags.create(name="fantasy")
     warm_page_mirrors()
-    redis.zadd(keys.viewed(), {str(product.pk): -3})
+    redis.zadd(keys.popularity(), {str(product.pk): -3})
     return product
 
 

@@ -13,7 +13,7 @@ from django.utils.cache import patch_vary_headers
 
 from catalog.selectors import get_book
 from mirror.redis import client
-from shop.pagecache.pages import Page
+from shop.pagecache.pages import CachedPage
 
 FRAME = "{% load holes %}<p>{{ text }}</p>"
 
@@ -129,6 +129,6 @@ urlpatterns = [
 handler404, handler500 = "config.errors.not_found", "config.errors.server_error"
 
 
-def declared(name: str, like: Page) -> Page:
+def declared(name: str, like: CachedPage) -> CachedPage:
     """Return a declaration for the page ``name`` that depends on the same mirrors as ``like``."""
-    return Page(name, made_of=like.made_of, values=lambda pk: {}, member=lambda pk: None)
+    return CachedPage(name, made_of=like.made_of, values=lambda pk: {}, member=lambda pk: None)

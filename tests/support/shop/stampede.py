@@ -28,7 +28,7 @@ PATIENCE = 600.0  # seconds; generous, because other tests use the processors to
 def main(path: str, threads: int) -> int:
     """Start all threads, wait for the key ``GO``, and let them request the page at the same moment."""
     redis = relay_client()
-    make, shown, barrier = render.make, list[bool](), threading.Barrier(threads + 1)
+    make, shown, barrier = render.render_page, list[bool](), threading.Barrier(threads + 1)
     pools = [redis.connection_pool for redis in (client(), get_redis_connection("default"))]
     for pool in pools:
         pool.max_connections = 2 * threads  # a process of the site has only a few threads
@@ -55,7 +55,7 @@ def main(path: str, threads: int) -> int:
         shown.append(b"The Book of Sand" in visitor.get(path).content)
 
     workers = [threading.Thread(target=visit) for _ in range(threads)]
-    with patch.object(render, "make", counted):
+    with patch.object(render, "render_page", counted):
         for worker in workers:
             worker.start()
         redis.incr(READY)

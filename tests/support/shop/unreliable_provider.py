@@ -5,7 +5,7 @@ It guarantees one thing: a key is charged at most once, and a key that was given
 
 from collections.abc import Callable
 
-from shop.payments import Answer, Card, NoAnswer, Outcome
+from shop.payments import Answer, NoAnswer, Outcome, TypedCard
 
 Hook = Callable[[], None]
 
@@ -29,7 +29,7 @@ class UnreliableProvider:
         self.mood = "good"
         self.is_down = False
 
-    def charge(self, key: str, amount: int, card: Card) -> Answer:
+    def charge(self, key: str, amount: int, card: TypedCard) -> Answer:
         """Charge a card as ``mood`` says. Raises NoAnswer or Crash in the moods that lose the answer or the process."""
         outcome = {"good": Outcome.SUCCEEDED, "refused": Outcome.FAILED}.get(self.mood, Outcome.SUCCEEDED)
         match self.mood:

@@ -2,11 +2,11 @@
 
 from catalog.models import Book
 from social.models import Hashtag, Mention, Post
-from social.reading import PAGE
+from social.reading import PAGE_SIZE
 from tests.support.catalog.make import make_book
 from tests.support.social.timelines import make_users, warm_up
 
-COUNT = PAGE + 5
+COUNT = PAGE_SIZE + 5
 
 
 class Town:

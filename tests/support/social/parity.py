@@ -19,13 +19,13 @@ def pages(me: int, truth: Facts, other: int | None = None) -> dict[str, Page]:
     tags = {name for name, _ in truth.tagged}
     people = truth.names if other is None else [other]
     found: dict[str, Page] = {
-        "home": partial(selectors.home_timeline, me),
-        "global": partial(selectors.global_timeline, me),
-        "mentions": partial(selectors.mentions_of, me),
+        "home": partial(selectors.get_home_timeline, me),
+        "global": partial(selectors.get_global_timeline, me),
+        "mentions": partial(selectors.get_mentions_of, me),
     }
-    found |= {f"book {pk}": partial(selectors.posts_about, pk, me) for pk in books}
-    found |= {f"tag {name}": partial(selectors.posts_tagged, name, me) for name in tags}
-    return found | {f"by {pk}": partial(selectors.posts_of, pk, me) for pk in people}
+    found |= {f"book {pk}": partial(selectors.get_posts_about, pk, me) for pk in books}
+    found |= {f"tag {name}": partial(selectors.get_posts_tagged, name, me) for name in tags}
+    return found | {f"by {pk}": partial(selectors.get_posts_by, pk, me) for pk in people}
 
 
 def expected(me: int, truth: Facts) -> dict[str, list[int]]:

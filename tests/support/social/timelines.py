@@ -10,9 +10,9 @@ from mirror.declare import WindowMirror
 from mirror.recorder import Recording, record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
-from social.mirrors.windows import TIMELINE
+from social.mirrors.windows import TIMELINE_LENGTH
 from social.models import Follow, Post
-from social.reading import PAGE, PostPage
+from social.reading import PAGE_SIZE, PostPage
 from tests.support.warm_mirrors import rebuild
 
 Timeline = Callable[[int | None], PostPage]
@@ -83,10 +83,10 @@ def check_pages(timeline: Timeline, wanted: Sequence[int]) -> None:
     Checks all pages within the window, three pages below it, the last page, and eight random pages of the rest. A page
     depends only on its cursor, so the pages in between can be skipped.
     """
-    near, count = TIMELINE // PAGE + 3, max(1, -(-len(wanted) // PAGE))
+    near, count = TIMELINE_LENGTH // PAGE_SIZE + 3, max(1, -(-len(wanted) // PAGE_SIZE))
     far = range(near, count - 1)
     for number in {*range(min(near, count)), *random.Random(count).sample(far, min(8, len(far))), count - 1}:
-        start, end = number * PAGE, (number + 1) * PAGE
+        start, end = number * PAGE_SIZE, (number + 1) * PAGE_SIZE
         after = wanted[start - 1] if number else None
         page = timeline(after)
         with sql_only():
