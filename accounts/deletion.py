@@ -31,7 +31,7 @@ SALT: Final = "accounts.deletion"
 TOKEN_SECONDS: Final = 1800
 
 
-class GracePeriodBackend(ModelBackend):
+class Backend(ModelBackend):
     """Django's backend, which also accepts users in the grace period: the login page offers to keep their account.
 
     It is the only backend that checks passwords. Django's own stays in the settings for the sessions that name it.

@@ -36,7 +36,7 @@ class ResetTokenGenerator(PasswordResetTokenGenerator):
     the next login, because the user does not need it then.
     """
 
-    key_salt = "accounts.passwords.ResetTokenGenerator"
+    key_salt = "accounts.passwords.ResetTokens"  # part of the links in sent emails
 
     def _make_hash_value(self, user: Any, timestamp: int) -> str:
         logins = LoginStats.objects.filter(user=user.pk).values_list("login_times", "last_login_time").first()

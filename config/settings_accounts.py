@@ -15,7 +15,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 AUTHENTICATION_BACKENDS = [
     "accounts.lockout.backend.Backend",
-    "accounts.deletion.GracePeriodBackend",
+    "accounts.deletion.Backend",
     "django.contrib.auth.backends.ModelBackend",  # for sessions that name it
 ]
 # The number of trusted proxies in front of the site. The visitor's address is that far from the end of X-Forwarded-For.
