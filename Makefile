@@ -5,11 +5,11 @@ PYTHON := .venv/bin/python
 
 demo: ## Run the site with demo data. PORT= (8000), DATA= a folder in goodbooks format
 	.ci/venv requirements.txt
-	$(PYTHON) -m config.devserver demo
+	$(PYTHON) -m tools.devserver demo
 
 up: ## Run the site without demo data
 	.ci/venv requirements.txt
-	$(PYTHON) -m config.devserver up
+	$(PYTHON) -m tools.devserver up
 
 test: ## Run all tests on SQLite and PostgreSQL
 	.ci/venv requirements-dev.txt

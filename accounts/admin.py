@@ -21,18 +21,19 @@ from unfold.admin import StackedInline
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm
 
-from accounts import emails, tokens
-from accounts.admin_base import AuditedAdmin
-from accounts.admin_forms import UserChangeForm, UserCreationForm
-from accounts.admin_lists import BoundedPaginator
+from accounts.admin_tools.base import AuditedAdmin
+from accounts.admin_tools.forms import UserChangeForm, UserCreationForm
+from accounts.admin_tools.paginator import BoundedPaginator
 from accounts.audit import admin as _audit  # noqa: F401
 from accounts.audit.log import log_rows
-from accounts.devices import describe_device
 from accounts.lockout import admin as _lockout  # noqa: F401
+from accounts.mail import addresses
 from accounts.models import LoginStats, Session, User
 from accounts.second_factor import factors
-from accounts.session_list import make_handle
-from accounts.session_services import SESSIONS_PER_TRANSACTION, end_all_sessions, end_by_digest
+from accounts.sessions import last_seen
+from accounts.sessions.devices import describe_device
+from accounts.sessions.listing import make_handle
+from accounts.sessions.services import SESSIONS_PER_TRANSACTION, end_all_sessions, end_by_digest
 
 MAX_SELECTED_ROWS: Final = 1000  # users or sessions that one action changes
 NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -137,8 +138,8 @@ class UserAdmin(DjangoUserAdmin, LimitedActionsAdmin):
             obj.email = form.initial.get("email", "")
         super().save_model(request, obj, form, change)
         if wanted:
-            emails.store_request(obj, wanted)
-            emails.send_link(obj.pk)
+            addresses.store_request(obj, wanted)
+            addresses.send_link(obj.pk)
             text = gettext("%(email)s becomes the email address when it is verified: a link was sent to it.")
             self.message_user(request, text % {"email": wanted}, messages.WARNING)
 
@@ -241,7 +242,7 @@ class SessionAdmin(LimitedActionsAdmin):
         """Return the page of the list, with the last-seen times from Redis in one round trip."""
         changelist: ChangeList = super().get_changelist_instance(request)
         rows = list(changelist.result_list)
-        times = tokens.read_last_seen([row.pk for row in rows])
+        times = last_seen.read_last_seen([row.pk for row in rows])
         for row in rows:
             row.seen_in_redis = times.get(row.pk, 0.0)
         changelist.result_list = rows
@@ -280,7 +281,7 @@ class SessionAdmin(LimitedActionsAdmin):
     def seen_at(self, session: Session) -> datetime | None:
         score = getattr(session, "seen_in_redis", None)
         if score is None:
-            score = tokens.read_last_seen([session.pk]).get(session.pk, 0.0)
+            score = last_seen.read_last_seen([session.pk]).get(session.pk, 0.0)
         if score:
             return datetime.fromtimestamp(score, tz=UTC)
         return session.last_seen.seen_at if hasattr(session, "last_seen") else None

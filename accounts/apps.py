@@ -9,8 +9,10 @@ class AccountsConfig(AppConfig):
     verbose_name = _("accounts")
 
     def ready(self) -> None:
-        from accounts import personal_parts, session_receivers, signals  # noqa: F401
         from accounts.audit import receivers  # noqa: F401
         from accounts.lockout import backend  # noqa: F401
+        from accounts.personal import parts
+        from accounts.sessions import receivers as session_receivers  # noqa: F401
+        from accounts.users import receivers as signals  # noqa: F401
 
-        personal_parts.register_parts()
+        parts.register_parts()

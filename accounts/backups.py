@@ -8,8 +8,9 @@ from typing import Any
 
 from django.db import connections
 
-from accounts import keys, tokens
+from accounts import keys
 from accounts.models import Session
+from accounts.sessions import last_seen
 from mirror.backup import Backup, register
 from mirror.conf import setting
 from mirror.scripts import Script
@@ -96,7 +97,7 @@ class LastSeenBackup(Backup):
             yield [item.decode() for item, _ in found]
 
     def drop(self, redis: Any, items: Sequence[str]) -> None:
-        tokens.remove(redis, items)
+        last_seen.remove(redis, items)
 
     def is_stray(self, items: Sequence[str]) -> Sequence[str]:
         rows = Session.objects.using(setting("DATABASE")).filter(pk__in=items)

@@ -22,7 +22,7 @@ from django.utils.functional import SimpleLazyObject
 from accounts.models import User
 from accounts.names import fold
 from accounts.second_factor.recent import lacks_factor
-from accounts.sessions import RIGHTS_KEY, current_request
+from accounts.sessions.engine import RIGHTS_KEY, current_request
 from mirror.conf import setting
 from mirror.declare import Record
 

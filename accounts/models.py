@@ -199,7 +199,7 @@ class Session(AbstractBaseSession):
     @classmethod
     def get_session_store_class(cls) -> Any:
         """Return the session engine that reads and writes these rows."""
-        return import_string("accounts.sessions.SessionStore")  # by name, because that module imports this one
+        return import_string("accounts.sessions.engine.SessionStore")  # by name, because that module imports this one
 
 
 class LastSeen(models.Model):

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from accounts import hiding, keys, leaderboard_sql
-from accounts.leaderboard import (
+from accounts import keys
+from accounts.leaderboard import sql as leaderboard_sql
+from accounts.leaderboard.page import (
     DEFAULT_LAST_LOGINS,
     MAX_LAST_LOGINS,
     NEIGHBOURS_PER_SIDE,
@@ -19,6 +20,7 @@ from accounts.leaderboard import (
 )
 from accounts.models import User
 from accounts.names import fold
+from accounts.users import hiding
 from mirror.conf import setting
 from mirror.read import read
 from mirror.scripts import Script

@@ -8,8 +8,10 @@ from celery import shared_task
 from django.conf import settings
 from redis.exceptions import RedisError
 
-from accounts import cleaning, deletion, letter_tasks
 from accounts.audit import log as audit
+from accounts.deletion import services as deletion
+from accounts.mail import tasks as letter_tasks
+from accounts.sessions import cleaning
 from mirror.lease import lease
 from mirror.redis import is_away, relay_client
 

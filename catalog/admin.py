@@ -18,11 +18,11 @@ from unfold.admin import TabularInline
 from unfold.decorators import display
 from unfold.forms import ActionForm
 
-from accounts.admin_base import AuditedAdmin
+from accounts.admin_tools import AuditedAdmin
 from accounts.audit.log import log_rows
-from catalog import aliases, services
 from catalog.models import Author, Book, Tag, TagAlias, Tagging
 from catalog.names import normalise
+from catalog.tags import aliases, services
 
 TAG_FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm placeholder:text-current"
 

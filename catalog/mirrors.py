@@ -8,10 +8,10 @@ from django.db.models import Model
 
 import mirror
 from catalog import keys
-from catalog.languages import normalise_code
+from catalog.books.languages import normalise_code
+from catalog.books.records import BookRow, Record, build_record, load_author_names, load_book_rows, load_tag_names
+from catalog.books.series import parse_series
 from catalog.models import Author, Book, Tag, Tagging, TagVote
-from catalog.records import BookRow, Record, build_record, load_author_names, load_book_rows, load_tag_names
-from catalog.series import parse_series
 from catalog.shelves import mirrors as shelves  # noqa: F401  (its mirrors register on import)
 from mirror import Contribution, Family, Member, Members, Mirror, Scored, Watch
 from mirror.conf import setting

@@ -3,7 +3,7 @@
 from accounts.personal import make_part, register
 from catalog.models import ReadingGoal, ShelfEntry, ShelfSettings, TagVote
 from catalog.shelves.models import PRIVACY_FIELDS
-from catalog.votes import erase_votes
+from catalog.tags.votes import erase_votes
 
 
 def register_parts() -> None:

@@ -7,12 +7,14 @@ from typing import Any, Final, NamedTuple
 from django.db.models import Q
 from django.urls import reverse
 
-from catalog import cursor, extras, keys, query, sorts, sql
-from catalog.filters import NO_FILTERS, ChosenFilters, Narrowing, SetNarrowing
-from catalog.found import EMPTY_ANSWER, QueryAnswer, answer_in_sql
-from catalog.index import CatalogIndex, local_copy
-from catalog.records import load_book_records
-from catalog.results import MAX_PAGES, PAGE_SIZE, BookList, BookRecord
+from catalog import keys, query
+from catalog.books import extras
+from catalog.books.records import load_book_records
+from catalog.listing import cursors, sorts, sql
+from catalog.listing.answers import EMPTY_ANSWER, QueryAnswer, answer_in_sql
+from catalog.listing.filters import NO_FILTERS, ChosenFilters, Narrowing, SetNarrowing
+from catalog.listing.results import MAX_PAGES, PAGE_SIZE, BookList, BookRecord
+from catalog.local.index import CatalogIndex, local_copy
 from mirror import registry
 from mirror.raw import RawRecord
 from mirror.read import read
@@ -38,7 +40,7 @@ def find_books(
         return BookList(text, order, error, None, EMPTY_ANSWER, [], [], chosen)
     if chosen.errors:
         return BookList(text, order, None, node, EMPTY_ANSWER, [], [], chosen)
-    position = cursor.read_cursor(after, order) if after else None
+    position = cursors.read_cursor(after, order) if after else None
     asked = _ListRequest(node, order, position, chosen.narrowings, size)
     answer = _find_in_redis(asked) or _find_in_sql(asked)
     return BookList(text, order, None, node, *answer, chosen, size)
@@ -134,7 +136,7 @@ def get_book(pk: int) -> BookRecord | None:
 
 
 class BookPage(NamedTuple):
-    """A book, and the values of its extras by name (``catalog.extras``)."""
+    """A book, and the values of its extras by name (``catalog.books.extras``)."""
 
     book: BookRecord
     extras: dict[str, Any]

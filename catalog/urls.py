@@ -2,8 +2,9 @@
 
 from django.urls import path
 
-from catalog import tag_views, views
+from catalog import views
 from catalog.shelves import views as shelves
+from catalog.tags import views as tag_views
 
 app_name = "catalog"
 urlpatterns = [

@@ -13,18 +13,18 @@ from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from catalog.filters import read_filters
-from catalog.results import MAX_PAGES, BookList
+from catalog.listing.filters import read_filters
+from catalog.listing.results import MAX_PAGES, BookList
 from catalog.selectors import find_books, find_books_by_author, get_author, get_book_page
 from catalog.signals import book_shown
-from config.answers import is_partial, json_response, wants_json
+from common.web import is_partial, json_response, wants_json
 
 
 @require_safe
 def book_list(request: HttpRequest) -> HttpResponse:
     """List books: ``?q=QUERY&sort=&after=`` and the parameters of filters.
 
-    The templates get ``page``, a ``catalog.results.BookList``. ``pages=`` asks for several pages at once, at most
+    The templates get ``page``, a ``listing.results.BookList``. ``pages=`` asks for several pages at once, at most
     MAX_PAGES. htmx puts it into the address of a list that has grown, so that a returning visitor sees the whole list
     again. An invalid query or filter gets status 400 and an error that names its place. A request of htmx for the next
     page gets only its cards.
@@ -45,7 +45,7 @@ def book_list(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def book_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show a book. The template gets ``book``, a ``catalog.results.BookRecord``, and ``extras``, the values of extras
+    """Show a book. The template gets ``book``, a ``BookRecord``, and ``extras``, the values of extras
     by name.
     """
     page = get_book_page(pk)
@@ -64,7 +64,7 @@ def book_page(request: HttpRequest, pk: int) -> HttpResponse:
 def author_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Show an author and the author's books, most read first: ``?after=``.
 
-    The template gets ``author``, a record, and ``page``, a ``catalog.results.BookList``. A request of htmx for the next
+    The template gets ``author``, a record, and ``page``, a ``BookList``. A request of htmx for the next
     page gets only its cards.
     """
     author = get_author(pk)

@@ -14,6 +14,7 @@ class SiteConfig(AppConfig):
     label = "site"
 
     def ready(self) -> None:
-        from config import checks, people_first  # noqa: F401  (checks register on import)
+        from common.database import request_priority
+        from config import checks  # noqa: F401  (checks register on import)
 
-        connection_created.connect(people_first.install_wrapper)
+        connection_created.connect(request_priority.install_wrapper)

@@ -1,25 +1,16 @@
 """System checks for dangerous settings. A missing Redis is no error here, because ``/readyz`` reports it."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
-from redis import Redis
-from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
-from redis.retry import Retry
+
+from common.state_server import get_cache_url, query_state_server
 
 MIN_REDIS_VERSION: Final = (6, 2)
-T = TypeVar("T")
-
-
-def get_cache_url(alias: str) -> str:
-    """Return the URL of a cache alias, or the first one of several URLs."""
-    found = settings.CACHES[alias]["LOCATION"]
-    return str(found[0] if isinstance(found, list | tuple) else found).split(",")[0]
 
 
 def parse_database(url: str) -> tuple[str, str]:
@@ -69,19 +60,6 @@ def check_servers(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
             id="site.W002",
         )
     ]
-
-
-def query_state_server(question: Callable[[Redis], T]) -> T | None:
-    """Return the state server's answer to a question, or None without an answer or permission."""
-    options: Any = settings.CACHES["state"]["OPTIONS"]
-    retry, timeout = Retry(NoBackoff(), 0), options["SOCKET_TIMEOUT"]
-    try:
-        with Redis.from_url(
-            get_cache_url("state"), socket_timeout=timeout, socket_connect_timeout=timeout, retry=retry
-        ) as client:
-            return question(client)
-    except (RedisError, OSError, ValueError):
-        return None
 
 
 @register("redis")

@@ -9,7 +9,7 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 
 from accounts.audit.log import RETENTION
-from social.text import MAX_CHARACTERS
+from social.content import MAX_CHARACTERS
 
 NAMES: Final = ("about", "help", "privacy", "terms")  # each is the address, the name of the view and the template
 DAY_SECONDS: Final = 86_400

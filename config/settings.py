@@ -1,4 +1,4 @@
-"""Settings, read from the environment. ``make demo`` sets variables without a default (``config.devserver.demo_env``).
+"""Settings, read from the environment. ``make demo`` sets variables without a default (``demo.environment``).
 
 README.md lists the variables. Without DEBUG the site refuses to start if a secret is missing. System checks report
 other settings that are dangerous in production (``manage.py check --deploy``).
@@ -16,15 +16,15 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from config import environment
+from config.defaults.accounts import *  # noqa: F403
+from config.defaults.accounts import PROXY_COUNT
+from config.defaults.admin import UNFOLD  # noqa: F401
+from config.defaults.catalog import *  # noqa: F403
+from config.defaults.celery import *  # noqa: F403
+from config.defaults.redis import *  # noqa: F403
+from config.defaults.shop import *  # noqa: F403
+from config.defaults.social import *  # noqa: F403
 from config.environment import env
-from config.settings_accounts import *  # noqa: F403
-from config.settings_accounts import PROXY_COUNT
-from config.settings_catalog import *  # noqa: F403
-from config.settings_celery import *  # noqa: F403
-from config.settings_redis import *  # noqa: F403
-from config.settings_shop import *  # noqa: F403
-from config.settings_social import *  # noqa: F403
-from config.unfold import UNFOLD  # noqa: F401
 
 BASE_DIR = environment.BASE_DIR
 VAR_DIR = environment.VAR_DIR
@@ -44,6 +44,7 @@ INTERNAL_IPS = ["127.0.0.1", "::1"]
 
 INSTALLED_APPS = [
     "config.apps.SiteConfig",
+    "common",  # its templates come before those of the admin
     "unfold.apps.BasicAppConfig",
     "config.apps.AdminConfig",
     "django.contrib.auth",
@@ -60,29 +61,30 @@ INSTALLED_APPS = [
     "shop",
     "social",
     "loginlog",
+    "demo",
 ]
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "config.csp.PolicyMiddleware",
+    "common.middleware.policy.PolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.charset.Utf8Middleware",
+    "common.middleware.charset.Utf8Middleware",
     "shop.pagecache.middleware.PageCache",
-    "config.people_first.RequestPriorityMiddleware",
+    "common.database.request_priority.RequestPriorityMiddleware",
     "mirror.middleware.ReadYourWrites",
     "shop.middleware.ReadOwnCartMiddleware",
     "accounts.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "config.methods.OfferedMethodsMiddleware",
-    "config.admin_links.EmptyFieldNameMiddleware",
+    "common.middleware.methods.OfferedMethodsMiddleware",
+    "common.middleware.admin_links.EmptyFieldNameMiddleware",
     "accounts.middleware.AuthenticationMiddleware",
     "loginlog.middleware.FirstRequestOfTheDay",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "config.explain.ExplainMiddleware",
+    "common.middleware.explain.ExplainMiddleware",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -91,7 +93,6 @@ WSGI_APPLICATION = "config.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "config" / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -139,7 +140,7 @@ DEMO_TIMEOUT_SECONDS = 20.0  # the longest wait of a simulated visitor for a pag
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
 LOCALE_PATHS = [BASE_DIR / "config" / "locale"]
-FORMAT_MODULE_PATH = "config.formats"
+FORMAT_MODULE_PATH = "common.formats"
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = env.str("TIME_ZONE", default="UTC")
@@ -148,7 +149,6 @@ CLOCK = timezone.now  # the clock of the shop and the login log, which tests rep
 # --- static files ---------------------------------------------------------------------------
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR_DIR / "static"
-STATICFILES_DIRS = [BASE_DIR / "config" / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
@@ -170,8 +170,8 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     }
 }
-FILE_UPLOAD_HANDLERS = ["config.uploads.SkipFilesHandler"]
-CSRF_FAILURE_VIEW = "config.errors.csrf_failure"
+FILE_UPLOAD_HANDLERS = ["common.web.uploads.SkipFilesHandler"]
+CSRF_FAILURE_VIEW = "common.web.errors.csrf_failure"
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
 PERMISSIONS_POLICY = (
@@ -199,7 +199,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "line": {"()": "config.logs.LineFormatter", "format": "{asctime} {levelname} {name}: {message}", "style": "{"}
+        "line": {"()": "common.logs.LineFormatter", "format": "{asctime} {levelname} {name}: {message}", "style": "{"}
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "WARNING"},

@@ -7,13 +7,14 @@ from django.urls import include, path
 from accounts.views import staff
 from catalog import views as catalog_views
 from catalog.sitemaps import SITEMAPS
-from config import health, look, pages, views, well_known
+from common.web import appearance, well_known
+from config import health, pages, views
 
 urlpatterns = [
     path("", views.home, name="home"),
     *pages.urlpatterns,
-    path("look/theme/", look.set_theme, name="set_theme"),
-    path("look/language/", look.set_language, name="set_language"),
+    path("look/theme/", appearance.set_theme, name="set_theme"),
+    path("look/language/", appearance.set_language, name="set_language"),
     path("accounts/", include("accounts.urls")),
     path("books/", include("catalog.urls")),
     path("shelves/", include("catalog.shelves.urls")),
@@ -39,7 +40,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
 ]
 
-handler400 = "config.errors.bad_request"
-handler403 = "config.errors.forbidden"
-handler404 = "config.errors.not_found"
-handler500 = "config.errors.server_error"
+handler400 = "common.web.errors.bad_request"
+handler403 = "common.web.errors.forbidden"
+handler404 = "common.web.errors.not_found"
+handler500 = "common.web.errors.server_error"

@@ -1,4 +1,4 @@
-"""The admin's start page shows the login log (``loginlog.dashboard``)."""
+"""The admin's start page shows the login log (``loginlog.reports.dashboard``)."""
 
 from django.contrib import admin
 

@@ -6,10 +6,22 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from loginlog import bitmaps, days, keys, scripts, store, tombstones, unmarking, walk
-from loginlog.items import DAY_PREFIX, MONTH_PREFIX, BadItem, DaySegment, DenseIdSegment, Item, LoginMonth, parse_item
+from loginlog import days, keys
+from loginlog.corrections import removal
 from loginlog.models import Number
-from loginlog.tombstones import Known, Tombstones
+from loginlog.storage import bitmaps, scripts, tombstones, walk
+from loginlog.storage import sql as store
+from loginlog.storage.items import (
+    DAY_PREFIX,
+    MONTH_PREFIX,
+    BadItem,
+    DaySegment,
+    DenseIdSegment,
+    Item,
+    LoginMonth,
+    parse_item,
+)
+from loginlog.storage.tombstones import Known, Tombstones
 from mirror import scan
 from mirror.backup import Backup, register
 from mirror.session import Session
@@ -20,7 +32,7 @@ SEGMENTS_PER_ROUND_TRIP: Final = 200  # segments per round trip
 
 @register
 class LoginLogBackup(Backup):
-    """Items are the months of users and the segments of days (``loginlog.items``).
+    """Items are the months of users and the segments of days (``loginlog.storage.items``).
 
     Redis may lack items that are old enough to have expired, and the bitmaps of dense ids; their value is the union of
     Redis and SQL. The value of all other items is that of Redis, because readers ask only Redis for them.
@@ -80,7 +92,7 @@ class LoginLogBackup(Backup):
         of_days = {i: v for i, v in parsed.items() if isinstance(i, DaySegment) and isinstance(v, bytes)}
         of_all = {i: v for i, v in parsed.items() if isinstance(i, DenseIdSegment) and isinstance(v, bytes)}
         scripts.merge_into_redis(redis, of_users, of_all, of_days)
-        unmarking.apply_removals_of(redis, list(parsed))
+        removal.apply_removals_of(redis, list(parsed))
 
     def items_after(self, after: str | None, limit: int) -> list[str]:
         return [item.name for item in walk.find_items_after(parse_item(after) if after else None, limit)]
@@ -157,7 +169,7 @@ def _clear_dead_bits(redis: Any, found: dict[str, Value]) -> dict[str, Value]:
         if isinstance(item, DaySegment) and (erased := gone.erased.get(item.segment)):
             numbers = bitmaps.list_positions(erased, item.segment * bitmaps.SEGMENT)
             scripts.clear_bits(redis, [item.key, keys.population()], numbers.tolist())
-    unmarking.apply_removals_of(redis, dirty)
+    removal.apply_removals_of(redis, dirty)
     return {name: value for name, value in rest.items() if value and (isinstance(value, bytes) or value.bits)}
 
 

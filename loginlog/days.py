@@ -6,7 +6,7 @@ from typing import Final
 
 from django.utils import timezone
 
-from config import clock
+from common import clock
 
 ONE_DAY = timedelta(days=1)
 MIN_DAYS_IN_REDIS: Final = 31  # bitmaps younger than this never expire from Redis

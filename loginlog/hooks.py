@@ -13,7 +13,8 @@ from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 
 from accounts.models import User
-from loginlog import erasure, services
+from loginlog import services
+from loginlog.corrections import erasure
 from loginlog.days import today
 from mirror.redis import client
 

@@ -7,11 +7,13 @@ from typing import Any
 from django.conf import settings
 
 from accounts.personal import NotErasableYet, Part, register
-from loginlog import erasure, linelog, selectors
+from loginlog import selectors
+from loginlog.archive import log_files
+from loginlog.archive.expiry import LEASE_SECONDS
+from loginlog.corrections import erasure
 from loginlog.days import today
-from loginlog.expiry import LEASE_SECONDS
 from loginlog.models import MonthBits
-from loginlog.ranges import EARLIEST_DAY
+from loginlog.reports.parameters import EARLIEST_DAY
 from mirror.lease import lease
 from mirror.redis import relay_client
 
@@ -49,7 +51,7 @@ def _rewrite_files(user_id: int) -> bool:
     for month in rows.order_by("month").values_list("month", flat=True).distinct():
         if paths := sorted(folder.glob(f"{month:%Y-%m}*.log.gz")):
             for path in paths:
-                linelog.remove_user(path, user_id)
+                log_files.remove_user(path, user_id)
             rows.filter(month=month).delete()
             return True
     return False

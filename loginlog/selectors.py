@@ -10,11 +10,13 @@ from datetime import date
 from typing import Any, Final, NamedTuple
 
 from accounts.models import User
-from loginlog import bitmaps, days, keys, reading, store
-from loginlog.items import parse_member
+from loginlog import days, keys
 from loginlog.models import Number
-from loginlog.ranges import EARLIEST_DAY
-from loginlog.reading import Span as Span
+from loginlog.reports.parameters import EARLIEST_DAY
+from loginlog.storage import bitmaps, reading
+from loginlog.storage import sql as store
+from loginlog.storage.items import parse_member
+from loginlog.storage.reading import Span
 from mirror.redis import RedisError, breaker, client
 
 USERS_PER_STATEMENT: Final = 1000  # users per statement

@@ -8,9 +8,10 @@ from itertools import islice
 from typing import Any, Final
 
 from accounts.models import User
-from loginlog import direct, erasure, numbers, scripts, unmarking
+from loginlog.corrections import erasure, removal
 from loginlog.days import day_of, today
-from loginlog.direct import Mark
+from loginlog.storage import dense_ids, direct, scripts
+from loginlog.storage.direct import Mark
 from mirror.redis import RedisError, breaker, client, is_away, relay_client
 
 logger = logging.getLogger("loginlog")
@@ -35,7 +36,7 @@ def mark_login(user: User, at: date | datetime | None = None) -> bool:
 def mark_login_as(user_id: int, user_type: str, day: date) -> bool:
     """Mark a login as ``mark`` does, for a user's id and a type that may have changed since."""
     for _ in range(MAX_TRIES):
-        number, clean = numbers.get_dense_id(user_id)
+        number, clean = dense_ids.get_dense_id(user_id)
         login = Mark(user_id, number, user_type, day)
         if not clean or breaker.open():
             break
@@ -48,7 +49,7 @@ def mark_login_as(user_id: int, user_type: str, day: date) -> bool:
             return done == scripts.NEW
         if done == scripts.REMOVED:
             break
-        numbers.dense_id_cache.forget(user_id)  # erased by another process
+        dense_ids.dense_id_cache.forget(user_id)  # erased by another process
     _write_to_sql([login])
     return True
 
@@ -60,7 +61,7 @@ def mark_logins(logins: Iterable[Login]) -> int:
     """
     new, left = 0, iter(logins)
     while part := list(islice(left, LOGINS_PER_ROUND_TRIP)):
-        found, unclean = numbers.get_dense_ids({user for user, _, _ in part})
+        found, unclean = dense_ids.get_dense_ids({user for user, _, _ in part})
         marks = [Mark(user, found[user], kind, day) for user, kind, day in part]
         new += _send_marks([mark for mark in marks if mark.user_id not in unclean])
         if unclean:
@@ -82,7 +83,7 @@ def _send_marks(marks: Sequence[Mark]) -> int:
         return len(marks)
     gone = [mark for mark, reply in replies if reply == scripts.ERASED]
     for mark in gone:  # erased since the look-up of their dense ids; existing users get a new one
-        numbers.dense_id_cache.forget(mark.user_id)
+        dense_ids.dense_id_cache.forget(mark.user_id)
         if User.objects.filter(pk=mark.user_id).exists():
             mark_login_as(mark.user_id, mark.user_type, mark.day)
     if removed := [mark for mark, reply in replies if reply == scripts.REMOVED]:
@@ -99,11 +100,11 @@ def _mark_in_redis(redis: Any, marks: Sequence[Mark]) -> list[Reply]:
     replies = _run_script(redis, marks)
     if removed := [mark for mark, reply in replies if reply == scripts.REMOVED]:
         others = [(mark, reply) for mark, reply in replies if reply != scripts.REMOVED]
-        return others + _run_script(redis, removed, unmarking.lift_removals(removed))
+        return others + _run_script(redis, removed, removal.lift_removals(removed))
     return replies
 
 
-def _run_script(redis: Any, marks: Sequence[Mark], lifted: unmarking.Removals | None = None) -> list[Reply]:
+def _run_script(redis: Any, marks: Sequence[Mark], lifted: removal.Removals | None = None) -> list[Reply]:
     groups = _group_marks(marks)
     logins = [mark for group in groups for mark in group]
     return list(zip(logins, scripts.run_mark_script(redis, groups, lifted), strict=True))
@@ -111,7 +112,7 @@ def _run_script(redis: Any, marks: Sequence[Mark], lifted: unmarking.Removals | 
 
 def _write_to_sql(marks: Sequence[Mark]) -> None:
     """Mark these logins in SQL without Redis."""
-    unmarking.lift_removals(marks)
+    removal.lift_removals(marks)
     direct.write_marks(marks)
 
 
@@ -138,4 +139,4 @@ def erase_user(user: User) -> bool:
 
 def remove_login(user: User, day: date) -> bool | None:
     """Remove a user's login of a day. Return whether it existed; None if SQL has none and Redis is away."""
-    return unmarking.remove_login(user.pk, day)
+    return removal.remove_login(user.pk, day)

@@ -5,7 +5,8 @@ import logging
 from celery import shared_task
 from redis.exceptions import RedisError
 
-from loginlog import expiry, filling
+from loginlog.archive import expiry
+from loginlog.corrections import settling
 
 logger = logging.getLogger("loginlog")
 
@@ -13,7 +14,7 @@ logger = logging.getLogger("loginlog")
 @shared_task(name="loginlog.tasks.settle")
 def settle() -> bool:
     """Write to Redis the writes that it missed while it was away. Beat runs this every few seconds."""
-    return filling.settle_redis()
+    return settling.settle_redis()
 
 
 @shared_task(name="loginlog.tasks.expire")

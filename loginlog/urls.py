@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from loginlog import views
+from loginlog.reports import views
 
 app_name = "loginlog"
 urlpatterns = [

@@ -9,13 +9,14 @@ class ShopConfig(AppConfig):
     verbose_name = _("shop")
 
     def ready(self) -> None:
-        from shop import book_filters, checks, extras, personal, price_sort  # noqa: F401  (checks register on import)
-        from shop.carts import link, receivers  # noqa: F401  (receivers register on import)
-        from shop.pagecache import allowed  # noqa: F401  (pages register on import)
-        from shop.viewing import receivers as viewing_receivers  # noqa: F401
+        from shop import checks, personal  # noqa: F401  (checks register on import)
+        from shop.book_views import receivers as viewing_receivers  # noqa: F401
+        from shop.carts import header, receivers  # noqa: F401  (receivers register on import)
+        from shop.catalog_hooks import extras, filters, sorts
+        from shop.pagecache import cached_pages  # noqa: F401  (pages register on import)
 
-        link.register_companion()
+        header.register_companion()
         extras.register()
-        price_sort.register()
-        book_filters.register()
+        sorts.register()
+        filters.register()
         personal.register_parts()

@@ -40,7 +40,7 @@ def last_viewed(digest: str) -> str:
 
 def popularity() -> str:
     """Sorted set: book id by its negated popularity, halved every five minutes. Life: always. Owner:
-    shop.viewing.popularity.
+    shop.book_views.popularity.
     """
     return key("viewed:")
 
@@ -61,35 +61,35 @@ def view_marks() -> str:
 
 def counted_view(visitor: str, book_id: int | str) -> str:
     """String: a visitor's view of a book was counted; in the slot of ``viewed:``. Life: half an hour. Owner:
-    shop.viewing.popularity.
+    shop.book_views.popularity.
     """
     return key(f"{slot_of(popularity())}:once:{visitor}:{book_id}")
 
 
 def popularity_period() -> str:
     """String: the five-minute period (counted since 1970) of the scores in ``viewed:``; in its slot. Life: always.
-    Owner: shop.viewing.popularity.
+    Owner: shop.book_views.popularity.
     """
     return key(f"{slot_of(popularity())}:period")
 
 
 def popularity_marker() -> str:
     """String: the warm marker of the backup of views under which ``viewed:`` counts all views; in its slot. Life: until
-    Redis loses data. Owner: shop.viewing.popularity.
+    Redis loses data. Owner: shop.book_views.popularity.
     """
     return key(f"{slot_of(popularity())}:whole")
 
 
 def popularity_rebuild_token() -> str:
     """String: the token of a running rebuild of ``viewed:``; in its slot. Life: until the rebuild ends. Owner:
-    shop.viewing.popularity.
+    shop.book_views.popularity.
     """
     return key(f"{slot_of(popularity())}:since")
 
 
 def popularity_from_sql(token: str) -> str:
     """Sorted set: counts from SQL that a rebuild adds to ``viewed:``; in its slot. Life: an hour at most. Owner:
-    shop.viewing.popularity.
+    shop.book_views.popularity.
     """
     return key(f"{slot_of(popularity())}:before:{token}")
 
@@ -154,7 +154,7 @@ def bought_after_view(product_id: int | str) -> str:
 
 def shortage(product_id: int | str) -> str:
     """String: the number of copies that a refused checkout found. Life: seconds, or until copies come back. Owner:
-    shop.holds.
+    shop.shortages.
     """
     return key(f"hold:{product_id}")
 

@@ -1,4 +1,4 @@
-"""Show visitors their own cart even if Redis was away when they changed it (``shop.carts.direct``)."""
+"""Show visitors their own cart even if Redis was away when they changed it (``shop.carts.without_redis``)."""
 
 from collections.abc import Callable
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from shop.carts import direct
+from shop.carts import without_redis
 
 COOKIE: Final = f"{settings.COOKIE_PREFIX}cart_behind"
 COOKIE_SECONDS: Final = 3600  # or until Redis has received the cart
@@ -20,7 +20,7 @@ class ReadOwnCartMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         was = COOKIE in request.COOKIES
-        with direct.track_request(was) as state:
+        with without_redis.track_request(was) as state:
             response = self.get_response(request)
         if state.now:
             response.set_cookie(

@@ -3,7 +3,7 @@
 from django.db import transaction
 
 from accounts.personal import NotErasableYet, erase_nothing, make_part, register
-from config.bulk import SLICE_SIZE
+from common.database import SLICE_SIZE
 from shop.models import Cart, Order, OrderEvent, OrderLine, OrderState, View
 
 OPEN_STATES = (OrderState.RESERVED, OrderState.PAID)

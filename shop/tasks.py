@@ -7,13 +7,13 @@ from redis.exceptions import RedisError
 
 from mirror.lease import lease
 from mirror.redis import relay_client
-from shop import letters
-from shop.carts import settling as cart_settling
+from shop import emails
+from shop.book_views import decay, retention
+from shop.carts import sync as cart_settling
 from shop.recommend import build
 from shop.rowcache import daemon
-from shop.services import confirming
+from shop.services import confirmations
 from shop.services import settle as settling
-from shop.viewing import halving, keeping
 
 logger = logging.getLogger("shop")
 EXPIRE_BUDGET_SECONDS = 60  # budget of one run
@@ -35,7 +35,7 @@ def settle() -> list[int]:
 @shared_task(name="shop.tasks.confirm", autoretry_for=(OSError,), retry_backoff=10, max_retries=3)
 def confirm(order_id: int) -> bool:
     """Send the confirmation of a paid order."""
-    return confirming.send_confirmation(order_id)
+    return confirmations.send_confirmation(order_id)
 
 
 @shared_task(name="shop.tasks.recommend")
@@ -50,7 +50,7 @@ def rescale_views() -> int:
     seconds.
     """
     try:
-        return halving.maintain_popularity().periods
+        return decay.maintain_popularity().periods
     except RedisError as error:
         logger.warning("Redis is away, views are halved later: %s", error)
         return 0
@@ -59,7 +59,7 @@ def rescale_views() -> int:
 @shared_task(name="shop.tasks.expire_views")
 def expire_views() -> int:
     """Delete expired views for at most a minute. Return their number. Beat starts it every hour."""
-    return keeping.expire_views(seconds=EXPIRE_BUDGET_SECONDS)
+    return retention.expire_views(seconds=EXPIRE_BUDGET_SECONDS)
 
 
 @shared_task(name="shop.tasks.cache_rows")
@@ -75,7 +75,7 @@ def cache_rows() -> int:
 @shared_task(name="shop.tasks.tell", autoretry_for=(OSError,), retry_backoff=10, max_retries=6)
 def tell(about: str, order_id: int) -> int:
     """Tell the buyer that an order is cancelled or sent. Return the number of sent emails."""
-    return letters.send_email(about, order_id)
+    return emails.send_email(about, order_id)
 
 
 @shared_task(name="shop.tasks.settle_carts")

@@ -18,13 +18,13 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.decorators import display
 
-from accounts.admin_base import BigTableAdmin
+from accounts.admin_tools import BigTableAdmin
 from accounts.models import User
 from accounts.names import fold
 from social import admin_people as _people  # noqa: F401  (registers its pages)
+from social.content.tokens import fold_hashtag
 from social.models import Hashtag, Mention, Post
 from social.services import posts
-from social.tokens import fold_hashtag
 
 MAX_SEARCHED_POSTS: Final = 50_000  # newest posts that a search for words reads
 MAX_SHOWN_CHARACTERS: Final = 90  # characters of a post in the list

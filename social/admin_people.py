@@ -14,8 +14,7 @@ from django.utils.translation import ngettext
 from unfold.decorators import display
 
 from accounts.admin import UserAdmin
-from accounts.admin_base import BigTableAdmin
-from accounts.admin_lists import MAX_COUNTED_ROWS
+from accounts.admin_tools import MAX_COUNTED_ROWS, BigTableAdmin
 from accounts.models import User
 from accounts.names import fold
 from social.models import Block, Follow, Mute, Post, Pulled
@@ -130,7 +129,7 @@ class ReaderAdmin(UserAdmin):
 
     @display(description=_("posts and follows"))
     def among_readers(self, user: User) -> SafeString:
-        """Return the numbers of posts and follows as links to their lists; counting stops at ``COUNTED``."""
+        """Return the numbers of posts and follows as links to their lists; counting stops at ``MAX_COUNTED_ROWS``."""
         told = (
             (_("posts"), Post.objects.filter(user=user.pk), "social_post", "user"),
             (_("followers"), Follow.objects.filter(followee=user.pk), "social_follow", "followee"),

@@ -9,12 +9,13 @@ class SocialConfig(AppConfig):
     verbose_name = _("community")
 
     def ready(self) -> None:
-        from accounts import hiding
+        from accounts.users import hiding
         from catalog.search.selectors import ReaderSource, register_reader_source
-        from social import checks, people, personal, shuns  # noqa: F401
+        from social import checks, personal  # noqa: F401
+        from social.relations import blocks, profiles
 
-        hiding.register(shuns.HIDE_BLOCKED)
+        hiding.register(blocks.HIDE_BLOCKED)
         personal.register_parts()
         register_reader_source(
-            ReaderSource(("user", "shun"), people.queue_people, people.parse_people, people.find_people_in_sql)
+            ReaderSource(("user", "shun"), profiles.queue_people, profiles.parse_people, profiles.find_people_in_sql)
         )

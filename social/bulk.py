@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 
 from django.db import connection, transaction
 
-from config.bulk import split_slices
-from social.mentioning import find_mentions
+from common.database import split_slices
+from social.content.mentions import find_mentions
+from social.content.tokens import find_hashtags
 from social.services.posts import MAX_HASHTAGS
-from social.tokens import find_hashtags
 
 
 class NewPost(NamedTuple):

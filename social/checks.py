@@ -6,7 +6,7 @@ from typing import Any, Final
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Warning, register
 
-from config.checks import query_state_server
+from common.state_server import query_state_server
 from social.mirrors.windows import TIMELINE_LENGTH
 
 # A timeline, its sentinel, and the posts that one delivery adds before it trims the oldest. A sorted set that exceeds

@@ -8,11 +8,13 @@ home timeline and a profile: two).
 from collections.abc import Collection
 from functools import partial
 
-from social import reading, shuns, sql
-from social.feeds import MAX_ID
-from social.home import HomeFeed
-from social.reading import PostPage, PostRecord, read_records
-from social.slices import AuthorFeed, EagerFeed
+from social.queries import timelines
+from social.queries.windows import MAX_ID
+from social.relations import blocks
+from social.timelines import pages
+from social.timelines.feeds import AuthorFeed, EagerFeed
+from social.timelines.home import HomeFeed
+from social.timelines.pages import PostPage, PostRecord, read_records
 
 MAX_NEW_POSTS = 100  # new posts that are counted at most
 
@@ -24,12 +26,12 @@ def get_home_timeline(user_id: int, after: int | None = None) -> PostPage:
 
 def get_global_timeline(viewer: int | None, after: int | None = None) -> PostPage:
     """Return a page of all posts."""
-    return EagerFeed(viewer, "global", "", sql.find_posts).page(after)
+    return EagerFeed(viewer, "global", "", timelines.find_posts).page(after)
 
 
 def get_latest_posts(viewer: int | None, count: int) -> PostPage:
     """Return the newest posts on the site, fewer than a page, without a next page."""
-    page = EagerFeed(viewer, "global", "", sql.find_posts).page(None, count)
+    page = EagerFeed(viewer, "global", "", timelines.find_posts).page(None, count)
     return PostPage(page.posts, None, page.newest)
 
 
@@ -40,23 +42,23 @@ def get_posts_by(author_id: int, viewer: int | None, after: int | None = None) -
 
 def get_posts_about(book_id: int, viewer: int | None, after: int | None = None) -> PostPage:
     """Return a page of the posts about a book."""
-    return EagerFeed(viewer, "book_posts", str(book_id), partial(sql.find_posts_about, book_id)).page(after)
+    return EagerFeed(viewer, "book_posts", str(book_id), partial(timelines.find_posts_about, book_id)).page(after)
 
 
 def get_posts_about_books_by(author_id: int, viewer: int | None, after: int | None = None) -> PostPage:
     """Return a page of the posts about an author's books."""
-    by_sql = partial(sql.find_posts_about_books_by, author_id)
+    by_sql = partial(timelines.find_posts_about_books_by, author_id)
     return EagerFeed(viewer, "author_posts", str(author_id), by_sql).page(after)
 
 
 def get_posts_tagged(name: str, viewer: int | None, after: int | None = None) -> PostPage:
     """Return a page of the posts with a hashtag (folded)."""
-    return EagerFeed(viewer, "hashtag", name, partial(sql.find_posts_tagged, name)).page(after)
+    return EagerFeed(viewer, "hashtag", name, partial(timelines.find_posts_tagged, name)).page(after)
 
 
 def get_mentions_of(user_id: int, after: int | None = None) -> PostPage:
     """Return a page of the posts that mention a reader, as that reader sees them."""
-    return EagerFeed(user_id, "mentions", str(user_id), partial(sql.find_posts_mentioning, user_id)).page(after)
+    return EagerFeed(user_id, "mentions", str(user_id), partial(timelines.find_posts_mentioning, user_id)).page(after)
 
 
 def get_post(post_id: int, viewer: int | None) -> PostRecord | None:
@@ -68,7 +70,7 @@ def get_post(post_id: int, viewer: int | None) -> PostRecord | None:
     if not found or viewer is None:
         return found[0] if found else None
     author = found[0]["user"]["id"]
-    is_cut_off = shuns.find_blocked_and_muted(viewer, [author]) and shuns.has_block_between(viewer, author)
+    is_cut_off = blocks.find_blocked_and_muted(viewer, [author]) and blocks.has_block_between(viewer, author)
     return None if is_cut_off else found[0]
 
 
@@ -78,7 +80,7 @@ def count_new_posts(user_id: int, since: int, seen: Collection[int] = ()) -> int
     ``since`` is the newest post on that page and ``seen`` all its posts: a post that was committed late counts as new
     although its id is lower. Takes 1 round trip, and 1 more to check the visibility of new posts.
     """
-    lowest = since + 1 if not seen else min(seen) if len(seen) >= reading.PAGE_SIZE else 0
+    lowest = since + 1 if not seen else min(seen) if len(seen) >= pages.PAGE_SIZE else 0
     feed = HomeFeed(user_id)
     found = feed.chunk(MAX_ID, MAX_NEW_POSTS + len(seen))
     new = [pk for pk in found.ids if pk >= lowest and pk not in seen]

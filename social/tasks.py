@@ -2,10 +2,10 @@
 
 from celery import shared_task
 
-from social import pulled
+from social.timelines import pulling
 
 
 @shared_task(name="social.tasks.settle_pulled")
 def settle_pulled() -> int:
     """Advance the states of pulled authors. Return the number of authors with a new state."""
-    return pulled.advance_states()
+    return pulling.advance_states()

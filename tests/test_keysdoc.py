@@ -2,13 +2,13 @@
 
 import pytest
 
-from config import keysdoc
+from tools import keys_page
 
 pytestmark = pytest.mark.on_sqlite
 
 
 def test_list_of_keys_is_up_to_date() -> None:
-    assert keysdoc.PAGE_PATH.read_text(encoding="utf-8") == keysdoc.render_page(), "run: python -m config.keysdoc"
+    assert keys_page.PAGE_PATH.read_text(encoding="utf-8") == keys_page.render_page(), "run: python -m tools.keys_page"
 
 
 def test_key_without_a_description_is_refused() -> None:
@@ -16,5 +16,5 @@ def test_key_without_a_description_is_refused() -> None:
         """Return a key."""
         return f"x:{book_id}"
 
-    with pytest.raises(keysdoc.UndocumentedKey, match="nameless"):
-        keysdoc.render_row(nameless)
+    with pytest.raises(keys_page.UndocumentedKey, match="nameless"):
+        keys_page.render_row(nameless)

@@ -5,8 +5,8 @@ from pathlib import Path
 import polib
 import pytest
 
-from config import messages
-from config.messages import Message
+from tools import messages
+from tools.messages import Message
 
 pytestmark = pytest.mark.on_sqlite
 

@@ -27,15 +27,16 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_every_environment_variable_is_documented() -> None:
-    code = "".join(path.read_text() for path in (ROOT / "config").glob("settings*.py"))
-    read = set(re.findall(r'(?:env\.\w+|required|origin)\(\s*"(\w+)"', code))
+    sources = [ROOT / "config" / "settings.py", *(ROOT / "config" / "defaults").glob("*.py")]
+    code = "".join(path.read_text() for path in sources)
+    read = set(re.findall(r'(?:env\.\w+|read_required|read_origin)\(\s*"(\w+)"', code))
     assert {"SECRET_KEY", "REDIS_URL"} <= read
     assert {name for name in read if f"`{name}`" not in CONFIGURATION} == set()
 
 
 @pytest.mark.parametrize("module", ["accounts", "catalog", "shop", "social"])
 def test_every_setting_of_an_application_is_documented(module: str) -> None:
-    upper = {name for name in vars(import_module(f"config.settings_{module}")) if name.isupper()}
+    upper = {name for name in vars(import_module(f"config.defaults.{module}")) if name.isupper()}
     own = {name for name in upper if not hasattr(global_settings, name)} - {"DEBUG", "BASE_DIR", "VAR_DIR"}
     assert len(own) > 3
     assert {name for name in own if f"`{name}`" not in CONFIGURATION} == set()

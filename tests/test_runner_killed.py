@@ -14,8 +14,8 @@ pytestmark = pytest.mark.on_sqlite
 
 RUNNER = """
 import sys
-from config.devserver.runner import Crew, Quiet
-crew = Crew(Quiet(sys.stdout))
+from tools.devserver.runner import QuietPrinter, StoppableManager
+crew = StoppableManager(QuietPrinter(sys.stdout))
 crew.add_process("loud", sys.argv[1])
 crew.loop()
 """

@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from accounts.admin_base import BigTableAdmin
+from accounts.admin_tools.base import BigTableAdmin
 from accounts.audit.models import AuditEvent
 
 

@@ -16,9 +16,9 @@ from django.utils import timezone
 
 from accounts.audit.models import MAX_DETAILS, MAX_OBJECT, AuditEvent
 from accounts.ratelimit import get_client_address
-from accounts.sessions import current_request
-from config.bulk import SLICE_SIZE
-from config.logs import escape_controls
+from accounts.sessions.engine import current_request
+from common.database import SLICE_SIZE
+from common.logs import escape_controls
 
 Kind = AuditEvent.Kind
 RETENTION: Final = timedelta(days=365)

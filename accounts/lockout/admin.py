@@ -13,7 +13,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from accounts import lockout
-from accounts.admin_lists import BoundedPaginator
+from accounts.admin_tools.paginator import BoundedPaginator
 from accounts.audit.log import log_rows
 from accounts.lockout.models import FailedLogins
 

@@ -8,9 +8,10 @@ from django.contrib.auth.models import Group
 from django.db.models import Model, Q
 
 import mirror
-from accounts import keys, tokens
+from accounts import keys
 from accounts.models import Session, User
-from accounts.session_rows import SessionRow, load_sessions, make_record
+from accounts.sessions import last_seen
+from accounts.sessions.rows import SessionRow, load_sessions, make_record
 from mirror import Contribution, Family, Mirror, OwnField, Scored, Watch
 from mirror.conf import setting
 from mirror.declare import Record
@@ -81,7 +82,7 @@ class SessionMirror(Mirror):
         """Correct ``recent:`` where a request could not, because Redis refused its write or the process was killed."""
         alive = {digest: orjson.loads(raw)["since"] for digest, raw in records.items() if raw is not None}
         gone = [digest for digest, raw in records.items() if raw is None]
-        return tokens.make_corrections(alive, gone)
+        return last_seen.make_corrections(alive, gone)
 
     def families(self) -> Sequence[Family]:
         return (

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import mirror
 from accounts import keys
 from accounts.models import LoginStats, User
-from accounts.records import format_time
+from accounts.users.records import format_time
 from mirror import Contribution, Entry, Family, Mirror, Scored, SummaryMirror, Value, Watch
 from mirror.conf import setting
 from mirror.declare import Record

@@ -12,7 +12,7 @@ from django.utils.crypto import constant_time_compare
 
 from accounts.second_factor import vault
 from accounts.second_factor.models import AuthenticatorApp
-from config import clock
+from common import clock
 
 STEP_SECONDS: Final = 30
 CODE_DIGITS: Final = 6

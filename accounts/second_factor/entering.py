@@ -3,14 +3,15 @@
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from accounts import letters, lockout, services
-from accounts.devices import describe_device, parse_user_agent
+from accounts import lockout, services
 from accounts.lockout import known
 from accounts.lockout.backend import get_attempt
+from accounts.mail import outgoing
 from accounts.models import User
 from accounts.ratelimit import get_client_address
 from accounts.second_factor import factors, pending
-from config.redirects import redirect_to, redirect_to_view
+from accounts.sessions.devices import describe_device, parse_user_agent
+from common.web import redirect_to, redirect_to_view
 
 BACKEND_PATH = "django.contrib.auth.backends.ModelBackend"
 
@@ -34,7 +35,7 @@ def log_in(request: HttpRequest, user: User, *, with_factor: bool = False) -> No
     services.log_in(request, user, backend=BACKEND_PATH, with_factor=with_factor)
     if not is_known:
         device = describe_device(parse_user_agent(request.META.get("HTTP_USER_AGENT", "")))
-        letters.queue_email(
+        outgoing.queue_email(
             "new_device", user.email, name=user.username, device=device, address=get_client_address(request)
         )
 

@@ -10,12 +10,12 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import override
 
-from accounts import letters
 from accounts.audit.log import Kind, record_event
+from accounts.mail import outgoing
 from accounts.models import User
 from accounts.second_factor import app_codes, passkeys, recovery
 from accounts.second_factor.models import AuthenticatorApp, Passkey, RecoveryCode
-from accounts.session_services import end_all_sessions
+from accounts.sessions.services import end_all_sessions
 
 APP_ADDED: Final = _("An authenticator app was added.")
 APP_REMOVED: Final = _("The authenticator app was removed.")
@@ -80,7 +80,7 @@ def report_change(user: User, what: Promise, *, actor: Any = None) -> None:
         details = str(what)
     with transaction.atomic():
         record_event(Kind.FACTOR, user, details, actor=actor)
-        letters.queue_email("factors_changed", user.email, name=user.username, what=str(what))
+        outgoing.queue_email("factors_changed", user.email, name=user.username, what=str(what))
 
 
 def remove_all(user: User, *, actor: Any = None) -> None:

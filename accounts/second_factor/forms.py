@@ -6,7 +6,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from accounts.fields import PasswordField
+from accounts.forms.fields import PasswordField
 from accounts.words import check_line
 
 MAX_CREDENTIAL_JSON = 20_000  # characters

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from config.redirects import redirect_to
+from common.web import redirect_to
 
 PROOF_TIME_KEY: Final = "_authenticated_at"
 FACTOR_KEY: Final = "_second_factor"  # whether a second factor was among the proofs

@@ -6,7 +6,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from accounts.account import read_addresses, read_logins
+from accounts.users.account import read_addresses, read_logins
 
 
 @require_safe

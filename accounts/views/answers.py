@@ -10,8 +10,7 @@ from django.utils.translation import gettext as _
 from django_htmx.http import HttpResponseClientRedirect
 
 from accounts.views.too_many import describe_wait
-from config.answers import json_response, wants_json
-from config.redirects import redirect_to
+from common.web import json_response, redirect_to, wants_json
 
 
 def require_login(request: HttpRequest, way_on: str | None = None) -> HttpResponse:

@@ -15,8 +15,8 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 from django.views.generic import FormView, TemplateView
 
-from accounts import emails
-from accounts.account_forms import EmailForm
+from accounts.forms.account import EmailForm
+from accounts.mail import addresses
 from accounts.models import EmailChange
 from accounts.views.limits import FormLimit, LimitedFormMixin, make_link_limit
 from accounts.views.passwords import make_password_limit
@@ -39,7 +39,7 @@ class ChangeEmail(LoginRequiredMixin, LimitedFormMixin, FormView):
 
     def form_valid(self, form: EmailForm) -> HttpResponse:
         email = form.cleaned_data["email"]
-        emails.request_change(form.user, email)
+        addresses.request_change(form.user, email)
         text = _("We sent a link to %(email)s. Your email address changes when you open the link.")
         messages.success(self.request, text % {"email": email})
         return HttpResponseRedirect(reverse("accounts:account"))
@@ -54,7 +54,7 @@ def send_link_again(request: HttpRequest) -> HttpResponse:
     if change is not None:
         if wait := make_link_limit(change.email).count_submission():
             return render_too_many(request, wait, _("We have already sent several emails to this address."))
-        emails.send_link(change.pk)
+        addresses.send_link(change.pk)
         messages.success(request, _("We sent a link to %(email)s.") % {"email": change.email})
     return HttpResponseRedirect(reverse("accounts:account"))
 
@@ -69,11 +69,11 @@ class ConfirmEmail(LoginRequiredMixin, TemplateView):
     template_name = "accounts/email_confirm.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        wish = emails.find_request(self.request.user.pk or 0, kwargs["token"])
+        wish = addresses.find_request(self.request.user.pk or 0, kwargs["token"])
         return super().get_context_data(**kwargs) | {"wish": wish}
 
     def post(self, request: HttpRequest, token: str) -> HttpResponse:
-        if not emails.verify_address(request.user.pk or 0, token):
+        if not addresses.verify_address(request.user.pk or 0, token):
             return self.get(request, token=token)
         messages.success(request, _("Your email address was changed."))
         return HttpResponseRedirect(reverse("accounts:account"))

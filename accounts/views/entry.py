@@ -18,17 +18,20 @@ from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.generic import FormView
 
-from accounts import deletion, emails, lockout, registration, services
-from accounts.forms import LoginForm, RegisterForm
+from accounts import lockout, services
+from accounts.deletion import services as deletion
+from accounts.forms.entry import LoginForm, RegisterForm
 from accounts.lockout import known
 from accounts.lockout.backend import get_attempt
+from accounts.mail import addresses
 from accounts.models import User
 from accounts.names import fold
 from accounts.ratelimit import get_client_address
 from accounts.second_factor import entering
+from accounts.users import registration
 from accounts.views.limits import FormLimit, LimitedFormMixin, make_link_limit
 from accounts.views.too_many import render_locked_out
-from config.redirects import get_next_address
+from common.web import get_next_address
 
 HOUR_SECONDS: Final = 3600
 DAY_SECONDS: Final = 24 * HOUR_SECONDS
@@ -121,7 +124,7 @@ class Register(LimitedFormMixin, NextPageMixin, FormView):
         if (
             given["email"] and not make_link_limit(given["email"]).count_submission()
         ):  # else the user can request the link later
-            emails.send_link(user.pk)
+            addresses.send_link(user.pk)
         services.log_in(self.request, user, backend=entering.BACKEND_PATH)
         messages.success(self.request, _("Welcome, %(name)s.") % {"name": user.username})
         response = HttpResponseRedirect(self.get_success_url())

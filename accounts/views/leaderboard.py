@@ -7,9 +7,9 @@ from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from accounts.leaderboard import DEFAULT_LAST_LOGINS, Leaderboard, Person
+from accounts.leaderboard.page import DEFAULT_LAST_LOGINS, Leaderboard, Person
 from accounts.selectors import read_leaderboard as find
-from config.answers import json_response, wants_json
+from common.web import json_response, wants_json
 
 
 @require_safe

@@ -1,4 +1,4 @@
-"""Views that reset and change passwords: Django's own, on top of ``accounts.passwords``."""
+"""Views that reset and change passwords: Django's own, on top of ``accounts.passwords.services``."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,10 +13,11 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
-from accounts import letters, passwords
-from accounts.account_forms import ChangePasswordForm, NewPasswordForm, ResetForm
+from accounts.forms.account import ChangePasswordForm, NewPasswordForm, ResetForm
 from accounts.lockout import known
+from accounts.mail import outgoing
 from accounts.names import fold
+from accounts.passwords import services as passwords
 from accounts.ratelimit import get_client_address
 from accounts.views.limits import FormLimit, LimitedFormMixin
 
@@ -45,7 +46,7 @@ class Reset(LimitedFormMixin, auth_views.PasswordResetView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         arguments = (form.cleaned_data["email"], get_language() or "")
-        letters.queue_task("accounts.tasks.send_reset_links", *arguments, expires=HOUR_SECONDS)
+        outgoing.queue_task("accounts.tasks.send_reset_links", *arguments, expires=HOUR_SECONDS)
         return HttpResponseRedirect(self.get_success_url())
 
 

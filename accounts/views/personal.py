@@ -20,9 +20,9 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 from django.views.generic import FormView
 
-from accounts import deletion
-from accounts.account_forms import OwnPasswordForm
-from accounts.personal import all_parts
+from accounts.deletion import services as deletion
+from accounts.forms.account import OwnPasswordForm
+from accounts.personal.registry import all_parts
 from accounts.second_factor import entering
 from accounts.views.limits import FormLimit, LimitedFormMixin
 from accounts.views.passwords import make_password_limit

@@ -12,9 +12,9 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 
 from accounts.models import User
-from accounts.session_list import MAX_SESSIONS, find_session, list_sessions
-from accounts.session_services import end_other_sessions, end_session
-from config.redirects import redirect_to_view
+from accounts.sessions.listing import MAX_SESSIONS, find_session, list_sessions
+from accounts.sessions.services import end_other_sessions, end_session
+from common.web import redirect_to_view
 
 
 @method_decorator([never_cache, login_required], name="dispatch")

@@ -9,7 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from accounts.second_factor import recent
-from config.redirects import get_next_address, redirect_to
+from common.web import get_next_address, redirect_to
 
 
 @require_safe

@@ -7,3 +7,23 @@ tags     imports tags and the tags of books
 
 The import only adds missing rows. An existing book, identified by its goodreads number, is left unchanged.
 """
+
+from catalog.importer import clean
+from catalog.importer.books import COLUMNS, ImportReport, ProgressCallback, find_imported_ids, import_books
+from catalog.importer.files import BadFile, Table
+from catalog.importer.tags import TAG_COLUMNS, TAGGING_COLUMNS, import_taggings, import_tags
+
+__all__ = [
+    "COLUMNS",
+    "TAGGING_COLUMNS",
+    "TAG_COLUMNS",
+    "BadFile",
+    "ImportReport",
+    "ProgressCallback",
+    "Table",
+    "clean",
+    "find_imported_ids",
+    "import_books",
+    "import_taggings",
+    "import_tags",
+]

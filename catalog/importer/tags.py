@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
-from catalog.aliases import resolve_aliases
-from catalog.bulk import add_counted_taggings, get_or_create_ids
 from catalog.importer import clean
 from catalog.importer.books import ImportReport, ProgressCallback, find_ids_by_goodreads_id
 from catalog.importer.files import Table, split_batches
 from catalog.models import Tag
 from catalog.names import normalise
+from catalog.tags.aliases import resolve_aliases
+from catalog.tags.bulk import add_counted_taggings, get_or_create_ids
 
 TAG_COLUMNS = ("tag_id", "tag_name")
 TAGGING_COLUMNS = ("goodreads_book_id", "tag_id", "count")
@@ -24,7 +24,7 @@ TagIds = dict[int, int]  # from a tag's number in the file to its primary key
 
 def import_tags(table: Table, tally: ImportReport, progress: ProgressCallback) -> TagIds:
     """Add missing tags. Names that differ only in case or Unicode form are one tag, and so are aliases of a tag
-    (``catalog.aliases``).
+    (``catalog.tags.aliases``).
     """
     found: TagIds = {}
     for batch in split_batches(table.rows(tally.dirt), BATCH_SIZE):

@@ -7,9 +7,9 @@ from django.db.models import Max
 
 import mirror
 from catalog import keys
+from catalog.books.records import load_book_rows, load_tag_names
 from catalog.mirrors import find_books_by_authors, find_books_with_tags
 from catalog.models import Author, Book, Tag, Tagging
-from catalog.records import load_book_rows, load_tag_names
 from catalog.search import entries, store, words
 from catalog.search.models import Document, Term
 from mirror import Contribution, Family, Mirror, Scored, TableMirror, Watch

@@ -7,9 +7,11 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from django.db.models import Count
 
-from catalog import extras, keys, sorts
+from catalog import keys
+from catalog.books import extras
+from catalog.listing import sorts
+from catalog.listing.results import BookRecord
 from catalog.models import Tagging
-from catalog.results import BookRecord
 from catalog.search import words
 from catalog.search.corrections import SearchQuery, parse_query
 from catalog.search.finding import find_candidates

@@ -9,7 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from catalog.search.selectors import SearchResults, search
-from config.answers import is_partial, json_response, wants_json
+from common.web import is_partial, json_response, wants_json
 
 MIN_SUGGESTION_LENGTH: Final = 2  # letters of a text that gets suggestions
 MAX_SUGGESTED_BOOKS: Final = 6  # books

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from catalog.shelves.models import PRIVACY_FIELDS, Privacy, ReadingGoal, Shelf, ShelfSettings
-from config import pairs
+from common.database import pairs
 from mirror.conf import setting
 
 Record = dict[str, Any]

@@ -12,8 +12,8 @@ import orjson
 from django.db.models import Count, Q, QuerySet
 
 from catalog import keys
-from catalog.records import load_book_records
-from catalog.results import BookRecord
+from catalog.books.records import load_book_records
+from catalog.listing.results import BookRecord
 from catalog.shelves.models import PRIVACY_FIELDS, STARS, Privacy, Shelf, ShelfEntry, ShelfSettings
 from catalog.shelves.records import (
     SHELVES,

@@ -16,16 +16,23 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.ratelimit import count_event
-from accounts.views.too_many import describe_wait
+from accounts.views import describe_wait
 from catalog.selectors import MAX_ID
 from catalog.shelves import services
 from catalog.shelves.forms import EntryForm, GoalForm, PrivacyForm
 from catalog.shelves.models import Privacy, Shelf
 from catalog.shelves.selectors import find_entry, find_shelf_page, get_shelf_summary
 from catalog.shelves.widgets import build_button_context, build_tabs
-from config import clock
-from config.answers import is_partial, json_response, personal_page, wants_json
-from config.redirects import get_next_address, redirect_to, redirect_to_view
+from common import clock
+from common.web import (
+    get_next_address,
+    is_partial,
+    json_response,
+    personal_page,
+    redirect_to,
+    redirect_to_view,
+    wants_json,
+)
 
 
 @require_safe

@@ -14,13 +14,14 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext
 
-from catalog import covers, describing, extras, query
-from catalog.languages import get_language_name
-from catalog.results import BookList, BookRecord
-from catalog.series import split_title
-from catalog.tags_shown import build_tags_context
-from catalog.volumes import find_series_places
-from config.templatetags.site import visitor
+from catalog import query
+from catalog.books import covers, descriptions, extras
+from catalog.books.languages import get_language_name
+from catalog.books.series import split_title
+from catalog.books.volumes import find_series_places
+from catalog.listing.results import BookList, BookRecord
+from catalog.tags.shown import build_tags_context
+from common.templatetags.site import visitor
 
 register = template.Library()
 
@@ -39,13 +40,13 @@ def cover(book: BookRecord) -> SafeString:
 @register.simple_tag
 def description(book: BookRecord) -> str:
     """Return a description of a book in a few sentences."""
-    return describing.describe_book(book)
+    return descriptions.describe_book(book)
 
 
 @register.simple_tag
 def structured_data(book: BookRecord) -> SafeString:
     """Return a book as JSON-LD."""
-    return describing.render_structured_data(book)
+    return descriptions.render_structured_data(book)
 
 
 @register.simple_tag

@@ -6,7 +6,7 @@ from django import template
 from django.template.context import Context
 
 from catalog.shelves.widgets import build_button_context, build_readers_context
-from config.templatetags.site import visitor
+from common.templatetags.site import visitor
 
 register = template.Library()
 

@@ -3,11 +3,11 @@
 from django import template
 from django.utils.formats import number_format
 
-from loginlog import report
+from loginlog.reports import staff
 
 register = template.Library()
-register.filter("shade", report.compute_shade)
-register.simple_tag(report.format_period, name="period_name")
+register.filter("shade", staff.compute_shade)
+register.simple_tag(staff.format_period, name="period_name")
 
 
 @register.filter
@@ -17,9 +17,9 @@ def percent(share: float) -> str:
 
 
 @register.simple_tag
-def same_report(question: report.ReportQuery, **other: str) -> str:
+def same_report(question: staff.ReportQuery, **other: str) -> str:
     """Return the query string of the same report with other choices."""
     return question.query(**other)
 
 
-register.filter("type_name", report.format_type)
+register.filter("type_name", staff.format_type)

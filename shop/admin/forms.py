@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.forms import ActionForm
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget
 
-from shop.admin.shown import ConcurrentEditForm
+from shop.admin.concurrent_edits import ConcurrentEditForm
 from shop.models import Product, SaleItem
 from shop.services.products import MAX_STOCK
 

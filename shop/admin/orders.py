@@ -19,9 +19,9 @@ from unfold.decorators import display
 
 from accounts.models import User
 from accounts.names import fold
-from shop.admin.each import UnchangedRow, apply_to_each, warn_of_unchanged
-from shop.admin.ledger import LedgerAdmin
-from shop.admin.shown import ConcurrentEditForm, SerialisedEdits
+from shop.admin.base import LedgerAdmin
+from shop.admin.concurrent_edits import ConcurrentEditForm, SerialisedEdits
+from shop.admin.row_actions import UnchangedRow, apply_to_each, warn_of_unchanged
 from shop.models import Order, OrderEvent, OrderLine, OrderState, Payment
 from shop.money import format_money
 from shop.services.orders import cancel_order, mark_order_sent

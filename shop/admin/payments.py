@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from shop.admin.ledger import ReadOnlyAdmin
+from shop.admin.base import ReadOnlyAdmin
 from shop.models import FakeCharge, Payment
 from shop.money import format_money
 

@@ -13,11 +13,11 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from accounts.admin_base import BigTableAdmin
-from shop.admin.each import UnchangedRow, warn_of_unchanged
+from accounts.admin_tools import BigTableAdmin
+from shop.admin.concurrent_edits import SerialisedEdits
 from shop.admin.forms import CopiesForm, ProductForm
-from shop.admin.shown import SerialisedEdits
-from shop.buying import MAX_FEW_COPIES
+from shop.admin.row_actions import UnchangedRow, warn_of_unchanged
+from shop.catalog_hooks.buy_box import MAX_FEW_COPIES
 from shop.models import Product
 from shop.money import format_money
 from shop.services import products as services

@@ -12,10 +12,10 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 
-from accounts.admin_base import BigTableAdmin
-from config import clock
+from accounts.admin_tools import BigTableAdmin
+from common import clock
+from shop.admin.concurrent_edits import ConcurrentEditForm, SerialisedEdits
 from shop.admin.forms import SaleItemForm
-from shop.admin.shown import ConcurrentEditForm, SerialisedEdits
 from shop.models import Sale, SaleItem
 
 MAX_NAMED_PRODUCTS: Final = 5  # largest number of products that a warning names

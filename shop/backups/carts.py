@@ -10,7 +10,8 @@ from mirror.backup import Backup, register
 from mirror.conf import setting
 from mirror.session import Session
 from shop import keys
-from shop.carts import scripts, sql
+from shop.carts import rows as sql
+from shop.carts import scripts
 from shop.carts.content import CartContent
 from shop.models import Cart
 

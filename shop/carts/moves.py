@@ -2,7 +2,7 @@
 
 SQL decides, in the transaction of the event, so a cart moves completely or not at all. The cart of a new token starts
 in SQL, because no visitor can write to a token that is not known yet. Redis is updated after the commit, or later
-(``shop.carts.settling``). Every update of Redis is a merge of versions, so it can be repeated safely.
+(``shop.carts.sync``). Every update of Redis is a merge of versions, so it can be repeated safely.
 """
 
 import logging
@@ -11,15 +11,16 @@ from typing import NamedTuple
 
 from django.db import transaction
 
-from config import clock
+from common import clock
 from mirror.backup import access
 from mirror.commit import after_commit
 from mirror.conf import setting
 from mirror.redis import RedisError, breaker, client, is_away
-from shop.carts import scripts, settling, sql
-from shop.carts.cart import get_cart_backup
+from shop.carts import rows as sql
+from shop.carts import scripts, sync
 from shop.carts.content import EMPTY_CART, CartContent, combine_carts, next_version
-from shop.carts.direct import get_request_state
+from shop.carts.reading import get_cart_backup
+from shop.carts.without_redis import get_request_state
 from shop.models import Cart
 from shop.services.carts import get_limits
 
@@ -130,7 +131,7 @@ def _push_now(digests: Sequence[str]) -> None:
         if breaker.open():
             get_request_state().now = True
         else:
-            settling.push_pending_carts(digests, redis=client())
+            sync.push_pending_carts(digests, redis=client())
     except RedisError as error:
         if is_away(error):
             breaker.failed()

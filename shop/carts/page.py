@@ -5,11 +5,11 @@ from typing import Any
 
 from django.conf import settings
 
-from shop.buying import MAX_FEW_COPIES
-from shop.carts.cart import CartView
-from shop.prices import Price
-from shop.results import ProductRecord
-from shop.selectors import get_products_and_books
+from shop.carts.reading import CartView
+from shop.catalog_hooks.buy_box import MAX_FEW_COPIES
+from shop.products.prices import Price
+from shop.products.results import ProductRecord
+from shop.selectors.products import get_products_and_books
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.translation import ngettext
 
 from accounts.models import User
-from accounts.session_signals import sessions_ending, token_rotated
+from accounts.sessions import sessions_ending, token_rotated
 from shop.carts import moves
 
 

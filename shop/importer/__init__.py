@@ -10,3 +10,11 @@ put          insert many rows of a model in one statement
 
 The import only adds missing rows, in slices, while the site runs. An interrupted import can be continued.
 """
+
+from shop.importer import synthetic
+from shop.importer.bulk import bulk_insert
+
+__all__ = [
+    "bulk_insert",
+    "synthetic",
+]

@@ -5,9 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from catalog.importer import clean
-from catalog.importer.books import ImportReport, ProgressCallback
-from catalog.importer.files import Table
+from catalog.importer import ImportReport, ProgressCallback, Table, clean
 from catalog.shelves.models import STARS
 
 COLUMNS: Final = ("user_id", "book_id")

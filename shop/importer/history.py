@@ -7,16 +7,16 @@ from typing import NamedTuple, TypeVar
 
 from django.db import reset_queries, transaction
 
-from accounts import bulk
 from accounts.models import User
 from accounts.names import fold
+from accounts.users import bulk
 from catalog.shelves.models import Shelf, ShelfEntry
-from config.bulk import split_slices
-from shop.importer import invented
+from common.database import split_slices
+from shop.book_views.retention import get_kept_since
+from shop.importer import synthetic
+from shop.importer.bulk import bulk_insert
 from shop.importer.files import Pair
-from shop.importer.put import bulk_insert
 from shop.models import Order, OrderLine, OrderState, Product, View
-from shop.viewing.keeping import get_kept_since
 
 ReportProgress = Callable[[int], object]
 T = TypeVar("T")
@@ -65,11 +65,11 @@ def _add_views(some: Sequence[Pair], known: PrimaryKeys) -> int:
             visitor=f"goodbooks:{pair.user}",
             user_id=known.users[pair.user],
             book_id=known.books[pair.book],
-            seen_at=invented.invent_view_time(pair.user, pair.book),
+            seen_at=synthetic.invent_view_time(pair.user, pair.book),
         )
         for pair in some
         if (f"goodbooks:{pair.user}", known.books[pair.book]) not in there
-        and invented.invent_view_time(pair.user, pair.book) >= since
+        and synthetic.invent_view_time(pair.user, pair.book) >= since
     )
     return bulk_insert(View, rows)
 
@@ -99,9 +99,9 @@ def _make_shelf_entry(shelf: Shelf, pair: Pair, known: PrimaryKeys) -> ShelfEntr
         book_id=known.books[book],
         shelf=shelf,
         stars=stars or None,
-        shelved_on=invented.invent_view_time(user, book).date(),
-        started_on=invented.invent_purchase_time(user, book).date() if is_read else None,
-        finished_on=invented.invent_finish_date(user, book) if is_read else None,
+        shelved_on=synthetic.invent_view_time(user, book).date(),
+        started_on=synthetic.invent_purchase_time(user, book).date() if is_read else None,
+        finished_on=synthetic.invent_finish_date(user, book) if is_read else None,
     )
 
 
@@ -134,7 +134,7 @@ def _add_orders(some: Sequence[Pair], known: PrimaryKeys) -> int:
             product_id=known.books[pair.book],
             title=titles[known.books[pair.book]],
             quantity=1,
-            price=invented.invent_price(pair.book),
+            price=synthetic.invent_price(pair.book),
         )
         for key, pair in new.items()
     )
@@ -143,12 +143,12 @@ def _add_orders(some: Sequence[Pair], known: PrimaryKeys) -> int:
 
 def _make_order(key: str, pair: Pair, known: PrimaryKeys) -> Order:
     """Return a completed order, for which no email is sent."""
-    at = invented.invent_purchase_time(pair.user, pair.book)
+    at = synthetic.invent_purchase_time(pair.user, pair.book)
     return Order(
         user_id=known.users[pair.user],
         key=key,
         state=OrderState.SENT,
-        total=invented.invent_price(pair.book),
+        total=synthetic.invent_price(pair.book),
         email=f"reader{pair.user}@goodbooks.invalid",
         name=make_reader_name(pair.user),
         address="-",

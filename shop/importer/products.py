@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from django.db import transaction
 
-from catalog.importer.books import ImportReport, ProgressCallback
-from config.bulk import split_slices
-from shop.importer import invented
+from catalog.importer import ImportReport, ProgressCallback
+from common.database import split_slices
+from shop.importer import synthetic
 from shop.models import Product
 
 
@@ -17,7 +17,7 @@ def import_products(books: Mapping[int, int], tally: ImportReport, progress: Pro
             ids = [pk for _, pk in some]
             there = set(Product.objects.filter(pk__in=ids).values_list("pk", flat=True))
             new = [
-                Product(pk=pk, price=invented.invent_price(number), stock=invented.invent_stock(number))
+                Product(pk=pk, price=synthetic.invent_price(number), stock=synthetic.invent_stock(number))
                 for number, pk in some
                 if pk not in there
             ]

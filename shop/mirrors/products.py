@@ -10,7 +10,7 @@ from mirror.conf import setting
 from mirror.declare import Record
 from shop import keys
 from shop.models import Product, Sale, SaleItem
-from shop.records import ProductRow, load_products, make_product_record, parse_ids
+from shop.products.records import ProductRow, load_products, make_product_record, parse_ids
 
 
 def find_products_in_sales(values: Sequence[str], after: str | None, limit: int) -> list[str]:

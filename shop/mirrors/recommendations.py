@@ -9,7 +9,7 @@ from mirror.conf import setting
 from mirror.declare import Record
 from shop import keys
 from shop.models import Recommendation
-from shop.records import parse_ids
+from shop.products.records import parse_ids
 
 
 @mirror.register

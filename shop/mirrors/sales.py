@@ -8,7 +8,7 @@ from mirror import Contribution, Family, Mirror, Scored, Watch
 from mirror.declare import Record
 from shop import keys
 from shop.models import Sale, SaleItem
-from shop.records import SaleRow, load_sales, make_sale_record, parse_ids
+from shop.products.records import SaleRow, load_sales, make_sale_record, parse_ids
 
 
 @mirror.register

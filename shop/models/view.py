@@ -10,7 +10,7 @@ from catalog.models import Book
 
 
 class View(models.Model):
-    """A view of a book's page, counted once per half hour and kept for a limited time (``shop.viewing.keeping``).
+    """A view of a book's page, counted once per half hour and kept for a limited time (``shop.book_views.retention``).
 
     visitor: the digest of the session's token, or a stand-in for visitors without a session.
     """

@@ -6,10 +6,10 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from mirror.prefetch import fetch, known
-from shop.pagecache import moments, people, render, store
-from shop.pagecache.asked import PageRequest, Visit, parse_page_request
-from shop.pagecache.fill import CACHE_CONTROL, PageServer
-from shop.viewing import popularity
+from shop.book_views import popularity
+from shop.pagecache import fragment_cache, rendering, sessions, store
+from shop.pagecache.requests import PageRequest, Visit, parse_page_request
+from shop.pagecache.serving import CACHE_CONTROL, PageServer
 
 
 class PageCache:
@@ -36,27 +36,29 @@ class PageCache:
         made_of = visit.known.needed.replies[: visit.asked.target.size]
         beside = visit.known.beside
         if None in made_of:
-            moments.forget_page(visit.asked.http.path)
+            fragment_cache.forget_page(visit.asked.http.path)
             if visit.is_told and visit.asked.target.member is not None:
                 popularity.forget_book(visit.asked.target.member)
             return None
         if beside and not popularity.is_popular(beside[0]):
             return None
         digest = visit.asked.digest(made_of)
-        shell = store.get_page(digest, lambda: render.render_page(visit.asked, visit.known.fork(), self.get_response))
+        shell = store.get_page(
+            digest, lambda: rendering.render_page(visit.asked, visit.known.fork(), self.get_response)
+        )
         if shell is None:
             return None
         response = self.filler.serve_page(visit, digest, shell)
         if visit.coming:
             asked = visit.known.asked if visit.known.missed else None
-            people.remember_session(visit.asked.http.path, visit.coming, visit.asked.http, asked)
+            sessions.remember_session(visit.asked.http.path, visit.coming, visit.asked.http, asked)
         return response
 
 
 def _read_visit(asked: PageRequest) -> Visit | None:
     """Read everything from Redis in one round trip. Return None if SQL must answer."""
     http, target, told = asked.http, asked.target, False
-    plan, coming = moments.get_planned_reads(http.path), people.get_visitor_session(http)
+    plan, coming = fragment_cache.get_planned_reads(http.path), sessions.get_visitor_session(http)
     is_known = coming.is_known if coming else "person" not in asked.who
 
     def beside(pipe: Any) -> None:
@@ -67,7 +69,7 @@ def _read_visit(asked: PageRequest) -> Visit | None:
         if plan is not None and is_known:
             told = target.queue_report(pipe, http, coming and coming.digest, coming and coming.user)
 
-    own = [coming.asked, *people.get_planned_reads(http.path, coming)] if coming else []
+    own = [coming.asked, *sessions.get_planned_reads(http.path, coming)] if coming else []
     found = fetch(target.asked, [*(plan or ()), *own], beside)
     if found is None:
         return None

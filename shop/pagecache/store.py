@@ -21,8 +21,8 @@ from redis.exceptions import RedisError
 from mirror.bounded import Bounded
 from mirror.redis import Breaker
 from shop import keys
-from shop.pagecache.render import PageRefused
-from shop.pagecache.shells import StoredPage, get_lifetime_seconds
+from shop.pagecache.rendering import PageRefused
+from shop.pagecache.stored_page import StoredPage, get_lifetime_seconds
 
 logger = logging.getLogger("shop")
 

@@ -17,7 +17,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
-from config import clock
+from common import clock
 from shop.models import FakeCharge
 from shop.payments import Answer, Outcome, TestCard, TypedCard, signing
 

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from django.db import IntegrityError, transaction
 
-from config import clock
+from common import clock
 from shop.models import Product, Recommendation
 from shop.recommend import history
-from shop.recommend.bought import find_also_bought
+from shop.recommend.also_bought import find_also_bought
+from shop.recommend.bought_after_view import find_bought_after_view
 from shop.recommend.history import ProductViews, Purchases
-from shop.recommend.looked import find_bought_after_view
 
 PRODUCTS_PER_SLICE: Final = 100  # products per transaction, whose views are in memory at once
 ReportProgress = Callable[[int], object]

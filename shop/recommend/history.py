@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from django.db.models import QuerySet
 
+from shop.book_views.retention import get_kept_since
 from shop.models import OrderLine, OrderState, View
-from shop.viewing.keeping import get_kept_since
 
 IntArray = np.ndarray[Any, np.dtype[np.integer[Any]]]
 

@@ -8,8 +8,8 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
-from catalog import extras
-from catalog.results import BookRecord
+from catalog.books import extras
+from catalog.listing import BookRecord
 from shop import keys
 from shop.recommend import selectors
 from shop.recommend.selectors import RecommendationRecord, RecommendationStrips, Recommended

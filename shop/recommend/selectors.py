@@ -4,15 +4,15 @@ from functools import cached_property
 from itertools import islice
 from typing import Final, NamedTuple
 
-from catalog.results import BookRecord
+from catalog.listing import BookRecord
 from mirror import registry
 from mirror.raw import RawRecord
 from mirror.read import read
 from mirror.shapes import shape_of
 from shop import keys
 from shop.models import Recommendation
-from shop.results import ProductRecord
-from shop.selectors import get_products_and_books
+from shop.products.results import ProductRecord
+from shop.selectors.products import get_products_and_books
 
 MAX_SHOWN: Final = 8  # products per strip
 

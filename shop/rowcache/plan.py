@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from config import clock
+from common import clock
 from mirror.conf import setting
 from mirror.redis import relay_client
 from shop import keys

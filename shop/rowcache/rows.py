@@ -19,9 +19,9 @@ from mirror.declare import Record
 from mirror.redis import relay_client
 from mirror.scripts import Script
 from shop import keys
-from shop.books import load_books_from_sql
-from shop.prices import get_price_at
-from shop.records import load_products, make_product_record
+from shop.products.prices import get_price_at
+from shop.products.records import load_products, make_product_record
+from shop.selectors.books import load_books_from_sql
 
 logger = logging.getLogger("shop")
 
@@ -71,7 +71,7 @@ def schedule_rows(delays: Mapping[int, float], redis: Any = None) -> None:
 
 
 def cache_due_rows(redis: Any = None) -> Claim:
-    """Cache the rows that are due, up to TOGETHER of them. Return the claim.
+    """Cache the rows that are due, up to ROWS_PER_CLAIM of them. Return the claim.
 
     Five queries, for any number of rows. Raises redis-py's and Django's errors; the claimed rows are then due again
     after the claim expires.

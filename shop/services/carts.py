@@ -10,10 +10,10 @@ from django.utils.translation import ngettext
 from mirror.backup import access
 from mirror.redis import RedisError, breaker, is_away
 from shop.carts import scripts
-from shop.carts.cart import CartView, get_cart_backup, make_cart_view, push_cart_to_redis, read_cart
 from shop.carts.content import EMPTY_CART, CartContent, CartLimits, LimitExceeded, LineChange, apply_changes
-from shop.carts.direct import MAX_MOVES, get_request_state, write_to_sql
-from shop.selectors import get_product
+from shop.carts.reading import CartView, get_cart_backup, make_cart_view, push_cart_to_redis, read_cart
+from shop.carts.without_redis import MAX_MOVES, get_request_state, write_to_sql
+from shop.selectors.products import get_product
 from shop.services.errors import Refused
 
 logger = logging.getLogger("shop")

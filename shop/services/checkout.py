@@ -16,17 +16,17 @@ from django.utils.translation import get_language
 
 from accounts.models import User
 from catalog.models import Book
-from config import clock
-from shop import holds
-from shop.carts import cart
+from common import clock
+from shop import shortages
+from shop.carts import reading
 from shop.models import EventKind, Order, OrderLine
-from shop.prices import get_price_at
-from shop.records import load_products, make_product_record
+from shop.products.prices import get_price_at
+from shop.products.records import load_products, make_product_record
 from shop.services import carts, stock
 from shop.services.errors import CartChanged, CartEmpty, PriceRose, Refused, Shortage, SoldOut
+from shop.services.order_steps import record_step
 from shop.services.orders import cancel_order, expire_order, mark_order_sent
 from shop.services.payments import pay_order, sell_free_order
-from shop.services.trace import record_step
 
 __all__ = [
     "OrderAddress",
@@ -66,9 +66,9 @@ def begin_checkout(user: User, digest: str, *, version: int, total: int, address
     A free order is paid at once. version, total: of the cart as it was shown, total in cents. Raises CartChanged (or
     CartEmpty), PriceRose or SoldOut; nothing is reserved then.
     """
-    now = cart.read_cart(digest)
+    now = reading.read_cart(digest)
     is_changed = now.version != version or not now.lines
-    short = {} if is_changed else holds.find_shortages(now.lines)
+    short = {} if is_changed else shortages.find_shortages(now.lines)
     if is_changed or short:
         order = finish_checkout(user, digest, version)  # the same checkout may have made an order before
         if order is None:
@@ -79,7 +79,7 @@ def begin_checkout(user: User, digest: str, *, version: int, total: int, address
     return order
 
 
-def _make_refusal(now: cart.CartView, short: Mapping[int, int]) -> Refused:
+def _make_refusal(now: reading.CartView, short: Mapping[int, int]) -> Refused:
     if short:
         return SoldOut([Shortage(pk, now.lines[pk], left) for pk, left in short.items()])
     return CartChanged() if now.lines else CartEmpty()
@@ -107,7 +107,7 @@ def _place_order(user: User, key: str, lines: Mapping[int, int], total: int, add
             left = stock.count_available_copies(lines)
             short = [Shortage(pk, count, left[pk]) for pk, count in lines.items() if left[pk] < count]
             if short:
-                holds.remember_stock({shortage.product_id: shortage.left for shortage in short}, asked)
+                shortages.remember_stock({shortage.product_id: shortage.left for shortage in short}, asked)
                 break
     raise SoldOut(short)
 

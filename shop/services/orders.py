@@ -6,14 +6,14 @@ from django.db import transaction
 
 from accounts.audit import log as audit
 from accounts.models import User
-from config import clock
+from common import clock
 from mirror.commit import after_commit
-from shop import holds, letters
+from shop import emails, shortages
 from shop.models import EventKind, Order, OrderState
 from shop.money import format_money
 from shop.services import payments, stock
 from shop.services.errors import OrderNotFound, OrderStateRefused
-from shop.services.trace import lock_order, record_step
+from shop.services.order_steps import lock_order, record_step
 
 
 def expire_order(order_id: int) -> bool:
@@ -48,7 +48,7 @@ def cancel_order(order_id: int, by: User) -> Order:
             audit.record_event(audit.Kind.CANCELLED, order, format_money(order.total), actor=by)
         payments.mark_refunds_due(order)
         if order.paid_at is not None:
-            letters.send_email_soon("cancelled", order_id)
+            emails.send_email_soon("cancelled", order_id)
     order.state, order.cancelled_at = OrderState.CANCELLED, now
     return order
 
@@ -64,7 +64,7 @@ def mark_order_sent(order_id: int, by: User | None = None) -> Order:
         order.state, order.sent_at = OrderState.SENT, clock.now()
         Order.objects.filter(pk=order_id).update(state=order.state, sent_at=order.sent_at)
         record_step(order_id, EventKind.SENT, by=by)
-        letters.send_email_soon("sent", order_id)
+        emails.send_email_soon("sent", order_id)
     return order
 
 
@@ -81,4 +81,4 @@ def _lock_order_of(order_id: int, by: User | None) -> Order:
 def _release_copies(give: Callable[[stock.Quantities], None], order: Order) -> None:
     lines = stock.get_order_quantities(order.pk)
     give(lines)
-    after_commit(holds.forget_stock, list(lines))
+    after_commit(shortages.forget_stock, list(lines))

@@ -14,13 +14,13 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext_noop
 
-from config import clock
+from common import clock
 from mirror.commit import after_commit
 from shop.models import EventKind, Order, OrderState, Payment, PaymentState
 from shop.payments import Answer, NoAnswer, Outcome, TypedCard, calls
-from shop.services import confirming, stock
+from shop.services import confirmations, stock
 from shop.services.errors import NotPayable, TooManyPayments
-from shop.services.trace import lock_order, record_step
+from shop.services.order_steps import lock_order, record_step
 
 logger = logging.getLogger("shop")
 TIMEOUT_SLACK_SECONDS: Final = 1.0  # after the time-out of a call, before another process asks for the outcome
@@ -140,7 +140,7 @@ def _mark_paid(order: Order, kind: EventKind, payment: Payment | None = None) ->
     order.state, order.paid_at = OrderState.PAID, clock.now()
     Order.objects.filter(pk=order.pk).update(state=order.state, paid_at=order.paid_at)
     record_step(order.pk, kind, payment=payment)
-    after_commit(confirming.confirm_soon, order.pk)
+    after_commit(confirmations.confirm_soon, order.pk)
 
 
 def sell_free_order(order: Order) -> None:

@@ -12,11 +12,11 @@ from typing import Final, NamedTuple, TypeVar
 from django.conf import settings
 from django.db.models import Exists, Model, OuterRef
 
-from config import clock
+from common import clock
 from mirror.failure_log import FailureLog
 from shop.models import Order, Payment, PaymentState
 from shop.services import payments
-from shop.services.confirming import send_overdue_confirmations
+from shop.services.confirmations import send_overdue_confirmations
 from shop.services.orders import expire_order
 
 failures = FailureLog(logging.getLogger("shop"))

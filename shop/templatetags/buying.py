@@ -4,14 +4,14 @@ from django import template
 from django.template.context import Context
 from django.utils.safestring import SafeString
 
-from shop.buying import render_buy_box, render_buy_box_of
+from shop.catalog_hooks.buy_box import render_buy_box, render_buy_box_of
 
 register = template.Library()
 
 
 @register.simple_tag(takes_context=True)
 def buy_box(context: Context, book_id: int) -> SafeString:
-    """Render the buy box of a book. On the book's own page the product was read with the book (``shop.extras``)."""
+    """Render the buy box of a book. On its own page, the product was read with the book."""
     book, extras = context.get("book"), context.get("extras")
     if extras is not None and book is not None and book["id"] == book_id:
         return render_buy_box_of(context["request"], extras["product"])

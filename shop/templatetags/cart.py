@@ -5,7 +5,7 @@ from django.template.context import Context
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from shop.carts.link import get_copies
+from shop.carts.header import get_copies
 
 register = template.Library()
 

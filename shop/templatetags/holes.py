@@ -1,8 +1,8 @@
-"""The ``{% hole %}`` tag of ``shop.pagecache.holes``."""
+"""The ``{% hole %}`` tag of ``shop.pagecache.fragments``."""
 
 from django import template
 
-from shop.pagecache.holes import compile_fragment
+from shop.pagecache.fragments import compile_fragment
 
 register = template.Library()
 register.tag("hole", compile_fragment)

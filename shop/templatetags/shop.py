@@ -3,7 +3,7 @@
 from django import template
 from django.utils.safestring import SafeString
 
-from catalog import covers
+from catalog.books import covers
 from shop.money import format_money as money_of
 
 register = template.Library()

@@ -6,8 +6,8 @@ from django import template
 from django.http import HttpRequest
 from django.template.context import Context
 
-from shop.sales import SaleView, get_sales
-from shop.viewing import popularity, visits
+from shop.book_views import popularity, visits
+from shop.selectors.sales import SaleView, get_sales
 from shop.visitors import get_session_digest
 
 register = template.Library()

@@ -11,12 +11,11 @@ from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from config.answers import is_partial, json_response, wants_json
-from config.redirects import get_next_address, redirect_to
-from shop.books import get_books
-from shop.carts.cart import CartView, read_cart
-from shop.carts.link import remember_cart
+from common.web import get_next_address, is_partial, json_response, redirect_to, wants_json
+from shop.carts.header import remember_cart
 from shop.carts.page import make_cart_page
+from shop.carts.reading import CartView, read_cart
+from shop.selectors.books import get_books
 from shop.services import carts
 from shop.services.carts import CartError
 from shop.visitors import ensure_session_digest, get_session_digest

@@ -15,13 +15,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.ratelimit import count_event
-from config.redirects import redirect_to, redirect_to_view
-from shop.carts import cart
-from shop.checkout_page import get_initial_address, make_checkout_page
+from common.web import redirect_to, redirect_to_view
+from shop.carts import reading
 from shop.forms import CheckoutForm, PayForm
 from shop.models import Order, OrderState, PaymentState
-from shop.orders import get_order
 from shop.payments import TypedCard
+from shop.selectors.checkout import get_initial_address, make_checkout_page
+from shop.selectors.orders import get_order
 from shop.services import checkout as services
 from shop.services.errors import CartChanged, CartEmpty, PriceRose, Refused, SoldOut
 from shop.visitors import get_session_digest
@@ -38,7 +38,7 @@ class Checkout(LoginRequiredMixin, View):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         digest = get_session_digest(request)
-        now = cart.read_cart(digest)
+        now = reading.read_cart(digest)
         made = services.finish_checkout(request.user, digest, now.version) if digest else None  # type: ignore[arg-type]
         if made is not None:
             return redirect_to_view("shop:order", made.pk)
@@ -80,9 +80,9 @@ class Checkout(LoginRequiredMixin, View):
         error: str = "",
         left: Mapping[int, int] = {},
         status: int = 200,
-        now: cart.CartView | None = None,
+        now: reading.CartView | None = None,
     ) -> HttpResponse:
-        now = now or cart.read_cart(get_session_digest(request))
+        now = now or reading.read_cart(get_session_digest(request))
         context = {"form": form, "error": error, "cart": make_checkout_page(now.lines, now.version, left)}
         return render(request, "shop/checkout.html", context, status=status)
 

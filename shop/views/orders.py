@@ -6,19 +6,18 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from config.answers import json_response, personal_page, wants_json
-from config.redirects import redirect_to_view
-from shop.orders import MAX_ORDER_ID, OrderView, get_order, list_orders
+from common.web import json_response, personal_page, redirect_to_view, wants_json
+from shop.selectors.orders import MAX_ORDER_ID, OrderView, get_order, list_orders
 from shop.services import orders as order_services
 from shop.services.errors import OrderNotFound, OrderStateRefused
-from shop.views.answers import json_error
+from shop.views.responses import json_error
 
 
 @require_safe
 @personal_page
 def orders(request: HttpRequest) -> HttpResponse:
     """List the user's orders, newest first, from ``?after=`` on. The template receives ``page``, a
-    ``shop.orders.OrderPage``.
+    ``shop.selectors.orders.OrderPage``.
     """
     page = list_orders(_get_user_id(request), _parse_cursor(request.GET.get("after", "")))
     next_url = None if page.after is None else f"{request.path}?after={page.after}"
@@ -30,7 +29,7 @@ def orders(request: HttpRequest) -> HttpResponse:
 @require_safe
 @personal_page
 def order(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show one of the user's orders. The template receives ``view``, a ``shop.orders.OrderView``."""
+    """Show one of the user's orders. The template receives ``view``, a ``shop.selectors.orders.OrderView``."""
     view = _get_own_order(request, pk)
     if wants_json(request):
         return json_response(view.full()) if view else _order_not_found()

@@ -8,8 +8,8 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from config.answers import is_partial, json_response, wants_json
-from shop.sales import SaleView, get_sales, make_page_version
+from common.web import is_partial, json_response, wants_json
+from shop.selectors.sales import SaleView, get_sales, make_page_version
 
 
 @never_cache

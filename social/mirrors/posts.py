@@ -13,7 +13,7 @@ from mirror.conf import setting
 from mirror.declare import Record
 from social import keys
 from social.models import Mention, Post
-from social.records import PostRow, build_record, load_posts, parse_ids
+from social.queries.records import PostRow, build_record, load_posts, parse_ids
 
 
 def _find_post_ids(condition: Q, after: str | None, limit: int) -> list[str]:

@@ -9,9 +9,10 @@ import mirror
 from accounts.models import User
 from catalog.models import Book
 from mirror import After, Family, Reached, Watch, WindowMirror
-from social import feeds, keys
+from social import keys
 from social.mirrors.edges import split_key
 from social.models import Hashtag, Mention, Post
+from social.queries import windows
 
 TIMELINE_LENGTH = 400
 ACTIVE_SECONDS = 7 * 24 * 3600
@@ -50,10 +51,10 @@ class TimelineMirror(_PostWindow):
         return keys.timeline(pk)
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
-        return feeds.find_pushed_posts(pks, limit)
+        return windows.find_pushed_posts(pks, limit)
 
     def reach(self, rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
-        return feeds.find_reached_timelines(rows, after, limit)
+        return windows.find_reached_timelines(rows, after, limit)
 
     def sources(self, owner: str) -> tuple[str, str]:
         return keys.following(owner), keys.shuns(owner)
@@ -74,7 +75,7 @@ class GlobalMirror(_PostWindow):
         return keys.global_timeline()
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
-        return {"": feeds.find_newest_posts(limit)}
+        return {"": windows.find_newest_posts(limit)}
 
     def families(self) -> Sequence[Family]:
         return (Family(keys.global_timeline(), "zset", lambda key, member: "", whole=True),)
@@ -91,17 +92,17 @@ class BookPostsMirror(_PostWindow):
     length = 200
     watches = (
         Watch(Post, "book_id", only=("is_hidden",)),
-        Watch(User, via=feeds.find_books_in_posts_by, only=("is_active",), updates=True),
+        Watch(User, via=windows.find_books_in_posts_by, only=("is_active",), updates=True),
     )
 
     def key(self, pk: str) -> str:
         return keys.book_posts(pk)
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
-        return feeds.find_newest_about_books(pks, limit)
+        return windows.find_newest_about_books(pks, limit)
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
-        return feeds.find_books_after(after, limit)
+        return windows.find_books_after(after, limit)
 
 
 @mirror.register
@@ -112,18 +113,18 @@ class AuthorPostsMirror(_PostWindow):
     length = 200
     watches = (
         Watch(Book.authors.through, "author_id"),
-        Watch(Post, "book_id", via=feeds.find_authors_of_books, only=("is_hidden",)),
-        Watch(User, via=feeds.find_authors_in_posts_by, only=("is_active",), updates=True),
+        Watch(Post, "book_id", via=windows.find_authors_of_books, only=("is_hidden",)),
+        Watch(User, via=windows.find_authors_in_posts_by, only=("is_active",), updates=True),
     )
 
     def key(self, pk: str) -> str:
         return keys.author_posts(pk)
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
-        return feeds.find_newest_about_authors(pks, limit)
+        return windows.find_newest_about_authors(pks, limit)
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
-        return feeds.find_authors_after(after, limit)
+        return windows.find_authors_after(after, limit)
 
 
 @mirror.register
@@ -134,18 +135,18 @@ class MentionsMirror(_PostWindow):
     length = 200
     watches = (
         Watch(Mention, "user_id"),
-        Watch(Post, via=feeds.find_mentioned_in_posts, only=("is_hidden",), updates=True),
-        Watch(User, via=feeds.find_mentioned_by, only=("is_active",), updates=True),
+        Watch(Post, via=windows.find_mentioned_in_posts, only=("is_hidden",), updates=True),
+        Watch(User, via=windows.find_mentioned_by, only=("is_active",), updates=True),
     )
 
     def key(self, pk: str) -> str:
         return keys.mentions_of(pk)
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
-        return feeds.find_newest_mentioning(pks, limit)
+        return windows.find_newest_mentioning(pks, limit)
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
-        return feeds.find_mentioned_after(after, limit)
+        return windows.find_mentioned_after(after, limit)
 
 
 @mirror.register
@@ -156,15 +157,15 @@ class HashtagMirror(_PostWindow):
     length = 1000
     watches = (
         Watch(Hashtag, "name"),
-        Watch(Post, via=feeds.find_hashtags_of_posts, only=("is_hidden",), updates=True),
-        Watch(User, via=feeds.find_hashtags_used_by, only=("is_active",), updates=True),
+        Watch(Post, via=windows.find_hashtags_of_posts, only=("is_hidden",), updates=True),
+        Watch(User, via=windows.find_hashtags_used_by, only=("is_active",), updates=True),
     )
 
     def key(self, pk: str) -> str:
         return keys.hashtag(pk)
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
-        return feeds.find_newest_tagged(pks, limit)
+        return windows.find_newest_tagged(pks, limit)
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
-        return feeds.find_hashtags_after(after, limit)
+        return windows.find_hashtags_after(after, limit)

@@ -13,11 +13,11 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from catalog.models import Book
 from mirror.hints import hint
-from social.mentioning import find_mentions
+from social.content.cleaning import MAX_INPUT_CODE_POINTS, clean, too_long_error
+from social.content.mentions import find_mentions
+from social.content.tokens import find_hashtags
 from social.models import Hashtag, Mention, Post, new_key
-from social.pulled import is_pulled_now
-from social.text import MAX_INPUT_CODE_POINTS, clean, too_long_error
-from social.tokens import find_hashtags
+from social.timelines.pulling import is_pulled_now
 
 MAX_HASHTAGS: Final = 20  # per post
 _key_pattern = re.compile(r"[\w.:-]{1,64}", re.ASCII)

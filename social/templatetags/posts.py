@@ -17,10 +17,10 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext
 
 from accounts.names import make_public_path
-from catalog import covers
-from social.markup import to_html
+from catalog.books import covers
+from social.content.cleaning import MAX_CHARACTERS
+from social.content.html import to_html
 from social.models import new_key
-from social.text import MAX_CHARACTERS
 
 register = template.Library()
 
@@ -36,7 +36,7 @@ class Record(Protocol):
 
 
 class Page(Protocol):
-    """A page of posts, such as ``social.reading.PostPage``."""
+    """A page of posts, such as ``social.timelines.pages.PostPage``."""
 
     posts: Sequence[Any]
     after: int | None

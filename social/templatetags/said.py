@@ -6,11 +6,11 @@ from django import template
 from django.http import HttpRequest
 from django.template.context import Context
 
-from catalog.results import BookRecord
-from config.templatetags.site import visitor
+from catalog.listing import BookRecord
+from common.templatetags.site import visitor
 from mirror.raw import RawRecord
-from social.reading import PostPage
 from social.selectors import get_posts_about, get_posts_about_books_by
+from social.timelines.pages import PostPage
 
 register = template.Library()
 

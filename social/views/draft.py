@@ -8,9 +8,9 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from catalog.results import BookRecord
+from catalog.listing import BookRecord
 from catalog.selectors import get_book
-from config.answers import JSON_TYPE
+from common.web import JSON_TYPE
 from social.services.posts import check_input_length, check_key, missing_book_error
 
 

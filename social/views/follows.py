@@ -16,10 +16,9 @@ from django_htmx.http import trigger_client_event
 from accounts.models import User
 from accounts.names import fold, make_public_path
 from accounts.ratelimit import count_event
-from accounts.views.answers import redirect_window, render_refusal, render_too_often, require_login
-from config.answers import json_response, wants_json
-from config.redirects import get_next_address
-from social.people import Profile, get_profile_by_name
+from accounts.views import redirect_window, render_refusal, render_too_often, require_login
+from common.web import get_next_address, json_response, wants_json
+from social.relations.profiles import Profile, get_profile_by_name
 from social.services import people
 
 

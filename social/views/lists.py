@@ -12,12 +12,12 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from accounts.views.answers import require_login
+from accounts.views import require_login
 from catalog.selectors import get_author, get_book
-from config.answers import is_partial, json_response, wants_json
-from social.reading import PostPage, parse_cursor
+from common.web import is_partial, json_response, wants_json
+from social.content.tokens import fold_hashtag
 from social.selectors import get_mentions_of, get_posts_about, get_posts_about_books_by, get_posts_tagged
-from social.tokens import fold_hashtag
+from social.timelines.pages import PostPage, parse_cursor
 from social.views.timelines import build_page_json
 
 

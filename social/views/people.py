@@ -14,16 +14,15 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from accounts.views.answers import require_login
-from config.answers import is_partial, json_response, wants_json
-from config.redirects import redirect_to
-from social import people_lists
-from social.common import CommonReaders, find_common_follows
-from social.people import Profile, get_profile_by_name
-from social.people_lists import ListedReader, PeoplePage
-from social.reading import parse_cursor
+from accounts.views import require_login
+from common.web import is_partial, json_response, redirect_to, wants_json
+from social.relations import lists as people_lists
+from social.relations.common import CommonReaders, find_common_follows
+from social.relations.lists import ListedReader, PeoplePage
+from social.relations.profiles import Profile, get_profile_by_name
+from social.relations.suggestions import Suggestion, suggest_readers
 from social.selectors import get_posts_by
-from social.suggestions import Suggestion, suggest_readers
+from social.timelines.pages import parse_cursor
 from social.views.timelines import build_page_json
 
 MAX_LISTED = 10  # readers in each list of the page "people"

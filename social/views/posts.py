@@ -14,16 +14,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.ratelimit import count_event, give_back
-from accounts.views.answers import require_login
-from accounts.views.too_many import describe_wait
-from config.answers import is_partial, json_response, wants_json
-from config.redirects import get_next_address, redirect_to
+from accounts.views import describe_wait, require_login
+from common.web import get_next_address, is_partial, json_response, redirect_to, wants_json
 from mirror.middleware import done_before
 from mirror.sql_only import sql_only
 from social.models import Post
-from social.reading import PostRecord, read_records
 from social.selectors import get_post
 from social.services.posts import create_post, delete_post, get_post_by_key
+from social.timelines.pages import PostRecord, read_records
 from social.views.draft import Draft, is_json_body
 
 HOME: Final = "/home/"

@@ -11,7 +11,7 @@ from catalog.shelves.widgets import build_tabs
 from mirror.conf import setting
 from mirror.sql_away import SQL_AWAY
 from social.models import Follow
-from social.people import Profile, get_profile_by_name
+from social.relations.profiles import Profile, get_profile_by_name
 from social.views.people import redirect_to_spelling, respond
 
 

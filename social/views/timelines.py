@@ -10,10 +10,10 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from accounts.views.answers import require_login
-from config.answers import is_partial, json_response, wants_json
-from social.reading import PostPage, parse_cursor
+from accounts.views import require_login
+from common.web import is_partial, json_response, wants_json
 from social.selectors import MAX_NEW_POSTS, count_new_posts, get_global_timeline, get_home_timeline
+from social.timelines.pages import PostPage, parse_cursor
 
 HOME: Final = "/home/"
 GLOBAL: Final = "/global/"

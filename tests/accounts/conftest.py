@@ -2,7 +2,7 @@
 
 import pytest
 
-from accounts.hashers import Argon2PasswordHasher
+from accounts.passwords.hashers import Argon2PasswordHasher
 from tests.support import fast_hashing
 
 

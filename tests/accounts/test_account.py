@@ -5,8 +5,8 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts import services
-from accounts.account import read_logins
 from accounts.models import EmailChange, LoginStats, User
+from accounts.users.account import read_logins
 from mirror import relay
 from mirror.recorder import record
 from tests.support.servers import RedisServer

@@ -8,10 +8,11 @@ from django.contrib.auth.models import Group, Permission
 from django.test import Client
 
 from accounts import admin as accounts_admin
-from accounts import admin_lists, tokens
-from accounts.admin_forms import UserCreationForm
+from accounts.admin_tools import paginator
+from accounts.admin_tools.forms import UserCreationForm
 from accounts.models import LoginStats, Session, User
 from accounts.selectors import find_user_id
+from accounts.sessions import last_seen
 from mirror.recorder import record
 from mirror.redis import breaker
 from tests.support.accounts.people import make_people, warm_users
@@ -126,7 +127,7 @@ def test_the_list_costs_the_same_for_any_number_of_users(staff: Client) -> None:
 
 
 def test_lists_count_a_limited_number_of_rows(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admin_lists, "MAX_COUNTED_ROWS", 7)
+    monkeypatch.setattr(paginator, "MAX_COUNTED_ROWS", 7)
     make_people(range(20))
     assert staff.get(USERS).context["cl"].result_count == 7
     with record() as seen:
@@ -279,7 +280,7 @@ def test_last_seen_comes_from_redis_or_else_from_sql(staff: Client, redis_server
     alice = User.objects.create_user("alice")
     is_in(logged_in(alice))
     session = Session.objects.get(user=alice)
-    assert tokens.read_last_seen([session.pk])
+    assert last_seen.read_last_seen([session.pk])
     (row,) = staff.get(SESSIONS, {"user__id__exact": alice.pk}).context["cl"].result_list
     assert accounts_admin.SessionAdmin.seen_at(None, row) is not None
     redis_server.kill()
@@ -313,7 +314,7 @@ def test_deleting_a_session_ends_it(staff: Client, way: str) -> None:
         assert digest not in confirm.replace(f"/{digest}/", "")
         staff.post(f"{SESSIONS}{digest}/delete/", {"post": "yes"})
     assert (is_in(one), is_in(other)) == (False, True)
-    assert tokens.read_last_seen([digest]) == {}
+    assert last_seen.read_last_seen([digest]) == {}
 
 
 # --- permissions -----------------------------------------------------------------------------------------------

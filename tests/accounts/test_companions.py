@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 from redis import Redis
 
-from accounts import companions
-from accounts.sessions import SessionStore
+from accounts.sessions import companions
+from accounts.sessions.engine import SessionStore
 from mirror.naming import key
 from mirror.recorder import record
 from mirror.redis import breaker

@@ -8,9 +8,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from accounts import deletion, passwords
+from accounts.deletion import services as deletion
 from accounts.lockout.models import FailedLogins
 from accounts.models import EmailChange, User
+from accounts.passwords import services as passwords
 from tests.support.accounts.mail import deliver_emails, find_link, take_hinted_tasks
 
 REGISTER, RESET, AGAIN = "/accounts/register/", "/accounts/password_reset/", "/accounts/email/again/"

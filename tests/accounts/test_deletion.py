@@ -15,11 +15,13 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from accounts import deletion
+from accounts.deletion import services as deletion
 from accounts.lockout.models import FailedLogins
 from accounts.models import AccountDeletion, LoginStats, User
 from accounts.tasks import delete_accounts
-from loginlog import expiry, filling, services
+from loginlog import services
+from loginlog.archive import expiry
+from loginlog.corrections import settling
 from loginlog.models import Erased
 from mirror.backup import registry
 from mirror.backup.flush import flush
@@ -28,7 +30,7 @@ from mirror.models import Change
 from mirror.redis import relay_client
 from mirror.relay import drain_all
 from mirror.verify import verify
-from shop.carts.settling import push_all_pending_carts
+from shop.carts.sync import push_all_pending_carts
 from shop.models import Order, OrderState, View
 from shop.services.carts import add_copies
 from social.models import Block, Follow, Mention, Mute, Post
@@ -139,7 +141,7 @@ def finish(clock: Clock, days: float = 15) -> None:
     drain_all()
     for backup in registry.all_backups():
         flush(backup)
-    filling.settle_redis()
+    settling.settle_redis()
     push_all_pending_carts()
     push_all_pending_carts()
 
@@ -246,7 +248,7 @@ def test_a_deletion_killed_at_any_query_is_completed_later(
 
 
 def test_a_run_without_budget_deletes_one_slice(life: Life, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accounts.personal.SLICE", 2)
+    monkeypatch.setattr("accounts.personal.registry.SLICE_SIZE", 2)
     ask(life.client)
     clock.ahead = timedelta(days=15)
     assert deletion.delete_due_accounts(0) == 0

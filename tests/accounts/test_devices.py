@@ -5,7 +5,7 @@ from django.utils import translation
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accounts.devices import MAX_DEVICE_NAME, describe_device, parse_user_agent
+from accounts.sessions.devices import MAX_DEVICE_NAME, describe_device, parse_user_agent
 from tests.support.accounts.sessions import FIREFOX, SAFARI
 
 pytestmark = pytest.mark.on_sqlite

@@ -9,7 +9,7 @@ from django.db.models import ForeignKey
 from django.test import Client
 
 from accounts.models import Session, User
-from accounts.personal import all_parts
+from accounts.personal.registry import all_parts
 from loginlog import services
 from shop.models import View
 from social.models import Block, Follow, Mute

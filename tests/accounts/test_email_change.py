@@ -9,10 +9,10 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from accounts import emails
 from accounts.audit.models import AuditEvent
+from accounts.mail import addresses
 from accounts.models import EmailChange, User
-from accounts.session_services import end_all_sessions
+from accounts.sessions.services import end_all_sessions
 from tests.support.accounts.mail import deliver_emails, find_link, take_hinted_tasks
 from tests.support.servers import RedisServer
 
@@ -142,7 +142,7 @@ def test_a_tampered_link_is_refused(here: Client, alice: User) -> None:
 
 def test_a_signature_for_another_purpose_is_refused(here: Client, alice: User) -> None:
     link(here)
-    said = emails._make_payload(EmailChange.objects.select_related("user").get())
+    said = addresses._make_payload(EmailChange.objects.select_related("user").get())
     assert is_refused(here, f"{PATH}{signing.dumps(said, salt='elsewhere')}/")
 
 
@@ -225,6 +225,6 @@ def test_a_form_without_csrf_token_is_refused(here: Client, alice: User) -> None
 def test_the_change_works_without_redis(here: Client, alice: User, redis_server: RedisServer) -> None:
     redis_server.kill()
     assert ask(here).status_code == 302
-    token = emails._make_token(EmailChange.objects.select_related("user").get())
+    token = addresses._make_token(EmailChange.objects.select_related("user").get())
     assert here.post(f"{PATH}{token}/").status_code == 302
     assert address_of(alice) == NEW

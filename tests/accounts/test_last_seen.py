@@ -11,9 +11,10 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from accounts import ending, keys, tokens
+from accounts import keys
 from accounts.backups import LastSeenBackup
 from accounts.models import LastSeen, Session
+from accounts.sessions import ending, last_seen
 from mirror.backup import registry
 from mirror.backup.flush import flush
 from mirror.backup.restore import put_right, restore
@@ -35,7 +36,7 @@ def test_the_backup_is_registered() -> None:
 def test_redis_and_sql_agree_to_the_microsecond(redis: Redis) -> None:
     sessions = make_sessions(300)
     for session in sessions:
-        tokens.begin(session)
+        last_seen.begin(session)
     said = backup.read(redis, sessions)
     assert len(said) == 300
     with transaction.atomic():
@@ -176,7 +177,7 @@ def test_a_flush_writes_one_statement_per_batch(redis: Redis, settings: Settings
     settings.MIRROR = {**settings.MIRROR, "BATCH": 400}
     sessions = make_sessions(1200)
     for session in sessions:
-        tokens.begin(session)
+        last_seen.begin(session)
     times = backup.read(redis, sessions)
     flush(backup, items=sessions[:1])  # the first flush begins the epoch
     with CaptureQueriesContext(connection) as queries:
@@ -192,15 +193,15 @@ def test_a_flush_writes_one_statement_per_batch(redis: Redis, settings: Settings
 def test_a_restore_brings_back_every_session_of_sql(redis: Redis) -> None:
     seen, unseen = make_sessions(20), make_sessions(5, start=20)
     for session in seen:
-        tokens.begin(session)
-    times = tokens.read_last_seen(seen)
+        last_seen.begin(session)
+    times = last_seen.read_last_seen(seen)
     flush(backup)
     redis.flushall()
-    tokens.touch(seen[0], None)  # a request before the restore
-    times |= tokens.read_last_seen(seen[:1])
+    last_seen.touch(seen[0], None)  # a request before the restore
+    times |= last_seen.read_last_seen(seen[:1])
     restore(backup)
     made = {session: value / 1e6 for session, value in backup.load(unseen).items()}
-    assert tokens.read_last_seen(seen + unseen) == times | made
+    assert last_seen.read_last_seen(seen + unseen) == times | made
     flush(backup)
     assert list(verify(backup)) == []
 
@@ -208,8 +209,8 @@ def test_a_restore_brings_back_every_session_of_sql(redis: Redis) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_session_ended_before_the_flush_causes_no_failure(redis: Redis) -> None:
     ended, other = make_sessions(2)
-    tokens.begin(ended)
-    tokens.begin(other)
+    last_seen.begin(ended)
+    last_seen.begin(other)
     Session.objects.filter(pk=ended).delete()
     flush(backup)
     assert list(LastSeen.objects.values_list("pk", flat=True)) == [other]

@@ -6,9 +6,10 @@ from contextlib import contextmanager
 import pytest
 from redis import Redis
 
-from accounts import ending, keys, tokens
+from accounts import keys
 from accounts.backups import LastSeenBackup
 from accounts.models import Session, User
+from accounts.sessions import ending, last_seen
 from mirror import sweeper
 from mirror.backup.restore import restore
 from mirror.backup.verify import verify
@@ -69,7 +70,7 @@ def test_the_sweep_adds_the_session_of_a_killed_process(redis: Redis) -> None:
 
 def test_the_sweep_changes_neither_times_nor_claims(redis: Redis) -> None:
     seen, claimed = make_sessions(2)
-    tokens.begin(seen)
+    last_seen.begin(seen)
     redis.zadd(keys.recent(), {claimed: 0})
     before = redis.zrange(keys.recent(), 0, -1, withscores=True)
     sweeper.sweep()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accounts import keys, selectors
-from accounts.leaderboard import (
+from accounts.leaderboard.page import (
     NEIGHBOURS_PER_SIDE,
     PAGE_SIZE,
     SALT,

@@ -9,7 +9,7 @@ import pytest
 from redis import Redis
 
 from accounts import keys
-from accounts.leaderboard import PAGE_SIZE, Cursor, Leaderboard, Place
+from accounts.leaderboard.page import PAGE_SIZE, Cursor, Leaderboard, Place
 from accounts.selectors import read_leaderboard
 from mirror.recorder import record
 from mirror.redis import relay_client

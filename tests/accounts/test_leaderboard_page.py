@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accounts.leaderboard import PAGE_SIZE
+from accounts.leaderboard.page import PAGE_SIZE
 from accounts.models import User
 from mirror.recorder import record
 from mirror.sql_only import sql_only

@@ -9,10 +9,11 @@ import pytest
 from django.utils import timezone
 from redis import Redis
 
-from accounts import cleaning, keys, tokens
-from accounts.cleaning import clean_sessions
+from accounts import keys
 from accounts.models import LastSeen, Session, User
-from accounts.session_signals import sessions_ending
+from accounts.sessions import cleaning, last_seen
+from accounts.sessions.cleaning import clean_sessions
+from accounts.sessions.signals import sessions_ending
 from mirror import relay
 from mirror.models import Change
 from tests.support.accounts.digests import (
@@ -48,7 +49,7 @@ def test_the_oldest_sessions_are_removed_from_redis_and_sql(redis: Redis) -> Non
     assert redis.hlen(keys.tokens()) == 250
     set_last_seen(redis, sessions)
     for session in sessions[100:120]:
-        tokens.touch(session, 1.0)
+        last_seen.touch(session, 1.0)
     done = clean_sessions(120)
     stay = set(sessions[100:120] + sessions[150:])
     assert (done.removed, done.left, done.over) == (130, 120, 0)
@@ -96,9 +97,9 @@ def test_a_run_stops_when_its_budget_is_spent(redis: Redis) -> None:
 
 def test_an_unflushed_session_is_removed_with_its_times(redis: Redis) -> None:
     old, new = make_sessions(2)
-    tokens.begin(old)
+    last_seen.begin(old)
     LastSeen.objects.create(session_id=old, seen_at=timezone.now())
-    tokens.begin(new)
+    last_seen.begin(new)
     assert clean_sessions(1).removed == 1
     assert read_recent_digests(redis) == read_stored_digests() == {new}
     assert redis.zrange(keys.recent_marks(), 0, -1) == [new.encode()]
@@ -108,7 +109,7 @@ def test_expired_sessions_end_even_if_just_seen(redis: Redis) -> None:
     expired, others = make_sessions(30, expired=True), make_sessions(5, start=30)
     set_last_seen(redis, others)
     for session in expired:
-        tokens.begin(session)
+        last_seen.begin(session)
     done = clean_sessions(5)
     assert (done.expired, done.removed) == (30, 0)
     assert read_recent_digests(redis) == read_stored_digests() == set(others)
@@ -141,7 +142,7 @@ def test_receivers_run_while_the_rows_still_exist(redis: Redis) -> None:
     seen: list[tuple[set[str], set[str], list[bool]]] = []
 
     def look(digests: list[str]) -> None:
-        seen.append((set(digests), read_stored_digests(), [tokens.touch(d, 1.0) for d in digests]))
+        seen.append((set(digests), read_stored_digests(), [last_seen.touch(d, 1.0) for d in digests]))
 
     with receiving(look):
         clean_sessions(1)
@@ -168,7 +169,7 @@ def test_after_a_loss_of_redis_the_times_in_sql_decide(redis: Redis) -> None:
     for number, session in enumerate(sessions):
         seen_at = timezone.now() - timedelta(hours=6 - number)
         LastSeen.objects.create(session_id=session, seen_at=seen_at)
-    tokens.touch(sessions[0], None)
+    last_seen.touch(sessions[0], None)
     clean_sessions(4)
     assert read_recent_digests(redis) == read_stored_digests() == {sessions[0], *sessions[3:]}
 

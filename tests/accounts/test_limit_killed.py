@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from accounts import keys, tokens
-from accounts.cleaning import clean_sessions
+from accounts import keys
 from accounts.models import LastSeen, Session, User
+from accounts.sessions import last_seen
+from accounts.sessions.cleaning import clean_sessions
 from mirror import relay
 from mirror.models import Change
 from tests.support.accounts.digests import make_sessions, read_recent_digests, read_stored_digests, set_last_seen
@@ -30,7 +31,7 @@ def test_the_next_run_finishes_a_killed_one(redis: Redis, environment: dict[str,
     Session.objects.update(user=user)
     relay.drain_all()
     set_last_seen(redis, sessions)
-    tokens.touch(sessions[0], 1.0)
+    last_seen.touch(sessions[0], 1.0)
     going, staying = set(sessions[1:2001]), {sessions[0], *sessions[2001:]}
     command = [sys.executable, "-m", "tests.support.accounts.killed_cleaning", step, str(len(staying))]
     patient = environment | {"DJANGO_SETTINGS_MODULE": "tests.support.patient_settings"}
@@ -39,7 +40,7 @@ def test_the_next_run_finishes_a_killed_one(redis: Redis, environment: dict[str,
 
     assert read_stored_digests() == (going | staying if step in ROWS_LEFT else staying)
     assert LastSeen.objects.count() == 0
-    assert not any(tokens.touch(session, None) for session in sessions[1:2001:100])
+    assert not any(last_seen.touch(session, None) for session in sessions[1:2001:100])
     clean_sessions(len(staying))
     assert read_stored_digests() == read_recent_digests(redis) == staying
     assert {field.decode() for field in redis.hkeys(keys.tokens())} == staying

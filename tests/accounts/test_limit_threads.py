@@ -14,8 +14,9 @@ import pytest
 from django.db import connection
 from redis import Redis
 
-from accounts import cleaning, ending, keys, tokens
-from accounts.cleaning import clean_sessions
+from accounts import keys
+from accounts.sessions import cleaning, ending, last_seen
+from accounts.sessions.cleaning import clean_sessions
 from mirror.redis import client
 from tests.support.accounts.digests import make_sessions, read_recent_digests, read_stored_digests, set_last_seen
 from tests.support.servers import wait_until
@@ -43,7 +44,7 @@ class Crowd:
         while not self._stop.is_set() and len(self.acknowledged) < AT_MOST:
             oldest = client().zrange(keys.recent(), 0, 199)
             session = picked.choice(oldest).decode()
-            (self.acknowledged if tokens.touch(session, 1.0) else self.refused).add(session)
+            (self.acknowledged if last_seen.touch(session, 1.0) else self.refused).add(session)
 
     def wait_for_touches(self, *args: Any, **kwargs: Any) -> None:
         """Wait until a few more sessions are touched, or no thread touches any more."""
@@ -81,7 +82,7 @@ def plain_clean(redis: Redis, limit: int, between: Callable[[], object] = lambda
         oldest = [digest.decode() for digest in redis.zrange(keys.recent(), 0, min(beyond, 100) - 1)]
         between()
         ending.delete_sessions(oldest)
-        tokens.remove(redis, oldest)
+        last_seen.remove(redis, oldest)
 
 
 def test_acknowledged_sessions_are_never_removed(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,12 +118,14 @@ def test_the_naive_method_loses_a_touch_between_its_steps(redis: Redis) -> None:
     sessions = make_sessions(150)
     set_last_seen(redis, sessions)
     acknowledged = []
-    plain_clean(redis, 50, between=lambda: acknowledged.append(tokens.touch(sessions[7], 1.0)))
+    plain_clean(redis, 50, between=lambda: acknowledged.append(last_seen.touch(sessions[7], 1.0)))
     assert acknowledged == [True]
     assert sessions[7] not in read_stored_digests()
 
 
-@pytest.mark.parametrize("step", ["claim", "sessions_ending.send", "delete", "relay.drain_keys", "tokens.remove"])
+@pytest.mark.parametrize(
+    "step", ["claim_oldest", "sessions_ending.send", "delete_sessions", "relay.drain_keys", "last_seen.remove"]
+)
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_touch_between_any_two_steps_is_kept_or_refused(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, step: str, when: str
@@ -131,22 +134,22 @@ def test_a_touch_between_any_two_steps_is_kept_or_refused(
     set_last_seen(redis, sessions)
     clean_sessions(150)
     acknowledged: list[bool] = []
-    place: Any = cleaning if step == "claim" else ending
+    place: Any = cleaning if step == "claim_oldest" else ending
     *owner, name = step.split(".")
     place = getattr(place, owner[0]) if owner else place
     real = getattr(place, name)
 
     def stepped(*args: Any, **kwargs: Any) -> Any:
         if when == "before" and not acknowledged:
-            acknowledged.append(tokens.touch(sessions[7], 1.0))
+            acknowledged.append(last_seen.touch(sessions[7], 1.0))
         done = real(*args, **kwargs)
         if when == "after" and not acknowledged:
-            acknowledged.append(tokens.touch(sessions[7], 1.0))
+            acknowledged.append(last_seen.touch(sessions[7], 1.0))
         return done
 
     monkeypatch.setattr(place, name, stepped)
     clean_sessions(50)
-    assert acknowledged == [(step, when) == ("claim", "before")]
+    assert acknowledged == [(step, when) == ("claim_oldest", "before")]
     assert (sessions[7] in read_stored_digests()) is acknowledged[0]
     assert read_recent_digests(redis) == read_stored_digests()
     assert len(read_stored_digests()) == 50

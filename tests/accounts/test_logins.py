@@ -14,7 +14,7 @@ from redis import Redis
 
 from accounts import keys, services
 from accounts.models import LoginStats, Session, User
-from accounts.sessions import SessionStore
+from accounts.sessions.engine import SessionStore
 from mirror.models import Change
 from mirror.recorder import record
 from tests.support.accounts.people import NOON, assert_redis_equals_sql, make_people, warm_users

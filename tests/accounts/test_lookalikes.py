@@ -9,10 +9,10 @@ from django.core.exceptions import ValidationError
 from django.db import connection
 from django.test import Client
 
-from accounts.admin_forms import UserChangeForm
+from accounts.admin_tools.forms import UserChangeForm
 from accounts.lookalikes import skeleton
 from accounts.models import User
-from accounts.registration import register_user
+from accounts.users.registration import register_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 PASSWORD = "a quiet bookshop"

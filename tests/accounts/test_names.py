@@ -10,10 +10,11 @@ from django.db.models import F, Value
 from django.db.models.functions import Concat
 from redis import Redis
 
-from accounts import keys, registration
+from accounts import keys
 from accounts.models import User
 from accounts.names import MAX_FOLDED, fold
 from accounts.selectors import find_user_id
+from accounts.users import registration
 from mirror.recorder import record
 from mirror.sql_only import sql_only
 from tests.support.accounts.people import assert_redis_equals_sql, warm_users

@@ -3,8 +3,8 @@
 import pytest
 from django.test import Client
 
-from accounts import passwords
 from accounts.models import User
+from accounts.passwords import services as passwords
 from tests.support.accounts.factors import add_app, present_code
 from tests.support.accounts.lockout import HOME, PASSWORD, fail_logins, log_in
 from tests.support.accounts.mail import deliver_emails

@@ -7,8 +7,8 @@ from django.contrib.auth.hashers import make_password
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from accounts import passwords
 from accounts.models import EmailChange, Session, User
+from accounts.passwords import services as passwords
 from tests.support.accounts.mail import deliver_emails
 from tests.support.servers import RedisServer
 

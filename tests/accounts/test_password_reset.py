@@ -15,11 +15,14 @@ from django.utils.http import urlsafe_base64_decode
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from accounts import letter_tasks, letters, passwords, services
+from accounts import services
 from accounts import tasks as accounts_tasks
 from accounts.lockout.models import FailedLogins
+from accounts.mail import outgoing
+from accounts.mail import tasks as letter_tasks
 from accounts.models import EmailChange, Session, User
-from accounts.session_services import end_all_sessions
+from accounts.passwords import services as passwords
+from accounts.sessions.services import end_all_sessions
 from accounts.views import entry
 from mirror.recorder import Recording, record
 from tests.support.accounts.mail import deliver_emails, find_link, take_hinted_tasks
@@ -365,9 +368,9 @@ def test_without_a_broker_the_request_looks_up_no_user(
 
     def submit(*args: Any) -> None:
         submitted.append(args)
-        letters._free_places.release()
+        outgoing._free_places.release()
 
-    monkeypatch.setattr(letters._executor, "submit", submit)
+    monkeypatch.setattr(outgoing._executor, "submit", submit)
     redis_server.kill()
     for email in (ADDRESS, "nobody@example.org"):
         response, seen = seen_while_asking(email)
@@ -379,7 +382,7 @@ def test_without_a_broker_the_request_looks_up_no_user(
 def test_tasks_waiting_without_a_broker_are_bounded(
     alice: User, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(letters._free_places, "acquire", lambda blocking: False)
+    monkeypatch.setattr(outgoing._free_places, "acquire", lambda blocking: False)
     redis_server.kill()
     assert Client().post(PATH, {"email": ADDRESS}).status_code == 302
     assert "one is lost" in caplog.text

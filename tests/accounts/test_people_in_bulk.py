@@ -6,9 +6,9 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError
 
-from accounts.bulk import LoginTotals, get_or_create_users, raise_login_totals
 from accounts.models import LoginStats, User
 from accounts.selectors import find_user_id, read_leaderboard
+from accounts.users.bulk import LoginTotals, get_or_create_users, raise_login_totals
 from mirror.models import Change
 from mirror.recorder import record
 from tests.support.accounts.people import assert_redis_equals_sql, warm_users

@@ -5,9 +5,9 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.test import Client
 
-from accounts import registration
-from accounts.forms import RegisterForm
+from accounts.forms.entry import RegisterForm
 from accounts.models import EmailChange, LoginStats, User
+from accounts.users import registration
 
 PASSWORD = "a quiet bookshop"
 PATH = "/accounts/register/"

@@ -12,13 +12,14 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from accounts import deletion, keys
+from accounts import keys
 from accounts.audit.models import AuditEvent
+from accounts.deletion import services as deletion
 from accounts.lockout.models import FailedLogins
 from accounts.models import LoginStats, User
 from accounts.second_factor import app_codes, recovery
 from accounts.second_factor.models import AuthenticatorApp, RecoveryCode
-from accounts.session_services import end_all_sessions
+from accounts.sessions.services import end_all_sessions
 from tests.support.accounts.factors import add_app, present_code
 from tests.support.accounts.lockout import HOME, PASSWORD, fail_logins, is_logged_in, log_in
 from tests.support.accounts.mail import deliver_emails

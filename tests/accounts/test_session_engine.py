@@ -13,12 +13,13 @@ from django.db import connections, transaction
 from django.utils import timezone
 from redis import Redis
 
-from accounts import keys, sessions, tokens
+from accounts import keys
 from accounts.models import LastSeen, Session, User
-from accounts.session_rows import hash_token
-from accounts.session_services import end_other_sessions
-from accounts.session_signals import sessions_ending, token_rotated
-from accounts.sessions import SessionEnded, SessionStore
+from accounts.sessions import engine, last_seen
+from accounts.sessions.engine import SessionEnded, SessionStore
+from accounts.sessions.rows import hash_token
+from accounts.sessions.services import end_other_sessions
+from accounts.sessions.signals import sessions_ending, token_rotated
 from mirror.rebuild import rebuild
 from mirror.recorder import record
 from mirror.relay import drain_all
@@ -272,7 +273,7 @@ def test_the_use_of_a_session_is_recorded_once_a_minute(redis: Redis) -> None:
     assert seen.round_trips == 1
     redis.zadd(keys.recent(), {digest: 1})
     again(session).get("colour")
-    assert tokens.read_last_seen([digest])[digest] > 1
+    assert last_seen.read_last_seen([digest])[digest] > 1
 
 
 def test_forged_data_gives_an_empty_session() -> None:
@@ -325,7 +326,7 @@ def test_asynchronous_methods_work() -> None:
 
 
 def test_the_model_names_this_engine() -> None:
-    assert Session.get_session_store_class() is sessions.SessionStore
+    assert Session.get_session_store_class() is engine.SessionStore
 
 
 @pytest.mark.parametrize("change", [SessionStore.save, SessionStore.cycle_key])

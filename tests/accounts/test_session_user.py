@@ -8,9 +8,9 @@ from pytest_django.fixtures import Settings
 
 from accounts.middleware import get_user
 from accounts.models import Session, User
-from accounts.session_services import end_all_sessions
-from accounts.sessions import SessionStore
-from catalog.index import local_copy
+from accounts.sessions.engine import SessionStore
+from accounts.sessions.services import end_all_sessions
+from catalog.local.index import local_copy
 from mirror.recorder import record
 from mirror.sql_only import sql_only
 from tests.support.accounts.sessions import (

@@ -12,8 +12,9 @@ from django.conf import settings as site
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from accounts import cleaning, tasks
+from accounts import tasks
 from accounts.management.commands.sessions import parse_limit
+from accounts.sessions import cleaning
 from mirror.lease import lease
 from mirror.redis import relay_client
 from tests.support.accounts.digests import (

@@ -8,9 +8,10 @@ import pytest
 from django.test import Client
 from redis import Redis
 
-from accounts import keys, session_list
+from accounts import keys
 from accounts.models import LastSeen, Session, User
-from accounts.session_list import list_sessions, make_handle
+from accounts.sessions import listing as session_list
+from accounts.sessions.listing import list_sessions, make_handle
 from mirror.rebuild import rebuild
 from mirror.recorder import record
 from mirror.relay import drain_all

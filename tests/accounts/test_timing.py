@@ -10,9 +10,9 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from accounts.hashers import Argon2PasswordHasher
 from accounts.lockout.models import FailedLogins
 from accounts.models import AccountDeletion, User
+from accounts.passwords.hashers import Argon2PasswordHasher
 from mirror.models import Change
 from mirror.recorder import record
 from tests.support.accounts.lockout import HOME, LOGIN, PASSWORD, fail_logins, record_hashing

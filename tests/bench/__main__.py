@@ -11,7 +11,7 @@ import sys
 from itertools import chain
 from pathlib import Path
 
-from config.devserver import demo_env
+from demo import environment
 from tests.bench.table import measure, render
 from tests.support.real_data import GOODBOOKS
 from tests.support.servers import PostgresServer, find_postgres, temporary_folder
@@ -58,7 +58,7 @@ def _one(on: str, only: str, data: Path) -> int:
     os.environ["DATABASE_URL"] = postgres.url("postgres") if postgres else f"sqlite:///{folder / 'bench.sqlite3'}"
     os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
     os.environ["REDIS_PREFIX"] = ""
-    os.environ.update(demo_env.generate_environment("http://127.0.0.1"))
+    os.environ.update(environment.generate_environment("http://127.0.0.1"))
     with RedisServer() as redis:
         os.environ.update(redis.environment())
         import django

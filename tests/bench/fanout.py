@@ -15,9 +15,10 @@ from mirror.models import Change
 from mirror.rebuild import rebuild
 from mirror.redis import relay_client
 from mirror.slices import Outcome
-from social import feeds, keys
+from social import keys
 from social.mirrors.windows import TIMELINE_LENGTH
 from social.models import Follow, Post
+from social.queries import windows
 from tests.bench.table import Comparison
 
 FANS: Final = 100_000
@@ -117,7 +118,10 @@ def _readers() -> list[int]:
 
 
 def _bare_timeline(redis: Any, reader: int) -> None:
-    found, key = feeds.find_pushed_posts([str(reader)], TIMELINE_LENGTH + 1).get(str(reader), ()), keys.timeline(reader)
+    found, key = (
+        windows.find_pushed_posts([str(reader)], TIMELINE_LENGTH + 1).get(str(reader), ()),
+        keys.timeline(reader),
+    )
     pipe = redis.pipeline(transaction=True)
     pipe.delete(key)
     pipe.zadd(

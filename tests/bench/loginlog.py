@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from redis import Redis
 
-from config.devserver import demo_env
+from demo import environment
 from tests.bench.login_table import LoginTable
 from tests.bench.table import Comparison, Row, measure, render
 from tests.support.servers import PostgresServer, find_postgres, temporary_folder
@@ -45,7 +45,7 @@ def main() -> int:
     os.environ["DATABASE_URL"] = f"sqlite:///{folder / 'bench.sqlite3'}"
     os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
     os.environ["REDIS_PREFIX"] = ""
-    os.environ.update(demo_env.generate_environment("http://127.0.0.1"))
+    os.environ.update(environment.generate_environment("http://127.0.0.1"))
     notes: list[str] = []
     with RedisServer() as server:
         os.environ.update(server.environment())
@@ -93,7 +93,8 @@ def active_on(day: int, users: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 def _load(redis: Redis, users: int) -> None:
     """Write the bitmaps of the month's days, as marks would have."""
-    from loginlog import keys, scripts
+    from loginlog import keys
+    from loginlog.storage import scripts
 
     _empty(redis)
     for n in range(DAYS):
@@ -203,7 +204,8 @@ def _marks(redis: Redis) -> Iterator[Row]:
 
 def _memory(redis: Redis, users: int) -> Iterator[str]:
     """Yield the memory of a million user-months in both layouts."""
-    from loginlog import keys, scripts
+    from loginlog import keys
+    from loginlog.storage import scripts
 
     def used() -> int:
         return int(redis.info("memory")["used_memory"])

@@ -6,8 +6,8 @@ from dataclasses import replace
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 
-from shop.pagecache.allowed import BOOK_PAGE
-from shop.pagecache.pages import register_page
+from shop.pagecache.cached_pages import BOOK_PAGE
+from shop.pagecache.registry import register_page
 
 
 def ok(request: HttpRequest) -> HttpResponse:
@@ -16,7 +16,7 @@ def ok(request: HttpRequest) -> HttpResponse:
 
 
 urlpatterns = [path("ok/", ok), path("", include("config.urls"))]
-handler404, handler500 = "config.errors.not_found", "config.errors.server_error"
+handler404, handler500 = "common.web.errors.not_found", "common.web.errors.server_error"
 
 if os.environ["BENCH_SERVER"] == "ungated":
     register_page(replace(BOOK_PAGE, member=lambda pk: None))

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from config.devserver import demo_env
+from demo import environment
 from tests.bench import implicit_side
 from tests.bench.table import Row, render
 from tests.support.real_data import GOODBOOKS
@@ -40,7 +40,7 @@ def main() -> int:
     os.environ["DATABASE_URL"] = f"sqlite:///{folder / 'bench.sqlite3'}"
     os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
     os.environ["REDIS_PREFIX"] = ""
-    os.environ.update(demo_env.generate_environment("http://127.0.0.1"))
+    os.environ.update(environment.generate_environment("http://127.0.0.1"))
     with RedisServer() as server:
         os.environ.update(server.environment())
         import django
@@ -79,7 +79,7 @@ def split_of(data: Path) -> Split:
 
 def _scores(split: Split) -> tuple[Array, Array]:
     """Return the scores of the shop, from each book (row) to 64 others, and the matrix of users and purchases."""
-    from shop.recommend.bought import find_also_bought
+    from shop.recommend.also_bought import find_also_bought
     from shop.recommend.history import Purchases
 
     history = Purchases.of(split.users, split.items, np.arange(len(split.users)))

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
-from config.devserver import demo_env
+from demo import environment
 from tests.support.real_data import GOODBOOKS
 from tests.support.servers import temporary_folder
 from tests.support.servers.redis import RedisServer
@@ -41,7 +41,7 @@ def main() -> int:
     os.environ["DATABASE_URL"] = f"sqlite:///{folder / 'bench.sqlite3'}"
     os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
     os.environ["REDIS_PREFIX"] = ""
-    os.environ.update(demo_env.generate_environment("http://127.0.0.1"))
+    os.environ.update(environment.generate_environment("http://127.0.0.1"))
     with RedisServer() as server:
         os.environ.update(server.environment())
         import django

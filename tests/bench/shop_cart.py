@@ -16,7 +16,7 @@ from mirror.backup.restore import restore
 from mirror.models import Change
 from mirror.rebuild import rebuild
 from mirror.redis import relay_client
-from shop.carts.cart import get_cart_backup, read_cart
+from shop.carts.reading import get_cart_backup, read_cart
 from shop.models import Cart, Product
 from shop.services.carts import set_line
 from tests.bench.table import Comparison

@@ -9,8 +9,8 @@ from django.db import connections
 
 from accounts.models import User
 from mirror.rebuild import rebuild
-from shop import holds
-from shop.carts import cart
+from shop import shortages
+from shop.carts import reading
 from shop.models import Order, Product
 from shop.services import carts, checkout
 from shop.services.errors import SoldOut
@@ -43,7 +43,7 @@ def comparisons() -> Iterator[Comparison]:
 
     def all_come(hold_seconds: float) -> None:
         settings.SHOP_HOLD_SECONDS = hold_seconds
-        holds.forget_stock([book.pk])
+        shortages.forget_stock([book.pk])
         with ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(in_a_thread, [digests[n::AT_ONCE] for n in range(AT_ONCE)]))
 
@@ -56,4 +56,4 @@ def comparisons() -> Iterator[Comparison]:
         target=1.0,
     )
     assert not Order.objects.exists()
-    assert cart.read_cart(digests[0]).lines == {book.pk: 1}
+    assert reading.read_cart(digests[0]).lines == {book.pk: 1}

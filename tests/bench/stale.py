@@ -112,8 +112,8 @@ def watches(stack: Stack, label: str) -> list[Watch]:
     from django.test import Client
 
     from accounts.models import User
-    from accounts.session_rows import hash_token
-    from accounts.session_services import end_session
+    from accounts.sessions.rows import hash_token
+    from accounts.sessions.services import end_session
     from social.models import Block, Post
 
     def log_in(name: str) -> tuple[User, str]:

@@ -14,8 +14,8 @@ from mirror.rebuild import rebuild
 from mirror.redis import relay_client
 from mirror.sql_only import sql_only
 from social.models import Follow, Post
-from social.reading import PAGE_SIZE
 from social.selectors import get_home_timeline
+from social.timelines.pages import PAGE_SIZE
 from tests.bench.table import Comparison
 
 PEOPLE, FOLLOWS, POSTS, ASKED = 10_000, 100_000, 200_000, 200

@@ -7,9 +7,10 @@ from typing import Any
 
 from django.utils import timezone
 
-from accounts import cleaning, keys, tokens
+from accounts import keys
 from accounts.backups import LastSeenBackup
 from accounts.models import LastSeen, Session
+from accounts.sessions import cleaning, last_seen
 from mirror.backup.restore import restore
 from mirror.models import Change
 from mirror.redis import client, relay_client
@@ -57,7 +58,7 @@ def comparisons() -> Iterator[Comparison]:
         "touch of a session, one after the other",
         "bare ZADD, without a mark",
         f"{TOUCHES:,} sessions",
-        ours=lambda: [tokens.touch(each, 1.0) for each in digests[:TOUCHES]],
+        ours=lambda: [last_seen.touch(each, 1.0) for each in digests[:TOUCHES]],
         theirs=lambda: [client().zadd(keys.recent(), {each: 2e9}) for each in digests[:TOUCHES]],
         target=0.5,
         before=lambda: _in_redis(redis, digests[:TOUCHES]),
@@ -67,7 +68,7 @@ def comparisons() -> Iterator[Comparison]:
 
 def _in_redis(redis: Any, digests: Sequence[str]) -> None:
     """Replace all sessions in Redis by these, last seen long ago in the given order."""
-    redis.delete(*tokens.list_keys())
+    redis.delete(*last_seen.list_keys())
     for start in range(0, len(digests), PIPE):
         redis.zadd(keys.recent(), {each: 1e9 + start + i for i, each in enumerate(digests[start : start + PIPE])})
 
@@ -92,7 +93,7 @@ def _in_sql(redis: Any, digests: Sequence[str]) -> None:
 
 def _claim_and_remove(redis: Any, limit: int) -> None:
     while claimed := cleaning.claim_oldest(redis, limit):
-        tokens.remove(redis, claimed)
+        last_seen.remove(redis, claimed)
 
 
 def _list_and_delete(redis: Any, limit: int, *, rows: bool = False) -> None:

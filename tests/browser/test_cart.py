@@ -53,9 +53,9 @@ def test_books_are_added_changed_and_removed(which: str, shelf: list[Product], r
     page.get_by_label("Quantity of The Book of Sand").press("Enter")
     expect(page.locator(".sums dd")).to_have_text("€69.50")
     expect(link).to_contain_text("(6 copies)")
-    page.get_by_role("button", name="Take Fictions out").click()
+    page.get_by_role("button", name="Remove Fictions").click()
     expect(page.locator(".sums dd")).to_have_text("€62.50")
-    page.get_by_role("button", name="Take The Book of Sand out").click()
+    page.get_by_role("button", name="Remove The Book of Sand").click()
     expect(page.get_by_text("Your cart is empty.")).to_be_visible()
     expect(link).not_to_contain_text("copies")
 

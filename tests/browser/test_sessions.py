@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from accounts.session_services import end_all_sessions
+from accounts.sessions.services import end_all_sessions
 from mirror.rebuild import rebuild
 from tests.browser.conftest import PHONE, Audit, OpenPage
 
@@ -61,7 +61,7 @@ def test_ended_session_is_logged_out_at_its_next_click(desk: Page, phone: Page) 
     expect(desk.get_by_role("main").get_by_role("listitem")).to_have_count(2)
     present = desk.get_by_role("main").get_by_role("listitem").filter(has_text="This session")
     expect(present).to_contain_text(re.compile("Chrome|Chromium"))
-    desk.get_by_role("button", name=re.compile("^End Safari on iPhone")).click()
+    desk.get_by_role("button", name=re.compile("^End session: Safari on iPhone")).click()
     expect(desk.get_by_role("status")).to_contain_text("The session was ended.")
     expect(desk.get_by_role("main").get_by_role("listitem").filter(has_text="Safari")).to_have_count(0)
     is_out(phone)

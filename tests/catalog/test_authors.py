@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
+from catalog.listing.results import PAGE_SIZE
 from catalog.models import Author, Book
-from catalog.results import PAGE_SIZE
 from catalog.selectors import find_books_by_author, get_author
 from mirror.recorder import record
 from mirror.relay import drain_all

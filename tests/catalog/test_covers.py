@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.covers import CLOTH_COUNT, FONT_SIZES, LAYOUTS, draw_cover, measure_width, wrap_title
+from catalog.books.covers import CLOTH_COUNT, FONT_SIZES, LAYOUTS, draw_cover, measure_width, wrap_title
 
 texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=300)
 

@@ -7,7 +7,7 @@ from django.core.signing import Signer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog import cursor
+from catalog.listing import cursors
 from tests.support.catalog.queries import ORDERS
 
 pytestmark = pytest.mark.on_sqlite
@@ -25,41 +25,41 @@ pytestmark = pytest.mark.on_sqlite
     ],
 )
 def test_a_position_reads_back(order: str, position: tuple[Any, int]) -> None:
-    assert cursor.read_cursor(cursor.write_cursor(order, position), order) == position
+    assert cursors.read_cursor(cursors.write_cursor(order, position), order) == position
 
 
 def test_a_long_title_fits_in_a_url() -> None:
-    assert len(cursor.write_cursor("title", ("".join(chr(0x4E00 + n) for n in range(500)), 3))) < 2500
+    assert len(cursors.write_cursor("title", ("".join(chr(0x4E00 + n) for n in range(500)), 3))) < 2500
 
 
 def test_a_cursor_is_valid_for_its_order_only() -> None:
     for order in ORDERS:
         for other in ORDERS:
-            assert (cursor.read_cursor(cursor.write_cursor(order, (1999, 1)), other) is not None) is (order == other)
+            assert (cursors.read_cursor(cursors.write_cursor(order, (1999, 1)), other) is not None) is (order == other)
 
 
 @given(place=st.integers(min_value=0), letter=st.characters())
 def test_a_changed_letter_invalidates_a_cursor(place: int, letter: str) -> None:
-    text = cursor.write_cursor("popular", (4711, 42))
+    text = cursors.write_cursor("popular", (4711, 42))
     place %= len(text)
     changed = text[:place] + letter + text[place + 1 :]
-    assert cursor.read_cursor(changed, "popular") == ((4711, 42) if changed == text else None)
+    assert cursors.read_cursor(changed, "popular") == ((4711, 42) if changed == text else None)
 
 
 @given(text=st.text())
 def test_any_other_text_means_the_first_page(text: str) -> None:
-    assert cursor.read_cursor(text, "popular") is None
+    assert cursors.read_cursor(text, "popular") is None
 
 
 def test_surrogates_mean_the_first_page() -> None:
-    assert cursor.read_cursor("\ud800:\udfff", "popular") is None
+    assert cursors.read_cursor("\ud800:\udfff", "popular") is None
 
 
 @pytest.mark.parametrize("layout", [["popular", 1], ["popular", 1, 2, 3], {"a": 1}, 7, None, "abc"])
 def test_an_unknown_layout_with_a_valid_signature_means_the_first_page(layout: object) -> None:
-    text = Signer(salt=cursor.SALT).sign_object(layout, serializer=cursor._JsonSerializer, compress=True)
-    assert cursor.read_cursor(text, "popular") is None
+    text = Signer(salt=cursors.SALT).sign_object(layout, serializer=cursors._JsonSerializer, compress=True)
+    assert cursors.read_cursor(text, "popular") is None
 
 
 def test_a_signature_of_another_application_means_the_first_page() -> None:
-    assert cursor.read_cursor(Signer(salt="another").sign_object(["popular", 1, 2]), "popular") is None
+    assert cursors.read_cursor(Signer(salt="another").sign_object(["popular", 1, 2]), "popular") is None

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from catalog.facets import find_facets_by_counting, find_facets_by_threshold
+from catalog.local.facets import find_facets_by_counting, find_facets_by_threshold
 
 NAMES = st.sampled_from(["a", "b", "B", "ä", "武", "-", "c d", "e", "f"])
 SHELVES = st.dictionaries(st.integers(1, 2**40), st.sets(NAMES), max_size=30)

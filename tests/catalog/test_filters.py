@@ -6,8 +6,8 @@ import pytest
 from django.db import transaction
 from django.test import Client
 
-from catalog import sql
-from catalog.filters import ChosenFilters, RangeNarrowing, read_filters
+from catalog.listing import sql
+from catalog.listing.filters import ChosenFilters, RangeNarrowing, read_filters
 from catalog.models import Book
 from catalog.query import parse
 from catalog.selectors import find_books

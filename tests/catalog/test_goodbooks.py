@@ -10,8 +10,9 @@ import pytest
 from django.core.management import call_command
 from django.db.models import Max
 
-from catalog import query, sql
-from catalog.index import local_copy
+from catalog import query
+from catalog.listing import sql
+from catalog.local.index import local_copy
 from catalog.models import Book, Tagging
 from catalog.query import And, Node, Not, Or
 from mirror.models import Change

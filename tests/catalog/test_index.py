@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from catalog import index, keys, query, sql
-from catalog.found import MAX_FACETS
-from catalog.index import CatalogIndex
+from catalog import keys, query
+from catalog.listing import sql
+from catalog.listing.answers import MAX_FACETS
+from catalog.local import index
+from catalog.local.index import CatalogIndex
 from catalog.mirrors import BookMirror
 from catalog.query import Node, parse
 from mirror import Mirror

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from catalog import orders
-from catalog.orders import Order
+from catalog.local import orders
+from catalog.local.orders import Order
 
 IDS = st.integers(1, 2**40)  # more than 32 bits
 KEYS = st.one_of(st.integers(-5, 5), st.just(float("inf")))

@@ -8,9 +8,9 @@ from django.test import Client
 from django.utils import translation
 from django.utils.safestring import SafeString
 
-from catalog.languages import get_language_name
+from catalog.books.languages import get_language_name
+from catalog.listing.results import BookRecord
 from catalog.models import Author, Book, Tag
-from catalog.results import BookRecord
 from catalog.templatetags.books import _render_cards, year
 from tests.support.site.html import find_policy_violations
 

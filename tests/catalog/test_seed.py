@@ -8,10 +8,10 @@ import pytest
 from django.core.management import call_command
 
 from accounts.models import User
-from catalog import sql
-from catalog.demo import BOOK_COUNT, generate_books
+from catalog.listing import sql
 from catalog.models import Author, Book, Tag
 from catalog.query import parse
+from demo.books import BOOK_COUNT, generate_books
 from mirror.models import Change
 from tests.support.catalog.make import make_book
 

@@ -10,11 +10,12 @@ from hypothesis import settings as trying
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from catalog import keys, sql
-from catalog.index import local_copy
+from catalog import keys
+from catalog.listing import sql
+from catalog.listing.results import BookList
+from catalog.local.index import local_copy
 from catalog.models import Book, Tag
 from catalog.query import Node, format_query, parse
-from catalog.results import BookList
 from catalog.selectors import find_books, get_book
 from mirror.recorder import Recording, record
 from mirror.redis import breaker

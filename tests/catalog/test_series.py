@@ -3,10 +3,10 @@
 import pytest
 from django.test import Client
 
+from catalog.books.series import parse_series, split_title
+from catalog.books.volumes import SeriesPlace, find_series_places
 from catalog.models import Book
 from catalog.selectors import get_book
-from catalog.series import parse_series, split_title
-from catalog.volumes import SeriesPlace, find_series_places
 from mirror.recorder import record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only

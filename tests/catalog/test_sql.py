@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 
-from catalog import sql
+from catalog.listing import sql
 from catalog.models import Book, Tag
 from catalog.query import Node, evaluate, find_terms, parse
 from tests.support.catalog.make import make_book, make_books, make_links, make_products
@@ -152,7 +152,7 @@ def test_any_number_of_records_takes_four_statements() -> None:
 
 
 def test_a_tag_deleted_while_records_are_read_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    from catalog import records
+    from catalog.books import records
 
     book = make_book(tags="stays goes")
     tags = records._read_tag_names

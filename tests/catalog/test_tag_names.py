@@ -10,11 +10,11 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
-from catalog import services
-from catalog.index import local_copy
+from catalog.local.index import local_copy
 from catalog.models import Book, Tag, TagAlias, Tagging, TagVote
 from catalog.names import is_shelf_name
 from catalog.selectors import get_book
+from catalog.tags import services
 from mirror.sql_only import sql_only
 from tests.support.catalog.goodbooks import books_csv, links_csv, tags_csv, write
 from tests.support.catalog.make import make_book

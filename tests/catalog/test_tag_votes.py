@@ -9,10 +9,11 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts.models import User
-from accounts.personal import all_parts
-from catalog import keys, query, votes
+from accounts.personal.registry import all_parts
+from catalog import keys, query
 from catalog.models import Book, Tag, TagAlias, Tagging, TagVote
-from catalog.services import remove_tag_from_books
+from catalog.tags import votes
+from catalog.tags.services import remove_tag_from_books
 from mirror.recorder import record
 from mirror.redis import breaker
 from mirror.relay import drain_all

@@ -9,8 +9,8 @@ from django.test import Client
 from django.utils import translation
 from pytest_django.fixtures import Settings
 
+from catalog.listing.results import PAGE_SIZE
 from catalog.models import Book
-from catalog.results import PAGE_SIZE
 from mirror.rebuild import rebuild
 from mirror.recorder import Recording, record
 from mirror.redis import breaker

@@ -11,8 +11,8 @@ from redis import Redis
 
 from mirror.redis import breaker
 from mirror.relay import drain_all
-from shop.carts.cart import get_cart_backup
-from shop.carts.settling import push_all_pending_carts
+from shop.carts.reading import get_cart_backup
+from shop.carts.sync import push_all_pending_carts
 from shop.models import Cart
 from shop.services.carts import add_copies, set_line
 from tests.faults.test_older_file import Past

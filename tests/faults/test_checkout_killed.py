@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from accounts.session_rows import hash_token
-from shop.carts import cart
+from accounts.sessions.rows import hash_token
+from shop.carts import reading
 from shop.models import FakeCharge, Order, OrderState, Payment, PaymentState, Product
 from shop.services.settle import settle_all
 from tests.support.faults.buyers import Buyer, Page, make_people, start_site
@@ -56,7 +56,7 @@ def test_process_killed_during_a_payment_leaves_a_correct_ledger(
 
     page = buy_again(buyer)  # the outcome of the first attempt is still unknown
     assert (page.code, page.location) == (302, f"/shop/orders/{order.pk}/")
-    assert cart.read_cart(hash_token(token)).lines == {}
+    assert reading.read_cart(hash_token(token)).lines == {}
     make_payments_due()
     run_together(2, lambda n: settle_all())
     if moment == "BeforeTheCharge":  # no money was taken, so the page offers another attempt

@@ -5,8 +5,9 @@ from datetime import date
 import pytest
 
 from accounts.models import User
-from loginlog import days, numbers, selectors, services
+from loginlog import days, selectors, services
 from loginlog.models import MonthBits
+from loginlog.storage import dense_ids
 from tests.support.faults.crew import Crew
 from tests.support.loginlog.tools import ago, make_user
 from tests.support.servers import RedisServer, wait_until
@@ -15,7 +16,7 @@ pytestmark = [pytest.mark.on_sqlite, pytest.mark.django_db(transaction=True)]
 
 
 def test_worker_flushes_every_login_to_sql(crew: Crew, redis_server: RedisServer) -> None:
-    numbers.dense_id_cache.clear()
+    dense_ids.dense_id_cache.clear()
     user = make_user("alice")
     crew.worker()
     crew.beat()

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from redis import Redis, WatchError
 
-from config.devserver.redis_server import find_redis, find_wheel_redis, read_version
 from mirror.shapes import _touch
 from tests.support.servers import RedisServer
+from tools.devserver.redis_server import find_redis, find_wheel_redis, read_version
 
 BINARIES = sorted({path for path in (find_redis(), find_wheel_redis()) if path})
 

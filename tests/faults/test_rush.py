@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from accounts.session_rows import hash_token
+from accounts.sessions.rows import hash_token
 from mirror.redis import breaker
 from mirror.relay import drain_all
 from mirror.verify import verify
-from shop.carts import cart
+from shop.carts import reading
 from shop.models import FakeCharge, Order, OrderState, Payment, PaymentState, Product
 from shop.payments import fake
 from shop.services.settle import settle_all
@@ -108,6 +108,6 @@ def test_50_identical_submits_give_one_order_and_one_charge(book: Product, crew:
     assert Counter((page.code, page.location) for page in pages) == {(302, f"/shop/orders/{order.pk}/"): 50}
     assert order.state == OrderState.PAID
     assert FakeCharge.objects.count() == Payment.objects.count() == 1
-    assert cart.read_cart(hash_token(token)).lines == {}
+    assert reading.read_cart(hash_token(token)).lines == {}
     assert_ledger_is_right({book.pk: COPIES})
     assert_settled()

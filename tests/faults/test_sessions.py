@@ -7,7 +7,7 @@ from redis import Redis
 
 from accounts import keys
 from accounts.models import Session, User
-from accounts.session_services import end_session
+from accounts.sessions.services import end_session
 from mirror import sweeper
 from mirror.redis import breaker
 from mirror.verify import verify

@@ -13,7 +13,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accounts.models import Session, User
-from accounts.session_services import end_session
+from accounts.sessions.services import end_session
 from mirror import hints, naming, relay
 from mirror.models import Change
 from mirror.redis import breaker

@@ -10,8 +10,8 @@ from mirror import naming
 from mirror.backup.sweep import sweep
 from mirror.redis import breaker, relay_client
 from shop import tasks
+from shop.book_views import decay, popularity
 from shop.models import View
-from shop.viewing import halving, popularity
 from tests.support.catalog.make import make_book
 from tests.support.faults.tools import again_and_again
 from tests.support.servers import RedisServer, wait_until
@@ -63,7 +63,7 @@ def keep_up() -> None:
 def has_come_to_rest(state: Redis) -> bool:
     """Return whether SQL has all views and the ranking is complete."""
     keep_up()
-    return count_unsaved_views(state) == 0 and halving.is_complete(relay_client())
+    return count_unsaved_views(state) == 0 and decay.is_complete(relay_client())
 
 
 def assert_comes_to_rest(state: Redis) -> None:

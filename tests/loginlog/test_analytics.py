@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loginlog import analytics, cohorts
-from loginlog.cohorts import PERIOD_KINDS, READINGS, PeriodKind, Reading
-from loginlog.selectors import Span
+from loginlog.reports import analytics, cohorts
+from loginlog.reports.cohorts import PERIOD_KINDS, READINGS, PeriodKind, Reading
+from loginlog.storage.reading import Span
 from tests.support.loginlog import naive
 from tests.support.loginlog.naive import A_DAY, Mark, bitmap
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loginlog import windows
+from loginlog.reports import tables as windows
 from tests.support.loginlog.naive import bitmap
 
 pytestmark = pytest.mark.on_sqlite

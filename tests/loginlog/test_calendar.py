@@ -9,9 +9,10 @@ from django.utils import translation
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
-from loginlog import days, mine, ranges, services
+from loginlog import days, services
 from loginlog.days import ONE_DAY, first_complete_month, today
-from loginlog.ranges import Range
+from loginlog.reports import calendar, parameters
+from loginlog.reports.parameters import Range
 from mirror.recorder import record
 from mirror.redis import breaker
 from tests.support.loginlog import login_marks, naive
@@ -66,11 +67,11 @@ def test_days_and_streaks_equal_plain_python(alice: User, seed: int) -> None:
     login_marks.write_marks(marks)
     own = login_marks.marked_days(marks, alice)
     for shown in (
-        ranges.year_range(now.year),
-        ranges.year_range(now.year - 1),
+        parameters.year_range(now.year),
+        parameters.year_range(now.year - 1),
         Range(now - 40 * ONE_DAY, now - 3 * ONE_DAY),
     ):
-        found = mine.build_calendar(alice, shown, now)
+        found = calendar.build_calendar(alice, shown, now)
         wanted = {day for day in own if shown.has(day)}
         assert found.days == sorted(wanted)
         assert found.longest == naive.longest(wanted)
@@ -82,16 +83,16 @@ def test_days_and_streaks_equal_plain_python(alice: User, seed: int) -> None:
 def test_a_streak_can_exceed_a_year(alice: User, length: int, ended: int) -> None:
     now = today()
     login_marks.write_marks({(now - timedelta(days=n + ended), "client", alice.pk) for n in range(length)})
-    for shown in (ranges.year_range(now.year), ranges.year_range(2020)):
-        assert mine.build_calendar(alice, shown, now).current == (length if ended < 2 else 0)
+    for shown in (parameters.year_range(now.year), parameters.year_range(2020)):
+        assert calendar.build_calendar(alice, shown, now).current == (length if ended < 2 else 0)
 
 
 def test_recent_days_take_one_round_trip_and_no_sql(alice: User) -> None:
     now, shown = today(), Range(first_complete_month(), today())
     login_marks.write_marks({(now - timedelta(days=n), "client", alice.pk) for n in range(0, 300, 3)})
-    mine.build_calendar(alice, shown, now)
+    calendar.build_calendar(alice, shown, now)
     with record() as seen:
-        assert mine.build_calendar(alice, shown, now).days
+        assert calendar.build_calendar(alice, shown, now).days
     assert (seen.round_trips, seen.sql) == (1, [])
 
 
@@ -100,10 +101,10 @@ def test_a_year_takes_one_round_trip_and_one_query(alice: User, monkeypatch: pyt
     monkeypatch.setattr(days, "today", lambda: now)
     login_marks.write_marks({(now - timedelta(days=n), "client", alice.pk) for n in range(0, 300, 3)})
     with record() as seen:
-        mine.build_calendar(alice, ranges.year_range(now.year), now)
+        calendar.build_calendar(alice, parameters.year_range(now.year), now)
     assert (seen.round_trips, len(seen.sql)) == (1, 1)
     with record() as seen:  # the range lacks today, so the current streak needs another read
-        assert mine.build_calendar(alice, ranges.year_range(now.year - 1), now).current == 1
+        assert calendar.build_calendar(alice, parameters.year_range(now.year - 1), now).current == 1
     assert (seen.round_trips, len(seen.sql)) == (2, 2)
 
 
@@ -120,7 +121,10 @@ def test_expired_days_come_from_sql(alice: User) -> None:
     call_command("backup", "flush", verbosity=0)
     main_server().flush()
     with record() as seen:
-        assert mine.build_calendar(alice, ranges.year_range(2024), today()).days == [date(2024, 2, 3), date(2024, 2, 4)]
+        assert calendar.build_calendar(alice, parameters.year_range(2024), today()).days == [
+            date(2024, 2, 3),
+            date(2024, 2, 4),
+        ]
     assert len([sql for sql, _ in seen.sql if "loginlog_monthbits" in sql]) <= 2
 
 
@@ -222,4 +226,4 @@ def test_days_follow_the_sites_time_zone(
 ) -> None:
     settings.TIME_ZONE = zone
     services.mark_login(alice, moment)
-    assert mine.build_calendar(alice, ranges.year_range(day.year), today()).days == [day]
+    assert calendar.build_calendar(alice, parameters.year_range(day.year), today()).days == [day]

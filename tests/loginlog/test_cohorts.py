@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loginlog import cohorts, windows
-from loginlog.cohorts import PERIOD_KINDS, READINGS, Period, PeriodKind, Reading
+from loginlog.reports import cohorts, tables
+from loginlog.reports.cohorts import PERIOD_KINDS, READINGS, Period, PeriodKind, Reading
 from tests.support.loginlog import naive
 from tests.support.loginlog.naive import Mark, bitmap
 
@@ -25,8 +25,8 @@ MARKS = st.sets(
 
 def made(marks: set[Mark], kind: PeriodKind, reading: Reading, today: date = LAST) -> list[cohorts.Cohort]:
     spans = cohorts.list_periods(LAST, kind, 4)
-    before = windows.build_table([bitmap(naive.active(marks, date.min, spans[0].first - timedelta(days=1)))])
-    active = windows.build_table([bitmap(naive.active(marks, span.first, span.last)) for span in spans])
+    before = tables.build_table([bitmap(naive.active(marks, date.min, spans[0].first - timedelta(days=1)))])
+    active = tables.build_table([bitmap(naive.active(marks, span.first, span.last)) for span in spans])
     return cohorts.compute_cohorts(spans, before, active, reading, today)
 
 

@@ -3,8 +3,11 @@
 import pytest
 from redis import Redis
 
-from loginlog import bitmaps, expiry, filling, keys, loading, numbers, scripts, selectors, services
+from loginlog import keys, selectors, services
+from loginlog.archive import expiry, loading
+from loginlog.corrections import settling
 from loginlog.models import DayBits, Erased, MonthBits, Number
+from loginlog.storage import bitmaps, dense_ids, scripts
 from mirror.backup.restore import restore
 from mirror.backup.verify import verify
 from mirror.naming import key
@@ -56,7 +59,7 @@ def test_no_flush_restore_or_load_brings_an_erased_bit_back(redis: Redis) -> Non
     backup().put_back(redis, held)  # a paused restore
     assert done.file is not None
     loading.load_file(done.file)
-    filling.settle_redis()
+    settling.settle_redis()
     restore(backup(), again=True)
     assert bits(redis, number) == []
     assert keys_of(redis, "loginLog_") == []
@@ -84,10 +87,10 @@ def test_a_process_cannot_use_a_cached_erased_dense_id(redis: Redis) -> None:
     services.mark_login(user, ago(1))
     old = Number.objects.get(user=user).pk
     services.erase_user(user)
-    numbers.dense_id_cache.keep({user.pk: old})
+    dense_ids.dense_id_cache.keep({user.pk: old})
     services.mark_login(user, ago(0))
     assert bits(redis, old) == []
-    numbers.dense_id_cache.keep({user.pk: old})
+    dense_ids.dense_id_cache.keep({user.pk: old})
     services.mark_logins([(user.pk, "client", ago(2))])
     assert bits(redis, old) == []
     assert selectors.find_login_days(user, ago(5), ago(0)) == [ago(2), ago(0)]
@@ -99,7 +102,7 @@ def test_the_next_flush_clears_erased_bits_in_an_emptied_redis(redis: Redis) -> 
     old = Number.objects.get(user=user).pk
     services.erase_user(user)
     redis.flushdb()
-    numbers.dense_id_cache.keep({user.pk: old})
+    dense_ids.dense_id_cache.keep({user.pk: old})
     services.mark_login(user, ago(0))
     services.mark_login(other, ago(0))
     sync()
@@ -119,7 +122,7 @@ def test_an_erasure_without_redis_reaches_redis_later(redis_server: RedisServer)
     breaker.reset()
     services.mark_login(user, ago(1))  # Redis is not clean yet, so this mark goes to SQL alone
     assert Erased.objects.get(number=number).user_pk == user.pk
-    assert filling.settle_redis()
+    assert settling.settle_redis()
     with redis_server.client() as redis:
         assert redis.getbit(keys.day(ago(0), "client"), number) == 0
     assert selectors.find_login_days(user, ago(5), ago(0)) == [ago(1)]
@@ -135,7 +138,7 @@ def test_a_repeated_cleanup_keeps_later_marks(redis: Redis) -> None:
     services.erase_user(user)
     services.mark_login(user, ago(0))
     Erased.objects.filter(number=old).update(user_pk=user.pk)  # a second, late process repeats the cleanup
-    filling.settle_redis()
+    settling.settle_redis()
     assert selectors.find_login_days(user, ago(5), ago(0)) == [ago(0)]
 
 

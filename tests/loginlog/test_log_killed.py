@@ -13,9 +13,12 @@ import pytest
 from django.conf import settings
 from redis import Redis
 
-from loginlog import expiry, keys, linelog, loading, numbers, services, store
-from loginlog.bitmaps import SEGMENT
+from loginlog import keys, services
+from loginlog.archive import expiry, loading, log_files
 from loginlog.models import DayBits, MonthBits
+from loginlog.storage import dense_ids
+from loginlog.storage import sql as store
+from loginlog.storage.bitmaps import SEGMENT
 from mirror.backup import marks
 from mirror.backup.verify import verify
 from tests.support.loginlog.tools import (
@@ -136,7 +139,7 @@ def test_a_bit_that_the_file_lacks_keeps_its_bitmap(rows: set[Row], redis: Redis
 
 def test_a_mark_keeps_its_bitmap(rows: set[Row], redis: Redis) -> None:
     user = min(rows)[0]
-    segment = numbers.get_dense_id(user)[0] // SEGMENT
+    segment = dense_ids.get_dense_id(user)[0] // SEGMENT
     items = [f"loginLog_2020-02_client_{user}", f"loginDay_2020-02-29_client:{segment}"]
     (done,) = expiry.expire_months(31, step=after_it_is_written(lambda: marks.mark(backup(), redis, items)))
     assert (done.removed, done.kept) == (3, 2)
@@ -190,7 +193,7 @@ def test_an_unfinished_file_is_never_used(rows: set[Row], redis: Redis, monkeypa
         with pytest.raises(OSError, match="no space"):
             expiry.expire_months(31)
     folder = Path(settings.LOGINLOG_FOLDER)
-    assert [path.suffix for path in folder.iterdir()] == [linelog.PART_SUFFIX]
+    assert [path.suffix for path in folder.iterdir()] == [log_files.PART_SUFFIX]
     assert keys_of(redis, "loginLog_2020")
     check(rows, redis)
     assert [path.name for path in folder.iterdir()] == ["2020-02.log.gz"]
@@ -198,8 +201,8 @@ def test_an_unfinished_file_is_never_used(rows: set[Row], redis: Redis, monkeypa
 
 def test_an_unreadable_file_prevents_the_removal(rows: set[Row], redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(linelog, "_encode_lines", lambda month, lines: iter([b"x\n", *(b"y\n" for _ in lines)]))
-        with pytest.raises(linelog.BadFile):
+        patched.setattr(log_files, "_encode_lines", lambda month, lines: iter([b"x\n", *(b"y\n" for _ in lines)]))
+        with pytest.raises(log_files.BadFile):
             expiry.expire_months(31)
     assert len(keys_of(redis, "loginLog_2020")) == 3
     check(rows, redis)

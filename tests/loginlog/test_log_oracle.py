@@ -17,8 +17,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from accounts.models import User
-from loginlog import direct, expiry, filling, loading, numbers, services
+from loginlog import services
+from loginlog.archive import expiry, loading
+from loginlog.corrections import settling
 from loginlog.models import DayBits, Erased, MonthBits, Number, Owed, Unmarked
+from loginlog.storage import dense_ids, direct
 from mirror.backup.restore import restore
 from mirror.backup.verify import verify
 from mirror.models import BackupState
@@ -56,7 +59,7 @@ class Log(RuleBasedStateMachine):
         relay_client().flushdb()
         for model in (Owed, Unmarked, MonthBits, DayBits, Erased, Number, User, BackupState):
             model.objects.all().delete()
-        numbers.dense_id_cache.clear()
+        dense_ids.dense_id_cache.clear()
         direct.owed_to_redis.maybe = False
         breaker.reset()
         self.people = [make_user(f"reader {n}", TYPES[n % 2]) for n in range(4)]
@@ -117,7 +120,7 @@ class Log(RuleBasedStateMachine):
 
     @rule()
     def settle(self) -> None:
-        assert filling.settle_redis()
+        assert settling.settle_redis()
 
     @rule(again=st.booleans())
     def restore_login_log(self, again: bool) -> None:
@@ -139,7 +142,7 @@ class Log(RuleBasedStateMachine):
                 self.people[who] = make_user(f"reader {who}")
             else:
                 services.erase_user(user)
-        filling.settle_redis()
+        settling.settle_redis()
 
     @rule(who=USERS, day=st.sampled_from(DAYS), away=st.booleans())
     def unmark(self, who: int, day: date, away: bool) -> None:
@@ -150,7 +153,7 @@ class Log(RuleBasedStateMachine):
         assert bool(removed) == bool(gone) or (away and not removed)
         self.rows -= gone
         self.unsaved -= gone
-        filling.settle_redis()
+        settling.settle_redis()
 
     @rule()
     def lose_redis(self) -> None:
@@ -161,8 +164,8 @@ class Log(RuleBasedStateMachine):
     @rule()
     def another_process(self) -> None:
         """Continue as a new process with empty caches, after the owed bitmaps reached Redis."""
-        filling.settle_redis()
-        numbers.dense_id_cache.clear()
+        settling.settle_redis()
+        dense_ids.dense_id_cache.clear()
 
     @invariant()
     def says_what_the_table_says(self) -> None:
@@ -174,7 +177,7 @@ class Log(RuleBasedStateMachine):
 
     @rule()
     def at_rest_both_sides_agree(self) -> None:
-        filling.settle_redis()
+        settling.settle_redis()
         sync()
         self.unsaved.clear()
         restore_login_log()

@@ -6,8 +6,9 @@ import pytest
 from redis import Redis
 
 from accounts.models import User
-from config.collegemsg import build_user_name, read_messages
-from loginlog import expiry, services
+from demo.collegemsg import build_user_name, read_messages
+from loginlog import services
+from loginlog.archive import expiry
 from tests.support import real_data, samples
 from tests.support.loginlog.ranges import check_ranges
 from tests.support.loginlog.tools import restore_login_log, sync

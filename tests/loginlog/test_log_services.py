@@ -9,8 +9,10 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from loginlog import bitmaps, days, filling, keys, numbers, scripts, selectors, services
+from loginlog import days, keys, selectors, services
+from loginlog.corrections import settling
 from loginlog.models import Number, Owed
+from loginlog.storage import bitmaps, dense_ids, scripts
 from mirror.recorder import record
 from mirror.redis import breaker
 from tests.support.loginlog.tools import ago, backup, keys_of, make_user, restore_login_log, sync
@@ -115,7 +117,7 @@ def test_a_login_without_redis_goes_to_sql_and_reaches_redis_later(redis_server:
     assert selectors.find_login_days(user, ago(5), ago(0)) == [ago(1), ago(0)]  # only Redis' file has ago(2)
     redis_server.start()
     breaker.reset()
-    filling.settle_redis()
+    settling.settle_redis()
     restore_login_log()
     assert not Owed.objects.exists()
     assert selectors.find_login_days(user, ago(5), ago(0))[-2:] == [ago(1), ago(0)]
@@ -163,7 +165,7 @@ def test_reads_leave_no_keys_and_take_two_round_trips(redis: Redis) -> None:
     user = make_user("alice")
     for n in range(31):
         services.mark_login(user, ago(n))
-    numbers.dense_id_cache.clear()
+    dense_ids.dense_id_cache.clear()
     before = keys_of(redis, "")
     with record() as seen:
         assert selectors.count_active(None, ago(30), ago(0)) == 1

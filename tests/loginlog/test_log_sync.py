@@ -3,7 +3,8 @@
 import pytest
 from redis import Redis
 
-from loginlog import scripts, selectors, services
+from loginlog import selectors, services
+from loginlog.storage import scripts
 from mirror import naming
 from mirror.backup.sweep import sweep
 from tests.support.loginlog.tools import ago, backup, make_user, restore_login_log

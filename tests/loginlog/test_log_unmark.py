@@ -8,7 +8,9 @@ from django.test import Client
 from redis import Redis
 
 from accounts.models import User
-from loginlog import expiry, filling, keys, loading, selectors, services, unmarking
+from loginlog import keys, selectors, services
+from loginlog.archive import expiry, loading
+from loginlog.corrections import removal, settling
 from loginlog.models import Number, Unmarked
 from mirror.backup.restore import restore
 from mirror.backup.sweep import sweep
@@ -41,7 +43,7 @@ def logins(user: User) -> list[date]:
 
 def assert_agrees(user: User, *wanted: date) -> None:
     """Assert that at rest Redis and SQL have these logins of the user, and all logins of the other user."""
-    filling.settle_redis()
+    settling.settle_redis()
     sync()
     restore_login_log()
     assert verify(backup()) == []
@@ -74,7 +76,7 @@ def test_no_flush_restore_or_file_brings_a_removed_login_back(user: User, redis:
     backup().put_back(redis, held)  # a paused restore
     assert redis.getbit(keys.day(ago(0), "client"), Number.objects.get(user=user).pk) == 0
     loading.load_file(done.file)
-    filling.settle_redis()
+    settling.settle_redis()
     restore(backup(), again=True)
     assert_agrees(user, ago(1))
 
@@ -107,7 +109,7 @@ def empty_and_restore(redis: Redis) -> None:
 
 
 def sweep_backups(redis: Redis) -> None:
-    filling.settle_redis()
+    settling.settle_redis()
     sweep()
 
 
@@ -139,7 +141,7 @@ def test_a_late_cleanup_keeps_a_later_mark(user: User, redis: Redis) -> None:
     services.remove_login(user, ago(1))
     read_before = list(Unmarked.objects.select_related("number"))
     services.mark_login(user, ago(1))
-    unmarking.apply_removals(redis, read_before)
+    removal.apply_removals(redis, read_before)
     assert_agrees(user, ago(OLD), ago(1), ago(0))
 
 
@@ -154,7 +156,7 @@ def test_a_removal_without_redis_reaches_redis_later(redis_server: RedisServer) 
         assert services.remove_login(user, ago(1)) is None
         assert logins(user) == []
     breaker.reset()
-    assert filling.settle_redis()
+    assert settling.settle_redis()
     assert logins(user) == []
     sync()
     assert verify(backup()) == []
@@ -171,7 +173,7 @@ def test_a_later_mark_without_redis_counts(redis_server: RedisServer) -> None:
         services.mark_login(user, ago(0))
         assert logins(user) == [ago(0)]
     breaker.reset()
-    assert filling.settle_redis()
+    assert settling.settle_redis()
     restore_login_log()
     assert logins(user) == [ago(0)]
     assert verify(backup()) == []

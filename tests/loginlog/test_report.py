@@ -11,10 +11,12 @@ from django.core.management import call_command
 from django.test import Client
 
 from accounts.models import User
-from loginlog import analytics, cohorts, report, selectors, services
+from loginlog import selectors, services
 from loginlog.days import ONE_DAY, today
 from loginlog.models import DayBits
-from loginlog.ranges import EARLIEST_DAY
+from loginlog.reports import analytics, cohorts
+from loginlog.reports import staff as report
+from loginlog.reports.parameters import EARLIEST_DAY
 from mirror.recorder import record
 from mirror.redis import breaker
 from tests.support.loginlog import login_marks, naive

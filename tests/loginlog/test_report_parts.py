@@ -12,12 +12,13 @@ from django.utils import translation
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loginlog import chart, export, heatmap, ranges
 from loginlog import days as calendar
-from loginlog.ranges import BadQuery, Range
+from loginlog.reports import chart, heatmap, parameters
+from loginlog.reports import csv as export
+from loginlog.reports.parameters import BadQuery, Range
 
 TODAY = date(2026, 11, 21)
-YEAR = ranges.year_range(2026)
+YEAR = parameters.year_range(2026)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,7 @@ YEAR = ranges.year_range(2026)
     ],
 )
 def test_a_range_is_parsed_from_the_address(given_: dict[str, str], first: date, last: date) -> None:
-    assert ranges.parse_range(given_, YEAR, TODAY) == Range(first, last)
+    assert parameters.parse_range(given_, YEAR, TODAY) == Range(first, last)
 
 
 @pytest.mark.parametrize(
@@ -53,14 +54,14 @@ def test_a_range_is_parsed_from_the_address(given_: dict[str, str], first: date,
 )
 def test_an_invalid_range_has_a_reason(given_: dict[str, str], words: str) -> None:
     with pytest.raises(BadQuery, match=words.replace(".", "[.]")):
-        ranges.parse_range(given_, YEAR, TODAY)
+        parameters.parse_range(given_, YEAR, TODAY)
 
 
 @given(st.text(max_size=12), st.text(max_size=12))
 def test_any_input_gives_a_range_or_a_reason(first: str, last: str) -> None:
     with suppress(BadQuery):
-        found = ranges.parse_range({"from": first, "to": last}, YEAR, TODAY)
-        assert 1 <= len(found.days) <= ranges.MAX_DAYS
+        found = parameters.parse_range({"from": first, "to": last}, YEAR, TODAY)
+        assert 1 <= len(found.days) <= parameters.MAX_DAYS
 
 
 def test_a_range_has_its_months() -> None:

@@ -8,8 +8,9 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from accounts.models import User
-from loginlog import services, views
+from loginlog import services
 from loginlog.days import today
+from loginlog.reports import views
 from tests.support.site.html import find_policy_violations
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loginlog import streaks
+from loginlog.reports import streaks
 from tests.support.loginlog import naive
 
 FIRST = date(2023, 12, 20)  # before the end of a year and a leap day

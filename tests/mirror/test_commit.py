@@ -9,7 +9,7 @@ from django.db import transaction
 
 from mirror.commit import after_commit
 
-APPS = ("accounts", "catalog", "config", "loginlog", "mirror", "shop", "social")
+APPS = ("accounts", "catalog", "common", "config", "demo", "loginlog", "mirror", "shop", "social")
 
 
 def tell(found: list[str], word: str) -> None:

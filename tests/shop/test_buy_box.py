@@ -6,11 +6,11 @@ import pytest
 from django.test import Client, RequestFactory
 
 from catalog.models import Book
-from config import clock
+from common import clock
 from mirror.recorder import record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
-from shop.buying import render_buy_box
+from shop.catalog_hooks.buy_box import render_buy_box
 from shop.models import Product, Sale
 from tests.support.catalog.make import make_book
 from tests.support.catalog.warm import own_copy, warm_up

@@ -12,7 +12,7 @@ from mirror.recorder import record
 from mirror.redis import breaker
 from mirror.relay import drain_all
 from shop import keys
-from shop.carts.cart import get_cart_backup, read_cart
+from shop.carts.reading import get_cart_backup, read_cart
 from shop.models import Cart, Product
 from shop.services.carts import CartError, add_copies, set_line, take_out_lines
 from tests.support.mirror.backup_world import marked

@@ -9,16 +9,16 @@ from django.db.models import F
 from django.test import Client, override_settings
 from redis import Redis
 
-from accounts.cleaning import clean_sessions
 from accounts.models import Session, User
-from accounts.session_services import end_session
+from accounts.sessions.cleaning import clean_sessions
+from accounts.sessions.services import end_session
 from mirror.rebuild import rebuild
 from mirror.redis import breaker
 from mirror.relay import drain_all
 from shop import keys
 from shop.carts import moves
-from shop.carts.cart import read_cart
-from shop.carts.settling import RESUME_AFTER, push_all_pending_carts
+from shop.carts.reading import read_cart
+from shop.carts.sync import RESUME_AFTER, push_all_pending_carts
 from shop.models import Cart, Product
 from shop.services.carts import add_copies, set_line, take_out_lines
 from tests.support.accounts.sessions import PASSWORD, alice, log_in, read_digest, warm_sessions

@@ -19,8 +19,8 @@ from mirror.models import BackupState
 from mirror.rebuild import rebuild
 from mirror.redis import breaker
 from mirror.relay import drain_all
-from shop.carts import direct, moves
-from shop.carts.settling import push_all_pending_carts
+from shop.carts import moves, without_redis
+from shop.carts.sync import push_all_pending_carts
 from shop.models import Cart
 from shop.services import carts
 from tests.support import state_machines
@@ -261,7 +261,7 @@ class Site(RuleBasedStateMachine):
 
     def as_(self, visitor: Visitor, do: Any) -> Any:
         """Run ``do`` as a request of this visitor, with the visitor's cookies."""
-        with direct.track_request(visitor.is_behind) as state:
+        with without_redis.track_request(visitor.is_behind) as state:
             found = do()
         visitor.is_behind = state.now or (visitor.is_behind and not state.told)
         return found

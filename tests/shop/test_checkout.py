@@ -7,8 +7,8 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts.models import User
-from config import clock
-from shop.carts import cart
+from common import clock
+from shop.carts import reading
 from shop.models import Order, OrderLine, OrderState, Product
 from shop.services import carts, checkout, stock
 from shop.services.checkout import begin_checkout
@@ -36,14 +36,14 @@ def test_a_checkout_reserves_the_copies_and_empties_the_cart(alice: User) -> Non
     assert (order.state, order.total, order.user) == (OrderState.RESERVED, 2500, alice)
     assert (order.name, order.email, order.address) == (HOME.name, HOME.email, HOME.address)
     assert sorted(order.lines.values_list("title", "quantity", "price")) == [("One", 2, 1000), ("Other", 2, 250)]
-    assert cart.read_cart(digest).lines == {}
+    assert reading.read_cart(digest).lines == {}
     assert_ledger_is_right({one.pk: 5, other.pk: 5})
 
 
 def test_a_repeated_checkout_returns_the_same_order(alice: User) -> None:
     product = make_product(stock=5)
     digest = make_cart("alice", product)
-    shown = cart.read_cart(digest)
+    shown = reading.read_cart(digest)
     first = begin_checkout(alice, digest, version=shown.version, total=product.price, address=HOME)
     again = begin_checkout(alice, digest, version=shown.version, total=product.price, address=HOME)
     assert again == first
@@ -53,7 +53,7 @@ def test_a_repeated_checkout_returns_the_same_order(alice: User) -> None:
 def test_a_repeated_checkout_returns_the_same_order_after_the_last_copy(alice: User, bob: User) -> None:
     product = make_product(stock=1)
     digest = make_cart("alice", product)
-    version = cart.read_cart(digest).version
+    version = reading.read_cart(digest).version
     with pytest.raises(ZeroDivisionError), pytest.MonkeyPatch.context() as crash:
         crash.setattr(carts, "take_out_lines", lambda *args, **kwargs: 1 / 0)
         check_out(alice, digest)
@@ -61,13 +61,13 @@ def test_a_repeated_checkout_returns_the_same_order_after_the_last_copy(alice: U
         check_out(bob, make_cart("bob", product))
     again = begin_checkout(alice, digest, version=version, total=product.price, address=HOME)
     assert again == Order.objects.get()
-    assert cart.read_cart(digest).lines == {}
+    assert reading.read_cart(digest).lines == {}
 
 
 def test_a_new_secret_key_does_not_duplicate_an_order(alice: User, settings: Settings) -> None:
     product = make_product(stock=5)
     digest = make_cart("alice", product)
-    version = cart.read_cart(digest).version
+    version = reading.read_cart(digest).version
     first = begin_checkout(alice, digest, version=version, total=product.price, address=HOME)
     settings.SECRET_KEY = "another"
     assert begin_checkout(alice, digest, version=version, total=product.price, address=HOME) == first
@@ -85,14 +85,14 @@ def test_the_next_cart_of_a_visitor_makes_another_order(alice: User) -> None:
 def test_a_crash_between_the_order_and_the_cart_leaves_one_order(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     product = make_product(stock=5)
     digest = make_cart("alice", product)
-    shown = cart.read_cart(digest)
+    shown = reading.read_cart(digest)
     with monkeypatch.context() as crash, pytest.raises(ZeroDivisionError):
         crash.setattr(carts, "take_out_lines", lambda *args, **kwargs: 1 / 0)
         check_out(alice, digest)
-    assert cart.read_cart(digest).lines == {product.pk: 1}
+    assert reading.read_cart(digest).lines == {product.pk: 1}
     order = Order.objects.get()
     assert checkout.finish_checkout(alice, digest, shown.version) == order
-    assert cart.read_cart(digest).lines == {}
+    assert reading.read_cart(digest).lines == {}
     assert_ledger_is_right({product.pk: 5})
 
 
@@ -102,14 +102,14 @@ def test_a_checkout_never_returns_an_order_of_another_user(
     """This holds even for an equal cart, which two users never have."""
     product = make_product(stock=5)
     digest = make_cart("alice", product)
-    version = cart.read_cart(digest).version
+    version = reading.read_cart(digest).version
     with monkeypatch.context() as crash, pytest.raises(ZeroDivisionError):
         crash.setattr(carts, "take_out_lines", lambda *args, **kwargs: 1 / 0)
         check_out(alice, digest)
     assert checkout.finish_checkout(bob, digest, version) is None
     with pytest.raises(Order.DoesNotExist):
         begin_checkout(bob, digest, version=version, total=product.price, address=HOME)
-    assert cart.read_cart(digest).lines == {product.pk: 1}
+    assert reading.read_cart(digest).lines == {product.pk: 1}
 
 
 def test_lines_added_during_the_checkout_stay_in_the_cart(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,13 +125,13 @@ def test_lines_added_during_the_checkout_stay_in_the_cart(alice: User, monkeypat
 
     monkeypatch.setattr(checkout, "_write_order", while_another_tab_adds)
     check_out(alice, digest)
-    assert cart.read_cart(digest).lines == {product.pk: 2, other.pk: 1}
+    assert reading.read_cart(digest).lines == {product.pk: 2, other.pk: 1}
 
 
 def test_a_cart_that_changed_since_it_was_shown_is_not_ordered(alice: User) -> None:
     product = make_product(stock=5)
     digest = make_cart("alice", product)
-    shown = cart.read_cart(digest).version
+    shown = reading.read_cart(digest).version
     carts.set_line(digest, product.pk, 2)
     with pytest.raises(CartChanged):
         begin_checkout(alice, digest, version=shown, total=99999, address=HOME)
@@ -153,7 +153,7 @@ def test_a_price_rise_since_the_page_was_shown_refuses_the_order(alice: User) ->
         check_out(alice, digest, total=2000)
     assert (refusal.value.shown, refusal.value.now) == (2000, 2200)
     assert not Order.objects.exists()
-    assert cart.read_cart(digest).lines == {product.pk: 2}
+    assert reading.read_cart(digest).lines == {product.pk: 2}
     assert_ledger_is_right({product.pk: 5})
 
 
@@ -179,7 +179,7 @@ def test_a_shortage_of_one_book_reserves_nothing(alice: User) -> None:
     with pytest.raises(SoldOut) as refusal:
         check_out(alice, digest)
     assert refusal.value.shortages == (Shortage(few.pk, 3, 2),)
-    assert cart.read_cart(digest).lines == {plenty.pk: 3, few.pk: 3}
+    assert reading.read_cart(digest).lines == {plenty.pk: 3, few.pk: 3}
     assert_ledger_is_right({plenty.pk: 9, few.pk: 2})
 
 
@@ -217,7 +217,7 @@ def test_the_last_copy_is_sold_once(alice: User, bob: User) -> None:
 def test_twelve_simultaneous_checkouts_of_one_cart_make_one_order(alice: User) -> None:
     product = make_product(stock=1)
     digest = make_cart("alice", product)
-    version = cart.read_cart(digest).version
+    version = reading.read_cart(digest).version
 
     def send(n: int) -> int:
         return begin_checkout(alice, digest, version=version, total=product.price, address=HOME).pk

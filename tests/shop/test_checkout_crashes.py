@@ -10,7 +10,7 @@ from django.db import connection
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
-from shop.carts import cart
+from shop.carts import reading
 from shop.models import FakeCharge, Order, OrderState, Product
 from shop.payments import TypedCard, fake
 from shop.services.checkout import begin_checkout
@@ -51,12 +51,12 @@ def killed_before(write: int) -> Generator[None, None, None]:
 def buys(alice: User, book: Product, n: int) -> Callable[[], object]:
     """Check out, and send the same form again after the crash."""
     digest = make_cart(f"cart {n}", book, quantity=2)
-    shown = cart.read_cart(digest)
+    shown = reading.read_cart(digest)
 
     def send() -> None:
         order = begin_checkout(alice, digest, version=shown.version, total=2 * book.price, address=HOME)
         assert pay_order(order, TypedCard(fake.GOOD_CARD)).state == OrderState.PAID
-        assert cart.read_cart(digest).lines == {}
+        assert reading.read_cart(digest).lines == {}
 
     return send
 

@@ -10,7 +10,7 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from mirror.rebuild import rebuild
 from mirror.recorder import record
-from shop.carts import cart
+from shop.carts import reading
 from shop.models import FakeCharge, Order, OrderState, Payment, PaymentState, Product
 from shop.payments import fake
 from shop.services import carts, checkout
@@ -62,7 +62,7 @@ def test_a_valid_card_buys_the_cart(desk: Client, book: Product) -> None:
     order = Order.objects.get()
     assert (response.status_code, response["Location"]) == (302, f"/shop/orders/{order.pk}/")
     assert (order.state, order.total, order.user) == (OrderState.PAID, 2500, User.objects.get())
-    assert cart.read_cart(digest_in(desk)).lines == {}
+    assert reading.read_cart(digest_in(desk)).lines == {}
     assert_ledger_is_right({book.pk: 3})
 
 
@@ -319,7 +319,7 @@ def test_a_cart_that_was_ordered_redirects_to_its_order(
         desk.post("/shop/checkout/", GIVEN | before)
     order = Order.objects.get()
     assert desk.get("/shop/checkout/")["Location"] == f"/shop/orders/{order.pk}/"
-    assert cart.read_cart(digest_in(desk)).lines == {}
+    assert reading.read_cart(digest_in(desk)).lines == {}
 
 
 def test_submissions_are_rate_limited(desk: Client, book: Product, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,17 +6,17 @@ import pytest
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from catalog.demo import load_demo_books
 from catalog.models import Book
-from config.demo_people import load_demo_people
-from config.demo_shop import ensure_sale, find_items, load_demo_shop, record_recent_views
-from config.devserver.logins import create_logins
+from demo.books import load_demo_books
+from demo.logins import create_logins
+from demo.people import load_demo_people
+from demo.shop import ensure_sale, find_items, load_demo_shop, record_recent_views
 from mirror.rebuild import rebuild
 from mirror.relay import drain_all
+from shop.book_views import popularity
 from shop.models import Order, OrderLine, OrderState, Product, Recommendation, Sale, View
 from shop.recommend import build
 from shop.recommend.selectors import get_recommendation_strips
-from shop.viewing import popularity
 from tests.support.shop.book_views import PERIOD
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
@@ -26,8 +26,8 @@ NOW = timezone.now()
 @pytest.fixture
 def demo(monkeypatch: pytest.MonkeyPatch) -> None:
     """The demo's books and readers."""
-    monkeypatch.setattr("config.devserver.logins.notes.read_note", lambda name: {})
-    monkeypatch.setattr("config.devserver.logins.notes.write_note", lambda name, what: None)
+    monkeypatch.setattr("demo.logins.notes.read_note", lambda name: {})
+    monkeypatch.setattr("demo.logins.notes.write_note", lambda name, what: None)
     load_demo_books()
     load_demo_people(NOW.date())
     create_logins()

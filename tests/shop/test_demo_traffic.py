@@ -12,8 +12,8 @@ from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
 from catalog.models import Tag
-from config.demo_browser import SameOriginRedirectHandler, SiteUnavailable
-from config.demo_traffic import Visitor
+from demo.browser import SameOriginRedirectHandler, SiteUnavailable
+from demo.traffic import Visitor
 from mirror.relay import drain_all
 from shop.models import Order, OrderState, Product
 from social.models import Follow, Post
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 @pytest.fixture(autouse=True)
 def no_logins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start without noted logins."""
-    monkeypatch.setattr("config.devserver.logins.notes.read_note", lambda name: {})
+    monkeypatch.setattr("demo.logins.notes.read_note", lambda name: {})
 
 
 @pytest.fixture

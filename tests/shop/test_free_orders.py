@@ -7,12 +7,12 @@ from django.core import mail
 from django.test import Client
 
 from accounts.models import User
-from shop.carts import cart
+from shop.carts import reading
 from shop.models import EventKind, Order, OrderState, Payment, Product
 from shop.payments import fake
 from shop.services import carts
 from shop.services.checkout import begin_checkout, cancel_order, mark_order_sent, pay_order
-from shop.services.confirming import send_confirmation
+from shop.services.confirmations import send_confirmation
 from shop.services.settle import Settled, settle_all
 from shop.tasks import tell
 from tests.shop.test_checkout_page import GIVEN, desk, digest_in, hidden, text_of
@@ -32,7 +32,7 @@ def no_provider(monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(*_args: Any) -> None:
         raise AssertionError("the provider was asked")
 
-    for name in ("charge", "find", "give_up", "refund"):
+    for name in ("charge", "find_charge", "forbid_charge", "refund"):
         monkeypatch.setattr(f"shop.payments.calls.{name}", asked)
 
 
@@ -53,7 +53,7 @@ def test_a_free_order_is_paid_at_once_and_confirmed_once(alice: User, gift: Prod
     assert (order.state, order.paid_at) == (stored.state, stored.paid_at)
     assert (stored.state, stored.total, stored.paid_at is None) == (OrderState.PAID, 0, False)
     assert [event.kind for event in stored.events.all()] == [EventKind.ORDERED, EventKind.FREE]
-    assert cart.read_cart(digest).lines == {}
+    assert reading.read_cart(digest).lines == {}
     assert not Payment.objects.exists()
     assert_ledger_is_right({gift.pk: 3})
     assert take_hinted_tasks(start="shop.tasks.confirm") == [("shop.tasks.confirm", [order.pk])]
@@ -84,7 +84,7 @@ def test_a_free_order_can_be_sent(alice: User, gift: Product) -> None:
 
 def test_eight_simultaneous_checkouts_of_one_cart_make_one_order(alice: User, gift: Product) -> None:
     digest = make_cart("alice", gift)
-    version = cart.read_cart(digest).version
+    version = reading.read_cart(digest).version
 
     def submit(_n: int) -> int:
         return begin_checkout(alice, digest, version=version, total=0, address=HOME).pk

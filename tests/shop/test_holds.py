@@ -10,7 +10,7 @@ from redis import Redis
 
 from accounts.models import User
 from mirror.redis import breaker
-from shop import holds, keys
+from shop import keys, shortages
 from shop.models import Order, OrderState, Product
 from shop.services import carts
 from shop.services.errors import SoldOut
@@ -77,15 +77,15 @@ def test_a_shortage_is_remembered_for_a_moment_only(alice: User, book: Product, 
     late = make_cart("late", book, quantity=3)
     refused(alice, late)
     Product.objects.update(stock=9)
-    wait_until(lambda: not holds.find_shortages({book.pk: 3}), "the end of the hold")
+    wait_until(lambda: not shortages.find_shortages({book.pk: 3}), "the end of the hold")
     assert check_out(alice, late).state == OrderState.RESERVED
 
 
 def test_old_answers_of_sql_are_not_remembered(book: Product, redis: Redis, settings: Settings) -> None:
     settings.SHOP_HOLD_SECONDS = 7200.0
-    holds.remember_stock({book.pk: 0}, time.monotonic() - 7200)
+    shortages.remember_stock({book.pk: 0}, time.monotonic() - 7200)
     assert not redis.exists(keys.shortage(book.pk))
-    holds.remember_stock({book.pk: 0}, time.monotonic() - 3600)
+    shortages.remember_stock({book.pk: 0}, time.monotonic() - 3600)
     assert 0 < redis.pttl(keys.shortage(book.pk)) <= 3_600_000
 
 
@@ -107,5 +107,5 @@ def test_without_redis_sql_decides_alone(
     breaker.reset()
     assert check_out(alice, visitors[0]).state == OrderState.RESERVED
     refused(alice, visitors[1])
-    assert holds.find_shortages({book.pk: 1}) == {}
+    assert shortages.find_shortages({book.pk: 1}) == {}
     assert_ledger_is_right({book.pk: 2})

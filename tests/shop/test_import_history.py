@@ -12,9 +12,9 @@ from django.core.management import call_command
 from accounts.models import User
 from catalog.models import Book, ShelfEntry
 from mirror.models import Change
-from shop.importer import history, invented
-from shop.importer.invented import HISTORY_END
-from shop.importer.put import bulk_insert
+from shop.importer import history, synthetic
+from shop.importer.bulk import bulk_insert
+from shop.importer.synthetic import HISTORY_END
 from shop.models import Order, OrderLine, OrderState, Product, View
 from tests.support.catalog.goodbooks import books_csv, write
 
@@ -77,7 +77,7 @@ def test_wanted_books_become_views_and_rated_books_become_purchases(tmp_path: Pa
     assert Order.objects.get(user__username="goodbooks reader 19").lines.get().product_id == 2
     assert order.created_at > View.objects.get(user=reader, book_id=7).seen_at
     product = Product.objects.get(pk=7)
-    assert (product.price, product.stock, product.reserved) == (invented.invent_price(7), invented.invent_stock(7), 0)
+    assert (product.price, product.stock, product.reserved) == (synthetic.invent_price(7), synthetic.invent_stock(7), 0)
 
 
 def test_a_second_import_writes_nothing(tmp_path: Path, capsys: Capture) -> None:
@@ -216,9 +216,9 @@ def test_a_book_with_a_taken_number_is_still_found(tmp_path: Path, capsys: Captu
 def test_made_up_times_are_equal_in_every_run() -> None:
     every = [(user, book) for user in range(1, 400) for book in range(1, 12)]
     looks, buys = (
-        {pair: at(*pair) for pair in every} for at in (invented.invent_view_time, invented.invent_purchase_time)
+        {pair: at(*pair) for pair in every} for at in (synthetic.invent_view_time, synthetic.invent_purchase_time)
     )
-    assert looks == {pair: invented.invent_view_time(*pair) for pair in reversed(every)}
+    assert looks == {pair: synthetic.invent_view_time(*pair) for pair in reversed(every)}
     waits = [buys[pair] - looks[pair] for pair in every]
     assert min(waits) > timedelta(0)
     soon = sum(wait <= timedelta(days=7) for wait in waits) / len(waits)
@@ -227,8 +227,8 @@ def test_made_up_times_are_equal_in_every_run() -> None:
     months = Counter((at.year, at.month) for at in buys.values())
     assert len(months) >= 12
     assert max(months.values()) < len(every) / 6
-    assert f"{invented.invent_view_time(17, 7):%c} {invented.invent_purchase_time(17, 7):%c}" == (
+    assert f"{synthetic.invent_view_time(17, 7):%c} {synthetic.invent_purchase_time(17, 7):%c}" == (
         "Tue Feb 24 04:24:37 2026 Sat Mar 14 00:42:54 2026"
     )
-    assert {invented.invent_price(book) % 50 for book in range(1, 200)} == {49}
-    assert 0 < sum(invented.invent_stock(book) == 0 for book in range(1, 600)) < 60
+    assert {synthetic.invent_price(book) % 50 for book in range(1, 200)} == {49}
+    assert 0 < sum(synthetic.invent_stock(book) == 0 for book in range(1, 600)) < 60

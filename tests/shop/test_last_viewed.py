@@ -8,8 +8,8 @@ from django.utils import timezone
 from redis import Redis
 
 from accounts.models import Session, User
-from accounts.session_rows import hash_token
-from accounts.session_services import end_all_sessions
+from accounts.sessions.rows import hash_token
+from accounts.sessions.services import end_all_sessions
 from catalog.models import Book
 from mirror.backup import registry
 from mirror.backup.restore import restore
@@ -17,8 +17,8 @@ from mirror.rebuild import rebuild
 from mirror.recorder import record
 from mirror.sql_only import sql_only
 from shop import keys
+from shop.book_views import popularity, visits
 from shop.models import View
-from shop.viewing import popularity, visits
 from tests.support.catalog.make import make_book
 from tests.support.servers import RedisServer
 from tests.support.shop.book_views import flush_views, read_viewed_books

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from accounts.models import User
-from config import clock
+from common import clock
 from shop.models import EventKind, Order, OrderEvent, OrderState, Payment, PaymentState, Product
 from shop.payments import Answer, Outcome, TypedCard, calls, fake
 from shop.services import checkout
@@ -67,7 +67,7 @@ class Ledger(RuleBasedStateMachine):
         self.remote, self.now = UnreliableProvider(), clock.now()
         self.stack = ExitStack()
         self.stack.enter_context(override_settings(CLOCK=lambda: self.now))
-        for name in ("charge", "find", "give_up", "refund"):
+        for name in ("charge", "find_charge", "forbid_charge", "refund"):
             self.stack.enter_context(patch.object(calls, name, getattr(self.remote, name)))
         for n, mood in enumerate(moods):
             self.order(n, {n: 1})

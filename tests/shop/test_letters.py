@@ -10,10 +10,10 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
-from shop import letters
+from shop import emails as letters
 from shop.models import Order, OrderState
 from shop.services import stock
-from shop.services.confirming import send_confirmation
+from shop.services.confirmations import send_confirmation
 from shop.services.orders import cancel_order, mark_order_sent
 from shop.tasks import tell
 from tests.support.accounts.mail import take_hinted_tasks

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from config import clock
+from common import clock
 from mirror.recorder import record
 from shop.models import Order, OrderState, Payment, Product
 from shop.models.payment import PaymentState

@@ -11,15 +11,15 @@ from django.test.utils import override_settings
 from redis import Redis
 
 from accounts.models import User
-from accounts.sessions import SessionStore
+from accounts.sessions.engine import SessionStore
 from mirror import middleware as own_writes
 from mirror import outbox
 from mirror.recorder import record
 from mirror.relay import drain_all
 from shop import keys
+from shop.book_views import popularity
 from shop.models import Product
 from shop.pagecache import store
-from shop.viewing import popularity
 from social.models import Post
 from tests.support.servers import RedisServer
 from tests.support.shop.make import make_product, make_sale

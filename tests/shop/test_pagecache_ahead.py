@@ -5,12 +5,12 @@ from django.test import Client
 from redis import Redis
 
 from accounts.models import Session, User
-from accounts.session_rows import hash_token
+from accounts.sessions.rows import hash_token
 from mirror.recorder import record
 from mirror.relay import drain_all
 from shop import keys
 from shop.models import Product
-from shop.pagecache import people
+from shop.pagecache import sessions
 from social.models import Block, Post
 from tests.support.shop.make import make_product
 from tests.support.shop.page_cache import get_page, made, page_path, product, warm_page_mirrors
@@ -76,13 +76,13 @@ def test_a_view_counted_ahead_belongs_to_the_user(
 
 def test_an_ended_session_becomes_anonymous_and_is_forgotten(readers: tuple[Client, Client], product: Product) -> None:
     token, was = readers[1].cookies["sessionid"].value, digest(readers[1])
-    assert people._sessions.get(was)
+    assert sessions._sessions.get(was)
     Session.objects.filter(pk=was).delete()
     drain_all()
     page = get_page(readers[1], page_path(product))
     assert "carol" not in page
     assert "/accounts/login/" in page
-    assert people._sessions.get(was) is None
+    assert sessions._sessions.get(was) is None
     readers[1].cookies["sessionid"] = token
     assert "carol" not in get_page(readers[1], page_path(product))
 
@@ -91,7 +91,7 @@ def test_a_deactivated_user_is_not_remembered(readers: tuple[Client, Client], pr
     User.objects.filter(username="carol").update(is_active=False)
     drain_all()
     get_page(readers[1], page_path(product))
-    known = people._sessions.get(digest(readers[1])) if "sessionid" in readers[1].cookies else None
+    known = sessions._sessions.get(digest(readers[1])) if "sessionid" in readers[1].cookies else None
     assert known is None or known.user is None
 
 

@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 from django.test.utils import override_settings
 
-from accounts import sessions
 from accounts.models import User
+from accounts.sessions import engine
 from mirror.relay import drain_all
 from shop.models import Product
 from shop.pagecache import store
@@ -151,6 +151,6 @@ def test_an_error_in_a_fragment_affects_only_that_page(
         drain_all()
         answers = get_without_and_with_cache(page_path(product), client)
         assert [status for status, _ in answers] == [500] * 3
-        assert sessions.current_request.get() is None
+        assert engine.current_request.get() is None
     assert get_page(Client(), page_path(product))
     assert "€9.90" in get_page(client, page_path(product))

@@ -16,9 +16,9 @@ from accounts.models import User
 from catalog.models import Book
 from mirror.relay import drain_all
 from shop.models import Product
-from shop.pagecache import asked, store, version
-from shop.pagecache import pages as pages_list
-from shop.pagecache.allowed import BOOK_PAGE
+from shop.pagecache import code_version, requests, store
+from shop.pagecache import registry as pages_list
+from shop.pagecache.cached_pages import BOOK_PAGE
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 from tests.support.shop.make import make_sale
 from tests.support.shop.page_cache import (
@@ -97,13 +97,13 @@ def test_the_start_of_a_sale_shows_without_any_write(product: Product, made: Mad
 
 def test_changed_code_has_its_own_pages(product: Product, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     for code in (b"one", b"other", b"one"):
-        monkeypatch.setattr(asked, "get_code_version", lambda code=code: code)
+        monkeypatch.setattr(requests, "get_code_version", lambda code=code: code)
         get_page(Client(), page_path(product))
     assert len(made) == 2
 
 
 def test_a_changed_translation_has_its_own_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(version, "_list_app_folders", lambda: [tmp_path])
+    monkeypatch.setattr(code_version, "_list_app_folders", lambda: [tmp_path])
     found = set()
     for name, content in (
         ("django.mo", "a"),
@@ -113,9 +113,9 @@ def test_a_changed_translation_has_its_own_pages(tmp_path: Path, monkeypatch: py
         ("notes.md", "b"),
     ):
         (tmp_path / name).write_text(content)
-        version._clear_version()
-        found.add(version.get_code_version())
-    version._clear_version()
+        code_version._clear_version()
+        found.add(code_version.get_code_version())
+    code_version._clear_version()
     assert len(found) == 4  # notes are not part of the site
 
 
@@ -131,20 +131,20 @@ def test_simultaneous_first_requests_read_the_sources_once(tmp_path: Path, monke
 
     def come() -> bytes:
         everybody.wait(PATIENCE_SECONDS)
-        return version.get_code_version()
+        return code_version.get_code_version()
 
-    monkeypatch.setattr(version, "_list_app_folders", lambda: [tmp_path])
-    monkeypatch.setattr(version, "_hash_file", content)
-    version._clear_version()
+    monkeypatch.setattr(code_version, "_list_app_folders", lambda: [tmp_path])
+    monkeypatch.setattr(code_version, "_hash_file", content)
+    code_version._clear_version()
     with ThreadPoolExecutor(8) as pool:
         found = [one.result(PATIENCE_SECONDS) for one in [pool.submit(come) for _ in range(8)]]
-    version._clear_version()
+    code_version._clear_version()
     assert (len(set(found)), reads) == (1, [b"a"])
 
 
 def test_installed_packages_do_not_count_as_sources(settings: Settings) -> None:
     settings.BASE_DIR = Path("/")  # contains all packages, like an environment inside the project's folder
-    own = {folder.name for folder in version._list_app_folders()}
+    own = {folder.name for folder in code_version._list_app_folders()}
     assert own == {"accounts", "catalog", "config", "loginlog", "mirror", "search", "shop", "social", "app"}
 
 

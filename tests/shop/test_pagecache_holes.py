@@ -10,8 +10,8 @@ from django.utils.autoreload import file_changed
 
 from mirror.relay import drain_all
 from shop.models import Product
-from shop.pagecache import moments
-from shop.pagecache.holes import Fragment, PageSplit, SplitError, get_fragment_node, split_pages
+from shop.pagecache import fragment_cache
+from shop.pagecache.fragments import Fragment, PageSplit, SplitError, get_fragment_node, split_pages
 from tests.support.shop.page_cache import Made, get_page, made, page_path, product
 
 pytestmark = pytest.mark.on_sqlite
@@ -99,7 +99,7 @@ def test_a_missing_fragment_is_an_error() -> None:
 def test_an_edited_template_of_a_fragment_is_reloaded() -> None:
     _, before = get_fragment_node("base.html", "person")
     assert get_fragment_node("base.html", "person")[1] is before
-    file_changed.send(sender="test", file_path=Path("config/templates/base.html").resolve())
+    file_changed.send(sender="test", file_path=Path("common/templates/base.html").resolve())
     assert get_fragment_node("base.html", "person")[1] is not before
 
 
@@ -120,5 +120,5 @@ def test_only_tokens_of_the_secret_are_replaced() -> None:
     own = _mask_cipher_secret(secret)
     body = f'x{_mask_cipher_secret(other)} {"b" * 64} "{own}" {own}{"c" * 3} {"b" * 64}'
     before, _, after = body.partition(f'"{own}"')
-    assert moments.split_at_tokens(body, secret) == [before + '"', '"' + after]
-    assert moments.split_at_tokens(body, "") == [body]
+    assert fragment_cache.split_at_tokens(body, secret) == [before + '"', '"' + after]
+    assert fragment_cache.split_at_tokens(body, "") == [body]

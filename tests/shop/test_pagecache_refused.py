@@ -10,8 +10,8 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from mirror.relay import drain_all
 from shop.models import Product
-from shop.pagecache import pages as allowed
-from shop.pagecache.allowed import BOOK_PAGE
+from shop.pagecache import registry as allowed
+from shop.pagecache.cached_pages import BOOK_PAGE
 from tests.support.servers import RedisServer
 from tests.support.shop.page_cache import Made, cached_pages, get_page, made, page_path, product, warm_page_mirrors
 from tests.support.shop.pagecache_urls import VIEWS, declared

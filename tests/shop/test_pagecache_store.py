@@ -11,15 +11,15 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from config import clock
+from common import clock
 from mirror.recorder import record
 from mirror.relay import drain_all
 from shop import keys
 from shop.models import Product
 from shop.pagecache import store
-from shop.pagecache.holes import Fragment
-from shop.pagecache.render import PageRefused
-from shop.pagecache.shells import StoredPage
+from shop.pagecache.fragments import Fragment
+from shop.pagecache.rendering import PageRefused
+from shop.pagecache.stored_page import StoredPage
 from tests.support.servers import RedisServer, wait_until
 from tests.support.shop import stampede_keys as signs
 from tests.support.shop.page_cache import Made, cached_pages, get_page, made, page_path, product

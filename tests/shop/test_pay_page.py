@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from config import clock
+from common import clock
 from shop.models import Order, OrderState, Payment, PaymentState
 from tests.shop.test_checkout_page import text_of
 from tests.support.shop.make import make_order, make_product

@@ -9,7 +9,7 @@ from django.test import Client, override_settings
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
-from config import clock
+from common import clock
 from shop.models import EventKind, FakeCharge, Order, OrderEvent, OrderState, Payment, PaymentState, Product
 from shop.payments import Answer, NoAnswer, Outcome, TypedCard, calls, fake, signing
 from shop.services.errors import NotPayable
@@ -322,7 +322,7 @@ def test_an_exception_of_the_provider_counts_as_no_answer(order: Order, monkeypa
 
 
 def test_the_provider_is_never_called_within_a_transaction(order: Order) -> None:
-    with transaction.atomic(), pytest.raises(RuntimeError, match="outside every transaction"):
+    with transaction.atomic(), pytest.raises(RuntimeError, match="outside transactions"):
         calls.find_charge("key")
 
 

@@ -25,8 +25,8 @@ from mirror.recorder import record
 from mirror.redis import relay_client
 from mirror.sql_only import sql_only
 from shop import keys, tasks
+from shop.book_views import decay, popularity
 from shop.models import View
-from shop.viewing import halving, popularity
 from tests.support.catalog.make import make_book
 from tests.support.servers import RedisServer
 from tests.support.shop.book_views import PERIOD, expected_scores, flush_views, read_period, read_scores, views_in_sql
@@ -50,7 +50,7 @@ def rescale_at_once(workers: int = WORKERS) -> int:
     """Rescale from several workers at the same time. Return the number of halvings."""
 
     def one(_: int) -> int:
-        return halving.rescale_popularity().periods
+        return decay.rescale_popularity().periods
 
     with ThreadPoolExecutor(workers) as pool:
         return sum(pool.map(one, range(workers)))
@@ -84,7 +84,7 @@ def test_views_during_a_halving_are_all_counted(redis: Redis, visitors: Iterator
     for _ in range(5):
         later(redis)
         with ThreadPoolExecutor(WORKERS) as pool:
-            done: list[Future[Any]] = [pool.submit(halving.rescale_popularity) for _ in range(WORKERS)]
+            done: list[Future[Any]] = [pool.submit(decay.rescale_popularity) for _ in range(WORKERS)]
             done += [pool.submit(look, next(visitors)) for _ in range(16)]
             for each in done:
                 each.result()
@@ -94,40 +94,40 @@ def test_views_during_a_halving_are_all_counted(redis: Redis, visitors: Iterator
 
 
 def test_surplus_books_are_trimmed_in_slices_before_the_halving(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(halving, "MAX_RANKED_BOOKS", 100)
-    monkeypatch.setattr(halving, "BOOKS_PER_TRIM", 30)
+    monkeypatch.setattr(decay, "MAX_RANKED_BOOKS", 100)
+    monkeypatch.setattr(decay, "BOOKS_PER_TRIM", 30)
     redis.zadd(keys.popularity(), {str(n): -n for n in range(1, 1001)})
     redis.set(keys.popularity_period(), 1)
     later(redis)
     with record() as seen:
-        done = halving.rescale_popularity()
+        done = decay.rescale_popularity()
     assert done == (1, 900)
     assert seen.round_trips == 30  # the last call trims 30 and halves
     assert read_scores(redis) == {n: n / 2 for n in range(901, 1001)}
 
 
 def test_a_crash_between_slices_never_halves_twice(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(halving, "MAX_RANKED_BOOKS", 10)
-    monkeypatch.setattr(halving, "BOOKS_PER_TRIM", 20)
+    monkeypatch.setattr(decay, "MAX_RANKED_BOOKS", 10)
+    monkeypatch.setattr(decay, "BOOKS_PER_TRIM", 20)
     redis.zadd(keys.popularity(), {str(n): -n for n in range(1, 101)})
     redis.set(keys.popularity_period(), 1)
     later(redis)
     names, arguments = [keys.popularity(), keys.popularity_period()], [10**9, 10, 20, "1e-9"]
-    assert halving._rescale_script(relay_client(), names, arguments) == [0, 20, 1]  # killed at this point
+    assert decay._rescale_script(relay_client(), names, arguments) == [0, 20, 1]  # killed at this point
     assert redis.zcard(keys.popularity()) == 80
-    assert halving.rescale_popularity().periods == 1
-    assert halving.rescale_popularity() == (0, 0)
+    assert decay.rescale_popularity().periods == 1
+    assert decay.rescale_popularity() == (0, 0)
     assert read_scores(redis) == {n: n / 2 for n in range(91, 101)}
 
 
 def test_books_below_the_smallest_score_are_removed(redis: Redis, visitors: Iterator[str]) -> None:
     popularity.count_view(next(visitors), 1)
     later(redis, popularity.MAX_AGE_PERIODS)
-    halving.rescale_popularity()
+    decay.rescale_popularity()
     assert read_scores(redis) == {1: popularity.MIN_SCORE}
     popularity.count_view(next(visitors), 2)
     later(redis)
-    assert halving.rescale_popularity() == (1, 1)
+    assert decay.rescale_popularity() == (1, 1)
     assert read_scores(redis) == {2: 0.5}
 
 
@@ -139,7 +139,7 @@ def test_a_newcomer_overtakes_thousands_of_older_books(redis: Redis, visitors: I
     popularity.count_view(next(visitors), newcomer)
     assert popularity.get_rank(newcomer) == popularity.MAX_RANKED_BOOKS == 20_000
     later(redis)
-    halving.rescale_popularity()
+    decay.rescale_popularity()
     assert popularity.get_rank(newcomer) is None
     popularity.count_view(next(visitors), newcomer)
     assert popularity.get_rank(newcomer) == 0
@@ -173,12 +173,12 @@ def test_lost_counts_are_rebuilt_from_sql_and_new_views(redis: Redis, visitors: 
     make_views((old, 5, 3), (new, 2, 0), (old, 1, 29), (gone, 9, 60))
     redis.flushdb()
     popularity.count_view(next(visitors), new.pk)  # the first view that the empty Redis receives
-    assert halving.rebuild_popularity()
+    assert decay.rebuild_popularity()
     popularity.count_view(next(visitors), old.pk)
     flush_views()
     exact(redis)
     assert gone.pk not in read_scores(redis)
-    assert halving.is_complete(relay_client())
+    assert decay.is_complete(relay_client())
 
 
 def test_counts_of_an_older_redis_are_replaced(redis: Redis, visitors: Iterator[str]) -> None:
@@ -186,8 +186,8 @@ def test_counts_of_an_older_redis_are_replaced(redis: Redis, visitors: Iterator[
     for _ in range(3):
         popularity.count_view(next(visitors), book.pk)
     flush_views()
-    assert halving.rebuild_popularity()
-    assert halving.rebuild_popularity()
+    assert decay.rebuild_popularity()
+    assert decay.rebuild_popularity()
     exact(redis)
     redis.zadd(keys.popularity(), {str(book.pk): -1, "12345": -7})  # as restored from an older file
     redis.delete(keys.popularity_marker())
@@ -198,7 +198,7 @@ def test_counts_of_an_older_redis_are_replaced(redis: Redis, visitors: Iterator[
 def test_a_corrected_clock_causes_a_rebuild(redis: Redis, visitors: Iterator[str]) -> None:
     book = make_book()
     popularity.count_view(next(visitors), book.pk)
-    assert halving.rebuild_popularity()
+    assert decay.rebuild_popularity()
     redis.incrby(keys.popularity_period(), 5000)  # a period in seventeen days ...
     redis.delete(keys.popularity())  # ... up to which all scores were halved away
     popularity.count_view(next(visitors), book.pk)
@@ -210,7 +210,7 @@ def test_a_corrected_clock_causes_a_rebuild(redis: Redis, visitors: Iterator[str
 
 def test_a_small_step_of_the_clock_has_no_effect(redis: Redis, visitors: Iterator[str]) -> None:
     popularity.count_view(next(visitors), make_book().pk)
-    assert halving.rebuild_popularity()
+    assert decay.rebuild_popularity()
     redis.incr(keys.popularity_period())
     before = read_scores(redis)
     assert tasks.rescale_views() == 0
@@ -225,7 +225,7 @@ def test_views_during_a_rebuild_count_once(redis: Redis, visitors: Iterator[str]
         popularity.count_view(who, book.pk)
 
     def make_anew(_: int) -> None:
-        whole.append(halving.rebuild_popularity())
+        whole.append(decay.rebuild_popularity())
         connections.close_all()
 
     with ThreadPoolExecutor(4) as pool:
@@ -243,7 +243,7 @@ def test_views_during_a_rebuild_count_once(redis: Redis, visitors: Iterator[str]
 def test_the_most_viewed_books_take_one_round_trip(redis: Redis, visitors: Iterator[str]) -> None:
     books = [make_book(f"Book {n}") for n in range(4)]
     rebuild_mirrors(["book"])
-    assert halving.rebuild_popularity()
+    assert decay.rebuild_popularity()
     for n in (2, 2, 2, 0, 0, 3):
         popularity.count_view(next(visitors), books[n].pk)
     redis.zadd(keys.popularity(), {"999999": -9})  # a deleted book
@@ -299,4 +299,4 @@ def test_scores_from_sql_are_those_of_the_given_moment(settings: Settings) -> No
     moment = datetime(2026, 11, 20, 12, 5, 1, tzinfo=UTC)  # one second into a period
     for seconds in (-2, -1, 0, 1):
         View.objects.create(visitor=str(seconds), book=book, seen_at=moment + timedelta(seconds=seconds))
-    assert halving.compute_scores_from_sql(moment) == {book.pk: 1 + 0.5}
+    assert decay.compute_scores_from_sql(moment) == {book.pk: 1 + 0.5}

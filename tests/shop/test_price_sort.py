@@ -7,7 +7,7 @@ from django.db.models import F
 from django.test import Client
 
 from catalog import keys as catalog_keys
-from catalog.index import local_copy
+from catalog.local.index import local_copy
 from catalog.models import Book
 from catalog.selectors import find_books
 from mirror import naming, registry

@@ -13,7 +13,7 @@ from mirror.sql_only import sql_only
 from mirror.verify import verify
 from shop import keys
 from shop.models import Product, Recommendation, Sale
-from shop.selectors import get_products
+from shop.selectors.products import get_products
 from tests.support.shop.make import make_product, make_sale
 
 pytestmark = pytest.mark.django_db(transaction=True)

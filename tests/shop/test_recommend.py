@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shop.recommend import bought
-from shop.recommend.bought import MIN_COMMON_BUYERS, find_also_bought
+from shop.recommend import also_bought
+from shop.recommend.also_bought import MIN_COMMON_BUYERS, find_also_bought
+from shop.recommend.bought_after_view import MIN_VIEWERS, WINDOW_SECONDS, find_bought_after_view, wilson_lower_bound
 from shop.recommend.history import MAX_PURCHASES_PER_CUSTOMER, ProductViews, Purchases
-from shop.recommend.looked import MIN_VIEWERS, WINDOW_SECONDS, find_bought_after_view, wilson_lower_bound
 
 DAY = 86_400
 Rows = list[tuple[int, int, int]]  # user, product, time
@@ -98,7 +98,7 @@ def test_baskets_beyond_one_batch_count(monkeypatch: pytest.MonkeyPatch) -> None
     chance = random.Random(5)
     rows = [(chance.randrange(60), int(9 * chance.random() ** 2), 0) for _ in range(400)]
     expected = _also(rows, 0)
-    monkeypatch.setattr(bought, "BUYERS_PER_BATCH", 7)
+    monkeypatch.setattr(also_bought, "BUYERS_PER_BATCH", 7)
     assert _also(rows, 0) == expected != []
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shop.recommend.bought import find_also_bought
+from shop.recommend.also_bought import find_also_bought
 from shop.recommend.history import Purchases
 from tests.support import real_data, samples
 from tests.support.catalog.goodbooks import read_rows

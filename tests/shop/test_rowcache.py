@@ -227,7 +227,7 @@ def test_a_run_ends_even_if_rows_become_due_during_it(redis: Redis, monkeypatch:
     products, rounds, load = [make_product() for _ in range(4)], list[int](), rows.load_rows
     rows.schedule_rows({product.pk: 50 for product in products})
     for module in (daemon, rows):
-        monkeypatch.setattr(module, "TOGETHER", 2)
+        monkeypatch.setattr(module, "ROWS_PER_CLAIM", 2)
 
     def all_due_again(ids: list[int], moment: float) -> Any:
         rounds.append(len(ids))

@@ -11,11 +11,11 @@ from redis import Redis
 
 from accounts.models import User
 from accounts.ratelimit import count_event
-from config import clock
-from shop import letters
+from common import clock
+from shop import emails
 from shop.models import EventKind, FakeCharge, Order, OrderEvent, OrderState, Payment, PaymentState, Product
 from shop.payments import TypedCard, fake
-from shop.services import confirming, payments
+from shop.services import confirmations, payments
 from shop.services import settle as settling
 from shop.services.errors import OrderNotFound, OrderStateRefused
 from shop.services.orders import cancel_order, expire_order, mark_order_sent
@@ -243,7 +243,7 @@ def test_a_failed_confirmation_is_sent_by_the_next_round(order: Order, settings:
     settings.CLOCK = lambda: now
     pay_order(order, GOOD)
     assert settle_all().letters == 0  # the worker has a moment for the first attempt
-    settings.CLOCK = lambda: now + timedelta(seconds=confirming.FIRST_ATTEMPT_SECONDS)
+    settings.CLOCK = lambda: now + timedelta(seconds=confirmations.FIRST_ATTEMPT_SECONDS)
     assert [settle_all().letters, settle_all().letters] == [1, 0]
     assert len(mail.outbox) == 1
 
@@ -256,13 +256,13 @@ def test_an_undeliverable_email_does_not_block_the_others(
         make_order(alice, book, state=OrderState.PAID, paid_at=now - timedelta(minutes=n), key=str(n))
         for n in (1, 2, 3)
     ]
-    write = letters.make_email
+    write = emails.make_email
 
     def but_for_one(about: str, order: Order) -> object:
         assert order.pk != made[0].pk
         return write(about, order)
 
-    monkeypatch.setattr(letters, "make_email", but_for_one)
+    monkeypatch.setattr(emails, "make_email", but_for_one)
     assert settle_all().letters == 2
     assert Order.objects.get(confirmed_at=None) == made[0]
 
@@ -283,13 +283,13 @@ def test_an_undeliverable_email_is_retried_at_rising_intervals(
         waits.append(seconds)
         return count_event(name, pk, limit, seconds)
 
-    monkeypatch.setattr(letters, "send_confirmation", refused)
-    monkeypatch.setattr(confirming, "count_event", noted)
+    monkeypatch.setattr(emails, "send_confirmation", refused)
+    monkeypatch.setattr(confirmations, "count_event", noted)
     assert [settle_all().letters for _round in range(3)] == [0, 0, 0]
     assert tries == [order.pk]
-    Order.objects.update(paid_at=clock.now() - timedelta(seconds=confirming.FIRST_ATTEMPT_SECONDS))
+    Order.objects.update(paid_at=clock.now() - timedelta(seconds=confirmations.FIRST_ATTEMPT_SECONDS))
     settle_all()
-    assert waits[0] == waits[2] == confirming.MAX_PAUSE_SECONDS > waits[3] >= confirming.FIRST_ATTEMPT_SECONDS
+    assert waits[0] == waits[2] == confirmations.MAX_PAUSE_SECONDS > waits[3] >= confirmations.FIRST_ATTEMPT_SECONDS
 
 
 def test_a_hanging_mail_server_does_not_block_other_work(
@@ -298,7 +298,7 @@ def test_a_hanging_mail_server_does_not_block_other_work(
     paid_at = clock.now() - timedelta(minutes=1)
     for n in range(5):
         make_order(alice, book, state=OrderState.PAID, paid_at=paid_at, key=str(n))
-    confirm = letters.send_confirmation
+    confirm = emails.send_confirmation
 
     def slow(order: Order) -> int:
         count = confirm(order)
@@ -306,7 +306,7 @@ def test_a_hanging_mail_server_does_not_block_other_work(
             settings.SHOP_ROUND_SECONDS = -1.0  # the round is over
         return count
 
-    monkeypatch.setattr(letters, "send_confirmation", slow)
+    monkeypatch.setattr(emails, "send_confirmation", slow)
     assert settle_all().letters == 3
     settings.SHOP_ROUND_SECONDS = 3600.0
     assert settle_all().letters == 2

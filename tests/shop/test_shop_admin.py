@@ -10,7 +10,7 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
-from accounts import admin_base
+from accounts.admin_tools import base as admin_base
 from accounts.models import User
 from mirror.recorder import record
 from shop.models import (  # fmt: skip
@@ -28,7 +28,7 @@ from shop.models import (  # fmt: skip
     View,
 )
 from shop.services import products as services
-from shop.services.trace import record_step
+from shop.services.order_steps import record_step
 from tests.support.catalog.make import make_book
 from tests.support.shop.make import make_order, make_product, make_sale
 

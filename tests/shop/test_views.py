@@ -9,9 +9,9 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts.models import User
-from accounts.session_rows import hash_token
+from accounts.sessions.rows import hash_token
 from catalog.models import Book
-from config import clock
+from common import clock
 from mirror.backup import registry
 from mirror.backup.flush import flush
 from mirror.backup.verify import verify
@@ -20,9 +20,9 @@ from mirror.recorder import record
 from mirror.relay import drain_all
 from shop import keys
 from shop.backups.views import ViewFact
+from shop.book_views import popularity, visits
 from shop.models import View
-from shop.pagecache import moments
-from shop.viewing import popularity, visits
+from shop.pagecache import fragment_cache
 from tests.support.catalog.make import make_book
 from tests.support.servers import RedisServer
 from tests.support.shop.book_views import (
@@ -141,7 +141,7 @@ def test_a_deleted_book_with_a_cached_page_does_not_count(client: Client, redis:
     drain_all()
     look(client, book)
     pk = book.pk
-    assert moments.get_planned_reads(f"/books/{pk}/"), "another stranger's view is counted on the way"
+    assert fragment_cache.get_planned_reads(f"/books/{pk}/"), "another stranger's view is counted on the way"
     book.delete()
     drain_all()
     for _ in range(2):

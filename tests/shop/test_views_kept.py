@@ -14,10 +14,10 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from catalog.models import Book
 from shop import tasks
-from shop.importer import invented
+from shop.book_views import decay, retention
+from shop.importer import synthetic
 from shop.models import Order, Recommendation, View
 from shop.recommend import build
-from shop.viewing import halving, keeping
 from tests.shop.test_import_history import files, load, pairs
 from tests.support.accounts.people import make_people
 from tests.support.catalog.make import make_book
@@ -53,15 +53,15 @@ def test_anonymous_views_are_kept_for_a_session_and_users_views_for_longer(book:
     see(book, SESSION_DAYS + 0.1)
     see(book, 400)
     see(book, 365.1, user)
-    before = halving.compute_scores_from_sql(timezone.now())
-    assert keeping.expire_views() == 3
+    before = decay.compute_scores_from_sql(timezone.now())
+    assert retention.expire_views() == 3
     assert set(View.objects.all()) == set(kept)
-    assert halving.compute_scores_from_sql(timezone.now()) == before
-    assert keeping.expire_views() == 0
+    assert decay.compute_scores_from_sql(timezone.now()) == before
+    assert retention.expire_views() == 0
 
 
 def test_views_are_deleted_in_slices_oldest_first(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "SLICE_SIZE", 2)
+    monkeypatch.setattr(retention, "SLICE_SIZE", 2)
     user = User.objects.create_user("ken")
     for number in range(5):
         see(book, 30 + number, number=number)
@@ -72,10 +72,10 @@ def test_views_are_deleted_in_slices_oldest_first(book: Book, monkeypatch: pytes
         told.append(count)
         left.append(View.objects.filter(user=user).count())
 
-    assert keeping.expire_views(told=tell) == 10
+    assert retention.expire_views(told=tell) == 10
     assert (told, left) == ([2, 2, 1, 2, 2, 1], [3, 1, 0, 0, 0, 0])
     see(book, 400)
-    assert keeping.expire_views(seconds=0) == 0, "there was no time"
+    assert retention.expire_views(seconds=0) == 0, "there was no time"
 
 
 def test_views_claimed_during_the_deletion_stay(book: Book) -> None:
@@ -87,7 +87,7 @@ def test_views_claimed_during_the_deletion_stay(book: Book) -> None:
         return execute(sql, *rest)
 
     with connection.execute_wrapper(claimed):
-        assert keeping.expire_views() == 0
+        assert retention.expire_views() == 0
     assert View.objects.get() == view
 
 
@@ -101,7 +101,7 @@ def test_recommendations_are_equal_before_and_after_the_deletion(settings: Setti
     build.rebuild_recommendations()
     said = Recommendation.objects.get(product=seen).viewbuy
     assert [(pk, percent, viewers) for pk, _, percent, viewers in said] == [(other.pk, 50, 60)]
-    assert keeping.expire_views() == 20
+    assert retention.expire_views() == 20
     done = build.rebuild_recommendations()
     assert (done.changed, done.removed) == (0, 0)
     settings.SHOP_VIEW_DAYS = 200
@@ -112,11 +112,11 @@ def test_views_too_old_to_keep_are_not_imported(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = timezone.now()
-    monkeypatch.setattr(invented, "invent_view_time", lambda user, book: now - timedelta(days=user))
+    monkeypatch.setattr(synthetic, "invent_view_time", lambda user, book: now - timedelta(days=user))
     files(tmp_path, pairs((20, 1), (400, 7)), pairs((400, 7)))
     added = load(tmp_path, capsys)["added"]
     assert (added["views"], added["purchases"]) == (1, 1)
-    assert keeping.expire_views() == 0
+    assert retention.expire_views() == 0
     assert set(load(tmp_path, capsys)["added"].values()) == {0}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from catalog.importer.files import BadFile
-from config.collegemsg import Message, invent_text, read_messages
+from demo.collegemsg import Message, invent_text, read_messages
 
 pytestmark = pytest.mark.on_sqlite
 

@@ -5,8 +5,8 @@ from datetime import date, timedelta
 import pytest
 
 from accounts.models import LoginStats, User
-from config.demo_people import HISTORY_DAYS, READER_NAMES, STAFF_NAMES, load_demo_logins, load_demo_people
-from config.devserver.logins import ROLES_BY_LOGIN
+from demo.logins import ROLES_BY_LOGIN
+from demo.people import HISTORY_DAYS, READER_NAMES, STAFF_NAMES, load_demo_logins, load_demo_people
 from loginlog import selectors, services
 from mirror import relay, verify
 

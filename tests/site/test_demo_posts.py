@@ -6,19 +6,11 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import User
-from catalog.demo import load_demo_books
 from catalog.models import Book
-from config.demo_people import READER_NAMES, STAFF_NAMES, load_demo_people
-from config.demo_posts import (
-    CHINESE_TAG,
-    POST_COUNT,
-    SHOPPER,
-    find_books,
-    generate_follows,
-    generate_posts,
-    load_demo_posts,
-)
-from config.devserver.logins import ROLES_BY_LOGIN as LOGINS
+from demo.books import load_demo_books
+from demo.logins import ROLES_BY_LOGIN as LOGINS
+from demo.people import READER_NAMES, STAFF_NAMES, load_demo_people
+from demo.posts import CHINESE_TAG, POST_COUNT, SHOPPER, find_books, generate_follows, generate_posts, load_demo_posts
 from mirror import relay, verify
 from social.models import Follow, Hashtag, Mention, Post
 

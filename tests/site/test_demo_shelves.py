@@ -5,13 +5,13 @@ from datetime import date
 import pytest
 
 from accounts.models import User
-from catalog.demo import load_demo_books
 from catalog.models import Book
 from catalog.shelves.models import ReadingGoal, Shelf, ShelfEntry
 from catalog.shelves.selectors import count_readers
-from config.demo_people import load_demo_people
-from config.demo_shelves import BOOKS_BY_SHELF, GOAL_BOOKS, load_demo_shelves
-from config.devserver.logins import ROLES_BY_LOGIN as LOGINS
+from demo.books import load_demo_books
+from demo.logins import ROLES_BY_LOGIN as LOGINS
+from demo.people import load_demo_people
+from demo.shelves import BOOKS_BY_SHELF, GOAL_BOOKS, load_demo_shelves
 
 TODAY = date(2026, 11, 20)
 

@@ -34,10 +34,10 @@ urlpatterns = [
     path("broken/", _broken),
     path("", include("config.urls")),
 ]
-handler400 = "config.errors.bad_request"
-handler403 = "config.errors.forbidden"
-handler404 = "config.errors.not_found"
-handler500 = "config.errors.server_error"
+handler400 = "common.web.errors.bad_request"
+handler403 = "common.web.errors.forbidden"
+handler404 = "common.web.errors.not_found"
+handler500 = "common.web.errors.server_error"
 
 PAGES = [("/bad/", 400), ("/denied/", 403), ("/missing/", 404), ("/broken/", 500)]
 

@@ -7,7 +7,7 @@ from django.test import Client, RequestFactory, override_settings
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
-from config.explain import ExplainMiddleware, build_context
+from common.middleware.explain import ExplainMiddleware, build_context
 from mirror.recorder import Command, Recording, record
 from mirror.redis import client as redis_client
 

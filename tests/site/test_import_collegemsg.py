@@ -16,14 +16,14 @@ from redis import Redis
 
 from accounts import keys
 from accounts.models import LoginStats, User
-from config.collegemsg import build_user_name, invent_text
-from loginlog import expiry
+from demo.collegemsg import build_user_name, invent_text
+from loginlog.archive import expiry
 from mirror import relay, verify, window
 from mirror.declare import CUT, SENTINEL, WHOLE
 from mirror.models import Change
 from mirror.rebuild import rebuild
-from social import feeds
 from social.models import Follow, Post
+from social.queries import windows
 from social.selectors import get_home_timeline
 from tests.support import real_data, samples
 from tests.support.loginlog.ranges import check_ranges
@@ -167,7 +167,7 @@ def test_an_imported_file_agrees_with_mirrors_home_timelines_and_login_log(
     }
     check_ranges(file)
     monkeypatch.setattr(
-        feeds, "find_home_posts", cache(feeds.find_home_posts)
+        windows, "find_home_posts", cache(windows.find_home_posts)
     )  # valid, because nothing is written from here on
     ends = set()
     for reader in chosen:

@@ -10,10 +10,10 @@ from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from catalog.models import Book, Tag
-from config import messages
 from shop.money import format_money
 from tests.support.site.html import read_attributes
 from tests.support.warm_mirrors import SITE
+from tools import messages
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]  # the text of pages does not depend on the database
 

@@ -5,11 +5,11 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accounts.models import Session, User
-from config.csp import ADMIN_DIRECTIVES
+from common.middleware.policy import ADMIN_DIRECTIVES
 from mirror.rebuild import rebuild
 from mirror.recorder import record
+from shop.book_views import decay
 from shop.rowcache.daemon import run_once
-from shop.viewing import halving
 from social.models import Post
 from tests.support.accounts.people import make_people, warm_users
 from tests.support.shop.make import make_product, make_sale
@@ -41,7 +41,7 @@ def test_anonymous_front_page_takes_two_round_trips(client: Client, settings: Se
     make_sale(product, price=900)
     warm_users()
     rebuild(["post", "global", "book", "product", "sale"])
-    halving.rebuild_popularity()
+    decay.rebuild_popularity()
     client.get(f"/books/{product.pk}/")
     run_once()
     client.get("/")

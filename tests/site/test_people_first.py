@@ -13,8 +13,8 @@ from django.test import RequestFactory
 from pytest_django.fixtures import Settings
 
 from catalog.models import Author
-from config import people_first
-from config.people_first import RequestPriorityMiddleware, execute_in_turn, prioritise_writes
+from common.database import request_priority
+from common.database.request_priority import RequestPriorityMiddleware, execute_in_turn, prioritise_writes
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
@@ -23,7 +23,7 @@ OTHERS = 8
 
 def file() -> Path:
     """Return the file whose shared lock tells that a request waits."""
-    return Path(f"{connection.settings_dict['NAME']}{people_first.LOCK_FILE_SUFFIX}")
+    return Path(f"{connection.settings_dict['NAME']}{request_priority.LOCK_FILE_SUFFIX}")
 
 
 @contextmanager
@@ -63,11 +63,11 @@ def waiting(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> list[int | N
     """Return a list that records the thread of each failed attempt to get the write lock."""
     tries: list[int | None] = []
 
-    def is_busy(error: OperationalError, true: Callable[[OperationalError], bool] = people_first._is_busy) -> bool:
+    def is_busy(error: OperationalError, true: Callable[[OperationalError], bool] = request_priority._is_busy) -> bool:
         tries.append(threading.get_ident())
         return true(error)
 
-    monkeypatch.setattr(people_first, "_is_busy", is_busy)
+    monkeypatch.setattr(request_priority, "_is_busy", is_busy)
     settings.SQLITE_YIELD_SECONDS = 60.0
     return tries
 
@@ -77,13 +77,13 @@ def giving_way(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     """Return a set that records the threads which have noticed a waiting request."""
     threads: set[int] = set()
 
-    def is_wanted(file: Path, true: Callable[[Path], bool] = people_first.has_waiting_request) -> bool:
+    def is_wanted(file: Path, true: Callable[[Path], bool] = request_priority.has_waiting_request) -> bool:
         found = true(file)
         if found:
             threads.add(threading.get_ident())
         return found
 
-    monkeypatch.setattr(people_first, "has_waiting_request", is_wanted)
+    monkeypatch.setattr(request_priority, "has_waiting_request", is_wanted)
     return threads
 
 
@@ -106,14 +106,14 @@ def test_late_request_writes_before_background_threads(waiting: list[int | None]
 @pytest.mark.on_sqlite
 def test_background_writers_yield_for_a_limited_time(settings: Settings) -> None:
     settings.SQLITE_YIELD_SECONDS = 0.05
-    with people_first.hold_file_lock(file(), fcntl.LOCK_SH):
+    with request_priority.hold_file_lock(file(), fcntl.LOCK_SH):
         add("other")
     assert Author.objects.get().name == "other"
 
 
 @pytest.mark.on_sqlite
 def test_requests_do_not_wait_for_each_other_without_a_writer() -> None:
-    with people_first.hold_file_lock(file(), fcntl.LOCK_SH):
+    with request_priority.hold_file_lock(file(), fcntl.LOCK_SH):
         add_in_a_request("person")
     assert Author.objects.get().name == "person"
 
@@ -138,7 +138,7 @@ def test_timeout_raises_database_is_locked(monkeypatch: pytest.MonkeyPatch, serv
 
 @pytest.mark.on_sqlite
 def test_holder_of_the_lock_does_not_yield() -> None:
-    with people_first.hold_file_lock(file(), fcntl.LOCK_SH), prioritise_writes(), transaction.atomic():
+    with request_priority.hold_file_lock(file(), fcntl.LOCK_SH), prioritise_writes(), transaction.atomic():
         add("person")
     assert Author.objects.get().name == "person"
 

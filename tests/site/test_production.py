@@ -13,7 +13,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
-from config.devserver import demo_env
+from demo import environment as demo_env
 from tests.support.accounts.mail import deliver_emails
 
 pytestmark = pytest.mark.on_sqlite

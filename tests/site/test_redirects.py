@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils.log import configure_logging
 
 from accounts.models import User
-from config.logs import LineFormatter
+from common.logs import LineFormatter
 from social.services.people import block
 from social.services.posts import create_post
 

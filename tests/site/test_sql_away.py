@@ -10,12 +10,12 @@ from django.db import OperationalError, connection
 from django.test import Client
 
 from accounts.models import User
-from catalog.index import local_copy
+from catalog.local.index import local_copy
 from mirror import registry, window
 from mirror.backup import registry as backups
 from mirror.backup.restore import restore
 from mirror.declare import WindowMirror
-from shop.viewing import halving
+from shop.book_views import decay
 from tests.support import warm_mirrors
 from tests.support.catalog.warm import own_copy
 from tests.support.names.world import World
@@ -41,7 +41,7 @@ def world(redis: object, own_copy: None) -> World:
     warm_mirrors.rebuild()
     for backup in backups.all_backups():
         restore(backup)
-    halving.maintain_popularity()
+    decay.maintain_popularity()
     assert local_copy.ensure_loaded()
     timeline = registry.get("timeline")
     assert isinstance(timeline, WindowMirror)

@@ -3,7 +3,7 @@
 import pytest
 
 from accounts.models import User
-from social import home
+from social.timelines import home
 from tests.support.social.timelines import make_users, timeline_mirror
 
 

@@ -75,7 +75,7 @@ def test_posts_of_missing_users_are_refused() -> None:
 
 
 def test_a_slice_is_one_statement_and_one_transaction(people: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("config.bulk.SLICE_SIZE", 10)
+    monkeypatch.setattr("common.database.slices.SLICE_SIZE", 10)
     told: list[tuple[int, int]] = []
     with record() as recording:
         create_posts(said(people[0], 25), told=lambda rows: told.append((rows, Post.objects.count())))
@@ -85,7 +85,7 @@ def test_a_slice_is_one_statement_and_one_transaction(people: list[int], monkeyp
 
 
 def test_a_failure_keeps_earlier_slices(people: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("config.bulk.SLICE_SIZE", 10)
+    monkeypatch.setattr("common.database.slices.SLICE_SIZE", 10)
     with pytest.raises(IntegrityError):
         create_posts([*said(people[0], 10), *said(people[1], 5), *said(10**9, 1)])
     assert Post.objects.count() == 10

@@ -11,9 +11,9 @@ from mirror import deliver, push, relay, send
 from mirror.models import Change
 from mirror.recorder import record
 from social.models import Pulled
-from social.pulled import advance_states
 from social.selectors import get_home_timeline
 from social.services.posts import create_post
+from social.timelines.pulling import advance_states
 from tests.support.social.timelines import follow, ids_of, make_users, warm_up
 
 pytestmark = pytest.mark.django_db(transaction=True)

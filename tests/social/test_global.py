@@ -10,7 +10,7 @@ from mirror import registry, relay
 from mirror.redis import breaker
 from social import selectors
 from social.models import Block, Hashtag, Mention, Mute, Post
-from social.reading import PAGE_SIZE, PostPage
+from social.timelines.pages import PAGE_SIZE, PostPage
 from tests.support.social.timelines import (
     ids_of,
     make_posts,
@@ -120,7 +120,7 @@ def test_blocked_and_muted_authors_are_left_out(
 
 
 def test_the_scan_of_blocked_posts_is_bounded(place: Place, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("social.reading.FURTHER_IDS", (30,))
+    monkeypatch.setattr("social.timelines.pages.FURTHER_IDS", (30,))
     bob, carol = make_users("bob", "carol")
     me = viewer_of(place, alice)
     seen = place.make_posts(carol, 3)

@@ -4,9 +4,9 @@ import pytest
 from django.test import Client
 
 from mirror.relay import drain_all
+from social.content.tokens import find_hashtags, fold_hashtag
 from social.models import Hashtag
 from social.services.posts import MAX_HASHTAGS, create_post
-from social.tokens import find_hashtags, fold_hashtag
 from tests.support.social.timelines import make_users, warm_up
 
 JSON = "application/json"

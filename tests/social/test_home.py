@@ -8,10 +8,11 @@ from redis import Redis
 from accounts.models import User
 from mirror import relay, send
 from mirror.redis import breaker
-from social import home, keys
+from social import keys
 from social.models import Block, Follow, Mute, Post, Pulled
-from social.reading import PAGE_SIZE
 from social.selectors import get_home_timeline
+from social.timelines import home
+from social.timelines.pages import PAGE_SIZE
 from tests.support.social.timelines import (
     Timeline,
     follow,
@@ -199,7 +200,7 @@ def test_long_runs_of_deleted_posts_are_scanned_in_bounded_steps(alice: User, le
 
 
 def test_after_the_last_step_the_page_has_a_cursor(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("social.reading.FURTHER_IDS", ())
+    monkeypatch.setattr("social.timelines.pages.FURTHER_IDS", ())
     bob = make_users("bob")[0]
     follow(alice, bob)
     said = make_posts(bob, 60)

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from accounts.models import User
-from social import home_sql
 from social.models import Block, Mute, Post, Pulled
+from social.queries import home
 from tests.support.social.naive import facts
 from tests.support.social.timelines import follow, make_posts, make_users
 
@@ -41,15 +41,15 @@ def test_home_timelines_equal_plain_python(readers: list[User], limit: int) -> N
     ids = sorted(Post.objects.values_list("pk", flat=True))
     for reader in readers:
         wanted = said.home(reader.pk)
-        for below in (home_sql.MAX_ID, ids[-1], ids[len(ids) // 2], ids[3], ids[0], 1):
-            found = home_sql.find_home_posts(reader.pk, below, limit)
+        for below in (home.MAX_ID, ids[-1], ids[len(ids) // 2], ids[3], ids[0], 1):
+            found = home.find_home_posts(reader.pk, below, limit)
             assert found == [pk for pk in wanted if pk < below][:limit]
 
 
 @pytest.mark.parametrize("limit", [1, 3, 4, 5, 24, 401])
 def test_pushed_posts_of_many_readers_equal_plain_python(readers: list[User], limit: int) -> None:
     said, pulled = facts(), dict(Post.objects.values_list("pk", "is_pulled"))
-    found = home_sql.find_pushed_posts([str(reader.pk) for reader in readers], limit)
+    found = home.find_pushed_posts([str(reader.pk) for reader in readers], limit)
     for reader in readers:
         wanted = [pk for pk in said.home(reader.pk) if not pulled[pk]][:limit]
         assert list(found.get(str(reader.pk), [])) == wanted
@@ -59,14 +59,12 @@ def test_pulled_authors_find_their_own_posts_pushed(readers: list[User]) -> None
     star = readers[3]
     own = make_posts(star, 3, is_pulled=True)
     follow(readers[4], star)
-    assert home_sql.find_pushed_posts([str(star.pk)], 10) == {str(star.pk): [post.pk for post in reversed(own)]}
-    assert not {post.pk for post in own} & set(
-        home_sql.find_pushed_posts([str(readers[4].pk)], 1000)[str(readers[4].pk)]
-    )
-    assert {post.pk for post in own} <= set(home_sql.find_home_posts(readers[4].pk, home_sql.MAX_ID, 1000))
+    assert home.find_pushed_posts([str(star.pk)], 10) == {str(star.pk): [post.pk for post in reversed(own)]}
+    assert not {post.pk for post in own} & set(home.find_pushed_posts([str(readers[4].pk)], 1000)[str(readers[4].pk)])
+    assert {post.pk for post in own} <= set(home.find_home_posts(readers[4].pk, home.MAX_ID, 1000))
 
 
 def test_inactive_readers_get_only_their_own_posts(readers: list[User]) -> None:
     User.objects.filter(pk=readers[0].pk).update(is_active=False)
     own = list(Post.objects.filter(user=readers[0], is_hidden=False).order_by("-pk").values_list("pk", flat=True))
-    assert home_sql.find_pushed_posts([str(readers[0].pk)], 100) == {str(readers[0].pk): own}
+    assert home.find_pushed_posts([str(readers[0].pk)], 100) == {str(readers[0].pk): own}

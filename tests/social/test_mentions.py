@@ -8,7 +8,7 @@ from django.test import Client
 from accounts.models import User
 from mirror.recorder import record
 from mirror.relay import drain_all
-from social.mentioning import MAX_MENTIONS, find_mentions
+from social.content.mentions import MAX_MENTIONS, find_mentions
 from social.models import Block, Mention, Mute
 from social.selectors import get_mentions_of
 from social.services.posts import create_post

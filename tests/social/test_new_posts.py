@@ -7,8 +7,8 @@ from accounts.models import User
 from mirror import relay
 from mirror.sql_only import sql_only
 from social.models import Post, Pulled
-from social.reading import PAGE_SIZE
 from social.selectors import MAX_NEW_POSTS, count_new_posts, get_home_timeline
+from social.timelines.pages import PAGE_SIZE
 from tests.support.social.timelines import follow, ids_of, make_posts, make_users, measure_cost, warm_up
 
 pytestmark = [

@@ -12,9 +12,10 @@ from django.db import connection, transaction
 from accounts.models import User
 from mirror import outbox, push, rebuild, registry, relay, window
 from mirror.models import Change
-from social import reading, selectors
+from social import selectors
 from social.models import Follow, Post
 from social.services import posts
+from social.timelines import pages as reading
 from tests.support.faults.tools import again_and_again
 from tests.support.servers import wait_until
 from tests.support.social import town

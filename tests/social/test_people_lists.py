@@ -10,11 +10,12 @@ from accounts.models import LoginStats, User
 from mirror.recorder import record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
-from social import common, people_lists, suggestions
-from social.common import find_common_follows
 from social.models import Block, Follow, Mute
-from social.people import get_profile
-from social.people_lists import list_blocked, list_followers, list_following, list_muted
+from social.relations import common, suggestions
+from social.relations import lists as people_lists
+from social.relations.common import find_common_follows
+from social.relations.lists import list_blocked, list_followers, list_following, list_muted
+from social.relations.profiles import get_profile
 from tests.support.accounts.people import NOON
 from tests.support.warm_mirrors import rebuild
 

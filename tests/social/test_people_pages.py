@@ -9,9 +9,9 @@ from accounts.models import User
 from mirror.recorder import record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
+from social.relations.suggestions import suggest_readers
 from social.services import people
 from social.services.posts import create_post
-from social.suggestions import suggest_readers
 from tests.support.site.html import find_policy_violations
 from tests.support.warm_mirrors import rebuild
 

@@ -9,8 +9,8 @@ from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from mirror.redis import breaker
+from social.content.cleaning import MAX_INPUT_CODE_POINTS, clean
 from social.models import Post
-from social.text import MAX_INPUT_CODE_POINTS, clean
 from tests.support.servers import RedisServer
 from tests.support.social.timelines import make_users
 

@@ -13,9 +13,9 @@ from mirror.models import Change
 from mirror.recorder import record
 from social import keys
 from social.models import Follow, Post, Pulled
-from social.pulled import advance_states, is_pulled_now
 from social.selectors import get_home_timeline
 from social.tasks import settle_pulled
+from social.timelines.pulling import advance_states, is_pulled_now
 from tests.support.social.timelines import ids_of, warm_up
 from tests.support.warm_mirrors import rebuild
 

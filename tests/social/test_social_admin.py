@@ -8,7 +8,8 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from redis import Redis
 
-from accounts import admin_base, admin_lists
+from accounts.admin_tools import base as admin_base
+from accounts.admin_tools import paginator
 from accounts.models import User
 from catalog.models import Book
 from mirror.recorder import record
@@ -129,7 +130,7 @@ def test_the_cost_of_a_list_does_not_grow_with_its_rows(staff: Client, path: str
 
 @pytest.mark.parametrize("path", LISTS)
 def test_lists_never_count_a_whole_large_table(staff: Client, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admin_lists, "MAX_COUNTED_ROWS", 7)
+    monkeypatch.setattr(paginator, "MAX_COUNTED_ROWS", 7)
     one_of_each()
     with record() as seen:
         staff.get(path)
@@ -292,7 +293,7 @@ def test_the_page_of_a_user_counts_and_links_posts_and_follows(staff: Client, mo
         assert f'href="{path}?{column}__id__exact={alice.pk}">{text}</a>' in page
         assert len(found(staff, path, **{f"{column}__id__exact": str(alice.pk)})) == int(text[0])
     assert set(found(staff, POSTS, user__id__exact=str(alice.pk))) == {post.pk for post in mine}
-    monkeypatch.setattr("social.admin_people.COUNTED", 3)
+    monkeypatch.setattr("social.admin_people.MAX_COUNTED_ROWS", 3)
     assert "3+ posts" in staff.get(address).content.decode()
 
 

@@ -10,12 +10,12 @@ from django.core.checks import CheckMessage, run_checks
 from redis import Redis
 from redis.exceptions import NoPermissionError
 
-from config.devserver.redis_server import find_redis, find_wheel_redis
 from mirror.declare import SENTINEL
 from social import checks, keys
 from social.mirrors.windows import TIMELINE_LENGTH
 from tests.support.servers import RedisServer
 from tests.support.timeouts import dead, hung
+from tools.devserver.redis_server import find_redis, find_wheel_redis
 
 SERVERS = [find_redis(), *([wheel] if (wheel := find_wheel_redis()) else [])]
 

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from social.text import MAX_CHARACTERS, MAX_INPUT_CODE_POINTS, MAX_MARKS, clean, count_characters
+from social.content.cleaning import MAX_CHARACTERS, MAX_INPUT_CODE_POINTS, MAX_MARKS, clean, count_characters
 
 pytestmark = pytest.mark.on_sqlite
 

@@ -8,9 +8,9 @@ from django.core.exceptions import ValidationError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from social.markup import to_html
-from social.text import clean
-from social.tokens import tokenise
+from social.content.cleaning import clean
+from social.content.html import to_html
+from social.content.tokens import tokenise
 
 pytestmark = pytest.mark.on_sqlite
 

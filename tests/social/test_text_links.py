@@ -2,8 +2,8 @@
 
 import pytest
 
-from social.markup import to_html
-from social.tokens import tokenise
+from social.content.html import to_html
+from social.content.tokens import tokenise
 
 pytestmark = pytest.mark.on_sqlite
 

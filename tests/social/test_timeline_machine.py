@@ -21,9 +21,10 @@ from catalog.models import Book
 from mirror import hints, naming, push, rebuild, relay, sweeper, window
 from mirror.models import Change
 from mirror.redis import breaker, relay_client
-from social import bulk, pulled, selectors
+from social import bulk, selectors
 from social.models import Block, Follow, Hashtag, Mention, Mute, Post, new_key
 from social.services import people, posts
+from social.timelines import pulling
 from tests.support import state_machines
 from tests.support.servers.redis import main_server
 from tests.support.social import parity, town
@@ -420,7 +421,7 @@ class Town(RuleBasedStateMachine):
 
     @action
     def authors_are_turned_and_eased(self, a: int, b: int) -> None:
-        pulled.advance_states()
+        pulling.advance_states()
 
     @action
     def sweep(self, a: int, b: int) -> None:

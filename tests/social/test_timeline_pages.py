@@ -7,13 +7,13 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from catalog.index import local_copy
+from catalog.local.index import local_copy
 from mirror.redis import breaker
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
-from shop.viewing import halving
+from shop.book_views import decay
 from social.models import Block, Post
-from social.reading import PAGE_SIZE, parse_cursor
+from social.timelines.pages import PAGE_SIZE, parse_cursor
 from tests.support.site.html import find_policy_violations
 from tests.support.social.timelines import follow, make_posts, make_users, measure_cost, newest_first, warm_up
 
@@ -39,7 +39,7 @@ def reader(alice: User, bob: User, client: Client) -> Client:
     """Return Alice's browser after a first request, with warm mirrors and a loaded catalogue."""
     client.force_login(alice)
     warm_up(alice)
-    halving.rebuild_popularity()
+    decay.rebuild_popularity()
     assert local_copy.ensure_loaded()
     for path in ("/home/", "/global/", "/"):
         client.get(path)
@@ -138,7 +138,7 @@ def test_visitors_have_no_home_timeline(client: Client) -> None:
 def test_an_empty_timeline_suggests_next_steps(alice: User, client: Client) -> None:
     client.force_login(alice)
     warm_up(alice)
-    halving.rebuild_popularity()
+    decay.rebuild_popularity()
     page = client.get("/home/").content.decode()
     assert 'href="/people/"' in page
     assert 'name="text"' in page
@@ -180,7 +180,7 @@ def test_texts_are_escaped(alice: User, client: Client) -> None:
     Post.objects.create(user=alice, text="<script>alert(1)</script> <b>bold</b>")
     client.force_login(alice)
     warm_up(alice)
-    halving.rebuild_popularity()
+    decay.rebuild_popularity()
     for path in ("/home/", "/global/", "/"):
         page = client.get(path).content.decode()
         assert "<script>alert" not in page

@@ -57,7 +57,7 @@ def test_a_rebuild_corrects_a_wrong_timeline(redis: Redis) -> None:
 
 
 def test_all_active_means_recently_logged_in_or_seen(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("social.active.USERS_PER_SLICE", 2)
+    monkeypatch.setattr("social.timelines.active.USERS_PER_SLICE", 2)
     logged_in, seen, long_ago, never, gone, *more = make_users(
         "logged in", "seen", "long ago", "never", "gone", "one", "two", "three"
     )

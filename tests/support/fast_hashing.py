@@ -1,6 +1,6 @@
 """Hash passwords in one millisecond instead of thirty, because very many tests log a user in."""
 
-from accounts.hashers import Argon2PasswordHasher
+from accounts.passwords.hashers import Argon2PasswordHasher
 
 _QUICK = {"time_cost": 1, "memory_cost": 64}
 SITE = {name: getattr(Argon2PasswordHasher, name) for name in _QUICK}  # the parameters of the site

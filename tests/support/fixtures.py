@@ -16,17 +16,19 @@ from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from accounts import letters, ratelimit, selectors
+from accounts import ratelimit, selectors
+from accounts.mail import outgoing
 from config.celery import app
 from config.views import HOME_READS
-from loginlog import days, direct, hooks, numbers
+from loginlog import days, hooks
+from loginlog.storage import dense_ids, direct
 from mirror import capture, doubt, failure_log, hints, marker, prefix, send, triggers, window
 from mirror.models import Change, Identity, State
 from mirror.redis import breaker
-from shop import sales
-from shop.pagecache import moments, people, store
-from shop.viewing import popularity
-from social import home
+from shop.book_views import popularity
+from shop.pagecache import fragment_cache, sessions, store
+from shop.selectors import sales
+from social.timelines import home
 from tests.support import flush, scripts
 from tests.support.servers import PATIENCE_SECONDS, RedisServer
 from tests.support.servers.redis import main_server
@@ -45,13 +47,13 @@ def _forget() -> None:
     marker.database_identity.cache_clear()
     triggers.forget()
     store.clear_copies()
-    moments.clear_caches()
-    people.clear_caches()
+    fragment_cache.clear_caches()
+    sessions.clear_caches()
     HOME_READS.forget()
     ratelimit._local_counters.clear()
     hints._due.__init__()  # type: ignore[misc]  # keys of rolled-back transactions count against the limit of hints
     # Keyed by ids, which SQLite assigns again after a rollback:
-    for known in (home._pulled_authors._authors, popularity._leaders, numbers.dense_id_cache, hooks.recent_marks):
+    for known in (home._pulled_authors._authors, popularity._leaders, dense_ids.dense_id_cache, hooks.recent_marks):
         known.clear()
     selectors._expected_ids, sales._last_shown, direct.owed_to_redis.maybe = [], ([], []), False
 
@@ -101,7 +103,7 @@ def fresh(request: pytest.FixtureRequest) -> Iterator[None]:
     scripts.load(main_server()._own)
     _forget()
     undrained: AbstractContextManager[object] = nullcontext()
-    submit = letters._executor.submit  # a test may replace it
+    submit = outgoing._executor.submit  # a test may replace it
     if _uses_database(request):
         request.getfixturevalue("db")
         Change.objects.all()._raw_delete(Change.objects.db)

@@ -39,7 +39,7 @@ class Site:
         return {**kept, "DJANGO_SETTINGS_MODULE": "config.settings", "PORT": str(self.port), **more}
 
     def command(self, what: str) -> list[str]:
-        return [sys.executable, "-m", "config.devserver", what]
+        return [sys.executable, "-m", "tools.devserver", what]
 
     def start(self, what: str = "up", **environment: str) -> None:
         with self.output.open("wb") as output:

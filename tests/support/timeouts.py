@@ -14,7 +14,7 @@ from django_redis import get_redis_connection
 from pytest_django.fixtures import Settings
 from redis.exceptions import ConnectionError, TimeoutError
 
-from config import settings_redis
+from config.defaults import redis
 from mirror import prefix
 from mirror.conf import DEFAULTS
 from mirror.redis import with_prefix
@@ -33,7 +33,7 @@ def with_timeouts(caches: Mapping[str, Any], seconds: float | None = None) -> di
 
 
 def _of_the_site(alias: str) -> float:
-    options: Any = settings_redis.CACHES[alias]["OPTIONS"]
+    options: Any = redis.CACHES[alias]["OPTIONS"]
     return float(options["SOCKET_TIMEOUT"])
 
 

@@ -4,6 +4,8 @@ import uuid
 from collections.abc import Iterable
 from typing import Any
 
+from django.db import connections
+
 from mirror import apply, heartbeat, marker, naming, outbox, registry, replay, scan, spread
 from mirror import rebuild as mirror_rebuild
 from mirror.conf import setting
@@ -44,7 +46,10 @@ def _find_new(names: list[str], redis: Any) -> list[Mirror]:
         keys = [key for some in scan.keys(session) for key in some]
     new = [mirror for mirror in registry.all_mirrors(names) if mirror.name not in rebuilt]
     new = [mirror for mirror in new if not isinstance(mirror, TableMirror) and not registry.ahead(mirror.name)]
-    return [mirror for mirror in new if not any(map(scan.Owned(mirror).has, keys))]
+    new = [mirror for mirror in new if not any(map(scan.Owned(mirror).has, keys))]
+    if connections[outbox.using()].in_atomic_block:  # rows that may be rolled back cannot be written
+        new = [mirror for mirror in new if not mirror.keys_after(None, 1)]
+    return new
 
 
 def _write_rows(mirror: Mirror, redis: Any) -> None:

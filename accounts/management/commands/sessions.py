@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from accounts import cleaning
+from accounts.sessions import cleaning
 from mirror.management.base import OK, ReportingCommand, brief
 from mirror.management.progress import Progress
 

@@ -20,7 +20,7 @@ from accounts.second_factor import entering, factors, passkeys, pending, recent
 from accounts.second_factor.forms import FactorForm, ProofForm
 from accounts.views.limits import FormLimit, LimitedFormMixin
 from accounts.views.passwords import make_password_limit
-from config.redirects import get_next_address, redirect_to, redirect_to_view
+from common.web import get_next_address, redirect_to, redirect_to_view
 
 DAY_SECONDS: Final = 86_400
 

@@ -25,8 +25,8 @@ from accounts.models import User
 from accounts.second_factor import app_codes, entering, factors, passkeys, pending, recent, recovery, vault
 from accounts.second_factor.forms import AppForm, PasskeyForm
 from accounts.second_factor.models import AuthenticatorApp, Passkey
-from accounts.session_services import end_other_sessions
-from config.redirects import redirect_to_view
+from accounts.sessions.services import end_other_sessions
+from common.web import redirect_to_view
 
 PASSKEY_ID_PATTERN: Final = re.compile(r"[0-9]{1,18}")
 NEW_SECRET_KEY: Final = "_app_secret"  # secret of an app that is being added, encrypted because sessions are stored

@@ -11,8 +11,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import User
-from loginlog import days, expiry, filling, loading, reading, scripts, selectors, services
-from loginlog.ranges import EARLIEST_DAY
+from loginlog import days, selectors, services
+from loginlog.archive import expiry, loading
+from loginlog.corrections import settling
+from loginlog.reports.parameters import EARLIEST_DAY
+from loginlog.storage import reading, scripts
 from mirror.backup import registry
 from mirror.backup.flush import flush
 from mirror.management.base import FOUND, OK, ReportingCommand, brief
@@ -83,7 +86,7 @@ class Command(ReportingCommand):
         return OK
 
     def do_sync(self, *, json: bool, **options: Any) -> int:
-        filling.settle_redis()
+        settling.settle_redis()
         done = flush(registry.get(scripts.BACKUP_NAME), again=True)
         text = ngettext("%(count)s bitmap written to SQL", "%(count)s bitmaps written to SQL", done.items)
         lines = [text % {"count": done.items}]
@@ -130,7 +133,7 @@ class Command(ReportingCommand):
 
     def do_load(self, *, file: Path, json: bool, **options: Any) -> int:
         count = loading.load_file(file)
-        filling.settle_redis()
+        settling.settle_redis()
         text = ngettext("%(count)s bitmap loaded", "%(count)s bitmaps loaded", count)
         self.report({"loaded": count}, [text % {"count": count}], json)
         return OK

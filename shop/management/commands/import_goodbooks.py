@@ -8,11 +8,19 @@ from typing import Any, Final
 from django.core.management.base import CommandError, CommandParser
 
 from accounts.models import User
-from catalog.bulk import update_statistics
-from catalog.importer.books import COLUMNS, ImportReport, find_imported_ids, import_books
-from catalog.importer.files import Table
-from catalog.importer.tags import TAG_COLUMNS, TAGGING_COLUMNS, import_taggings, import_tags
+from catalog.importer import (
+    COLUMNS,
+    TAG_COLUMNS,
+    TAGGING_COLUMNS,
+    ImportReport,
+    Table,
+    find_imported_ids,
+    import_books,
+    import_taggings,
+    import_tags,
+)
 from catalog.models import Author, Book, ShelfEntry, Tag, Tagging
+from catalog.tags import update_statistics
 from mirror.management.base import FOUND, OK, ReportingCommand
 from mirror.management.progress import Progress
 from shop.importer import files

@@ -9,8 +9,8 @@ from django.utils.translation import ngettext
 
 from mirror.management.base import OK, ReportingCommand, brief
 from mirror.management.progress import Progress
-from shop.viewing import keeping
-from shop.viewing.halving import rescale_popularity
+from shop.book_views import retention
+from shop.book_views.decay import rescale_popularity
 
 
 class Command(ReportingCommand):
@@ -37,10 +37,10 @@ class Command(ReportingCommand):
     def do_expire(self, *, older_than: int | None, json: bool, **options: Any) -> int:
         try:
             with Progress(self.stderr, _("deleted")) as progress:
-                count = keeping.expire_views(older_than, told=lambda views: progress("views", views))
-        except keeping.RetentionTooShort:
+                count = retention.expire_views(older_than, told=lambda views: progress("views", views))
+        except retention.RetentionTooShort:
             text = _("--older-than must be at least %(days)s days")
-            raise CommandError(text % {"days": keeping.MIN_KEPT_DAYS}) from None
+            raise CommandError(text % {"days": retention.MIN_KEPT_DAYS}) from None
         text = ngettext("%(count)s view deleted", "%(count)s views deleted", count)
         self.report({"views": count}, [text % {"count": count}], json)
         return OK

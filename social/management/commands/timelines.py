@@ -16,7 +16,7 @@ from mirror.management.base import FOUND, OK, ReportingCommand, brief
 from mirror.management.progress import Progress
 from mirror.redis import relay_client
 from mirror.status import warm_mirrors
-from social.active import find_active_readers, iterate_id_slices
+from social.timelines.active import find_active_readers, iterate_id_slices
 
 MAX_NAMED = 20  # ids of users without a timeline that the report lists
 

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 STEPS = {
-    "claim": ("accounts.cleaning", "claim"),
-    "what hangs on them": ("accounts.ending", "sessions_ending.send"),
-    "half of the transaction": ("accounts.ending", "LastSeen.objects.filter"),
-    "the rows": ("accounts.ending", "delete"),
-    "the mirror": ("accounts.ending", "relay.drain_keys"),
-    "half of the members": ("accounts.tokens", "remove"),
-    "all of the members": ("accounts.tokens", "remove"),
+    "claim": ("accounts.sessions.cleaning", "claim_oldest"),
+    "what hangs on them": ("accounts.sessions.ending", "sessions_ending.send"),
+    "half of the transaction": ("accounts.sessions.ending", "LastSeen.objects.filter"),
+    "the rows": ("accounts.sessions.ending", "delete_sessions"),
+    "the mirror": ("accounts.sessions.ending", "relay.drain_keys"),
+    "half of the members": ("accounts.sessions.last_seen", "remove"),
+    "all of the members": ("accounts.sessions.last_seen", "remove"),
 }
 
 
@@ -37,7 +37,7 @@ def main(step: str, limit: int) -> None:
     django.setup()
     from importlib import import_module
 
-    from accounts.cleaning import clean_sessions
+    from accounts.sessions.cleaning import clean_sessions
 
     module, path = STEPS[step]
     *owners, name = path.split(".")

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.test import Client
 
-from accounts.hashers import Argon2PasswordHasher
+from accounts.passwords.hashers import Argon2PasswordHasher
 
 LOGIN = "/accounts/login/"
 PASSWORD = "a quiet bookshop"

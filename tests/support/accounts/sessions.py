@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 
 from accounts.models import User
-from accounts.session_rows import hash_token
+from accounts.sessions.rows import hash_token
 from mirror.rebuild import rebuild
 from mirror.relay import drain_all
 

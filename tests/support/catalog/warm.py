@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from catalog.filters import NO_FILTERS, ChosenFilters
-from catalog.index import local_copy
-from catalog.results import PAGE_SIZE, BookList
+from catalog.listing.filters import NO_FILTERS, ChosenFilters
+from catalog.listing.results import PAGE_SIZE, BookList
+from catalog.local.index import local_copy
 from catalog.selectors import find_books
 from mirror.rebuild import rebuild
 from mirror.recorder import record

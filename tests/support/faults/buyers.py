@@ -10,8 +10,8 @@ from django.contrib import auth
 from django.utils import timezone
 
 from accounts.models import Session, User
-from accounts.session_rows import NO_RIGHTS, hash_token
-from accounts.sessions import RIGHTS_KEY, SessionStore
+from accounts.sessions.engine import RIGHTS_KEY, SessionStore
+from accounts.sessions.rows import NO_RIGHTS, hash_token
 from mirror.rebuild import rebuild
 from shop.models import Product
 from shop.payments import fake

@@ -8,8 +8,9 @@ from random import Random
 from django.core.management import call_command
 
 from accounts.models import User
-from loginlog import numbers, services
+from loginlog import services
 from loginlog.days import list_days
+from loginlog.storage import dense_ids
 from mirror.recorder import Recording
 from tests.support.loginlog.naive import Mark
 
@@ -18,7 +19,7 @@ TYPES = ("client", "office")
 
 def make_users(count: int) -> list[User]:
     """Create ``count`` users."""
-    numbers.dense_id_cache.clear()
+    dense_ids.dense_id_cache.clear()
     return [User.objects.create_user(f"reader {n}") for n in range(count)]
 
 

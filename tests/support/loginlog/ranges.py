@@ -5,9 +5,9 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from accounts.models import User
-from config.collegemsg import build_user_name
+from demo.collegemsg import build_user_name
 from loginlog import selectors
-from loginlog.reading import Span
+from loginlog.storage.reading import Span
 
 FIRST, LAST = date(2004, 4, 15), date(2004, 10, 26)
 # Single days, weeks, months, ranges around the ends of months, the whole file, and ranges outside it.

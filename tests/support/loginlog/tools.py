@@ -5,8 +5,9 @@ from datetime import date, timedelta
 from typing import Any
 
 from accounts.models import User
-from loginlog import days, scripts, selectors
-from loginlog.reading import Span
+from loginlog import days, selectors
+from loginlog.storage import scripts
+from loginlog.storage.reading import Span
 from mirror.backup import Backup, registry, restore
 from mirror.backup.flush import Flushed, flush
 

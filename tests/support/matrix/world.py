@@ -9,11 +9,12 @@ from django.db.models import Model
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import emails, passwords
 from accounts.audit.log import Kind, record_event
 from accounts.lockout.models import FailedLogins
+from accounts.mail import addresses
 from accounts.models import EmailChange, Session, User
-from accounts.session_rows import hash_token
+from accounts.passwords import services as passwords
+from accounts.sessions.rows import hash_token
 from catalog.models import Tag, TagAlias
 from mirror.models import BackupState, Change, State
 from shop.models import Cart, FakeCharge, Order, Payment, PaymentState, Product, View
@@ -57,7 +58,7 @@ class MatrixWorld:
         self.owner.email = "xqmail@example.org"
         self.owner.set_password("xq a quiet bookshop")
         self.owner.save()
-        emails.request_change(self.owner, "xqwanted@example.org")
+        addresses.request_change(self.owner, "xqwanted@example.org")
         self.browser = Browser(self.owner)
         self.token = self.browser.cookies["sessionid"].value
         self.digest = hash_token(self.token)
@@ -112,7 +113,9 @@ class MatrixWorld:
 
     def samples(self) -> dict[str, tuple[Any, ...]]:
         """Return the values for the arguments of addresses, by "page argument" or "application argument"."""
-        confirm = reverse("accounts:email_confirm", args=[emails._make_token(EmailChange.objects.get(user=self.owner))])
+        confirm = reverse(
+            "accounts:email_confirm", args=[addresses._make_token(EmailChange.objects.get(user=self.owner))]
+        )
         *_, uid, token, _end = passwords._make_reset_path(self.owner).split("/")
         return {
             "catalog pk": (1,),

@@ -23,8 +23,9 @@ def is_own(module: str) -> bool:
 
 
 def files(pattern: str) -> list[Path]:
-    """Yield the applications' files that match a pattern such as "*.py"."""
-    return sorted(path for config in own_apps() for path in Path(config.path).rglob(pattern))
+    """Return the files of the applications and tools that match a pattern such as "*.py"."""
+    folders = [*(Path(config.path) for config in own_apps()), ROOT / "tools"]
+    return sorted(path for folder in folders for path in folder.rglob(pattern))
 
 
 def nodes(paths: list[Path]) -> Iterator[ast.AST]:

@@ -2,16 +2,18 @@
 
 import re
 
-from config import keysdoc
 from mirror import registry
 from mirror.backup import registry as backups
 from tests.support.names.project import is_own
+from tools import keys_page
 
 
 def collect() -> list[str]:
     """Return lines ``key -> type`` as in docs/keys.md, with ``<>`` for each variable part."""
     rows = [
-        keysdoc.render_row(function) for module in keysdoc.MODULES for function in keysdoc.find_key_functions(module)
+        keys_page.render_row(function)
+        for module in keys_page.MODULES
+        for function in keys_page.find_key_functions(module)
     ]
     cells = [row.split(" | ") for row in rows]
     keys = [(re.sub("<[a-z_]+>", "<>", key.removeprefix("| ").strip("`")), kind) for key, kind, *_ in cells]

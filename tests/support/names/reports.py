@@ -20,7 +20,7 @@ from tests.support.names.commands import parsers, takes_json
 from tests.support.names.shapes import Shapes
 
 MAPS: Final = {"[].errors": "<item>", "errors": "<error>", "done": "<act>", "dirt": "<dirt>"}
-TRAFFIC: Final = "config.management.commands.demo_traffic.run_visitors"
+TRAFFIC: Final = "demo.management.commands.demo_traffic.run_visitors"
 DAY: Final = "2017-10-25"
 SPAN: Final = ("--from", DAY, "--to", DAY)
 

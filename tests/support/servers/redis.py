@@ -14,8 +14,8 @@ from redis.exceptions import BusyLoadingError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 
-from config.devserver.redis_server import build_command, find_redis, find_wheel_redis
 from tests.support.servers.process import PATIENCE_SECONDS, Server
+from tools.devserver.redis_server import build_command, find_redis, find_wheel_redis
 
 
 def chosen_redis() -> Path:

@@ -7,12 +7,12 @@ from typing import Final
 from django.conf import settings
 from redis import Redis
 
-from config.settings_shop import SHOP_VIEW_PERIOD_SECONDS
+from config.defaults.shop import SHOP_VIEW_PERIOD_SECONDS
 from mirror.backup import registry
 from mirror.backup.flush import flush
 from shop import keys
+from shop.book_views import popularity
 from shop.models import View
-from shop.viewing import popularity
 
 PERIOD: Final = SHOP_VIEW_PERIOD_SECONDS  # of the site; the test settings have longer periods
 

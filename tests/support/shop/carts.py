@@ -7,14 +7,14 @@ from typing import Any
 from django.utils import timezone
 
 from accounts.models import Session, User
-from accounts.session_rows import hash_token
+from accounts.sessions.rows import hash_token
 from mirror.backup import registry
 from mirror.backup.flush import flush
 from mirror.backup.restore import restore
 from mirror.backup.verify import verify
 from mirror.redis import relay_client
 from shop import keys
-from shop.carts.cart import get_cart_backup, read_cart
+from shop.carts.reading import get_cart_backup, read_cart
 
 _numbers = count()
 

@@ -10,9 +10,9 @@ from django.db import connections
 from django.db.models import Q, Sum
 
 from accounts.models import User
-from accounts.session_rows import hash_token
-from config import clock
-from shop.carts import cart
+from accounts.sessions.rows import hash_token
+from common import clock
+from shop.carts import reading
 from shop.models import FakeCharge, Order, OrderLine, OrderState, Payment, PaymentState, Product
 from shop.services import carts
 from shop.services.checkout import OrderAddress, begin_checkout
@@ -30,7 +30,7 @@ def make_cart(name: str, *products: Product, quantity: int = 1) -> str:
 
 def check_out(user: User, digest: str, total: int | None = None) -> Order:
     """Check out the cart as it is now and return the order."""
-    now = cart.read_cart(digest)
+    now = reading.read_cart(digest)
     products = Product.objects.in_bulk(now.lines)
     shown = sum(products[pk].price * count for pk, count in now.lines.items()) if total is None else total
     return begin_checkout(user, digest, version=now.version, total=shown, address=HOME)

@@ -6,7 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from accounts.models import User
-from config import clock
+from common import clock
 from shop.models import Order, OrderLine, Product, Sale, SaleItem
 from tests.support.catalog.make import make_book
 

@@ -14,7 +14,7 @@ from mirror.rebuild import rebuild
 from mirror.relay import drain_all
 from shop import keys
 from shop.models import Product
-from shop.pagecache import render
+from shop.pagecache import rendering
 from tests.support.servers import RedisServer
 from tests.support.shop.make import make_product
 
@@ -48,13 +48,13 @@ class Made:
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Made:
     """Record every rendering of a page for the page cache."""
-    made, make = Made(), render.render_page
+    made, make = Made(), rendering.render_page
 
     def counted(asked: Any, *rest: Any) -> Any:
         made.paths.append(asked.http.path)
         return make(asked, *rest)
 
-    monkeypatch.setattr(render, "render_page", counted)
+    monkeypatch.setattr(rendering, "render_page", counted)
     return made
 
 

@@ -13,7 +13,7 @@ from django.utils.cache import patch_vary_headers
 
 from catalog.selectors import get_book
 from mirror.redis import client
-from shop.pagecache.pages import CachedPage
+from shop.pagecache.registry import CachedPage
 
 FRAME = "{% load holes %}<p>{{ text }}</p>"
 
@@ -126,7 +126,7 @@ urlpatterns = [
     *(path(f"pages/{name}/<int:pk>/", view, name=name) for name, view in {"well": well, **VIEWS}.items()),
     path("", include("config.urls")),
 ]
-handler404, handler500 = "config.errors.not_found", "config.errors.server_error"
+handler404, handler500 = "common.web.errors.not_found", "common.web.errors.server_error"
 
 
 def declared(name: str, like: CachedPage) -> CachedPage:

@@ -19,7 +19,7 @@ from django_redis import get_redis_connection  # noqa: E402
 
 from mirror import marker  # noqa: E402
 from mirror.redis import client, relay_client  # noqa: E402
-from shop.pagecache import render  # noqa: E402
+from shop.pagecache import rendering  # noqa: E402
 from tests.support.shop.stampede_keys import GO, MADE, READY  # noqa: E402
 
 PATIENCE = 600.0  # seconds; generous, because other tests use the processors too
@@ -28,7 +28,7 @@ PATIENCE = 600.0  # seconds; generous, because other tests use the processors to
 def main(path: str, threads: int) -> int:
     """Start all threads, wait for the key ``GO``, and let them request the page at the same moment."""
     redis = relay_client()
-    make, shown, barrier = render.render_page, list[bool](), threading.Barrier(threads + 1)
+    make, shown, barrier = rendering.render_page, list[bool](), threading.Barrier(threads + 1)
     pools = [redis.connection_pool for redis in (client(), get_redis_connection("default"))]
     for pool in pools:
         pool.max_connections = 2 * threads  # a process of the site has only a few threads
@@ -55,7 +55,7 @@ def main(path: str, threads: int) -> int:
         shown.append(b"The Book of Sand" in visitor.get(path).content)
 
     workers = [threading.Thread(target=visit) for _ in range(threads)]
-    with patch.object(render, "render_page", counted):
+    with patch.object(rendering, "render_page", counted):
         for worker in workers:
             worker.start()
         redis.incr(READY)

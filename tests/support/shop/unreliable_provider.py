@@ -61,11 +61,11 @@ class UnreliableProvider:
         """Deliver a delayed charge."""
         self.take(key, self.on_their_way.pop(key), Outcome.SUCCEEDED)
 
-    def find(self, key: str) -> Answer | None:
+    def find_charge(self, key: str) -> Answer | None:
         self._must_be_up()
         return Answer(self.known[key], key[:8]) if key in self.known else None
 
-    def give_up(self, key: str) -> Answer:
+    def forbid_charge(self, key: str) -> Answer:
         self._must_be_up()
         self.take(key, 0, Outcome.FAILED)
         return Answer(self.known[key], key[:8])

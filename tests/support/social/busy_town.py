@@ -2,7 +2,7 @@
 
 from catalog.models import Book
 from social.models import Hashtag, Mention, Post
-from social.reading import PAGE_SIZE
+from social.timelines.pages import PAGE_SIZE
 from tests.support.catalog.make import make_book
 from tests.support.social.timelines import make_users, warm_up
 

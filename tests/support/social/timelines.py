@@ -12,7 +12,7 @@ from mirror.relay import drain_all
 from mirror.sql_only import sql_only
 from social.mirrors.windows import TIMELINE_LENGTH
 from social.models import Follow, Post
-from social.reading import PAGE_SIZE, PostPage
+from social.timelines.pages import PAGE_SIZE, PostPage
 from tests.support.warm_mirrors import rebuild
 
 Timeline = Callable[[int | None], PostPage]

@@ -16,10 +16,10 @@ from accounts.models import User
 from mirror import deliver, push, registry, relay, send, spread, tasks, window
 from mirror.middleware import ReadYourWrites
 from mirror.models import Change
-from social import reading
 from social.mirrors.windows import TimelineMirror
 from social.models import Block, Follow, Hashtag, Mention, Mute, Post, Pulled
-from social.reading import PostPage
+from social.timelines import pages
+from social.timelines.pages import PostPage
 
 WINDOW, PAGE, FEW = 5, 3, 2
 WINDOWS = ("timeline", "global", "book_posts", "mentions", "hashtag")
@@ -82,7 +82,7 @@ def small_town() -> Generator[list[QueuedTask], None, None]:
         for name in WINDOWS:
             stack.enter_context(mock.patch.object(type(registry.get(name)), "length", WINDOW))
         stack.enter_context(mock.patch.object(spread, "SLICE", FEW))
-        stack.enter_context(mock.patch.multiple(reading, PAGE=PAGE, BESIDE=1, FURTHER=(FEW, FEW)))
+        stack.enter_context(mock.patch.multiple(pages, PAGE_SIZE=PAGE, EXTRA_IDS=1, FURTHER_IDS=(FEW, FEW)))
         stack.enter_context(mock.patch.object(push.run, "__defaults__", (FEW,)))
         stack.enter_context(mock.patch.object(deliver, "BATCH", 1))
         stack.enter_context(mock.patch.object(push, "FIRST", FEW))

@@ -1,0 +1,134 @@
+"""Delete accounts: the owner requests it, and a task carries it out after a grace period.
+
+The account is deactivated at once, so the user is not visible any more, and its row keeps the name reserved. After the
+grace period a periodic task erases each registered part (``accounts.personal``) slice by slice, then the user's row.
+Every slice is one transaction and can be repeated, so the next run continues a killed one. The owner may cancel the
+request during the grace period, and not later: some data may already be gone.
+"""
+
+import logging
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.conf import settings
+from django.contrib.auth.backends import ModelBackend
+from django.core import signing
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import HttpRequest
+from django.utils.crypto import constant_time_compare
+from redis.exceptions import RedisError
+
+from accounts.mail import outgoing
+from accounts.models import AccountDeletion, EmailChange, User
+from accounts.personal import registry
+from accounts.sessions.services import end_all_sessions
+from common import clock
+from mirror.relay import Deadline
+
+logger = logging.getLogger("accounts")
+
+SALT: Final = "accounts.deletion"
+TOKEN_SECONDS: Final = 1800
+
+
+class Backend(ModelBackend):
+    """Django's backend, which also accepts users in the grace period: the login page offers to keep their account.
+
+    It is the only backend that checks passwords. Django's own stays in the settings for the sessions that name it.
+    """
+
+    def authenticate(self, request: HttpRequest | None, *args: Any, **kwargs: Any) -> Any:
+        """Return the user. Raises PermissionDenied on failure, so that no other backend hashes the password again."""
+        user = super().authenticate(request, *args, **kwargs)
+        if user is None:
+            raise PermissionDenied
+        return user
+
+    def user_can_authenticate(self, user: Any) -> bool:
+        return super().user_can_authenticate(user) or get_due_time(user) is not None
+
+    def get_user(self, user_id: Any) -> Any:
+        user = super().get_user(user_id)
+        return user if user and user.is_active else None
+
+
+def request_deletion(user: User) -> datetime:
+    """Deactivate ``user``, end all sessions and schedule the deletion. Return the time at which it is due."""
+    now = clock.now()
+    due = now + timedelta(days=settings.ACCOUNT_DELETION_DAYS)
+    with transaction.atomic():
+        row = User.objects.select_for_update().get(pk=user.pk)
+        AccountDeletion.objects.update_or_create(user=row, defaults={"asked_at": now, "due_at": due})
+        EmailChange.objects.filter(user=row).delete()
+        row.is_active = False
+        row.save(update_fields=["is_active"])  # not ``update``: the signals of ``save`` bring it to Redis at once
+        end_all_sessions(row)
+        outgoing.queue_email("deletion_asked", row.email, name=row.username, days=settings.ACCOUNT_DELETION_DAYS)
+    return due
+
+
+def get_due_time(user: User) -> datetime | None:
+    """Return the time at which the account will be deleted. None: no deletion is scheduled, or it is already due."""
+    if user.is_active or not hasattr(user, "deletion"):
+        return None
+    due: datetime = user.deletion.due_at
+    return due if due > clock.now() else None
+
+
+def make_token(user: User) -> str:
+    """Return a signed proof that this user has just given the password. It is valid for one scheduled deletion."""
+    return signing.dumps([user.pk, user.session_secret], salt=SALT)
+
+
+def cancel_deletion(token: str) -> User | None:
+    """Cancel the deletion and return the user of a token. None: the token is invalid or expired, or deletion is due."""
+    try:
+        user_id, secret = signing.loads(token, salt=SALT, max_age=TOKEN_SECONDS)
+    except signing.BadSignature:
+        return None
+    with transaction.atomic():
+        user = User.objects.select_for_update().filter(pk=user_id).first()
+        if user is None or get_due_time(user) is None or not constant_time_compare(user.session_secret, secret):
+            return None
+        AccountDeletion.objects.filter(user=user).delete()
+        user.is_active = True
+        user.save(update_fields=["is_active"])
+    return user
+
+
+def delete_due_accounts(seconds: float | None = None) -> int:
+    """Delete the accounts that are due within a budget of ``seconds``. Return the number of deleted accounts.
+
+    At least one slice is deleted. A failure of one account does not stop the others. Raises redis-py's errors.
+    """
+    deadline, gone, last = Deadline(seconds), 0, 0
+    # Staff reactivated these accounts: a later deactivation must not delete them.
+    AccountDeletion.objects.filter(user__is_active=True).delete()
+    due = AccountDeletion.objects.filter(due_at__lte=clock.now(), user__is_active=False).order_by("pk")
+    while user_id := due.filter(pk__gt=last).values_list("pk", flat=True).first():
+        last = user_id
+        try:
+            gone += _delete_account(user_id, deadline)
+        except RedisError:
+            raise
+        except Exception:
+            logger.exception("User %s: the account could not be deleted", user_id)
+        if deadline.passed():
+            break
+    return gone
+
+
+def _delete_account(user_id: int, deadline: Deadline) -> bool:
+    """Delete one account as far as the deadline allows. Return whether the user's row is deleted."""
+    is_whole = True
+    for part in registry.all_parts():
+        try:
+            while part.erase(user_id):
+                if deadline.passed():
+                    return False
+        except registry.NotErasableYet:
+            is_whole = False
+    if is_whole:
+        User.objects.get(pk=user_id).delete()
+    return is_whole

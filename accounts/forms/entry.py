@@ -1,0 +1,54 @@
+"""The forms of login and registration."""
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.forms import AuthenticationForm, SetPasswordMixin
+from django.contrib.auth.password_validation import password_validators_help_text_html
+from django.utils.translation import gettext_lazy as _
+
+from accounts.deletion import services as deletion
+from accounts.forms.account import AddressField
+from accounts.forms.fields import FocusFirstMixin, NameField, PasswordField
+from accounts.models import User
+
+
+class LoginForm(FocusFirstMixin, AuthenticationForm):
+    """A name in any case, and the password. The error message does not say which of them is wrong."""
+
+    username = NameField()
+    password = PasswordField(label=_("Password"), autocomplete="current-password")
+    error_messages = {
+        **AuthenticationForm.error_messages,
+        "invalid_login": _("Wrong name or password."),
+    }
+
+    def confirm_login_allowed(self, user: Any) -> None:
+        """Accept users whose account waits for deletion, so that the login page can offer to keep it."""
+        if deletion.get_due_time(user) is None:
+            super().confirm_login_allowed(user)
+
+
+class RegisterForm(FocusFirstMixin, SetPasswordMixin, forms.Form):
+    """A name, a strong password typed twice, and an optional e-mail address."""
+
+    username = NameField(help_text=_("Letters and digits of any script, with single spaces or . _ - ' between them."))
+    email = AddressField(
+        label=_("Email address (optional)"),
+        required=False,
+        help_text=_(
+            "We need it to reset your password if you forget it: there is no other way. Verify it with the link that "
+            "we send you. Other readers do not see it."
+        ),
+    )
+    password1 = PasswordField(
+        label=_("Password"), autocomplete="new-password", help_text=password_validators_help_text_html()
+    )
+    password2 = PasswordField(label=_("Confirm password"), autocomplete="new-password")
+
+    def clean(self) -> dict[str, Any]:
+        """Check that the passwords agree and are strong. This form does not look for existing users."""
+        given = super().clean() or {}
+        self.validate_passwords()
+        self.validate_password_for_user(User(username=given.get("username", ""), email=given.get("email", "")))
+        return given

@@ -1,0 +1,137 @@
+"""The leaderboard from SQL, which is the fallback and gives exactly the same pages as Redis.
+
+Every query walks an index from the start of the page. Ties and the following counts are two queries, because databases
+do not walk an index for "a < x or (a = x and b < y)".
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import F, Q, QuerySet, TextField
+from django.db.models.functions import Cast
+
+from accounts.leaderboard.page import (
+    NEIGHBOURS_PER_SIDE,
+    PAGE_SIZE,
+    BoardPlaces,
+    Cursor,
+    LastLogin,
+    Leaderboard,
+    Place,
+    Slice,
+    parse_cursor,
+)
+from accounts.models import LoginStats, User
+from accounts.users import hiding
+from accounts.users.records import format_time
+from mirror.conf import setting
+
+StatsQuerySet = QuerySet[Any]  # of LoginStats, with the alias "text"
+
+
+def read_leaderboard(me: int | None, at: str, last: int) -> Leaderboard:
+    """Return the page at the cursor ``at`` for the viewer ``me``, with the ``last`` last logins."""
+    mine = None if me is None else _find_place(me)
+    page = _find_page(parse_cursor(at), mine)
+    around = _find_places_around(mine, NEIGHBOURS_PER_SIDE, NEIGHBOURS_PER_SIDE + 1) if mine else []
+    found = BoardPlaces(_count_places(Q()), _make_slice(page), _make_slice(around))
+    return Leaderboard(me, at, found, _read_names([*page, *around], me), read_last_logins(last, me), last)
+
+
+def find_rank(pk: int) -> int | None:
+    """Return 1 plus the number of users with more logins; None for a user outside the board."""
+    mine = _find_place(pk)
+    return _count_places(Q(login_times__gt=mine.times)) + 1 if mine else None
+
+
+def read_last_logins(limit: int, me: int | None = None) -> list[LastLogin]:
+    """Return the last logins, newest first, without users hidden from the viewer ``me``."""
+    rows = _users_on_board().order_by("-last_login_time", "-user_id")
+    found = list(rows.values_list("user_id", "user__username", "last_login_time")[:limit])
+    hidden = hiding.find_hidden_ids_in_sql(me, [pk for pk, *_ in found])
+    return [LastLogin(pk, name, format_time(time)) for pk, name, time in found if pk not in hidden]
+
+
+def find_top_ids(limit: int) -> list[int]:
+    """Return the ids of the users with the most logins, in the order of the board."""
+    return [place.id for place in _read_places(_users_on_board().order_by("-login_times", F("text").desc()), limit)]
+
+
+def _users_with_logins() -> StatsQuerySet:
+    """Return the users with at least one login. ``text`` is the id as the sorted set compares it."""
+    rows = LoginStats._base_manager.using(setting("DATABASE")).filter(login_times__gt=0)
+    return rows.alias(text=Cast("user_id", TextField()))
+
+
+def _users_on_board() -> StatsQuerySet:
+    """Return the users on the board: the active ones with at least one login."""
+    return _users_with_logins().filter(user__is_active=True)
+
+
+def _read_places(rows: StatsQuerySet, limit: int) -> list[Place]:
+    return [Place(*row) for row in rows.values_list("login_times", "user_id")[:limit]]
+
+
+def _find_place(pk: int) -> Place | None:
+    return next(iter(_read_places(_users_on_board().filter(pk=pk), 1)), None)
+
+
+def _find_places_after(place: Place, limit: int) -> list[Place]:
+    """Return the next places after ``place``, which may be vacant."""
+    ties = _users_on_board().filter(login_times=place.times, text__lt=str(place.id)).order_by(F("text").desc())
+    found = _read_places(ties, limit)
+    if len(found) < limit:
+        rest = _users_on_board().filter(login_times__lt=place.times).order_by("-login_times", F("text").desc())
+        found += _read_places(rest, limit - len(found))
+    return found
+
+
+def _find_places_before(place: Place, limit: int) -> list[Place]:
+    """Return the places right before ``place``, in the order of the board."""
+    ties = _users_on_board().filter(login_times=place.times, text__gt=str(place.id)).order_by(F("text").asc())
+    found = _read_places(ties, limit)
+    if len(found) < limit:
+        rest = _users_on_board().filter(login_times__gt=place.times).order_by("login_times", F("text").asc())
+        found += _read_places(rest, limit - len(found))
+    return found[::-1]
+
+
+def _find_places_around(place: Place, before: int, size: int) -> list[Place]:
+    """Return up to ``before`` places before ``place``, the place itself, and up to ``size - 1`` places after it."""
+    return [*_find_places_before(place, before), place, *_find_places_after(place, size - 1)]
+
+
+def _find_page(cursor: Cursor, mine: Place | None) -> list[Place]:
+    found: list[Place] = []
+    if cursor.kind == "after":
+        found = _find_places_after(cursor.place, PAGE_SIZE)
+    elif cursor.kind == "before":
+        found = _find_places_before(cursor.place, PAGE_SIZE)
+        found = found if len(found) == PAGE_SIZE else []
+    elif cursor.kind == "me" and mine:
+        ahead = _find_places_before(mine, PAGE_SIZE // 2)
+        found = [*ahead, mine, *_find_places_after(mine, PAGE_SIZE - 1 - len(ahead))]
+    return found or _read_places(_users_on_board().order_by("-login_times", F("text").desc()), PAGE_SIZE)
+
+
+def _make_slice(places: Sequence[Place]) -> Slice:
+    """Return the places as a slice, with the number of places before them and the first rank."""
+    if not places:
+        return Slice(0, 1, [])
+    first = places[0]
+    above = _count_places(Q(login_times__gt=first.times))
+    return Slice(above + _count_places(Q(login_times=first.times, text__gt=str(first.id))), above + 1, places)
+
+
+def _count_places(condition: Q) -> int:
+    """Count the places that match: all users, from the index alone, minus the few inactive ones."""
+    hidden = User._base_manager.using(setting("DATABASE")).filter(is_active=False).values("pk")
+    rows = _users_with_logins().filter(condition)
+    return rows.count() - rows.filter(pk__in=hidden).count()
+
+
+def _read_names(places: Sequence[Place], me: int | None) -> dict[int, str]:
+    """Return the names by id, without users hidden from the viewer ``me``."""
+    ids = {place.id for place in places}
+    found = User._base_manager.using(setting("DATABASE")).filter(pk__in=ids - hiding.find_hidden_ids_in_sql(me, ids))
+    return dict(found.values_list("pk", "username"))

@@ -1,0 +1,1 @@
+"""Passwords: hashing, validation, change and reset."""

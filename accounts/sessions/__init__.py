@@ -1,0 +1,13 @@
+"""Logins: the session engine, its rows and tokens, the list of devices, and the end of sessions."""
+
+from accounts.sessions import companions, rows
+from accounts.sessions.engine import SessionStore
+from accounts.sessions.signals import sessions_ending, token_rotated
+
+__all__ = [
+    "SessionStore",
+    "companions",
+    "rows",
+    "sessions_ending",
+    "token_rotated",
+]

@@ -1,0 +1,60 @@
+"""End many sessions at once: first dependent data, then the rows, then the entries in Redis.
+
+A crash may happen after any step, and all steps can be repeated: the next run of
+``accounts.sessions.cleaning`` finds sessions that were ended only in part.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import connections, transaction
+from django.db.models import Q
+from django.db.models.expressions import RawSQL
+
+from accounts.models import LastSeen, Session
+from accounts.sessions import last_seen
+from accounts.sessions.signals import sessions_ending
+from mirror import registry, relay
+from mirror.conf import setting
+
+ANY_SESSION = Q()
+SESSIONS_PER_SLICE = 2000  # sessions per transaction, which keeps locks short
+
+
+def end_sessions(redis: Any, digests: Sequence[str], *, only: Q = ANY_SESSION) -> list[str]:
+    """End up to ``SLICE`` sessions, or those of them for which ``only`` still holds. Return the digests of ended ones.
+
+    Receivers of ``sessions_ending`` handle dependent data; if one raises, no session ends. Raises redis-py's errors.
+    Must not run inside a transaction, because it drains the mirror at the end.
+    """
+    sessions_ending.send(sender=Session, digests=list(digests))
+    ended = delete_sessions(digests, only=only)
+    for mirror in registry.all_mirrors():
+        if mirror.model is Session:
+            relay.drain_keys(mirror.name, digests, redis=redis)  # includes rows that an earlier run deleted
+    last_seen.remove(redis, ended if only else digests)
+    return ended
+
+
+def delete_sessions(digests: Sequence[str], *, only: Q = ANY_SESSION) -> list[str]:
+    """Delete these sessions and their last-seen times. Return the digests of the deleted rows.
+
+    The rows are locked first, in the order in which the flush of last-seen times locks them. So a flush cannot write a
+    time for a session that is being deleted, and neither makes the other fail. Triggers capture the changes; no
+    signals are sent.
+    """
+    using = str(setting("DATABASE"))
+    with transaction.atomic(using=using):
+        rows = Session.objects.using(using).filter(only, pk__in=_digests_parameter(digests, using)).order_by("pk")
+        ended = list(rows.select_for_update().values_list("pk", flat=True))
+        LastSeen.objects.filter(session_id__in=_digests_parameter(ended, using))._raw_delete(using)
+        Session.objects.filter(pk__in=_digests_parameter(ended, using))._raw_delete(using)
+    return ended
+
+
+def _digests_parameter(digests: Sequence[str], using: str) -> RawSQL:
+    """Return the digests as one SQL parameter: thousands of single ones cost Django more than the deletion itself."""
+    is_postgres = connections[using].vendor == "postgresql"
+    sql = "SELECT jsonb_array_elements_text(%s::jsonb)" if is_postgres else "SELECT value FROM json_each(%s)"
+    return RawSQL(sql, [json.dumps(list(digests))])

@@ -1,0 +1,188 @@
+"""The session engine: Django's database engine, read through the mirror, which stores only digests of tokens.
+
+The token is only in the browser's cookie. SQL and Redis identify a session by the SHA-256 of the token, so that a copy
+of either is useless for logging in.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.contrib.auth import SESSION_KEY
+from django.contrib.sessions.backends.base import VALID_KEY_CHARS, CreateError, SessionBase, UpdateError
+from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
+from django.contrib.sessions.exceptions import SessionInterrupted
+from django.db import DatabaseError, IntegrityError, router, transaction
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.crypto import get_random_string
+
+from accounts.models import Session
+from accounts.sessions import last_seen
+from accounts.sessions import rows as session_rows
+from accounts.sessions import services as session_services
+from accounts.sessions.devices import parse_user_agent
+from accounts.sessions.rows import hash_token
+from accounts.sessions.signals import token_rotated
+from mirror.commit import after_commit
+from mirror.declare import Record
+
+RIGHTS_KEY = "_rights"  # the key of the user's rights in the session's data
+MAX_TOKEN_TRIES = 3  # attempts at a new token, although a collision is practically impossible
+current_request: ContextVar[HttpRequest | None] = ContextVar("request", default=None)  # the current request
+
+
+class SessionEnded(UpdateError, SessionInterrupted):
+    """The session was ended during the request. If the error is not caught, the response has status 400."""
+
+
+class SessionStore(DatabaseStore):
+    """A session with its token. record: the session's record when it was loaded; None if missing or not loaded."""
+
+    user_agent = ""  # the header of the request
+    record: Record | None = None
+    is_new = False  # whether this object created the token
+    _said: Mapping[str, Mapping[str, Sequence[Any]]] = {}  # replies of companions, by digest
+    _kept: tuple[str | None, bytes] | None = None  # the token and data of the last commit
+
+    @classmethod
+    def get_model_class(cls) -> type[Session]:
+        return Session
+
+    @property
+    def digest(self) -> str | None:
+        """Return the digest of the token; None without a token."""
+        return hash_token(self.session_key) if self.session_key else None
+
+    def _get_new_session_key(self) -> str:
+        return get_random_string(32, VALID_KEY_CHARS)  # ``create`` detects a collision
+
+    def load(self) -> dict[str, Any]:
+        """Return the session's data. A missing, expired or removed session gives {} and loses its token."""
+        digest = hash_token(self.session_key or "")
+        record, seen, said = session_rows.read_session(digest)
+        if record is None or not last_seen.touch(digest, seen):
+            self._session_key = None
+            return {}
+        self.record, self._said = record, {digest: said}
+        return self.decode(record["data"])
+
+    def said(self, companion: str) -> Sequence[Any] | None:
+        """Return the replies of a companion (``sessions.companions``) from the time when the session was loaded.
+
+        None: Redis was not asked, or the session has a new token since then.
+        """
+        return self._said.get(self.digest or "", {}).get(companion)
+
+    def exists(self, session_key: str) -> bool:
+        return Session.objects.filter(pk=hash_token(session_key)).exists()
+
+    def create(self) -> None:
+        for _ in range(MAX_TOKEN_TRIES):
+            self._session_key = self._get_new_session_key()
+            try:
+                self.save(must_create=True)
+            except CreateError:
+                continue
+            self.modified = self.is_new = True
+            return
+        raise CreateError
+
+    def save(self, must_create: bool = False) -> None:
+        """Save as Django does, but do not write data again that is already committed under this token.
+
+        Raises UpdateError if the session was ended in the meantime.
+        """
+        if self.session_key is None:
+            return self.create()
+        data = self._get_session(no_load=must_create)  # type: ignore[attr-defined]
+        kept = (self.session_key, self.serializer().dumps(data))
+        if kept == self._kept and not must_create:
+            return None
+        row = self.create_model_instance(data)
+        using = router.db_for_write(Session, instance=row)
+        how: dict[str, Any] = {"force_insert": True}
+        if not must_create:
+            how = {"force_update": True, "update_fields": ["session_data", "expire_date", "user"]}
+        try:
+            with transaction.atomic(using=using):
+                row.save(using=using, **how)
+        except IntegrityError as error:
+            if must_create:
+                raise CreateError from error
+            raise
+        except DatabaseError as error:
+            if must_create or type(error) is not DatabaseError:  # subclasses are errors of the database itself
+                raise
+            raise SessionEnded("The session was ended before the request was.") from error
+        after_commit(self._note_commit, row.pk, kept, must_create, using=using)
+        return None
+
+    def _note_commit(self, digest: str, kept: tuple[str, bytes], is_first: bool) -> None:
+        self._kept = kept
+        if is_first:
+            last_seen.begin(digest)
+
+    def create_model_instance(self, data: dict[str, Any]) -> Session:
+        user, device, since = _parse_user_id(data), parse_user_agent(self.user_agent), timezone.now()
+        before = self.record
+        if before and user and before["user"] and before["user"]["id"] == user:  # the same session under a new token
+            device, since = device or before["device"], _parse_timestamp(before["since"])
+        return Session(
+            pk=self.digest,
+            session_data=self.encode(data),
+            expire_date=self.get_expiry_date(),
+            user_id=user,
+            device=device,
+            created_at=since,
+        )
+
+    def cycle_key(self) -> None:
+        """Rotate the token. Raises SessionEnded if the session of a logged-in user was ended in the meantime."""
+        data, old = dict(self.items()), self.session_key  # in this order: loading a missing session clears the token
+        ended = old and hash_token(old)
+        try:
+            with transaction.atomic(using=router.db_for_write(Session)):
+                if ended and not session_services.delete_session_rows([ended]) and SESSION_KEY in data:
+                    raise SessionEnded("The session was ended before the request was.")
+                self.create()
+                if ended:
+                    token_rotated.send(type(self), old=ended, new=self.digest, user_id=_parse_user_id(data))
+                    after_commit(last_seen.forget, [ended])
+        except BaseException:
+            self._session_key = old
+            raise
+
+    def delete(self, session_key: str | None = None) -> None:
+        token = session_key or self.session_key
+        if token:
+            session_services.end_by_digest([hash_token(token)])
+        if token == self.session_key:
+            self.record = None
+
+    @classmethod
+    def clear_expired(cls) -> None:
+        session_services.end_query(Session.objects.filter(expire_date__lt=timezone.now()))
+
+    # Django's database engine overrides the asynchronous methods; the base class runs ours in a thread.
+    aload, aexists, acreate, asave, adelete = (
+        SessionBase.aload,
+        SessionBase.aexists,
+        SessionBase.acreate,
+        SessionBase.asave,
+        SessionBase.adelete,
+    )
+
+    async def acycle_key(self) -> None:
+        await sync_to_async(self.cycle_key)()
+
+
+def _parse_user_id(data: dict[str, Any]) -> int | None:
+    said = str(data.get(SESSION_KEY, ""))
+    return int(said) if said.isascii() and said.isdecimal() else None
+
+
+def _parse_timestamp(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, tz=UTC)

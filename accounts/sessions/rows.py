@@ -1,0 +1,134 @@
+"""Sessions as requests read them: with the needed fields of the user, in the same form from Redis and from SQL."""
+
+import hashlib
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+from django.contrib.auth.models import Group
+from django.db.models import Model
+
+from accounts import keys
+from accounts.models import Session, User
+from accounts.sessions import companions
+from mirror.conf import setting
+from mirror.declare import Record
+from mirror.read import read
+
+NO_RIGHTS = ""  # of users who are not staff and have neither groups nor permissions
+
+
+class SessionRow(NamedTuple):
+    """A session in SQL. rights: the digest of its user's rights (``rights_of``)."""
+
+    session: Session
+    rights: str
+
+
+def hash_token(token: str) -> str:
+    """Return the digest of a token, the only form that is stored: its SHA-256 in hexadecimal."""
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()
+
+
+def load_sessions(digests: Sequence[str]) -> dict[str, SessionRow]:
+    """Return sessions by digest, including expired ones, with at most four queries."""
+    found = Session.objects.using(setting("DATABASE")).filter(pk__in=digests).select_related("user")
+    sessions = list(found)
+    rights = read_rights(session.user for session in sessions if session.user)
+    return {s.pk: SessionRow(s, rights[s.user_id] if s.user_id else NO_RIGHTS) for s in sessions}
+
+
+def read_rights(users: Iterable[User]) -> dict[int, str]:
+    """Return, by user id, a short digest of the rights: staff, superuser, groups and permissions. Three queries."""
+    people = {user.pk: user for user in users}
+    if not people:
+        return {}
+    groups = _read_links(User.groups.through, "user_id", "group_id", people)
+    own = _read_links(User.user_permissions.through, "user_id", "permission_id", people)
+    granted = _read_links(
+        Group.permissions.through, "group_id", "permission_id", {g for of in groups.values() for g in of}
+    )
+    return {
+        pk: _hash_rights(user, sorted(groups[pk]), sorted(own[pk]), sorted({p for g in groups[pk] for p in granted[g]}))
+        for pk, user in people.items()
+    }
+
+
+def _read_links(through: type[Model], one: str, other: str, pks: Iterable[int]) -> dict[int, list[int]]:
+    links: dict[int, list[int]] = defaultdict(list)
+    rows = through._base_manager.using(setting("DATABASE")).filter(**{f"{one}__in": list(pks)})
+    for left, right in rows.values_list(one, other):
+        links[left].append(right)
+    return links
+
+
+def _hash_rights(user: User, *lists: list[int]) -> str:
+    if not (user.is_staff or user.is_superuser or any(lists)):
+        return NO_RIGHTS
+    return hashlib.sha256(json.dumps([user.is_staff, user.is_superuser, *lists]).encode()).hexdigest()[:16]
+
+
+def make_record(row: SessionRow) -> Record:
+    """Return the record of a session. Times are in seconds since 1970."""
+    session, user = row.session, row.session.user
+    return {
+        "digest": session.pk,
+        "data": session.session_data,
+        "expires": session.expire_date.timestamp(),
+        "since": session.created_at.timestamp(),
+        "device": session.device,
+        "user": user
+        and {
+            "id": user.pk,
+            "name": user.username,
+            "type": user.user_type,
+            "is_active": user.is_active,
+            "is_staff": user.is_staff,
+            "is_superuser": user.is_superuser,
+            "auth": user.get_session_auth_hash(),
+            "rights": row.rights,
+        },
+    }
+
+
+def has_expired(record: Record) -> bool:
+    """Return whether a session has expired. Its row and its record exist until expired sessions are removed."""
+    expires: float = record["expires"]
+    return expires <= time.time()
+
+
+class SessionReading(NamedTuple):
+    """A session that was read. record: None if the session does not exist or has expired. seen: the last-seen time in
+    Redis. said: the replies of companions (``accounts.sessions.companions``) by name; empty if Redis was not asked.
+    """
+
+    record: Record | None = None
+    seen: float | None = None
+    said: Mapping[str, Sequence[Any]] = {}
+
+
+def read_session(digest: str) -> SessionReading:
+    """Return an unexpired session, with one round trip.
+
+    SQL confirms that a session does not exist: otherwise a change that has not reached Redis yet would make the browser
+    delete its token, which logs the user out for good.
+    """
+    reading = read(["session"], lambda pipe: add_commands(pipe, digest))
+    raw, seen, *beside = reading.replies if reading else (None, None)
+    record: Record | None = orjson.loads(raw) if raw else None
+    if record is None or has_expired(record):
+        row = load_sessions([digest]).get(digest)
+        record = make_record(row) if row else None
+    if record is None or has_expired(record):
+        return SessionReading()
+    return SessionReading(record, seen, companions.split_replies(beside) if reading else {})
+
+
+def add_commands(pipe: Any, digest: str) -> None:
+    """Add the commands that read a session to a pipeline."""
+    pipe.get(keys.session(digest))
+    pipe.zscore(keys.recent(), digest)
+    companions.add_commands(pipe, digest)

@@ -1,0 +1,63 @@
+"""End sessions."""
+
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from accounts.models import Session, User, new_secret
+from accounts.sessions import ending, last_seen
+from accounts.sessions.signals import sessions_ending
+from mirror.commit import after_commit
+from mirror.hints import hint
+
+SESSIONS_PER_TRANSACTION = 500  # sessions per transaction
+
+
+def end_by_digest(digests: Sequence[str]) -> int:
+    """End these sessions of any users: delete their rows, and after the commit their times in Redis.
+
+    Return the number of ended sessions.
+    """
+    with transaction.atomic():
+        sessions_ending.send(Session, digests=list(digests))
+        count = delete_session_rows(digests)
+        after_commit(last_seen.forget, list(digests))
+    return count
+
+
+def delete_session_rows(digests: Sequence[str]) -> int:
+    """Delete only the rows of these sessions. Return the number of deleted rows."""
+    gone = ending.delete_sessions(digests)
+    hint("session", "", gone)
+    return len(gone)
+
+
+def end_session(user: User, digest: str) -> bool:
+    """End one session of the user. Return False if the user has no such session."""
+    return _end_in_batches(Session.objects.filter(user=user, pk=digest)) == 1
+
+
+def end_other_sessions(user: User, keep: str | None) -> int:
+    """End all sessions of the user except ``keep`` (None: all). Return the number of ended sessions."""
+    return _end_in_batches(Session.objects.filter(user=user).exclude(pk=keep or ""))
+
+
+def end_all_sessions(user: User) -> int:
+    """Log the user out everywhere. The new secret alone ends all sessions; deleting their rows only cleans up."""
+    secret = new_secret()
+    User.objects.filter(pk=user.pk).update(session_secret=secret)
+    user.session_secret = secret
+    return end_other_sessions(user, None)
+
+
+def end_query(sessions: "QuerySet[Session]") -> int:
+    """End all sessions of a query, in batches. Return the number of ended sessions."""
+    return _end_in_batches(sessions)
+
+
+def _end_in_batches(sessions: "QuerySet[Session]") -> int:
+    total = 0
+    while digests := list(sessions.order_by("pk").values_list("pk", flat=True)[:SESSIONS_PER_TRANSACTION]):
+        total += end_by_digest(digests)
+    return total

@@ -1,0 +1,87 @@
+"""Create many users and their login counts in few statements, for importers. Existing users are left unchanged."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.contrib.auth.hashers import make_password
+from django.db import connection, transaction
+
+from accounts.models import User
+from accounts.names import fold, valid_name
+from common.database import split_slices
+
+NAMES_PER_QUERY = 5000  # names per query
+
+
+class LoginTotals(NamedTuple):
+    """The number of a user's logins and the time of the last one."""
+
+    times: int
+    last: datetime
+
+
+def get_or_create_users(names: Iterable[str], *, user_type: str = User.Type.CLIENT) -> dict[str, int]:
+    """Return the user's id for each name as given. Missing users are created without a password.
+
+    Names that are equal after folding belong to one user. Raises ValidationError for an invalid name.
+    """
+    wanted = {name: fold(name) for name in names}
+    keys = list(dict.fromkeys(wanted.values()))
+    known = _find_ids(keys)
+    spelled = {key: name for name, key in reversed(wanted.items()) if key not in known}
+    for name in spelled.values():
+        valid_name(name)
+    for some in split_slices(spelled[key] for key in keys if key in spelled):
+        missing = [User(username=name, user_type=user_type, password=make_password(None)) for name in some]
+        User.objects.bulk_create(missing, ignore_conflicts=True)  # a concurrent registration keeps its name
+    known |= _find_ids(list(spelled))
+    return {name: known[key] for name, key in wanted.items()}
+
+
+def _find_ids(keys: Sequence[str]) -> dict[str, int]:
+    rows = User.objects.values_list("name_key", "pk")
+    found: dict[str, int] = {}
+    for start in range(0, len(keys), NAMES_PER_QUERY):
+        found.update(rows.filter(name_key__in=keys[start : start + NAMES_PER_QUERY]))
+    return found
+
+
+_RAISE_TOTALS_SQL = """
+    INSERT INTO accounts_loginstats AS s (user_id, login_times, last_login_time)
+    {rows}
+    ON CONFLICT (user_id) DO UPDATE SET
+        login_times = CASE WHEN excluded.login_times > s.login_times THEN excluded.login_times ELSE s.login_times END,
+        last_login_time = CASE
+            WHEN excluded.last_login_time > s.last_login_time THEN excluded.last_login_time
+            ELSE s.last_login_time
+        END
+    WHERE excluded.login_times > s.login_times OR excluded.last_login_time > s.last_login_time
+"""
+# Without "WHERE true" SQLite parses "ON CONFLICT" as the condition of a join.
+_ROWS_SQL = {
+    "postgresql": "SELECT * FROM unnest(%s::bigint[], %s::integer[], %s::timestamptz[])",
+    "sqlite": "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]')"
+    " FROM json_each(%s) WHERE true",
+}
+
+
+def raise_login_totals(logins: Mapping[int, LoginTotals]) -> int:
+    """Raise the login count and the last login of each user (by id) to at least the given values.
+
+    Return the number of changed users, which is 0 for a repeated call. Raises IntegrityError for an unknown id.
+    """
+    rows = [(pk, *logins[pk]) for pk in sorted(logins)]  # a fixed order, so that two importers cannot deadlock
+    return sum(map(_raise_slice, split_slices(rows)))
+
+
+def _raise_slice(rows: Sequence[tuple[int, int, datetime]]) -> int:
+    adapt = connection.ops.adapt_datetimefield_value
+    adapted = [(pk, times, adapt(last)) for pk, times, last in rows]
+    given: list[Any] = [list(column) for column in zip(*adapted, strict=True)]
+    if connection.vendor == "sqlite":
+        given = [json.dumps(adapted)]
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_RAISE_TOTALS_SQL.format(rows=_ROWS_SQL[connection.vendor]), given)
+        return max(0, int(cursor.rowcount))

@@ -1,0 +1,167 @@
+"""Drawn book covers: the site ships and fetches no pictures. A book always gets the same cover.
+
+A cover is 120 units wide and 180 high. Colours are classes (``static/css/shelf.css``) and sizes are attributes,
+because the content security policy forbids style attributes.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
+from catalog.books.series import split_title
+
+CLOTH_COUNT: Final = 10
+HYPHENATED_PARTS: Final = re.compile(r"[^-]+-*|-+")
+FONT_SIZES: Final = (17.0, 15.0, 13.0, 11.5, 10.0, 9.0, 8.0)
+LINE_HEIGHT: Final = 1.2
+
+NARROW_CHARACTERS: Final = frozenset(" .,:;'’!|()[]-ijlftrI")
+WIDE_CHARACTERS: Final = frozenset("mwMWQGOD@%&—…")
+
+
+class Layout(NamedTuple):
+    """The layout of a cover: the shapes behind the text, and the box for the title."""
+
+    ground: str
+    left: float
+    width: float
+    top: float
+    height: float
+    author: float  # the y coordinate of the author's base line
+    anchor: str = "middle"
+    on_label: bool = False  # the title is printed on paper
+
+
+LAYOUTS: Final = (
+    Layout(  # a paper label
+        '<path class="label" d="M14 34h92v78H14z"/><path class="rule" d="M17 37h86v72H17z"/>',
+        20, 80, 40, 66, 160, on_label=True,
+    ),
+    Layout(  # a frame in a frame
+        '<path class="rule" d="M8 8h104v164H8zM12 12h96v156H12z"/><path class="rule" d="M48 136h24"/>',
+        18, 84, 26, 98, 156,
+    ),
+    Layout(  # two panels, hinged
+        '<path class="shade" d="M0 0h120v62H0z"/><path class="rule" d="M0 62h120"/>',
+        12, 96, 70, 76, 164, "start",
+    ),
+    Layout(  # a bound spine
+        '<path class="shade" d="M0 0h16v180H0z"/><path class="rule" d="M16 0v180M28 150h30"/>',
+        28, 82, 16, 110, 164, "start",
+    ),
+    Layout(  # a disc over the title
+        '<circle class="foil" cx="60" cy="42" r="19"/><circle class="cloth" cx="67" cy="38" r="16"/>',
+        12, 96, 72, 74, 164,
+    ),
+    Layout(  # stripes above and below
+        '<path class="foil" d="M0 14h120v5H0zM0 23h120v1.5H0zM0 140h120v1.5H0z"/>',
+        12, 96, 34, 98, 160,
+    ),
+)  # fmt: skip
+
+
+def measure_width(text: str) -> float:
+    """Return the width of ``text`` in em, in the widest of the site's serif fonts. It never underestimates."""
+    return sum(map(_measure_character, text))
+
+
+@lru_cache(maxsize=4096)
+def _measure_character(char: str) -> float:
+    if unicodedata.combining(char):
+        return 0.0
+    if char in NARROW_CHARACTERS:
+        return 0.44
+    if unicodedata.east_asian_width(char) in "WF":
+        return 1.0
+    if char in WIDE_CHARACTERS:
+        return 1.06
+    return 0.84 if char.isupper() else 0.68
+
+
+def _shorten(text: str, room: float) -> str:
+    """Return ``text``, shortened to ``room`` em with an ellipsis if necessary."""
+    if measure_width(text) <= room:
+        return text
+    while text and measure_width(text + "…") > room:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
+def _split_pieces(title: str, room: float) -> Iterator[tuple[str, str]]:
+    """Yield the pieces of a title, each after the text that joins it to the previous piece: " ", or "" inside a word.
+
+    Words wider than ``room`` em are split at their hyphens, or anywhere.
+    """
+    for word in title.split():
+        joint = " "
+        for part in HYPHENATED_PARTS.findall(word) if measure_width(word) > room else [word]:
+            while part:
+                end = next((n for n in range(1, len(part)) if measure_width(part[: n + 1]) > room), len(part))
+                yield joint, part[:end]
+                joint, part = "", part[end:]
+
+
+def _split_unbreakable(title: str) -> list[str]:
+    return [part for word in title.split() for part in HYPHENATED_PARTS.findall(word)]
+
+
+def _breaks_anywhere(word: str) -> bool:
+    return any(unicodedata.east_asian_width(char) in "WF" for char in word)
+
+
+def wrap_title(title: str, room: float) -> list[str]:
+    """Return the lines of a title, each at most ``room`` em wide."""
+    lines: list[str] = []
+    for joint, piece in _split_pieces(title, room):
+        if lines and measure_width(lines[-1] + joint + piece) <= room:
+            lines[-1] += joint + piece
+        else:
+            lines.append(piece)
+    return lines
+
+
+def _fit_title(title: str, width: float, height: float) -> tuple[float, list[str]]:
+    """Return the largest font size at which the title fits its box, and its lines.
+
+    A title that fits at no size gets the smallest size and is cut.
+    """
+    for size in FONT_SIZES:
+        lines = wrap_title(title, width / size)
+        unbroken = all(
+            _breaks_anywhere(word) or measure_width(word) <= width / size for word in _split_unbreakable(title)
+        )
+        if len(lines) * size * LINE_HEIGHT <= height and (unbroken or size == FONT_SIZES[-1]):
+            return size, lines
+    most = int(height // (FONT_SIZES[-1] * LINE_HEIGHT))
+    room = width / FONT_SIZES[-1]
+    return FONT_SIZES[-1], [*lines[: most - 1], _shorten(" ".join(lines[most - 1 :]), room)]
+
+
+def _render_line(kind: str, size: float, x: float, y: float, anchor: str, text: str) -> str:
+    start = "" if anchor == "start" else ' text-anchor="middle"'
+    return f'<text class="{kind}" font-size="{size:g}" x="{x:g}" y="{y:.4g}"{start}>{escape(text)}</text>'
+
+
+@lru_cache(maxsize=4096)
+def draw_cover(book_id: int, title: str, author: str) -> SafeString:
+    """Return the cover of a book as SVG. Screen readers skip it: the page has title and author as text."""
+    mixed = (book_id * 2654435761 >> 7) & 0xFFFF  # consecutive ids get different covers
+    cut = LAYOUTS[mixed % len(LAYOUTS)]
+    size, lines = _fit_title(split_title(title)[0], cut.width, cut.height)
+    x = cut.left if cut.anchor == "start" else cut.left + cut.width / 2
+    y = cut.top + size
+    if cut.anchor == "middle":
+        y += (cut.height - len(lines) * size * LINE_HEIGHT) / 2
+    kind = "cover-title on-label" if cut.on_label else "cover-title"
+    words = [_render_line(kind, size, x, y + n * size * LINE_HEIGHT, cut.anchor, line) for n, line in enumerate(lines)]
+    if author:
+        words.append(_render_line("cover-author", 8, x, cut.author, cut.anchor, _shorten(author, cut.width / 8)))
+    return mark_safe(
+        f'<svg class="cover cloth-{mixed // len(LAYOUTS) % CLOTH_COUNT}" viewBox="0 0 120 180" aria-hidden="true" '
+        f'focusable="false"><path class="cloth" d="M0 0h120v180H0z"/>{cut.ground}{"".join(words)}</svg>'
+    )

@@ -1,0 +1,84 @@
+"""Descriptions of books for search engines and link previews: a text, and structured data."""
+
+from typing import Any, Final
+
+import orjson
+from django.conf import settings
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
+
+from catalog.books.languages import normalise_code
+from catalog.books.series import parse_series, split_title
+from catalog.listing.results import BookRecord
+
+# Browsers do not run a data block, but these characters could end it or begin another element.
+HTML_ESCAPES: Final = {ord(sign): f"\\u{ord(sign):04X}" for sign in "<>&"}
+MAX_TAGS: Final = 5  # in a description
+
+
+def describe_book(book: BookRecord) -> str:
+    """Return a description of a book in a few sentences, in the active language."""
+    title = split_title(book["title"])[0]
+    by = {"title": title, "authors": ", ".join(book["authors"])}
+    parts = [gettext("%(title)s by %(authors)s.") % by if book["authors"] else f"{title}."]
+    parts += [
+        gettext("Book %(number)s of %(series)s.") % {"number": one.number, "series": one.name}
+        for one in parse_series(book["title"])
+    ]
+    if book["rating"] is not None:
+        parts.append(gettext("Rated %(rating)s out of 5.") % {"rating": f"{book['rating']:.2f}"})
+    if tags := _join_top_tags(book):
+        parts.append(gettext("Tags: %(tags)s.") % {"tags": tags})
+    return " ".join(parts)
+
+
+def build_book_url(book: BookRecord) -> str:
+    """Return the absolute address of a book's page."""
+    return f"{settings.SITE_URL}/books/{book['id']}/"
+
+
+def render_structured_data(book: BookRecord) -> SafeString:
+    """Return the book as a block of JSON-LD (https://schema.org/Book)."""
+    text = orjson.dumps(_build_schema_book(book)).decode().translate(HTML_ESCAPES)
+    return format_html('<script type="application/ld+json">{}</script>', mark_safe(text))
+
+
+def _build_schema_book(book: BookRecord) -> dict[str, Any]:
+    authors = zip(book["author_ids"], book["authors"], strict=True)
+    year = book["year"]
+    thing = {
+        "@context": "https://schema.org",
+        "@type": "Book",
+        "@id": build_book_url(book),
+        "url": build_book_url(book),
+        "name": split_title(book["title"])[0],
+        "author": [
+            {"@type": "Person", "name": name, "url": f"{settings.SITE_URL}/authors/{pk}/"} for pk, name in authors
+        ],
+        "isbn": book["isbn"],
+        "inLanguage": normalise_code(book["language"]),
+        "datePublished": f"{year:04}" if year is not None and year > 0 else "",
+        "keywords": _join_top_tags(book),
+        "isPartOf": [
+            {"@type": "BookSeries", "name": one.name, "position": one.number} for one in parse_series(book["title"])
+        ],
+        "aggregateRating": _build_schema_rating(book),
+    }
+    return {name: value for name, value in thing.items() if value}
+
+
+def _build_schema_rating(book: BookRecord) -> dict[str, Any]:
+    if book["rating"] is None or not book["popularity"]:
+        return {}
+    return {
+        "@type": "AggregateRating",
+        "ratingValue": book["rating"],
+        "ratingCount": book["popularity"],
+        "bestRating": 5,
+        "worstRating": 1,
+    }
+
+
+def _join_top_tags(book: BookRecord) -> str:
+    return ", ".join(tag["name"] for tag in book["top_tags"][:MAX_TAGS])

@@ -1,0 +1,195 @@
+"""Records of books. SQL builds the same record for Redis and for the pages that SQL answers."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
+from operator import neg, not_
+from typing import Any, Final, NamedTuple
+
+import orjson
+from django.db import connections
+
+from catalog.books.series import parse_series
+from mirror.conf import setting
+
+Record = dict[str, Any]
+MAX_TOP_TAGS: Final = 10  # tags that a book's page shows first
+
+
+class TagNames(NamedTuple):
+    """The names of tags by id, and the ids of hidden tags."""
+
+    names: dict[int, str]
+    hidden: set[int]
+
+
+class BookRow(NamedTuple):
+    """A book's values as the database returns them: authors in their order, tags in no order."""
+
+    id: int
+    title: str
+    sort_title: str
+    year: int | None
+    language: str
+    isbn: str
+    popularity: int
+    rating: Any  # a number of a type that depends on the database, or None
+    tags: list[str]
+    top_tags: list[tuple[int, str]]  # minus the number of its readers, its name
+    hidden_tags: list[str]
+    authors: list[str]
+    author_ids: list[int]
+
+
+# The ids of tags and authors come as one list for each book, and two more statements read the names. A join in SQL
+# costs three to four times as much for 330,294 pairs, and PostgreSQL would read all tags to name those of one book.
+_BOOKS = (
+    "SELECT b.id, b.title, b.sort_title, b.year, b.language, b.isbn, b.popularity, b.rating, {tags}, {authors}"
+    " FROM catalog_book b WHERE b.id {among}"
+)
+_SQLITE = _BOOKS.format(
+    tags="(SELECT json_array(json_group_array(l.tag_id), json_group_array(l.imported_count))"
+    " FROM catalog_book_tags l WHERE l.book_id = b.id)",
+    authors="(SELECT json_group_array(author_id) FROM"
+    " (SELECT author_id FROM catalog_book_authors l WHERE l.book_id = b.id ORDER BY l.id))",
+    among="IN (SELECT value FROM json_each(%s))",
+)
+_POSTGRESQL = _BOOKS.format(
+    tags="(SELECT json_build_array(json_agg(l.tag_id), json_agg(l.imported_count))::text"
+    " FROM catalog_book_tags l WHERE l.book_id = b.id)",
+    authors="ARRAY(SELECT l.author_id FROM catalog_book_authors l WHERE l.book_id = b.id ORDER BY l.id)",
+    among="= ANY(%s)",
+)
+
+
+def load_book_rows(ids: Sequence[int]) -> list[BookRow]:
+    """Return the existing books among ``ids``, in no order. This takes four statements for any number of books."""
+    connection = connections[setting("DATABASE")]
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(_POSTGRESQL, [list(ids)])
+            rows = cursor.fetchall()
+            author_ids = [row[9] for row in rows]
+        else:
+            cursor.execute(_SQLITE, [orjson.dumps(list(ids)).decode()])
+            rows = cursor.fetchall()
+            author_ids = [orjson.loads(row[9]) for row in rows]
+        counts = [orjson.loads(row[8]) for row in rows]
+        votes = _count_votes(cursor, ids)
+        tags = _read_tag_names(cursor, set().union(*(of_tags or () for of_tags, _ in counts)))
+        authors = _read_names(cursor, "catalog_author", set().union(*author_ids))
+    return [
+        BookRow._make(
+            (
+                *row[:8],
+                *_split_tags(tags, of_tags or [], of_counts or [], votes.get(row[0])),
+                _pick_names(authors, of_authors),
+                _pick_existing_ids(authors, of_authors),
+            )
+        )
+        for row, (of_tags, of_counts), of_authors in zip(rows, counts, author_ids, strict=True)
+    ]
+
+
+def load_tag_names(ids: Sequence[int]) -> TagNames:
+    """Return the existing tags among ``ids``."""
+    with connections[setting("DATABASE")].cursor() as cursor:
+        return _read_tag_names(cursor, ids)
+
+
+def _read_tag_names(cursor: Any, ids: Iterable[int]) -> TagNames:
+    rows = _select_rows(cursor, "SELECT id, name, hidden FROM catalog_tag WHERE id", ids)
+    return TagNames({pk: name for pk, name, _ in rows}, {pk for pk, _, hidden in rows if hidden})
+
+
+def _count_votes(cursor: Any, books: Iterable[int]) -> dict[int, dict[int, int]]:
+    """Return the number of votes for each tag of each of these books."""
+    found: dict[int, dict[int, int]] = {}
+    select = "SELECT book_id, tag_id, COUNT(*) FROM catalog_tagvote WHERE book_id"
+    for book, tag, count in _select_rows(cursor, select, books, "GROUP BY book_id, tag_id"):
+        found.setdefault(book, {})[tag] = count
+    return found
+
+
+def _split_tags(
+    tags: TagNames, ids: list[int], counts: list[int], votes: Mapping[int, int] | None
+) -> tuple[list[str], list[tuple[int, str]], list[str]]:
+    """Return the names of a book's tags, its most frequent shown tags, and its hidden tags.
+
+    Tags that were deleted between the statements are left out. Most books have neither votes nor hidden tags, and a
+    rebuild reads hundreds of thousands of links: these books skip the work for votes and hidden tags.
+    """
+    if votes:
+        counts = [count + votes.get(pk, 0) for pk, count in zip(ids, counts, strict=True)]
+    if not tags.names.keys() >= set(ids):
+        left = [(pk, count) for pk, count in zip(ids, counts, strict=True) if pk in tags.names]
+        ids, counts = [pk for pk, _ in left], [count for _, count in left]
+    names = list(map(tags.names.__getitem__, ids))
+    shown = zip(map(neg, counts), names, strict=True)
+    if tags.hidden.isdisjoint(ids):
+        return names, sorted(shown)[:MAX_TOP_TAGS], []
+    is_hidden = list(map(tags.hidden.__contains__, ids))
+    hidden = list(compress(names, is_hidden))
+    return names, sorted(compress(shown, map(not_, is_hidden)))[:MAX_TOP_TAGS], hidden
+
+
+def _select_rows(cursor: Any, select: str, ids: Iterable[int], end: str = "") -> list[Any]:
+    """Return the rows of a statement that ends with the column to compare with ``ids``."""
+    if cursor.db.vendor == "postgresql":
+        cursor.execute(f"{select} = ANY(%s) {end}", [list(ids)])
+    else:
+        cursor.execute(f"{select} IN (SELECT value FROM json_each(%s)) {end}", [orjson.dumps(list(ids)).decode()])
+    return list(cursor.fetchall())
+
+
+def _read_names(cursor: Any, table: str, ids: Iterable[int]) -> dict[int, str]:
+    return dict(_select_rows(cursor, f"SELECT id, name FROM {table} WHERE id", ids))
+
+
+def _pick_names(names: dict[int, str], ids: list[int]) -> list[str]:
+    """Return the names of these ids, without rows that were deleted between the statements."""
+    try:
+        return list(map(names.__getitem__, ids))
+    except KeyError:
+        return [names[pk] for pk in ids if pk in names]
+
+
+def _pick_existing_ids(names: dict[int, str], ids: list[int]) -> list[int]:
+    """Return the ids that ``_named`` finds names for."""
+    return [pk for pk in ids if pk in names]
+
+
+def load_author_names(ids: Sequence[int]) -> dict[int, str]:
+    """Return the names of the existing authors among ``ids``, by id."""
+    with connections[setting("DATABASE")].cursor() as cursor:
+        return _read_names(cursor, "catalog_author", ids)
+
+
+def build_record(row: BookRow) -> Record:
+    """Return the record of a book.
+
+    tags: sorted by code point. rating, year: None if unknown. author_ids: in the order of ``authors``. series: as the
+    title names them. top_tags: the most frequent tags, most frequent first. hidden_tags: tags that ``top_tags`` and
+    pages leave out.
+    """
+    return {
+        "id": row.id,
+        "title": row.title,
+        "sort_title": row.sort_title,
+        "authors": row.authors,
+        "author_ids": row.author_ids,
+        "series": [{"name": one.name, "number": one.number} for one in parse_series(row.title)],
+        "year": row.year,
+        "language": row.language,
+        "isbn": row.isbn,
+        "popularity": row.popularity,
+        "rating": None if row.rating is None else float(row.rating),
+        "tags": sorted(row.tags),
+        "top_tags": [{"name": name, "count": -less} for less, name in row.top_tags],
+        "hidden_tags": sorted(row.hidden_tags),
+    }
+
+
+def load_book_records(ids: Sequence[int]) -> list[Record]:
+    """Return the records of the existing books among ``ids``, in that order."""
+    found = {row.id: build_record(row) for row in load_book_rows(ids)}
+    return [found[pk] for pk in ids if pk in found]

@@ -1,0 +1,227 @@
+"""The data of templates and JSON: a book, and a page of books found by a query.
+
+Links are computed on first access, because the JSON and the further cards of a list need few of them.
+"""
+
+from collections.abc import Container
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils.functional import Promise
+
+from catalog import query
+from catalog.books.extras import CardValues
+from catalog.books.languages import normalise_code
+from catalog.listing import cursors, sorts
+from catalog.listing.answers import QueryAnswer
+from catalog.listing.filters import LANGUAGE, NO_FILTERS, ChosenFilters
+from catalog.listing.sorts import Sort
+from catalog.query import Node, QueryError
+from mirror.raw import RawRecord
+
+PAGE_SIZE: Final = 20  # books
+MAX_PAGES: Final = 10  # in one answer, so that going back restores the loaded pages
+
+
+class BookRecord(RawRecord):
+    """The record of a book: id, title, authors, year, tags, ..."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Facet:
+    """A tag, its number of books, and the query with this tag added, as text and as an address."""
+
+    name: str
+    count: int
+    query: str
+    url: str
+
+
+@dataclass(frozen=True)
+class TagChip:
+    """A tag of the query, whether it is excluded, and the query without this tag, as text and as an address."""
+
+    name: str
+    is_excluded: bool
+    query: str
+    url: str
+
+
+@dataclass(frozen=True)
+class UnknownTag:
+    """A tag of the query that no book has, and the query with each similar tag in its place."""
+
+    name: str
+    similar: list[Facet]
+
+
+@dataclass(frozen=True)
+class SortLink:
+    """A link to an order. is_current: whether the list is in this order or in its reverse."""
+
+    name: str
+    label: str | Promise
+    is_current: bool
+    url: str
+
+
+@dataclass(frozen=True)
+class FilterChip:
+    """The label of a filter in use, and the address of the list without it."""
+
+    label: str
+    url: str
+
+
+@dataclass
+class BookList:
+    """A page of books found by a query.
+
+    query: as typed. sort: the name of the order. error: why the query is invalid; then nothing was found. node: the
+    parsed query; None: all books. books: at most ``size``. beside: the values of card extras (``books.extras``).
+    chosen: the filters; with errors in them nothing was found. address: of the page with the list; "": of the list of
+    all books. start: the cursor at which the visitor's list begins. pages: the number of pages in the visitor's list,
+    including this one.
+    """
+
+    query: str
+    sort: str
+    error: QueryError | None
+    node: Node | None
+    found: QueryAnswer
+    books: list[BookRecord]
+    beside: CardValues
+    chosen: ChosenFilters = NO_FILTERS
+    size: int = PAGE_SIZE
+    address: str = ""
+    start: str = ""
+    pages: int = 1
+
+    @property
+    def is_invalid(self) -> bool:
+        """Whether the query or a filter is invalid."""
+        return self.error is not None or bool(self.chosen.errors)
+
+    @property
+    def count(self) -> int:
+        """The number of books found, on all pages."""
+        return self.found.count
+
+    @cached_property
+    def next(self) -> str | None:
+        """The cursor of the next page; None on the last page."""
+        if len(self.found.positions) <= self.size:
+            return None
+        return cursors.write_cursor(self.sort, self.found.positions[self.size - 1])
+
+    @property
+    def next_url(self) -> str | None:
+        """The address of the next page; None on the last page."""
+        return self._url(self.query, self.sort, self.next) if self.next else None
+
+    @property
+    def more_url(self) -> str:
+        """The address from which htmx loads the next page."""
+        loaded = urlencode({"start": self.start, "loaded": self.pages + 1})
+        return f"{self._url(self.query, self.sort, self.next)}&{loaded}"
+
+    @property
+    def grown_url(self) -> str | None:
+        """The address of the visitor's list with the next page; None if that is too long for one answer."""
+        if self.pages >= MAX_PAGES:
+            return None
+        return self._url(self.query, self.sort, self.start, pages=self.pages + 1)
+
+    @cached_property
+    def sorts(self) -> list[SortLink]:
+        """Links to all orders."""
+        return [
+            SortLink(sort.name, sort.label, sort.name == self._current_sort.base_name, self._url(self.query, sort.name))
+            for sort in sorts.all_sorts()
+        ]
+
+    @cached_property
+    def reversed_sort(self) -> SortLink:
+        """A link to the reverse of the current order."""
+        reverse = self._current_sort.reverse()
+        return SortLink(reverse.name, reverse.label, False, self._url(self.query, reverse.name))
+
+    @cached_property
+    def _current_sort(self) -> Sort:
+        return sorts.get_sort(self.sort)
+
+    @cached_property
+    def filters(self) -> list[FilterChip]:
+        """The filters in use, each with the address without it."""
+        return [
+            FilterChip(active.label, self._url(self.query, self.sort, without=active.names))
+            for active in self.chosen.active
+        ]
+
+    @property
+    def can_clear_all(self) -> bool:
+        """Whether the list has more than one tag or filter to clear."""
+        return len(self.chips) + len(self.filters) > 1
+
+    @cached_property
+    def languages(self) -> list[str]:
+        """The codes of the languages on offer: the most frequent ones, and the chosen one."""
+        chosen = normalise_code(self.chosen.given.get(LANGUAGE, ""))
+        found = self.found.languages
+        return found if not chosen or chosen in found else [chosen, *found]
+
+    @property
+    def language(self) -> str:
+        """The code of the chosen language, or ""."""
+        return normalise_code(self.chosen.given.get(LANGUAGE, ""))
+
+    @cached_property
+    def facets(self) -> list[Facet]:
+        """The most frequent tags of the results, without those of the query, each with the narrowed query."""
+        return [self._build_facet(name, count, query.add_term(self.node, name)) for name, count in self.found.facets]
+
+    @cached_property
+    def chips(self) -> list[TagChip]:
+        """The tags of the query in order, each with the query without it."""
+        if self.node is None:
+            return []
+        wanted = query.find_positive_terms(self.node)
+        left = {name: query.remove_term(self.node, name) for name in query.find_terms_in_order(self.node)}
+        return [TagChip(name, name not in wanted, text, self._url(text, self.sort)) for name, text in left.items()]
+
+    @cached_property
+    def unknown_tags(self) -> list[UnknownTag]:
+        """The first few tags of the query that no book has."""
+        return [
+            UnknownTag(
+                name, [self._build_facet(other, count, self._replace_tag(other, name)) for other, count in similar]
+            )
+            for name, similar in self.found.unknown
+        ]
+
+    def _replace_tag(self, other: str, name: str) -> str:
+        assert self.node is not None  # an empty query has no unknown tags
+        return query.format_query(query.replace_term(self.node, name, other))
+
+    def _build_facet(self, name: str, count: int, text: str) -> Facet:
+        return Facet(name, count, text, self._url(text, self.sort))
+
+    @cached_property
+    def _list_url(self) -> str:
+        return self.address or reverse("catalog:list")
+
+    def _url(
+        self, text: str, order: str, after: str | None = None, *, without: Container[str] = (), pages: int = 1
+    ) -> str:
+        filters = {name: value for name, value in self.chosen.given.items() if name not in without}
+        sort = "" if order == sorts.DEFAULT_SORT else order
+        parameters = {"q": text, **filters, "sort": sort, "after": after or ""}
+        if pages > 1:
+            parameters["pages"] = str(pages)
+        given = urlencode({name: value for name, value in parameters.items() if value})
+        return f"{self._list_url}?{given}" if given else self._list_url

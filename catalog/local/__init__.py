@@ -1,0 +1,1 @@
+"""The copy of the tag index that each process keeps."""

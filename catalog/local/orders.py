@@ -1,0 +1,109 @@
+"""An order of the books that can be changed and read in pages."""
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Mapping
+from heapq import nlargest, nsmallest
+from math import inf
+from typing import Any
+
+from pyroaring import BitMap64
+
+from catalog.listing.sql import Position
+
+# Relative costs: to visit the next book of the order, and to sort one result.
+WALK_COST, SORT_COST = 1, 4
+MAX_CACHED_RANGES = 32  # cached ranges; for 100,000 books each takes up to 0.2 MB
+
+
+class Order:
+    """Book ids sorted by key in ascending order, then by id."""
+
+    def __init__(self, keys: Mapping[int, Any]) -> None:
+        self.keys = dict(keys)
+        self._sorted: list[Position] = sorted((key, pk) for pk, key in self.keys.items())
+        self._ranges: dict[tuple[Any, Any], BitMap64] = {}  # results of ``between``, cleared when a book moves
+
+    def put(self, pk: int, key: Any) -> None:
+        """Set the key of book ``pk``."""
+        if self.keys.get(pk) != key:
+            self.drop(pk)
+            self._ranges.clear()
+            self.keys[pk] = key
+            insort(self._sorted, (key, pk))
+
+    def drop(self, pk: int) -> None:
+        """Remove book ``pk`` from the order."""
+        if pk in self.keys:
+            self._ranges.clear()
+            del self._sorted[bisect_left(self._sorted, (self.keys.pop(pk), pk))]
+
+    def page(self, books: BitMap64, after: Position | None, limit: int, *, is_reversed: bool = False) -> list[Position]:
+        """Return the next ``limit`` of ``books`` after a position, which need not belong to a book.
+
+        is_reversed: from the last key to the first; books without a key (inf) still come last.
+        """
+        start = self._count_up_to(after, is_reversed=is_reversed) if after is not None else 0
+        if len(books) == len(self._sorted):  # all of them
+            return self._slice_positions(start, start + limit, is_reversed=is_reversed)
+        # With results spread evenly, a walk finds one every (all / results) steps. The limit is four times as many
+        # steps; beyond it the results are sorted instead.
+        steps = 4 * limit * len(self._sorted) // max(1, len(books))
+        if steps * WALK_COST < len(books) * SORT_COST:
+            walked = self._walk(books, start, start + steps, limit, is_reversed=is_reversed)
+            if walked is not None:
+                return walked
+        keys = self.keys
+        found = ((keys[pk], pk) for pk in books)
+        if is_reversed:
+            last = None if after is None else _build_reverse_key(after)
+            return nlargest(
+                limit, (p for p in found if last is None or _build_reverse_key(p) < last), key=_build_reverse_key
+            )
+        return nsmallest(limit, found if after is None else (place for place in found if place > after))
+
+    def find_between(self, low: Any, high: Any) -> BitMap64:
+        """Return the books with keys from ``low`` to ``high`` (None: no limit), never books without a key."""
+        found = self._ranges.get((low, high))
+        if found is None:
+            start = 0 if low is None else bisect_left(self._sorted, (low,))
+            end = self._count_keyed() if high is None else bisect_right(self._sorted, (high, inf))
+            found = BitMap64([pk for _, pk in self._sorted[start:end]])
+            if len(self._ranges) >= MAX_CACHED_RANGES:
+                self._ranges.clear()
+            self._ranges[low, high] = found
+        return found
+
+    def _count_keyed(self) -> int:
+        has_all = not self._sorted or self._sorted[-1][0] != inf
+        return len(self._sorted) if has_all else bisect_left(self._sorted, (inf,))
+
+    def _count_up_to(self, after: Position, *, is_reversed: bool) -> int:
+        """Return the number of books up to and including a position."""
+        if not is_reversed:
+            return bisect_right(self._sorted, after)
+        place, with_key = bisect_left(self._sorted, after), self._count_keyed()
+        return with_key + len(self._sorted) - place if after[0] == inf else with_key - place
+
+    def _slice_positions(self, start: int, end: int, *, is_reversed: bool) -> list[Position]:
+        """Return the positions from place ``start`` to before place ``end``."""
+        if not is_reversed:
+            return self._sorted[start:end]
+        with_key, every = self._count_keyed(), len(self._sorted)
+        keyed = self._sorted[max(with_key - end, 0) : max(with_key - start, 0)]
+        others = self._sorted[max(every - max(end - with_key, 0), with_key) : every - max(start - with_key, 0)]
+        return keyed[::-1] + others[::-1]
+
+    def _walk(self, books: BitMap64, start: int, end: int, limit: int, *, is_reversed: bool) -> list[Position] | None:
+        """Return the first ``limit`` of ``books`` from place ``start``, or None if the walk reaches ``end`` first."""
+        found = []
+        for place in self._slice_positions(start, end, is_reversed=is_reversed):
+            if place[1] in books:
+                found.append(place)
+                if len(found) == limit:
+                    return found
+        return found if end >= len(self._sorted) else None
+
+
+def _build_reverse_key(place: Position) -> tuple[bool, Position]:
+    """Return the sort key of a position in the reversed order, greatest first."""
+    return place[0] != inf, place

@@ -1,0 +1,69 @@
+"""Changes of many books at once. Each is one transaction with few statements for each batch of books."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, QuerySet
+
+from catalog.models import Book, Tag, TagAlias, Tagging, TagVote
+from catalog.tags.bulk import add_taggings, get_or_create_ids
+
+BATCH_SIZE = 5000
+_MOVE_TAGGINGS = """
+    INSERT INTO catalog_book_tags (book_id, tag_id, imported_count)
+    SELECT book_id, %s, imported_count FROM catalog_book_tags WHERE tag_id = %s
+    ON CONFLICT (book_id, tag_id) DO UPDATE
+    SET imported_count = catalog_book_tags.imported_count + excluded.imported_count
+"""
+
+
+def add_tag_to_books(books: QuerySet[Book], name: str) -> int:
+    """Add the tag ``name``, created if necessary, to ``books``. Return the number of books that lacked it."""
+    with transaction.atomic():
+        (tag,) = get_or_create_ids(Tag, [name])[0].values()
+        return sum(add_taggings((pk, tag) for pk in pks) for pks in _iterate_ids(books))
+
+
+def remove_tag_from_books(books: QuerySet[Book], tag: Tag) -> int:
+    """Remove ``tag`` and all votes for it from ``books``. Return the number of books that had it."""
+    removed = 0
+    with transaction.atomic():
+        for pks in _iterate_ids(books):
+            _delete_rows(TagVote.objects.filter(tag=tag, book_id__in=pks))
+            removed += _delete_rows(Tagging.objects.filter(tag=tag, book_id__in=pks))
+    return removed
+
+
+def merge_tags(tags: QuerySet[Tag], into: Tag) -> int:
+    """Replace ``tags`` by the tag ``into`` on all books, and delete them. Return the number of deleted tags.
+
+    Imported counts are added up. A reader with votes for several of the tags keeps one vote for ``into``.
+    """
+    with transaction.atomic():
+        # A concurrent vote for one of the tags waits for this lock at its commit, and fails because the tag is gone.
+        others = list(tags.exclude(pk=into.pk).select_for_update().order_by("pk").values_list("pk", flat=True))
+        for tag in others:
+            with connection.cursor() as cursor:
+                cursor.execute(_MOVE_TAGGINGS, [into.pk, tag])
+            votes = TagVote.objects.filter(tag_id=tag)
+            same = TagVote.objects.filter(tag=into, user=OuterRef("user"), book=OuterRef("book"))
+            votes.exclude(Exists(same)).update(tag=into)
+            _delete_rows(votes)
+            _delete_rows(Tagging.objects.filter(tag_id=tag))
+        TagAlias.objects.filter(tag_id__in=others).update(tag=into)
+        Tag.objects.filter(pk__in=others).delete()
+    return len(others)
+
+
+def _iterate_ids(books: QuerySet[Book]) -> Iterator[list[int]]:
+    """Yield the primary keys of books in batches, by keyset."""
+    rows, after = books.order_by("pk").values_list("pk", flat=True), None
+    while pks := list((rows if after is None else rows.filter(pk__gt=after))[:BATCH_SIZE]):
+        yield pks
+        after = pks[-1]
+
+
+def _delete_rows(rows: QuerySet[Any]) -> int:
+    """Delete without reading the rows first: no other rows depend on them, and triggers capture the changes."""
+    return int(rows._raw_delete(rows.db))

@@ -1,0 +1,30 @@
+"""The tags on the page of a book."""
+
+from typing import Any, NamedTuple
+
+from django.conf import settings
+
+from catalog.listing.results import BookRecord
+from catalog.tags.votes import find_own_tags
+
+
+class ShownTag(NamedTuple):
+    """A tag, the number of its readers (None: not shown), and whether the visitor gave it."""
+
+    name: str
+    readers: int | None
+    is_own: bool
+
+
+def build_tags_context(book: BookRecord, reader: int | None) -> dict[str, Any]:
+    """Return the template context of a book's tags: the most frequent tags, then the reader's own, and the rest.
+
+    reader: the id of the logged-in reader, or None.
+    """
+    own = find_own_tags(reader, book["id"]) if reader else []
+    top = [ShownTag(tag["name"], tag["count"], tag["name"] in own) for tag in book["top_tags"]]
+    names = {tag.name for tag in top}
+    shown = [*top, *(ShownTag(name, None, True) for name in own if name not in names)]
+    left_out = names.union(own, book["hidden_tags"])
+    rest = [name for name in book["tags"] if name not in left_out]
+    return {"book": book, "shown": shown, "rest": rest, "reader": reader, "longest": settings.TAG_MAX_LENGTH}

@@ -1,0 +1,1 @@
+"""Helpers, templates and styles that all applications use."""

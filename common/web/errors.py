@@ -1,0 +1,66 @@
+"""Error pages. They use neither Redis nor SQL nor the user, because these may be the cause of the error."""
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
+
+from common.web.appearance import get_theme
+
+
+def _render_error(request: HttpRequest, status: int, title: str, message: str) -> HttpResponse:
+    if request.get_preferred_type(["text/html", "application/json"]) == "application/json":
+        return JsonResponse({"error": {"message": title}}, status=status)
+    context = {"status": status, "title": title, "message": message, "chosen_theme": get_theme(request)}
+    # Render without the request, because context processors would read users, sessions and messages.
+    return HttpResponse(render_to_string("error.html", context), status=status)
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """Return the page for status 400."""
+    return _render_error(request, 400, _("Bad request"), _("The request contains an invalid value."))
+
+
+def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """Return the page for status 403."""
+    return _render_error(
+        request, 403, _("You don't have access to this page"), _("You may need to log in with a different account.")
+    )
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """Return the page for status 404."""
+    return _render_error(
+        request,
+        404,
+        _("Page not found"),
+        _("The address may be wrong, or the page may have been removed."),
+    )
+
+
+def method_not_allowed(request: HttpRequest, allowed: str) -> HttpResponse:
+    """Return the page for status 405. allowed: the value of the header ``Allow``."""
+    response = _render_error(
+        request, 405, _("Method not allowed"), _("This page does not accept this kind of request.")
+    )
+    response.headers["Allow"] = allowed
+    return response
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Return the page for status 500."""
+    return _render_error(
+        request,
+        500,
+        _("Something went wrong"),
+        _("The error has been logged. Please try again in a moment."),
+    )
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Return the page for status 403 after a missing or outdated CSRF token. ``reason`` is not shown."""
+    return _render_error(
+        request,
+        403,
+        _("This form has expired"),
+        _("Go back, reload the page and submit the form again. This site needs cookies."),
+    )

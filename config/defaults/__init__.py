@@ -1,0 +1,1 @@
+"""Settings by topic. ``config.settings`` imports them."""

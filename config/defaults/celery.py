@@ -1,0 +1,53 @@
+"""Settings of Celery: the broker, the routes of tasks, and the schedule of beat."""
+
+import os
+
+from config.defaults.redis import REDIS_URL, replace_database
+from config.environment import VAR_DIR, env
+
+
+def _build_broker_url(url: str) -> str:
+    """Return a Redis URL in the spelling of kombu (``redis+socket`` for unix sockets, ``virtual_host`` for db)."""
+    return url.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=", 1)
+
+
+CELERY_BROKER_URL = _build_broker_url(env.str("CELERY_BROKER_URL", default=replace_database(REDIS_URL, 2)))
+# Celery reads this variable before any setting, and does not know "unix:".
+os.environ["CELERY_BROKER_URL"] = CELERY_BROKER_URL
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "socket_connect_timeout": 0.3,
+    "socket_timeout": 5.0,
+    "visibility_timeout": 600,
+}
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_DEFAULT_QUEUE = "default"
+# Rebuild and verify take long. A separate queue keeps them from delaying changes that readers wait for.
+CELERY_TASK_ROUTES = {
+    "mirror.tasks.rebuild": {"queue": "default"},
+    "mirror.tasks.verify": {"queue": "default"},
+    "mirror.tasks.warm": {"queue": "default"},
+    "mirror.tasks.push": {"queue": "fanout"},
+    "mirror.tasks.*_backup": {"queue": "default"},
+    "mirror.tasks.*": {"queue": "relay"},
+}
+CELERY_BEAT_SCHEDULER = "config.beat.Scheduler"
+CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
+CELERY_BEAT_SCHEDULE = {
+    "mirror-sweep": {"task": "mirror.tasks.sweep", "schedule": 1.0, "options": {"expires": 5}},
+    "mirror-backups": {"task": "mirror.tasks.flush_backups", "schedule": 1.0, "options": {"expires": 5}},
+    "loginlog-settle": {"task": "loginlog.tasks.settle", "schedule": 5.0, "options": {"expires": 5}},
+    "loginlog-expire": {"task": "loginlog.tasks.expire", "schedule": 86_400.0, "options": {"expires": 3600}},
+    "shop-carts": {"task": "shop.tasks.settle_carts", "schedule": 5.0, "options": {"expires": 5}},
+    "settle-pulled": {"task": "social.tasks.settle_pulled", "schedule": 10.0, "options": {"expires": 10}},
+    "shop-settle": {"task": "shop.tasks.settle", "schedule": 2.0, "options": {"expires": 5}},
+    "rescale-views": {"task": "shop.tasks.rescale_views", "schedule": 10.0, "options": {"expires": 10}},
+    "expire-views": {"task": "shop.tasks.expire_views", "schedule": 3600.0, "options": {"expires": 3600}},
+    "cache-rows": {"task": "shop.tasks.cache_rows", "schedule": 1.0, "options": {"expires": 2}},
+    "recommend": {"task": "shop.tasks.recommend", "schedule": 86_400.0, "options": {"expires": 3600}},
+    "delete-accounts": {"task": "accounts.tasks.delete_accounts", "schedule": 60.0, "options": {"expires": 60}},
+    "clean-sessions": {"task": "accounts.tasks.clean_sessions", "schedule": 60.0, "options": {"expires": 60}},
+}

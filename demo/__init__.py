@@ -1,0 +1,1 @@
+"""Demo data and demo traffic."""

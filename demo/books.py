@@ -1,0 +1,122 @@
+"""A generated catalogue for ``make demo``: the same few hundred invented books on every machine."""
+
+import re
+from collections.abc import Iterator
+from random import Random
+from typing import NamedTuple
+
+from django.db import transaction
+
+from catalog.models import Author, Book, Tag
+from catalog.tags import add_counted_taggings, get_or_create_ids
+from demo.books_words import CHINESE_AUTHORS, FIRST_NAMES, GENRES, LAST_NAMES, SHELF_TAGS, Genre
+
+BOOK_COUNT = 360
+SEED = "diptych"
+
+
+class DemoBook(NamedTuple):
+    """One generated book."""
+
+    title: str
+    authors: tuple[str, ...]
+    tags: tuple[str, ...]
+    year: int
+    language: str
+    popularity: int
+    rating: str
+
+
+def generate_books() -> list[DemoBook]:
+    """Return the generated books: always the same, with unique titles."""
+    random = Random(SEED)
+    authors = {genre: _invent_authors(random, genre) for genre in GENRES}
+    books: dict[str, DemoBook] = {}
+    for genre in _pick_genres(random):
+        if len(books) == BOOK_COUNT:
+            break
+        title = _invent_title(random, genre)
+        if title not in books:
+            books[title] = _invent_book(random, genre, title, authors[genre])
+    return list(books.values())
+
+
+def _pick_genres(random: Random) -> Iterator[Genre]:
+    """Yield random genres without end, the first genres more often."""
+    weights = [len(GENRES) + 4 - i for i in range(len(GENRES))]
+    while True:
+        yield random.choices(GENRES, weights)[0]
+
+
+def _invent_authors(random: Random, genre: Genre) -> tuple[str, ...]:
+    if genre.language == "zho":
+        return CHINESE_AUTHORS
+    return tuple(dict.fromkeys(f"{random.choice(FIRST_NAMES)} {random.choice(LAST_NAMES)}" for _ in range(12)))
+
+
+def _invent_title(random: Random, genre: Genre) -> str:
+    nouns = random.sample(genre.nouns, min(2, len(genre.nouns)))
+    pattern = random.choice(genre.titles)
+    words = {
+        "a": random.choice(genre.adjectives),
+        "p": random.choice(genre.places),
+        "s": random.choice(genre.subjects) if genre.subjects else "",
+    }
+    first, _, rest = pattern.partition("{n}")
+    text = first + (nouns[0] + rest.replace("{n}", nouns[-1]) if "{n}" in pattern else "")
+    return re.sub(r"\bA (?=[AEIOU])", "An ", text.format(**words))
+
+
+def _invent_book(random: Random, genre: Genre, title: str, authors: tuple[str, ...]) -> DemoBook:
+    writers = random.sample(authors, 2 if random.random() < 0.12 else 1)
+    named = [tag for tag in genre.often if tag in title.lower()]  # "Practical Ruby" is about ruby
+    tags = [
+        *genre.tags,
+        *named,
+        *random.sample(genre.often, random.randint(1, 4)),
+        *random.sample(SHELF_TAGS, random.randint(0, 3)),
+    ]
+    return DemoBook(
+        title=title,
+        authors=tuple(writers),
+        tags=tuple(dict.fromkeys(tags)),
+        year=random.randint(*genre.years) or 1,
+        language=genre.language,
+        popularity=int(120 * random.paretovariate(0.9)),
+        rating=f"{min(4.8, max(2.6, random.gauss(3.9, 0.35))):.2f}",
+    )
+
+
+def _invent_tag_counts(demo: DemoBook) -> dict[str, int]:
+    """Return the number of readers for each tag. The genre's own tags come first and have the most."""
+    random = Random(demo.title)
+    return {name: 1 + int(demo.popularity * random.uniform(0.3, 1) / (n + 2)) for n, name in enumerate(demo.tags)}
+
+
+def load_demo_books() -> int:
+    """Add the generated books that are missing, compared by title, and return their number."""
+    there = set(Book.objects.values_list("title", flat=True))
+    new = [demo for demo in generate_books() if demo.title not in there]
+    with transaction.atomic():
+        tags, _ = get_or_create_ids(Tag, list({name for demo in new for name in demo.tags}))
+        authors, _ = get_or_create_ids(Author, list({name for demo in new for name in demo.authors}))
+        Book.objects.bulk_create(
+            Book(
+                title=demo.title,
+                year=demo.year,
+                language=demo.language,
+                popularity=demo.popularity,
+                rating=demo.rating,
+            )
+            for demo in new
+        )
+        titles = [demo.title for demo in new]
+        books = dict(Book.objects.filter(title__in=titles).values_list("title", "pk"))
+        wrote = Book.authors.through
+        wrote._base_manager.bulk_create(
+            wrote(book_id=books[demo.title], author_id=authors[name]) for demo in new for name in demo.authors
+        )
+        add_counted_taggings(
+            {(books[demo.title], tags[name]): count for demo in new for name, count in _invent_tag_counts(demo).items()}
+        )
+    return len(new)

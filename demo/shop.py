@@ -1,0 +1,211 @@
+"""A shop with a history for ``make demo``: prices, customers with views and orders, and a sale."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from random import Random
+from typing import Final, NamedTuple
+
+from django.db import transaction
+from django.utils import timezone
+
+from accounts.models import User
+from accounts.users import bulk
+from catalog.models import Book, Tag
+from common.database import split_slices
+from demo.books_words import FIRST_NAMES, GENRES, LAST_NAMES
+from demo.logins import ROLES_BY_LOGIN as LOGINS
+from demo.people import READER_NAMES
+from shop.book_views import popularity
+from shop.importer import bulk_insert, synthetic
+from shop.models import Order, OrderLine, OrderState, Product, Sale, SaleItem, View
+
+SEED: Final = "diptych shop"
+CUSTOMER_COUNT: Final = (
+    260  # in addition to the authors of posts, because pages state a share of readers only from fifty on
+)
+MAX_ITEMS: Final = 90  # books on view
+HISTORY_DAYS: Final = 170
+BOOK_KINDS: Final = tuple(genre.tags[0] for genre in GENRES)
+SALE_NAME: Final = "This week's finds"
+SALE_ITEM_COUNT: Final = 14
+SALE_DAYS: Final = 3
+
+
+class Item(NamedTuple):
+    """A book for sale. kind: one of KINDS, or ""."""
+
+    pk: int
+    title: str
+    price: int
+    kind: str
+
+
+class Visit(NamedTuple):
+    """A visit of a customer: the books viewed, each with its time, the books ordered, and the time of the order."""
+
+    user: int
+    looks: list[tuple[Item, datetime]]
+    buys: list[Item]
+    ordered: datetime
+
+
+def load_demo_shop(now: datetime | None = None) -> dict[str, int]:
+    """Add products for all books and, if the shop has no orders, customers with a history.
+
+    Return the numbers of products and orders.
+    """
+    now = now or timezone.now()
+    _add_products()
+    if not Order.objects.exists():
+        _add_visits(list(_invent_visits(now)))
+    return {"products": Product.objects.count(), "orders": Order.objects.count()}
+
+
+def ensure_sale(now: datetime | None = None) -> bool:
+    """Ensure that a sale is running or planned. Return whether a sale was created or restarted."""
+    now = now or timezone.now()
+    items = find_items()
+    if Sale.objects.ending_after(now).exists() or not items:
+        return False
+    times = {"starts_at": now - timedelta(hours=1), "ends_at": now + timedelta(days=SALE_DAYS)}
+    with transaction.atomic():
+        sale, _ = Sale.objects.update_or_create(name=SALE_NAME, defaults=times)
+        if not sale.items.exists():
+            random = Random(SEED)
+            picked = random.sample(items, min(SALE_ITEM_COUNT, len(items)))
+            SaleItem.objects.bulk_create(
+                SaleItem(sale=sale, product_id=item.pk, price=item.price * random.randrange(60, 85) // 100)
+                for item in picked
+            )
+    return True
+
+
+def record_recent_views() -> int:
+    """Record some views of the demo's readers now, unless there are recent views. Return the number of views."""
+    items, random = find_items(), Random(SEED)
+    if not items or popularity.get_popular_books(1).is_viewed:
+        return 0
+    readers = User.objects.filter(username__in=READER_NAMES).order_by("pk").values_list("pk", flat=True)
+    looks = [(reader, _pick_popular(random, items).pk) for reader in readers for _ in range(5)]
+    for reader, book in looks:
+        popularity.count_view(None, book, visitor=f"demo:{reader}", user_id=reader)
+    return len(looks)
+
+
+def find_items() -> list[Item]:
+    """Return the most popular books that are for sale and in stock."""
+    rows = Product.objects.for_sale().filter(stock__gt=0).order_by("-book__popularity", "book__title")
+    found = list(rows.values_list("pk", "book__title", "price")[:MAX_ITEMS])
+    kinds: dict[int, set[str]] = defaultdict(set)
+    for pk, name in Tag.objects.filter(name__in=BOOK_KINDS, books__in=[row[0] for row in found]).values_list(
+        "books", "name"
+    ):
+        kinds[pk].add(name)
+    return [Item(*row, next((kind for kind in BOOK_KINDS if kind in kinds[row[0]]), "")) for row in found]
+
+
+def _add_products() -> None:
+    missing = Book.objects.filter(product=None).order_by("pk").values_list("pk", flat=True)
+    for some in split_slices(list(missing)):
+        rows = [Product(pk=pk, price=synthetic.invent_price(pk), stock=synthetic.invent_stock(pk)) for pk in some]
+        Product.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def _create_customers() -> list[int]:
+    """Return the ids of customers: the authors of posts, more generated users, and the demo's shopper."""
+    random, names = Random(SEED), dict.fromkeys(READER_NAMES)
+    while len(names) < len(READER_NAMES) + CUSTOMER_COUNT:
+        names[f"{random.choice(FIRST_NAMES)} {random.choice(LAST_NAMES)}"] = None
+    ids = list(bulk.get_or_create_users(names).values())
+    shoppers = [name for name, role in LOGINS.items() if role == "shopper"]
+    return [*ids, *User.objects.filter(username__in=shoppers).values_list("pk", flat=True)]
+
+
+def _invent_visits(now: datetime) -> list[Visit]:
+    random, items = Random(SEED), find_items()
+    if not items:
+        return []
+    found = []
+    for user in _create_customers():
+        likes = {kind: [item for item in items if item.kind == kind] for kind in random.sample(BOOK_KINDS, 2)}
+        tastes = [*filter(None, likes.values()), items]
+        for days in sorted((random.uniform(1, HISTORY_DAYS) for _ in range(random.randint(2, 5))), reverse=True):
+            visit = _invent_visit(random, user, tastes, now - timedelta(days=days))
+            found.append(visit._replace(ordered=min(visit.ordered, now - timedelta(hours=1))))
+    return found
+
+
+def _invent_visit(random: Random, user: int, tastes: Sequence[Sequence[Item]], at: datetime) -> Visit:
+    """Return a visit with views of books that match a customer's tastes.
+
+    The customer buys some of them, often with the next book of the same kind.
+    """
+    looks, buys = [], dict[Item, None]()
+    for _ in range(random.randint(3, 6)):
+        kind = random.choice(tastes)
+        item = _pick_popular(random, kind)
+        looks.append((item, at))
+        at += timedelta(seconds=random.randrange(20, 400))
+        if random.random() < 0.35:
+            buys[item] = None
+            if random.random() < 0.5:
+                buys[kind[min(kind.index(item) ^ 1, len(kind) - 1)]] = None
+    wait = timedelta(minutes=4) if random.random() < 0.7 else timedelta(hours=random.randrange(5, 220))
+    return Visit(user, looks, list(buys), at + wait)
+
+
+def _pick_popular(random: Random, items: Sequence[Item]) -> Item:
+    """Return a random item, the first items more often."""
+    return items[int(len(items) * random.random() ** 1.8)]
+
+
+def _add_visits(visits: Sequence[Visit]) -> None:
+    """Write views and orders in chronological order."""
+    looks = sorted((at, visit.user, item.pk) for visit in visits for item, at in visit.looks)
+    for some in split_slices(looks):
+        bulk_insert(
+            View, (View(visitor=f"demo:{user}", user_id=user, book_id=book, seen_at=at) for at, user, book in some)
+        )
+    names = dict(User.objects.filter(pk__in={visit.user for visit in visits}).values_list("pk", "username"))
+    orders = sorted((visit for visit in visits if visit.buys), key=lambda visit: visit.ordered)
+    for some_orders in split_slices(list(enumerate(orders))):
+        with transaction.atomic():
+            _add_orders(dict(some_orders), names)
+
+
+def _add_orders(visits: dict[int, Visit], names: dict[int, str]) -> None:
+    keys = {number: f"demo:{number}" for number in visits}
+    bulk_insert(
+        Order, (_build_order(keys[number], number, visit, names[visit.user]) for number, visit in visits.items())
+    )
+    ids = dict(Order.objects.filter(key__in=keys.values()).values_list("key", "pk"))
+    bulk_insert(
+        OrderLine,
+        (
+            OrderLine(order_id=ids[keys[number]], product_id=item.pk, title=item.title, quantity=1, price=item.price)
+            for number, visit in visits.items()
+            for item in visit.buys
+        ),
+    )
+
+
+def _build_order(key: str, number: int, visit: Visit, name: str) -> Order:
+    """Return a completed order, or a cancelled one for one in thirty numbers."""
+    at = visit.ordered
+    is_cancelled = number % 30 == 7
+    return Order(
+        user_id=visit.user,
+        key=key,
+        state=OrderState.CANCELLED if is_cancelled else OrderState.SENT,
+        total=sum(item.price for item in visit.buys),
+        email="reader@diptych.invalid",
+        name=name,
+        address="1 Quay Street, Harrowgate",
+        created_at=at,
+        reserved_until=at,
+        paid_at=None if is_cancelled else at,
+        sent_at=None if is_cancelled else at + timedelta(days=1),
+        cancelled_at=at if is_cancelled else None,
+        confirmed_at=at,
+    )

@@ -1,0 +1,1 @@
+"""Months that are over: log files, expiry from Redis, and loading."""

@@ -1,0 +1,173 @@
+"""Log files of expired months: a compressed file for each month, with a line for each bitmap.
+
+    # diptych login log 1, 2017-10
+    loginDay_2017-10-25_client:0<TAB>-<TAB>5000
+    loginLog_2017-10_client_1001<TAB>3<TAB>00000040
+
+A line has the item's name, the user's dense id (only for months; a user that was erased and came back has another one)
+and the bits in hexadecimal. A file is written under a temporary name, synced, read back and compared before it gets its
+final name. It is replaced only to erase a user.
+"""
+
+import gzip
+import hashlib
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from datetime import date
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from loginlog.storage import bitmaps
+from loginlog.storage.bitmaps import SEGMENT_BYTES
+from loginlog.storage.items import BadItem, DaySegment, LoginMonth, parse_item
+from loginlog.storage.tombstones import Known
+
+HEADER: Final = "# diptych login log 1, "
+PART_SUFFIX: Final = ".part"
+
+
+class BadFile(ValueError):
+    """A file that is no login log or is damaged. The message has the file, the line and the reason."""
+
+
+class Line(NamedTuple):
+    """A line of a log file: an item and its bits."""
+
+    item: LoginMonth | DaySegment
+    value: Known | bytes
+
+    def __str__(self) -> str:
+        if isinstance(self.value, Known):
+            return f"{self.item.name}\t{self.value.number}\t{bitmaps.encode_month(self.value.bits).hex()}"
+        return f"{self.item.name}\t-\t{self.value.hex()}"
+
+
+def write_file(folder: Path, month: date, lines: Iterable[Line]) -> Path | None:
+    """Write a new file of a month. Return its path; None without lines.
+
+    A killed process leaves the complete file or one that ends in ".part". Raises OSError, such as for a full disk, and
+    BadFile if the file read back differs from the written one.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    part = _write_part(folder, month, lines)
+    return _publish_file(part, folder, month) if part else None
+
+
+def remove_user(path: Path, user_id: int) -> bool:
+    """Replace a file by one without the months of a user. Return False if it has none.
+
+    The dense ids in its day bitmaps stay, since only the months relate them to users. A killed process leaves the old
+    file or the new one. Raises the errors of ``write`` and ``read``.
+    """
+
+    def is_theirs(line: Line) -> bool:
+        return isinstance(line.item, LoginMonth) and line.item.user_id == user_id
+
+    if not any(is_theirs(line) for _, line in read_lines(path)):
+        return False
+    month = date.fromisoformat(f"{path.name[:7]}-01")
+    part = _write_part(path.parent, month, (line for _, line in read_lines(path) if not is_theirs(line)))
+    if part is None:
+        path.unlink()
+    else:
+        part.replace(path)
+    _sync_folder(path.parent)
+    return True
+
+
+def _write_part(folder: Path, month: date, lines: Iterable[Line]) -> Path | None:
+    part = folder / f"{month:%Y-%m}.{os.getpid()}{PART_SUFFIX}"
+    written, number = hashlib.sha256(), 0
+    with part.open("wb") as raw:
+        with gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6) as file:
+            for number, line in enumerate(_encode_lines(month, lines)):  # noqa: B007  (0: only the header)
+                file.write(line)
+                written.update(line)
+        raw.flush()
+        os.fsync(raw.fileno())
+    if not number:
+        part.unlink()
+        return None
+    _verify_file(part, written.digest())
+    return part
+
+
+def _encode_lines(month: date, lines: Iterable[Line]) -> Iterator[bytes]:
+    yield f"{HEADER}{month:%Y-%m}\n".encode()
+    for line in lines:
+        yield f"{line}\n".encode()
+
+
+def _verify_file(part: Path, written: bytes) -> None:
+    read = hashlib.sha256()
+    with gzip.open(part, "rb") as file:
+        while chunk := file.read(2**20):
+            read.update(chunk)
+    if read.digest() != written:
+        raise BadFile(f"{part}: what was read back is not what was written")
+
+
+def _publish_file(part: Path, folder: Path, month: date) -> Path:
+    """Give a file its final name, the first free one. No file is ever overwritten."""
+    number = 1
+    while True:
+        path = folder / (f"{month:%Y-%m}.log.gz" if number == 1 else f"{month:%Y-%m}.{number}.log.gz")
+        try:
+            os.link(part, path)
+        except FileExistsError:
+            number += 1
+        else:
+            part.unlink()
+            _sync_folder(folder)
+            return path
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove unfinished files of killed processes."""
+    for part in folder.glob(f"*{PART_SUFFIX}"):
+        part.unlink(missing_ok=True)
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, Line]]:
+    """Yield the lines of a file with their numbers. Raises BadFile with file and line; OSError if it is unreadable."""
+    number = 0
+    try:
+        with gzip.open(path, "rt", encoding="ascii", newline="\n") as file:
+            for number, text in enumerate(file, start=1):
+                if number == 1:
+                    if not text.startswith(HEADER):
+                        raise ValueError("this is not a login log")
+                else:
+                    yield number, _parse_line(text)
+        if not number:
+            raise ValueError("the file is empty")
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise BadFile(f"{path}, after line {number}: the file is damaged: {error}") from error
+    except ValueError as error:
+        raise BadFile(f"{path}, line {number}: {error}") from error
+
+
+def _parse_line(text: str) -> Line:
+    """Parse a line. Raises ValueError."""
+    parts = text.removesuffix("\n").split("\t")
+    if len(parts) != 3 or not text.endswith("\n"):
+        raise ValueError("expected a name, a number and bits, separated by tabs")
+    item, raw = parse_item(parts[0]), bytes.fromhex(parts[2])
+    if isinstance(item, LoginMonth):
+        if len(raw) != bitmaps.MONTH_BYTES or bitmaps.encode_month(bitmaps.parse_month(raw)) != raw:
+            raise ValueError(f"{parts[2]!r} is not the bitmap of a month")
+        return Line(item, Known(int(parts[1]), bitmaps.parse_month(raw)))
+    if not isinstance(item, DaySegment) or parts[1] != "-":
+        raise BadItem(f"{parts[0]!r} is no bitmap of a day, or has a number")
+    if len(raw) > SEGMENT_BYTES:
+        raise ValueError(f"a segment has at most {SEGMENT_BYTES} bytes")
+    return Line(item, bitmaps.strip_zeros(raw))

@@ -1,0 +1,1 @@
+"""Corrections of the login log: erasure, removal and settling."""

@@ -1,0 +1,1 @@
+"""Reports about logins: the staff report, the reader's calendar and the dashboard."""

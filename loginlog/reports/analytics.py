@@ -1,0 +1,93 @@
+"""Active users by day, week and month, and retention, computed from the day bitmaps.
+
+No function scans for keys, because dates and types determine the bitmaps. ``Union`` is ``selectors.unions``; each
+function states its number of calls.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Final
+
+import numpy as np
+
+from loginlog.days import ONE_DAY, list_days
+from loginlog.reports import cohorts
+from loginlog.reports import tables as windows
+from loginlog.reports.cohorts import Cohort, Period, Reading
+from loginlog.reports.tables import Table
+from loginlog.storage.reading import Span
+
+DAYS_PER_CALL: Final = 16  # days per call of Union
+WINDOW_DAYS: Final = (1, 7, 30)  # days: DAU, WAU, MAU
+LEAD_TIME: Final = timedelta(days=WINDOW_DAYS[-1] - 1)
+ALL_TYPES: Final = ""  # the type of all types together
+
+ReadUnions = Callable[[Sequence[Span]], Sequence[bytes]]
+
+
+@dataclass(frozen=True)
+class Activity:
+    """Distinct users of one type, or of all types, on each day and in the 7 and 30 days that end with it."""
+
+    user_type: str
+    dau: list[int]
+    wau: list[int]
+    mau: list[int]
+
+
+def count_calls(length: int) -> int:
+    """Return the number of calls that ``activity`` makes for a range of ``length`` days."""
+    return -(-(length + LEAD_TIME.days) // DAYS_PER_CALL)
+
+
+def compute_activity(first: date, last: date, types: Sequence[str], union: ReadUnions) -> list[Activity]:
+    """Return DAU, WAU and MAU for each day from ``first`` to ``last``, first of all types together, then by type.
+
+    Calls ``union`` ``asks(days)`` times, for 16 days each, and holds at most 45 days of each type in memory.
+    """
+    found: dict[str, tuple[list[int], ...]] = {kind: ([], [], []) for kind in (ALL_TYPES, *types)}
+    kept: dict[str, Table] = {}
+    wanted = list_days(first - LEAD_TIME, last)
+    for start in range(0, len(wanted), DAYS_PER_CALL):
+        chunk = wanted[start : start + DAYS_PER_CALL]
+        shown = sum(day >= first for day in chunk)
+        for kind, rows in _read_tables(chunk, types, union).items():
+            rows = windows.stack([kept[kind], rows]) if kind in kept else rows
+            for width, numbers in zip(WINDOW_DAYS, found[kind], strict=True):
+                numbers += windows.count_rolling(rows, width, shown)
+            kept[kind] = rows[-LEAD_TIME.days :]
+    return [Activity(kind, *numbers) for kind, numbers in found.items()]
+
+
+def _read_tables(chunk: Sequence[date], types: Sequence[str], union: ReadUnions) -> dict[str, Table]:
+    """Return a table for all types together and one for each type, with a row per day."""
+    raws = union([Span(day, day, kind) for kind in types for day in chunk])
+    size = len(chunk)
+    tables = {kind: windows.build_table(raws[i * size : (i + 1) * size]) for i, kind in enumerate(types)}
+    return {ALL_TYPES: windows.union(list(tables.values())), **tables}
+
+
+def compute_retention(
+    periods: Sequence[Period],
+    user_type: str | None,
+    union: ReadUnions,
+    *,
+    since: date | None,
+    reading: Reading,
+    today: date,
+) -> list[Cohort]:
+    """Return the cohorts of users by their first login as a user of one type (None: of any type).
+
+    ``periods`` come from ``cohorts.periods``; ``since`` is the first day of the whole log (None: it is empty). First
+    logins are not stored but computed from all days, so a late mark still puts a user into the right cohort. Calls
+    ``union`` once, for one bitmap per period and one for all the time before.
+    """
+    spans = [Span(period.first, period.last, user_type) for period in periods]
+    earlier = since is not None and since < periods[0].first
+    if since is not None and earlier:
+        spans.append(Span(since, periods[0].first - ONE_DAY, user_type))
+    rows = windows.build_table(union(spans) if since else [b""] * len(spans))
+    active, before = rows[: len(periods)], rows[len(periods) :]
+    seen = before if earlier else np.zeros_like(rows[:1])
+    return cohorts.compute_cohorts(periods, seen, active, reading, today)

@@ -1,0 +1,108 @@
+"""A user's calendar: the login days in a range, and streaks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any, Final
+
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.models import User
+from loginlog import selectors
+from loginlog.days import ONE_DAY
+from loginlog.reports import heatmap, streaks
+from loginlog.reports.heatmap import Sheet
+from loginlog.reports.parameters import Range, year_range
+
+STREAK_LOOK_BACK: Final = timedelta(days=366)
+
+
+@dataclass(frozen=True)
+class Month:
+    """A month with its login days; ``sheet`` is the picture."""
+
+    sheet: Sheet
+    days: list[date]
+
+    @property
+    def spoken(self) -> str:
+        """Return the days as text: "1, 2, 5–9"."""
+        return heatmap.format_days(self.days)
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """A calendar. ``days`` has the login days, ascending.
+
+    ``longest`` is the longest streak in the range, and ``current`` the streak that includes today or yesterday.
+    """
+
+    shown: Range
+    today: date
+    days: list[date]
+    longest: int
+    current: int
+
+    @property
+    def months(self) -> list[Month]:
+        """Draw the months of the range."""
+        return [_build_month(first, last, self.days, self.today) for first, last in self.shown.months]
+
+    @property
+    def is_year(self) -> bool:
+        """Return whether the range is a calendar year."""
+        return self.shown == year_range(self.shown.first.year)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the calendar as a value for JSON."""
+        return {
+            "from": self.shown.first,
+            "to": self.shown.last,
+            "total": len(self.days),
+            "longest_streak": self.longest,
+            "current_streak": self.current,
+            "days": self.days,
+        }
+
+
+def build_calendar(user: User | int, shown: Range, today: date) -> Calendar:
+    """Return a user's calendar of a range.
+
+    Takes one round trip if the range contains today, else one more for the current streak. A current streak that began
+    before the days read so far takes another one per year.
+    """
+    found = selectors.find_login_days(user, shown.first, shown.last)
+    if shown.has(today):
+        current = _find_current_streak(user, found, shown.first, today)
+    else:
+        current = _find_current_streak(
+            user, selectors.find_login_days(user, today - STREAK_LOOK_BACK, today), today - STREAK_LOOK_BACK, today
+        )
+    return Calendar(shown, today, found, streaks.longest(streaks.to_bits(found, shown.first)), current)
+
+
+def _find_current_streak(user: User | int, recent: Sequence[date], since: date, today: date) -> int:
+    """Return the length of the current streak from the days since ``since``; read earlier years if it fills them."""
+    known = list(recent)
+    while True:
+        length = streaks.current(streaks.to_bits(known, since), (today - since).days)
+        if length < (today - since).days:
+            return length
+        earlier = since - STREAK_LOOK_BACK
+        known += selectors.find_login_days(user, earlier, since - ONE_DAY)
+        since = earlier
+
+
+def _build_month(first: date, last: date, days: Sequence[date], today: date) -> Month:
+    own = [day for day in days if first <= day <= last]
+    count = ngettext("%(n)d day with a login", "%(n)d days with a login", len(own)) % {"n": len(own)}
+    name = f"{heatmap.format_month(first)}: {count}" + (f": {heatmap.format_days(own)}" if own else "")
+    on = set(own)
+
+    def title(day: date) -> str:
+        return f"{date_format(day)}: {_('logged in')}" if day in on else date_format(day)
+
+    levels = dict.fromkeys(own, heatmap.MAX_LEVEL)
+    return Month(heatmap.draw_sheet(first, last, levels, name=name, day_title=title, today=today), own)

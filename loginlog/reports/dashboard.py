@@ -1,0 +1,102 @@
+"""The login log on the admin's start page: a line chart, a year of days, and retention."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final
+
+from django.http import HttpRequest
+from django.utils.formats import date_format, number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from loginlog import selectors
+from loginlog.days import next_month, today
+from loginlog.reports import analytics, chart, heatmap
+from loginlog.reports.chart import Chart
+from loginlog.reports.cohorts import Cohort, Period, PeriodKind, Reading, list_periods
+from loginlog.reports.heatmap import Sheet
+from loginlog.reports.parameters import Range
+from loginlog.storage.reading import Span
+
+CHART_DAYS: Final = 90  # days
+COHORT_WEEKS: Final = 8  # cohorts
+
+
+@dataclass(frozen=True)
+class Month:
+    """A month of the whole site. ``average`` counts users per day over the days so far."""
+
+    sheet: Sheet
+    average: float
+    busiest: date | None
+    most: int
+
+
+@dataclass(frozen=True)
+class Dashboard:
+    """The content of the start page. ``by`` and ``reading`` concern the cohorts; ``is_empty``: the log has no login."""
+
+    line: Chart
+    months: list[Month]
+    cohorts: list[Cohort]
+    periods: list[Period]
+    is_empty: bool
+    by: PeriodKind = "week"
+    reading: Reading = "on"
+
+
+def add_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """Add the dashboard to the template context, for unfold's ``DASHBOARD_CALLBACK``."""
+    return (
+        context | {"loginlog": build_dashboard(today())} if request.user.has_perm("loginlog.view_report") else context
+    )
+
+
+def build_dashboard(now: date) -> Dashboard:
+    """Return the dashboard up to the day ``now``.
+
+    Reads the counts of a year in one call, and the bitmaps of the cohorts in another.
+    """
+    shown = Range(next_month(now.replace(year=now.year - 1, day=1)), now)  # twelve months
+    counts = selectors.count_active_in_spans([Span(day, day) for day in shown.days])
+    weeks = list_periods(now, "week", COHORT_WEEKS)
+    since = selectors.find_first_day()
+    cohorts = analytics.compute_retention(weeks, None, selectors.read_unions, since=since, reading="on", today=now)
+    numbers = dict(zip(shown.days, counts, strict=True))
+    return Dashboard(
+        _draw_line(shown.days[-CHART_DAYS:], counts[-CHART_DAYS:]),
+        [_build_month(*month, numbers, max(counts), now) for month in shown.months],
+        cohorts,
+        weeks,
+        is_empty=since is None,
+    )
+
+
+def _draw_line(days: list[date], counts: Sequence[int]) -> Chart:
+    name = _("Daily users, %(first)s to %(last)s: between %(low)d and %(high)d, on the last day %(now)d") % {
+        "first": date_format(days[0]),
+        "last": date_format(days[-1]),
+        "low": min(counts),
+        "high": max(counts),
+        "now": counts[-1],
+    }
+    return chart.draw_chart(days, [("dau", counts)], name=name)
+
+
+def _build_month(first: date, last: date, numbers: dict[date, int], most: int, now: date) -> Month:
+    own = {day: numbers[day] for day in Range(first, last).days}
+    average = sum(own.values()) / len(own)
+    busiest = max(own, key=lambda day: own[day]) if any(own.values()) else None
+
+    def title(day: date) -> str:
+        users = ngettext("%(n)s user", "%(n)s users", own[day])
+        return f"{date_format(day)}: {users % {'n': number_format(own[day], force_grouping=True)}}"
+
+    name = _("%(month)s: %(average)s users a day") % {
+        "month": heatmap.format_month(first),
+        "average": number_format(average, 1, force_grouping=True),
+    }
+    levels = {day: heatmap.compute_level(count, most) for day, count in own.items()}
+    sheet = heatmap.draw_sheet(first, last, levels, name=name, day_title=title, today=now)
+    return Month(sheet, average, busiest, own[busiest] if busiest else 0)

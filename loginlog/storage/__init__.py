@@ -1,0 +1,1 @@
+"""Bitmaps of the login log in Redis and SQL."""

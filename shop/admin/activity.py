@@ -1,0 +1,120 @@
+"""Read-only admin pages for carts, views and recommendations."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+from unfold.decorators import display
+
+from accounts.models import User
+from accounts.names import fold
+from catalog.models import Book
+from shop.admin.base import ReadOnlyAdmin
+from shop.models import Cart, Recommendation, View
+
+
+def _load_titles(ids: Sequence[int]) -> dict[int, str]:
+    return dict(Book.objects.filter(pk__in=ids).values_list("pk", "title"))
+
+
+def _render_lines(words: Sequence[tuple[Any, ...]]) -> SafeString | str:
+    """Return one line per item."""
+    return format_html_join("", "<div>{}</div>", words) or "–"
+
+
+class _SearchableByUser(ReadOnlyAdmin):
+    """Rows that staff find by the name of their user."""
+
+    search_fields = ["pk"]  # without it the admin shows no search box
+    search_help_text = _("the exact name of a user")
+    list_select_related: Any = ["user"]
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        term = search_term.strip().removeprefix("@")
+        if not term:
+            return queryset, False
+        who = User.objects.filter(name_key=fold(term)).values_list("pk", flat=True).first()
+        return queryset.filter(user=who or 0), False
+
+
+@admin.register(Cart)
+class CartAdmin(_SearchableByUser):
+    """Carts as SQL has them."""
+
+    list_display = ["visitor", "user", "copies", "standing"]
+    list_filter = ["is_parked"]
+    fields = ["visitor", "user", "contents", "is_parked", "ended_at"]
+    readonly_fields = fields
+
+    @display(description=_("session"))
+    def visitor(self, cart: Cart) -> str:
+        return str(cart)
+
+    @display(description=_("copies"))
+    def copies(self, cart: Cart) -> int:
+        lines: Mapping[str, int] = cart.lines
+        return sum(lines.values())
+
+    @display(description=_("contents"))
+    def contents(self, cart: Cart) -> SafeString | str:
+        lines = {int(pk): quantity for pk, quantity in cart.lines.items()}
+        titles = _load_titles(list(lines))
+        return _render_lines([(f"{quantity} × {titles.get(pk, pk)}",) for pk, quantity in sorted(lines.items())])
+
+    @display(description=_("state"), label={"parked": "warning", "moved": "info", "live": "success"})
+    def standing(self, cart: Cart) -> tuple[str, Any]:
+        if cart.moved_to:
+            return "moved", _("continued as another cart")
+        return ("parked", _("waiting for a login")) if cart.is_parked else ("live", _("in use"))
+
+
+@admin.register(View)
+class ViewAdmin(_SearchableByUser):
+    """Views of books."""
+
+    list_display = ["book", "by_visitor", "user", "seen_at"]
+    list_select_related = ["user", "book"]
+    fields = readonly_fields = ["book", "visitor", "user", "seen_at"]
+
+    @display(description=_("visitor"))
+    def by_visitor(self, view: View) -> str:
+        return view.visitor[:12]
+
+
+@admin.register(Recommendation)
+class RecommendationAdmin(ReadOnlyAdmin):
+    """The recommendations of a product, with their scores."""
+
+    list_display = ["product", "bought_count", "viewbuy_count", "built_at"]
+    search_fields = ["product__book__title"]
+    ordering: ClassVar[Any] = ["-pk"]
+    fields = ["product", "bought_list", "viewbuy_list", "built_at"]
+    readonly_fields = fields
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Recommendation]:
+        return super().get_queryset(request).select_related("product__book")
+
+    @display(description=_("also bought"))
+    def bought_count(self, row: Recommendation) -> int:
+        return len(row.bought)
+
+    @display(description=_("bought after viewing"))
+    def viewbuy_count(self, row: Recommendation) -> int:
+        return len(row.viewbuy)
+
+    @display(description=_("also bought"))
+    def bought_list(self, row: Recommendation) -> SafeString | str:
+        return self._others(row.bought)
+
+    @display(description=_("bought after viewing"))
+    def viewbuy_list(self, row: Recommendation) -> SafeString | str:
+        return self._others(row.viewbuy)
+
+    def _others(self, others: Sequence[Sequence[Any]]) -> SafeString | str:
+        titles = _load_titles([other[0] for other in others])
+        return _render_lines([(f"{score:.3g}  {titles.get(pk, pk)}",) for pk, score, *_why in others])

@@ -1,0 +1,21 @@
+"""Admin pages for rows that only the shop itself writes."""
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from accounts.admin_tools import BigTableAdmin
+
+
+class LedgerAdmin(BigTableAdmin):
+    """Rows that only the shop adds and that cannot be deleted."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class ReadOnlyAdmin(LedgerAdmin):
+    """Rows that staff can only view."""
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

@@ -1,0 +1,124 @@
+"""The maintenance of ``viewed:``: it is trimmed, halved each period, and rebuilt from SQL after Redis has lost it."""
+
+import heapq
+import logging
+import uuid
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from django.conf import settings
+from django.db.models import Count
+
+from mirror import naming
+from mirror.backup import epoch, registry
+from mirror.backup.flush import flush
+from mirror.backup.restore import restore
+from mirror.conf import setting
+from mirror.lease import lease
+from mirror.redis import relay_client
+from mirror.scripts import Script
+from shop import keys
+from shop.book_views.popularity import BACKUP, MAX_AGE_PERIODS, MAX_RANKED_BOOKS, MIN_SCORE
+from shop.models import View
+
+logger = logging.getLogger("shop")
+
+BOOKS_PER_TRIM: Final = (
+    2_000  # books trimmed per call, which takes a millisecond; 980,000 at once would block Redis for half a second
+)
+BOOKS_PER_COMMAND: Final = 1_000  # books written per command
+
+_EPOCH: Final = datetime.fromtimestamp(0, tz=UTC)
+_LUA: Final = Path(__file__).parents[1] / "lua"
+_rescale_script = Script(_LUA / "rescale.lua")
+_begin_script = Script(_LUA / "viewed_begin.lua")
+_finish_script = Script(_LUA / "viewed_finish.lua")
+
+
+class RescaleResult(NamedTuple):
+    """The result of a rescale. periods: the halvings, 0 if none was due. removed: books."""
+
+    periods: int
+    removed: int
+
+
+def rescale_popularity(redis: Any = None) -> RescaleResult:
+    """Trim and halve if it is due. Each period is halved once, with any number of callers and after any crash.
+
+    Views between two slices get more weight, so that they count in full after the halving. Raises redis-py's errors.
+    """
+    redis, removed = redis or relay_client(), 0
+    while True:
+        arguments = [settings.SHOP_VIEW_PERIOD_SECONDS, MAX_RANKED_BOOKS, BOOKS_PER_TRIM, repr(MIN_SCORE)]
+        periods, gone, more = _rescale_script(redis, [keys.popularity(), keys.popularity_period()], arguments)
+        removed += gone
+        if not more:
+            return RescaleResult(periods, removed)
+
+
+def is_complete(redis: Any) -> bool:
+    """Return whether ``viewed:`` includes all views that SQL has."""
+    pipe = redis.pipeline(transaction=False)
+    pipe.get(naming.restored(BACKUP))
+    pipe.get(keys.popularity_marker())
+    pipe.get(keys.popularity_period())
+    pipe.time()
+    restored, whole, period, (seconds, _) = pipe.execute()
+    # Redis' clock was ahead and has been corrected, so the scores were halved too often.
+    if period is not None and int(period) > seconds // settings.SHOP_VIEW_PERIOD_SECONDS + 1:
+        return False
+    return whole is not None and restored == whole and epoch.trusted(redis, [restored])[0]
+
+
+def maintain_popularity(redis: Any = None) -> RescaleResult:
+    """Rebuild the counts if Redis has lost them, and halve them if it is due. Beat starts it every few seconds."""
+    redis = redis or relay_client()
+    if not is_complete(redis):
+        with lease(redis, "viewed") as mine:
+            if mine:
+                rebuild_popularity(redis)
+    return rescale_popularity(redis)
+
+
+def rebuild_popularity(redis: Any = None) -> bool:
+    """Count views again from SQL while new ones arrive. Return whether the counts are complete now.
+
+    They are not if Redis was lost again or another rebuild has started. Redis starts to count from zero at one moment;
+    SQL's views from before that moment are then added in one step. Raises redis-py's and Django's errors, and
+    RuntimeError inside a transaction.
+    """
+    redis, token, views = redis or relay_client(), uuid.uuid4().hex, registry.get(BACKUP)
+    restore(views, redis=redis)
+    marker = redis.get(naming.restored(BACKUP))
+    if marker is None or not epoch.trusted(redis, [marker])[0]:
+        return False
+    names = [keys.popularity(), keys.popularity_period(), keys.popularity_rebuild_token(), keys.popularity_marker()]
+    micros, period = _begin_script(redis, names, [settings.SHOP_VIEW_PERIOD_SECONDS, token])
+    flush(views, redis=redis)  # views from before that moment that SQL does not have yet
+    _write_sql_scores(redis, keys.popularity_from_sql(token), _EPOCH + timedelta(microseconds=int(micros)))
+    return bool(_finish_script(redis, [*names, keys.popularity_from_sql(token)], [token, period, marker]))
+
+
+def _write_sql_scores(redis: Any, before: str, until: datetime) -> None:
+    """Write SQL's counts from before ``until`` into a separate key."""
+    best = iter(heapq.nlargest(MAX_RANKED_BOOKS, compute_scores_from_sql(until).items(), key=lambda item: item[1]))
+    while chunk := dict(islice(best, BOOKS_PER_COMMAND)):
+        redis.zadd(before, {str(pk): -score for pk, score in chunk.items()})
+        redis.expire(before, 3600)
+
+
+def compute_scores_from_sql(until: datetime) -> dict[int, float]:
+    """Return the scores at ``until`` by book, from the views before it. One query per period."""
+    scores: dict[int, float] = defaultdict(float)
+    views, seconds = View.objects.using(setting("DATABASE")), settings.SHOP_VIEW_PERIOD_SECONDS
+    period = int(until.timestamp()) // seconds
+    for at in range(period - MAX_AGE_PERIODS, period + 1):
+        start = datetime.fromtimestamp(at * seconds, tz=UTC)
+        end = min(until, start + timedelta(seconds=seconds))
+        found = views.filter(seen_at__gte=start, seen_at__lt=end).values_list("book_id").annotate(Count("pk"))
+        for pk, count in found.order_by():
+            scores[pk] += count * 0.5 ** (period - at)
+    return {pk: score for pk, score in scores.items() if score >= MIN_SCORE}

@@ -1,0 +1,197 @@
+"""The popularity of books: ``viewed:`` has book ids by negated score, halved every five minutes.
+
+A view n periods ago counts 2^-n, no matter when Redis was halved. So the scores are a function of the views in SQL and
+those not flushed yet, and can be rebuilt from them after Redis has lost data.
+"""
+
+import logging
+import time
+from collections import defaultdict
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from django.conf import settings
+from redis.exceptions import NoScriptError
+
+from catalog.listing import BookRecord
+from catalog.selectors import find_books
+from common import clock
+from mirror import naming, quick
+from mirror.backup import epoch, script
+from mirror.conf import setting
+from mirror.read import read
+from mirror.redis import RedisError, breaker, client, is_away
+from shop import keys
+from shop.models import View
+from shop.selectors.books import decode_books, get_books, order_books, queue_books
+
+logger = logging.getLogger("shop")
+
+BACKUP: Final = "view"  # the name of the backup of views
+ONCE_SECONDS: Final = 1800  # period in which a visitor's views of a book count once
+MAX_LAST_VIEWED: Final = 25  # last viewed books per visitor
+MAX_RANKED_BOOKS: Final = 20_000  # books that a halving leaves in ``viewed:``
+MAX_CACHED_RANK: Final = 10_000  # books with cached pages
+# The score of one view two and a half hours ago. Smaller scores are dropped, because halving alone never reaches zero,
+# and a rebuild reads SQL no further back.
+MAX_AGE_PERIODS: Final = 30
+MIN_SCORE: Final = 0.5**MAX_AGE_PERIODS
+MAX_SQL_VIEWS: Final = 5_000  # newest views that a page reads while Redis is away
+
+_count_script = script(Path(__file__).parents[1] / "lua" / "saw.lua")
+
+
+class PopularBooks(NamedTuple):
+    """Books for the front page. is_viewed: they are the most viewed; otherwise there are no recent views, and they are
+    the most read.
+    """
+
+    books: list[BookRecord]
+    is_viewed: bool
+
+
+def count_view(digest: str | None, book_id: int, *, visitor: str = "", user_id: int | None = None) -> bool:
+    """Count a view of a book. One round trip and no SQL. Never raises Redis errors.
+
+    Return whether Redis has counted it. A view that Redis does not take is lost: pages are more important than
+    statistics. digest: of the session; without one, ``visitor`` stands in for it. user_id: the user if known, otherwise
+    the session's user.
+    """
+    who = digest or visitor
+    if not who or breaker.open():
+        return False
+    redis = client()
+    pipe = redis.pipeline(transaction=False)
+    names, arguments = queue_count(pipe, who, book_id, user_id)
+    if digest:
+        queue_last_viewed(pipe, digest, book_id)
+    try:
+        try:
+            quick.execute(pipe)
+        except NoScriptError:  # all other commands have run
+            _count_script(redis, names, arguments)
+    except RedisError as error:
+        if is_away(error):
+            breaker.failed()
+        logger.warning("A view was not counted: %s", error)
+        return False
+    return True
+
+
+def queue_count(pipe: Any, who: str, book_id: int, user_id: int | None = None) -> tuple[list[str], list[Any]]:
+    """Queue the command that counts a view. Return its keys and arguments. Redis may not know the script."""
+    arguments = [ONCE_SECONDS, book_id, f"{who}|{user_id or ''}|{book_id}|", settings.SHOP_VIEW_PERIOD_SECONDS]
+    names = [keys.popularity(), keys.counted_view(who, book_id), keys.popularity_period(), keys.view_marks()]
+    _count_script.add(pipe, names, arguments)
+    return names, arguments
+
+
+def queue_last_viewed(pipe: Any, digest: str, book_id: int) -> None:
+    """Queue the commands that add a book to the visitor's last viewed books."""
+    seen = keys.last_viewed(digest)
+    pipe.zadd(seen, {str(book_id): time.time()})
+    pipe.zremrangebyrank(seen, 0, -MAX_LAST_VIEWED - 1)
+    pipe.expire(seen, settings.SESSION_COOKIE_AGE)
+
+
+def queue_rank(pipe: Any, book_id: int) -> None:
+    """Queue the command that reads the rank of a book, for ``in_top``: the number of more popular books, or None.
+
+    Any connection to the state server will do.
+    """
+    pipe.zrank(keys.popularity(), str(book_id))
+
+
+def is_popular(rank: int | None) -> bool:
+    """Return whether a book with this rank has a cached page."""
+    return rank is not None and rank < MAX_CACHED_RANK
+
+
+def get_rank(book_id: int) -> int | None:
+    """Return the number of more popular books, or None if the book has no recent views or Redis is away."""
+    if breaker.open():
+        return None
+    try:
+        found: Any = client().zrank(keys.popularity(), str(book_id))
+    except RedisError as error:
+        if is_away(error):
+            breaker.failed()
+        return None
+    return None if found is None else int(found)
+
+
+def forget_book(book_id: int) -> None:
+    """Remove a deleted book from the popular ones, after a view of its page was counted ahead."""
+    if breaker.open():
+        return
+    try:
+        client().zrem(keys.popularity(), str(book_id))
+    except RedisError as error:
+        if is_away(error):
+            breaker.failed()
+        logger.warning("A book that is gone is still among those that are looked at: %s", error)
+
+
+def get_most_viewed(count: int) -> list[BookRecord]:
+    """Return the most viewed books.
+
+    If Redis has complete counts, it takes one round trip if the same books lead as last time, else two. Otherwise SQL
+    answers.
+    """
+    return get_popular_books(count).books
+
+
+def get_popular_books(count: int) -> PopularBooks:
+    """Return the most viewed books, or the most read ones on a site without recent views."""
+    books = _read_from_redis(count)
+    if books is None:
+        books = order_books(ids := _load_leaders_from_sql(count), get_books(ids))
+    if books:
+        return PopularBooks(books, is_viewed=True)
+    return PopularBooks(find_books().books[:count], is_viewed=False)
+
+
+_leaders: list[int] = []  # the leaders of the last call, which are likely to lead again
+
+
+def _read_from_redis(count: int) -> list[BookRecord] | None:
+    """Return the most viewed books, or None if Redis is away or its counts are incomplete."""
+    guess = _leaders[:]
+
+    def ask(pipe: Any) -> None:
+        pipe.get(naming.restored(BACKUP))
+        pipe.get(keys.popularity_marker())
+        pipe.zrange(keys.popularity(), 0, 2 * count - 1)  # more than needed, because some may be deleted
+        queue_books(pipe, guess)
+
+    reading = read(["book"], ask)
+    if reading is None:
+        return None
+    restored, whole, found, raws = reading.replies
+    if whole is None or whole != restored or not _is_trusted(restored):
+        return None
+    _leaders[:] = ids = [int(pk) for pk in found]
+    books = decode_books(guess, raws)
+    if unknown := [pk for pk in ids if pk not in guess]:
+        books |= get_books(unknown)
+    return order_books(ids, books)[:count]
+
+
+def _is_trusted(marker: bytes) -> bool:
+    """Return whether a marker of the backup belongs to this incarnation of Redis."""
+    try:
+        return epoch.trusted(client(), [marker])[0]
+    except RedisError:
+        return False
+
+
+def _load_leaders_from_sql(count: int) -> list[int]:
+    """Return the most viewed books from a bounded number of the newest views in SQL."""
+    now, seconds = clock.now(), settings.SHOP_VIEW_PERIOD_SECONDS
+    since = now - timedelta(seconds=MAX_AGE_PERIODS * seconds)
+    newest = View.objects.using(setting("DATABASE")).filter(seen_at__gt=since).order_by("-seen_at")
+    scores: dict[int, float] = defaultdict(float)
+    for book_id, seen_at in newest.values_list("book_id", "seen_at")[:MAX_SQL_VIEWS]:
+        scores[book_id] += 0.5 ** (now.timestamp() // seconds - seen_at.timestamp() // seconds)
+    return sorted(scores, key=lambda pk: (-scores[pk], str(pk)))[:count]

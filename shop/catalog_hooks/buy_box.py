@@ -1,0 +1,44 @@
+"""The buy box of a book: its price, its stock and the button that adds it to the cart."""
+
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+
+from shop.products.results import ProductRecord
+from shop.selectors.products import get_product
+
+MAX_FEW_COPIES: Final = 5  # copies; at most this many count as few
+
+
+def render_buy_box(request: HttpRequest, book_id: int) -> SafeString:
+    """Render the buy box of a book, or nothing if the book is not for sale. With a warm mirror it takes 1
+    round trip.
+    """
+    return render_buy_box_of(request, get_product(book_id))
+
+
+def render_buy_box_of(request: HttpRequest, product: ProductRecord | None) -> SafeString:
+    """Render the buy box of a product that has been read already."""
+    if product is None or not product["is_active"]:
+        return SafeString()
+    return render_to_string("shop/_buy_box.html", make_buy_box_context(product), request)
+
+
+def make_buy_box_context(product: ProductRecord) -> dict[str, Any]:
+    """Return the template context of a buy box.
+
+    ends: the end of the sale that sets the price, or None. most: the largest quantity that a cart takes.
+    """
+    now, left = product.now, product["available"]
+    return {
+        "product": product,
+        "price": now,
+        "ends": None if now.ends is None else datetime.fromtimestamp(now.ends, UTC),
+        "left": left,
+        "is_few": 0 < left <= MAX_FEW_COPIES,
+        "most": settings.SHOP_CART_QUANTITY,
+    }

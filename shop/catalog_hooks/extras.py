@@ -1,0 +1,82 @@
+"""Prices, stock and recommendations on book pages, in their JSON and on book cards."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language, gettext
+
+from catalog.books import extras
+from common import clock
+from shop import keys
+from shop.money import format_money
+from shop.products.prices import Price, get_price_at
+from shop.products.results import ProductRecord
+from shop.recommend import page
+from shop.selectors.products import load_products_from_sql
+
+MAX_CACHED_PRICES: Final = 4096  # rendered prices that are cached
+
+
+def register() -> None:
+    """Register the shop's extras with the catalogue."""
+    extras.register_extra(
+        extras.Extra(
+            name="product",
+            mirrors=("product",),
+            ask=lambda pipe, pk: pipe.get(keys.product(pk)),
+            found=lambda pk, raw: None if raw is None else ProductRecord(raw),
+            by_sql=lambda pk: load_products_from_sql([pk]).get(pk),
+            fields=describe_price_and_stock,
+        )
+    )
+    page.register_extra()
+    extras.register_card_extra(
+        extras.CardExtra(
+            name="product",
+            ask=lambda pipe, ids: pipe.mget([keys.product(pk) for pk in ids]),
+            found=lambda raws: [None if raw is None else ProductRecord(raw) for raw in raws],
+            by_sql=_load_products,
+            words=render_card_price,
+        )
+    )
+
+
+def _load_products(ids: Sequence[int]) -> list[ProductRecord | None]:
+    found = load_products_from_sql(ids)
+    return [found.get(pk) for pk in ids]
+
+
+def describe_price_and_stock(product: ProductRecord | None) -> dict[str, Any]:
+    """Return the JSON fields of a product.
+
+    price: in cents, None if it is not for sale. was: the usual price if it is higher, else None. stock: copies left.
+    """
+    if product is None or not product["is_active"]:
+        return {"price": None, "was": None, "stock": 0}
+    now = product.now
+    return {"price": now.cents, "was": now.was, "stock": product["available"]}
+
+
+def render_card_price(product: ProductRecord | None) -> SafeString:
+    """Render the price on a book's card, or nothing if the book is not for sale."""
+    if product is None or not product["is_active"]:
+        return SafeString()
+    said = product.fields
+    now = get_price_at(said, clock.now().timestamp()) if said["sales"] else Price(said["price"])
+    return _render_price(now.cents, now.was, said["available"] > 0, get_language() or "")
+
+
+@lru_cache(maxsize=MAX_CACHED_PRICES)
+def _render_price(cents: int, was: int | None, is_left: bool, language: str) -> SafeString:
+    """Render a price. ``language`` must be the active language; it is part of the cache key."""
+    before = format_html(
+        ' <s class="was"><span class="sr-only">{} </span>{}</s>', gettext("was"), format_money(was)
+    ) if was else ""  # fmt: skip
+    sold_out = "" if is_left else format_html('<p class="stock none">{}</p>', gettext("Sold out"))
+    reduced = " reduced" if was else ""
+    return format_html(
+        '<p class="price{}"><span class="now">{}</span>{}</p>{}', reduced, format_money(cents), before, sold_out
+    )

@@ -1,0 +1,75 @@
+"""Emails to buyers: plain text in the language of the request that ordered.
+
+The confirmation of a paid order is delivered at least once (``shop.services.confirmations``). A worker sends notices of
+cancelled and sent orders after the commit and retries for a while.
+
+Buyers choose the name and the address, so these emails could be abused to send text to strangers. Therefore unpaid
+orders cause no email, each address gets a limited number per day, and an address that the account has not verified gets
+only the confirmation.
+"""
+
+import logging
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.template.loader import render_to_string
+from django.utils.translation import override
+
+from accounts.mail import queue_task
+from accounts.names import fold
+from accounts.ratelimit import count_event, give_back
+from mirror.commit import after_commit
+from shop.models import Order
+
+logger = logging.getLogger("shop")
+DAY_SECONDS: Final = 86_400
+EMAIL_KINDS: Final = ("confirmed", "cancelled", "sent")
+
+
+def make_email(about: str, order: Order) -> EmailMessage:
+    """Return an unsent email about an order, rendered from ``shop/letters/<about>``. One query, for its lines."""
+    assert about in EMAIL_KINDS, about
+    context: dict[str, Any] = {"order": order, "lines": list(order.lines.order_by("pk"))}
+    with override(order.language or settings.LANGUAGE_CODE):
+        subject = render_to_string(f"shop/letters/{about}_subject.txt", context)
+        text = render_to_string(f"shop/letters/{about}.txt", context)
+    return EmailMessage(" ".join(subject.split()), text, to=[order.email])
+
+
+def send_confirmation(order: Order) -> int:
+    """Send the confirmation of a paid order. Returns and raises like ``tell``."""
+    return _send_within_limit("confirmed", order)
+
+
+def send_email(about: str, order_id: int) -> int:
+    """Send an email about an order, unless the order is gone or was never paid. Return the number of sent emails.
+
+    Raises OSError, the base of smtplib's errors, if the mail server refuses it.
+    """
+    order = Order.objects.filter(pk=order_id).select_related("user").first()
+    return _send_within_limit(about, order) if order and (about == "confirmed" or _is_verified_address(order)) else 0
+
+
+def _is_verified_address(order: Order) -> bool:
+    """Return whether the order's address is the buyer's verified address."""
+    return order.user is not None and fold(order.user.email) == fold(order.email)
+
+
+def _send_within_limit(about: str, order: Order) -> int:
+    if order.paid_at is None:
+        return 0
+    limit = ("order-letters", fold(order.email))
+    if count_event(*limit, settings.SHOP_ADDRESS_LETTERS, DAY_SECONDS):
+        logger.warning("Order %s: its address has had too many letters today", order.pk)
+        return 0
+    try:
+        return make_email(about, order).send()
+    except OSError:
+        give_back(*limit)
+        raise
+
+
+def send_email_soon(about: str, order_id: int) -> None:
+    """Let a worker send the email after the commit. Never raises and never waits for the mail server."""
+    after_commit(queue_task, "shop.tasks.tell", about, order_id)

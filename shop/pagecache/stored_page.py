@@ -1,0 +1,68 @@
+"""The cached form of a page: the page without its fragments."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+from django.conf import settings
+
+from common import clock
+from shop.pagecache.fragments import Fragment
+
+STALE_SECONDS: Final = 300.0  # how long a stale page is served while one process renders it anew
+
+
+def get_lifetime_seconds() -> float:
+    """Return for how many seconds a page is kept."""
+    return settings.SHOP_PAGE_SECONDS + STALE_SECONDS
+
+
+@dataclass(frozen=True)
+class StoredPage:
+    """A page without its fragments.
+
+    pieces: the text around the fragments, one more than there are fragments. fills: the fragments of an anonymous
+    visitor, empty for those that are always rendered. headers: of the response. made: the time of rendering, in seconds
+    since 1970.
+    """
+
+    pieces: Sequence[bytes]
+    holes: Sequence[Fragment]
+    fills: Sequence[bytes]
+    headers: Mapping[str, str]
+    made: float
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the page can be served without being rendered anew."""
+        return clock.now().timestamp() - self.made < settings.SHOP_PAGE_SECONDS
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the page is too old to be served."""
+        return clock.now().timestamp() - self.made >= get_lifetime_seconds()
+
+    def to_bytes(self) -> bytes:
+        """Encode the page for the cache server."""
+        holes = [[hole.template, hole.name, sorted(hole.words)] for hole in self.holes]
+        texts = [[part.decode() for part in parts] for parts in (self.pieces, self.fills)]
+        return orjson.dumps([*texts, holes, self.headers, self.made])
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> "StoredPage":
+        """Decode a page from the cache server."""
+        pieces, fills, holes, headers, made = orjson.loads(raw)
+        return cls(
+            [piece.encode() for piece in pieces],
+            [Fragment(template, name, frozenset(words)) for template, name, words in holes],
+            [fill.encode() for fill in fills],
+            headers,
+            made,
+        )
+
+    def filled(self, fills: Sequence[bytes]) -> bytes:
+        """Return the page with these fragments."""
+        parts: list[Any] = [b""] * (2 * len(self.holes) + 1)
+        parts[::2], parts[1::2] = self.pieces, fills
+        return b"".join(parts)

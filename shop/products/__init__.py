@@ -1,0 +1,1 @@
+"""Records of products and sales, and their prices."""

@@ -1,0 +1,1 @@
+"""Reads for the shop's pages: products, books, orders, sales and the checkout."""

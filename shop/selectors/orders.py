@@ -1,0 +1,147 @@
+"""Read orders from SQL, for their customer only. Orders are the ledger and are never mirrored or cached."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from common import clock
+from shop.models import Order, OrderLine, OrderState, Payment
+from shop.models.payment import PaymentState
+
+ORDERS_PER_PAGE: Final = 20  # orders per page
+MAX_ORDER_ID: Final = 2**63 - 1
+
+
+class Step(NamedTuple):
+    """A step that an order has reached, and its time."""
+
+    words: str | Promise
+    at: datetime
+
+
+@dataclass
+class OrderView:
+    """An order as its customer sees it."""
+
+    order: Order
+    lines: Sequence[OrderLine]
+    payments: Sequence[Payment]
+    moment: datetime
+
+    @property
+    def copies(self) -> int:
+        """The number of copies of all books."""
+        return sum(line.quantity for line in self.lines)
+
+    @property
+    def can_be_cancelled(self) -> bool:
+        """Whether the order can still be cancelled, as of the time when it was read."""
+        return self.order.state in (OrderState.RESERVED, OrderState.PAID)
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether the provider has not answered a payment request yet."""
+        return any(payment.state == PaymentState.STARTED for payment in self.payments)
+
+    @cached_property
+    def seconds_left(self) -> int:
+        """The seconds until the reservation ends; 0 if it has ended."""
+        if self.order.state != OrderState.RESERVED:
+            return 0
+        return max(0, int((self.order.reserved_until - self.moment).total_seconds()))
+
+    @property
+    def can_be_paid(self) -> bool:
+        """Whether the customer can try to pay again."""
+        return self.seconds_left > 0 and not self.is_asking
+
+    @property
+    def time_left(self) -> str:
+        """The remaining time in words, rounded down: "9 minutes"."""
+        if self.seconds_left < 60:
+            return ngettext("%d second", "%d seconds", self.seconds_left) % self.seconds_left
+        return ngettext("%d minute", "%d minutes", self.seconds_left // 60) % (self.seconds_left // 60)
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps that the order has passed, in order."""
+        order = self.order
+        is_expired = order.state == OrderState.EXPIRED
+        times = (
+            (_("Ordered"), order.created_at),
+            (_("Not paid in time"), order.reserved_until if is_expired else None),
+            (_("Paid") if order.total else _("Nothing to pay"), order.paid_at),
+            (_("Sent"), order.sent_at),
+            (_("Cancelled"), order.cancelled_at),
+        )
+        return [Step(words, at) for words, at in times if at is not None]
+
+    def brief(self) -> dict[str, Any]:
+        """Return the JSON of an order in a list, with money in cents and times in ISO 8601."""
+        order = self.order
+        return {
+            "id": order.pk,
+            "state": order.state,
+            "total": order.total,
+            "created_at": order.created_at,
+            "lines": [
+                {"product": line.product_id, "title": line.title, "quantity": line.quantity, "price": line.price}
+                for line in self.lines
+            ],
+        }
+
+    def full(self) -> dict[str, Any]:
+        """Return the complete JSON of an order."""
+        order = self.order
+        return self.brief() | {
+            "name": order.name,
+            "email": order.email,
+            "address": order.address,
+            "reserved_until": order.reserved_until if order.state == OrderState.RESERVED else None,
+            "paid_at": order.paid_at,
+            "sent_at": order.sent_at,
+            "cancelled_at": order.cancelled_at,
+            "can_be_cancelled": self.can_be_cancelled,
+            "payments": [
+                {"state": payment.state, "amount": payment.amount, "reason": payment.reason, "at": payment.updated_at}
+                for payment in self.payments
+            ],
+        }
+
+
+class OrderPage(NamedTuple):
+    """A page of orders, newest first. after: the cursor of the next page, or None on the last page."""
+
+    orders: list[OrderView]
+    after: int | None
+
+
+def list_orders(user_id: int, after: int | None = None) -> OrderPage:
+    """Return a page of a user's orders that are older than order ``after``. Two queries, for any number of orders."""
+    found = Order.objects.of(user_id).prefetch_related("lines")
+    if after is not None:
+        found = found.filter(pk__lt=after)
+    rows, now = list(found[: ORDERS_PER_PAGE + 1]), clock.now()
+    shown = [OrderView(order, _sort_lines(order), (), now) for order in rows[:ORDERS_PER_PAGE]]
+    return OrderPage(shown, shown[-1].order.pk if len(rows) > ORDERS_PER_PAGE else None)
+
+
+def get_order(user_id: int, order_id: int) -> OrderView | None:
+    """Return one of a user's orders, or None if the user has no such order. Three queries."""
+    if not 0 < order_id <= MAX_ORDER_ID:
+        return None
+    order = Order.objects.of(user_id).filter(pk=order_id).first()
+    if order is None:
+        return None
+    return OrderView(order, list(order.lines.order_by("pk")), list(order.payments.order_by("pk")), clock.now())
+
+
+def _sort_lines(order: Order) -> list[OrderLine]:
+    """Return the prefetched lines of an order, sorted by id."""
+    return sorted(order.lines.all(), key=lambda line: line.pk)

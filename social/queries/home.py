@@ -1,0 +1,104 @@
+"""SQL for home timelines: one statement for any number of readers.
+
+The number of posts that it reads does not depend on the number of existing posts. First it reads a few of each author's
+newest posts (``FEW``). They determine an id that the page cannot reach below (``lowest``). Then it reads each author's
+posts from that id upwards. So the query stays fast for a reader of two thousand authors, or of one author with a
+million posts.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from django.db import connections
+
+from mirror.conf import setting
+from social.queries.records import parse_ids
+
+MAX_ID: Final = 2**63 - 1
+POSTS_PER_PROBE: Final = 4
+
+_READERS: Final = {
+    "postgresql": "SELECT unnest(%s::bigint[]) AS key",
+    "sqlite": "SELECT value AS key FROM json_each(%s)",
+}
+# Joins the newest posts of each row's author. SQLite has no LATERAL, so it looks the ids up one by one.
+_NEWEST: Final = {
+    "postgresql": "CROSS JOIN LATERAL ({posts}) AS p",
+    "sqlite": "CROSS JOIN social_post AS p ON p.id IN ({posts})",
+}
+_POSTS: Final = """
+    SELECT q.id FROM social_post AS q
+     WHERE q.user_id = s.author AND NOT q.is_hidden AND ({which}) AND q.id < {below} AND q.id >= {lowest}
+     ORDER BY q.id DESC LIMIT {limit}
+"""
+_HOME: Final = """
+    WITH readers AS ({keys}),
+    followed AS (
+        SELECT k.key, f.followee_id AS author FROM readers AS k JOIN social_follow AS f ON f.follower_id = k.key
+         WHERE NOT EXISTS (SELECT 1 FROM social_mute m WHERE m.user_id = k.key AND m.muted_id = f.followee_id)
+           AND NOT EXISTS (SELECT 1 FROM social_block b WHERE b.blocker_id = k.key AND b.blocked_id = f.followee_id)
+           AND NOT EXISTS (SELECT 1 FROM social_block b WHERE b.blocked_id = k.key AND b.blocker_id = f.followee_id)
+        UNION ALL SELECT key, key FROM readers
+    ),
+    sources AS MATERIALIZED (
+        SELECT s.key, s.author FROM followed AS s JOIN accounts_user AS u ON u.id = s.author
+         WHERE {whose}
+    ),
+    first AS (
+        SELECT s.key, p.id, row_number() OVER (PARTITION BY s.key ORDER BY p.id DESC) AS n FROM sources AS s {few}
+    ),
+    lowest AS MATERIALIZED (
+        SELECT key, max(CASE WHEN n = {limit} THEN id ELSE 0 END) AS id FROM first GROUP BY key
+    ),
+    found AS (
+        SELECT s.key, p.id, row_number() OVER (PARTITION BY s.key ORDER BY p.id DESC) AS n
+          FROM sources AS s JOIN lowest AS l ON l.key = s.key {newest}
+    )
+    SELECT key, id FROM found WHERE n <= {limit} ORDER BY key, id DESC
+"""
+# The fan-out pushes posts without a check for inactive users; only the follow edges reflect them (``feeds.reach``).
+_PUSHED_AUTHORS: Final = """
+    s.author = s.key OR u.is_active AND (SELECT r.is_active FROM accounts_user AS r WHERE r.id = s.key)
+"""
+
+
+def find_home_posts(user_id: int, below: int, limit: int) -> list[int]:
+    """Return the ids of the next ``limit`` posts below an id on a reader's home timeline, pushed and pulled."""
+    return _query_posts([user_id], below, limit, whose="u.is_active", which="true").get(str(user_id), [])
+
+
+def find_pushed_posts(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+    """Return the ids of the newest posts on each home timeline, without pulled posts of other authors."""
+    return _query_posts(
+        parse_ids(pks), MAX_ID, limit, whose=_PUSHED_AUTHORS, which="NOT q.is_pulled OR q.user_id = s.key"
+    )
+
+
+def _query_posts(readers: Sequence[int], below: int, limit: int, *, whose: str, which: str) -> dict[str, list[int]]:
+    """Return ids of posts by reader.
+
+    ``whose`` is an SQL condition on the authors ``u``, ``which`` one on their posts ``q``.
+    """
+    connection = connections[setting("DATABASE")]
+    kind = connection.vendor
+
+    def newest(lowest: str, limit: int) -> str:
+        posts = _POSTS.format(which=which, below=int(below), lowest=lowest, limit=int(limit))
+        return _NEWEST[kind].format(posts=posts)
+
+    sql = _HOME.format(
+        keys=_READERS[kind],
+        whose=whose,
+        limit=int(limit),
+        few=newest("0", min(POSTS_PER_PROBE, limit)),
+        newest=newest("l.id", limit),
+    )
+    given: Any = list(readers) if kind == "postgresql" else json.dumps(list(readers))
+    found: dict[str, list[int]] = defaultdict(list)
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [given])
+        for key, pk in cursor.fetchall():
+            found[str(key)].append(pk)
+    return found

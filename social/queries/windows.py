@@ -1,0 +1,191 @@
+"""SQL queries for the contents of feeds. Mirrors load from them, and pages use them as fallback.
+
+Ids come newest first. Every function takes a fixed number of queries for any number of keys.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import connections
+from django.db.models import QuerySet
+
+from catalog.models import Book
+from mirror import Reached
+from mirror.conf import setting
+from social.models import Follow, Hashtag, Mention, Post
+from social.queries.home import MAX_ID, find_home_posts, find_pushed_posts
+from social.queries.records import parse_ids
+
+_IS_VISIBLE = "NOT p.is_hidden AND EXISTS (SELECT 1 FROM accounts_user u WHERE u.id = p.user_id AND u.is_active)"
+_POSTS_ABOUT_BOOK = f"""
+    SELECT p.id FROM social_post p WHERE p.book_id = {{key}} AND {_IS_VISIBLE} ORDER BY p.id DESC LIMIT {{limit}}
+"""
+_POSTS_ABOUT_AUTHOR = f"""
+    SELECT p.id FROM catalog_book_authors l JOIN social_post p ON p.book_id = l.book_id
+     WHERE l.author_id = {{key}} AND {_IS_VISIBLE} ORDER BY p.id DESC LIMIT {{limit}}
+"""
+_POSTS_MENTIONING = f"""
+    SELECT p.id FROM social_mention m JOIN social_post p ON p.id = m.post_id
+     WHERE m.user_id = {{key}} AND {_IS_VISIBLE} ORDER BY m.post_id DESC LIMIT {{limit}}
+"""
+_POSTS_TAGGED = f"""
+    SELECT p.id FROM social_hashtag h JOIN social_post p ON p.id = h.post_id
+     WHERE h.name = {{key}} AND {_IS_VISIBLE} ORDER BY h.post_id DESC LIMIT {{limit}}
+"""
+
+__all__ = ["MAX_ID", "find_home_posts", "find_pushed_posts"]
+
+
+def _query_each_key(one: str, keys: Sequence[Any], limit: int, kind: str = "bigint") -> dict[str, list[int]]:
+    """Run the statement ``one`` for each of ``keys``, in one query. Return ids by key."""
+    connection = connections[setting("DATABASE")]
+    found: dict[str, list[int]] = defaultdict(list)
+    if connection.vendor == "postgresql":
+        inner = one.format(key="k.key", limit=int(limit))
+        sql = f"SELECT k.key, t.id FROM unnest(%s::{kind}[]) AS k(key), LATERAL ({inner}) AS t ORDER BY 1, 2 DESC"
+        given: Any = list(keys)
+    else:
+        inner = one.format(key="k.value", limit=int(limit))
+        sql = f"SELECT k.value, t.id FROM json_each(%s) k JOIN social_post t ON t.id IN ({inner}) ORDER BY 1, 2 DESC"
+        given = json.dumps(list(keys))
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [given])
+        for key, pk in cursor.fetchall():
+            found[str(key)].append(pk)
+    return found
+
+
+def find_newest_posts(limit: int) -> list[int]:
+    """Return the ids of the newest posts on the site."""
+    return _find_newest_ids(_posts().shown(), limit)
+
+
+def find_newest_about_books(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+    """Return the ids of the newest posts about each of these books, by book id."""
+    return _query_each_key(_POSTS_ABOUT_BOOK, parse_ids(pks), limit)
+
+
+def find_newest_about_authors(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+    """Return the ids of the newest posts about the books of each of these authors, by author id."""
+    return _query_each_key(_POSTS_ABOUT_AUTHOR, parse_ids(pks), limit)
+
+
+def find_newest_mentioning(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+    """Return the ids of the newest posts that mention each of these users, by user id."""
+    return _query_each_key(_POSTS_MENTIONING, parse_ids(pks), limit)
+
+
+def find_newest_tagged(names: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+    """Return the ids of the newest posts with each of these hashtags, by hashtag."""
+    return _query_each_key(_POSTS_TAGGED, names, limit, "text")
+
+
+def find_reached_timelines(rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
+    """Return the home timelines that these posts ("id:author") concern: the authors' own, then followers' by user id.
+
+    ``after`` is the last follower's id of the previous call. A pulled post concerns only its author's timeline.
+    Inactive authors need no check here: they are in no reader's set of followed users, and a status change recomputes
+    the windows.
+    """
+    posts = [(ends[0], ends[1]) for row in rows if len(ends := parse_ids(row.split(":"))) == 2]
+    there = _posts().filter(pk__in=[pk for pk, _ in posts], is_hidden=False)
+    pulled = dict(there.values_list("pk", "is_pulled"))
+    by_author: dict[int, list[int]] = defaultdict(list)
+    found: list[Reached] = []
+    for pk, author in posts:
+        if not pulled.get(pk, False):
+            by_author[author].append(pk)
+        if after is None:
+            found.append(Reached(str(author), pk, "", pk in pulled))
+    follows = Follow.objects.using(setting("DATABASE")).filter(followee_id__in=list(by_author))
+    if after is not None:
+        follows = follows.filter(follower_id__gt=int(after))
+    for follower, author in follows.order_by("follower_id").values_list("follower_id", "followee_id")[:limit]:
+        found += (Reached(str(follower), pk, str(author), pk in pulled) for pk in by_author[author])
+    return found
+
+
+def find_books_after(after: str | None, limit: int) -> list[str]:
+    """Return the next ids of books that have posts."""
+    return _find_next_values(_posts().exclude(book=None), "book_id", after, limit)
+
+
+def find_authors_after(after: str | None, limit: int) -> list[str]:
+    """Return the next ids of authors of books that have posts."""
+    return _find_next_values(_authorships().filter(book__posts__isnull=False), "author_id", after, limit)
+
+
+def find_authors_of_books(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next ids of authors of these books."""
+    return _find_next_values(_authorships().filter(book_id__in=parse_ids(values)), "author_id", after, limit)
+
+
+def find_authors_in_posts_by(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next ids of authors of the books in these users' posts."""
+    return _find_next_values(
+        _authorships().filter(book__posts__user_id__in=parse_ids(values)), "author_id", after, limit
+    )
+
+
+def find_mentioned_after(after: str | None, limit: int) -> list[str]:
+    """Return the next ids of mentioned users."""
+    return _find_next_values(_mentions(), "user_id", after, limit)
+
+
+def find_hashtags_after(after: str | None, limit: int) -> list[str]:
+    """Return the next hashtags."""
+    return _find_next_values(_hashtags(), "name", after, limit)
+
+
+def find_books_in_posts_by(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next ids of books in these users' posts."""
+    return _find_next_values(_posts().filter(user_id__in=parse_ids(values)).exclude(book=None), "book_id", after, limit)
+
+
+def find_mentioned_in_posts(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next ids of users mentioned in these posts."""
+    return _find_next_values(_mentions().filter(post_id__in=parse_ids(values)), "user_id", after, limit)
+
+
+def find_mentioned_by(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next ids of users mentioned in these users' posts."""
+    return _find_next_values(_mentions().filter(post__user_id__in=parse_ids(values)), "user_id", after, limit)
+
+
+def find_hashtags_of_posts(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next hashtags of these posts."""
+    return _find_next_values(_hashtags().filter(post_id__in=parse_ids(values)), "name", after, limit)
+
+
+def find_hashtags_used_by(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next hashtags in these users' posts."""
+    return _find_next_values(_hashtags().filter(post__user_id__in=parse_ids(values)), "name", after, limit)
+
+
+def _posts() -> Any:
+    return Post.objects.using(setting("DATABASE"))
+
+
+def _authorships() -> QuerySet[Any]:
+    return Book.authors.through._base_manager.using(setting("DATABASE"))
+
+
+def _mentions() -> QuerySet[Mention]:
+    return Mention.objects.using(setting("DATABASE"))
+
+
+def _hashtags() -> QuerySet[Hashtag]:
+    return Hashtag.objects.using(setting("DATABASE"))
+
+
+def _find_newest_ids(found: QuerySet[Post], limit: int) -> list[int]:
+    return list(found.order_by("-pk").values_list("pk", flat=True)[:limit])
+
+
+def _find_next_values(found: QuerySet[Any], column: str, after: str | None, limit: int) -> list[str]:
+    """Return the next distinct values of a column, ascending."""
+    if after is not None:
+        found = found.filter(**{f"{column}__gt": after})
+    return [str(value) for value in found.order_by(column).values_list(column, flat=True).distinct()[:limit]]

@@ -1,0 +1,1 @@
+"""Relations between readers: profiles, lists, blocks, mutes and suggestions."""

@@ -1,0 +1,1 @@
+"""Timelines: pages, the home timeline, and authors whose posts are pulled."""

@@ -1,0 +1,129 @@
+"""The home timeline: the posts pushed to a reader's window, merged with the posts of pulled authors.
+
+The window answers down to its floor; SQL answers below it. The same round trip reads the window, the ids of the pulled
+authors that the reader follows, and the posts of the pulled authors known from the reader's last request.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, Final
+
+from mirror import registry, window
+from mirror.declare import WindowMirror
+from mirror.read import read
+from social import keys
+from social.mirrors.windows import ACTIVE_SECONDS
+from social.queries import windows
+from social.timelines.feeds import WindowFeed, parse_chunk, queue_posts_by
+from social.timelines.pages import Chunk, PostRecord
+
+MIRRORS: Final = ("timeline", "post", "follow", "shun")
+RENEW_BELOW_SECONDS: Final = ACTIVE_SECONDS - 24 * 3600  # a window that expires sooner than this is renewed
+MAX_BLOCKS_AND_MUTES: Final = 500  # blocks and mutes; above this limit, check only the authors on the page
+MAX_PULLED_AUTHORS: Final = 500  # followed pulled authors; above this limit, SQL answers
+MAX_CACHED_READERS: Final = 10_000  # readers
+
+
+class _PulledAuthorsCache:
+    """The pulled authors of recent readers, as this process last read them. Readers without any take no space."""
+
+    def __init__(self) -> None:
+        self._lock, self._authors = Lock(), dict[int, tuple[int, ...]]()
+
+    def get(self, reader: int) -> tuple[int, ...]:
+        return self._authors.get(reader, ())
+
+    def put(self, reader: int, authors: tuple[int, ...]) -> None:
+        with self._lock:
+            self._authors.pop(reader, None)
+            if authors:
+                self._authors[reader] = authors
+            if len(self._authors) > MAX_CACHED_READERS:
+                del self._authors[next(iter(self._authors))]
+
+
+_pulled_authors = _PulledAuthorsCache()
+
+
+def _get_timeline_mirror() -> WindowMirror:
+    found = registry.get("timeline")
+    assert isinstance(found, WindowMirror)
+    return found
+
+
+@dataclass
+class HomeFeed(WindowFeed):
+    """The home timeline of ``viewer``. Its ids take 1 round trip, or 2 if the set of pulled authors has changed."""
+
+    viewer: int
+    _is_due: bool = field(default=False, init=False)
+    _shunned: frozenset[int] | None = field(default=frozenset(), init=False)  # None: above MOST_SHUNNED
+
+    def from_redis(self, below: int, limit: int) -> Chunk | None:
+        mirror, owner, expected = _get_timeline_mirror(), str(self.viewer), _pulled_authors.get(self.viewer)
+
+        def ask(pipe: Any) -> None:
+            window.ask(pipe, mirror, owner, below, limit)
+            pipe.srandmember(keys.shuns(self.viewer), MAX_BLOCKS_AND_MUTES + 1)
+            pipe.srandmember(keys.pulls(self.viewer), MAX_PULLED_AUTHORS + 1)
+            self._queue_posts(pipe, expected, below, limit)
+
+        reading = read(MIRRORS, ask)
+        if reading is None:
+            return None
+        found = window.answer(reading.replies[: window.ASKS])
+        if found is None:
+            window.warm_soon(mirror, owner)
+            return None
+        shunned, pulls, *posts = reading.replies[window.ASKS :]
+        self._shunned = frozenset(map(int, shunned)) if len(shunned) <= MAX_BLOCKS_AND_MUTES else None
+        authors = tuple(sorted(map(int, pulls)))
+        if authors != expected:
+            _pulled_authors.put(self.viewer, authors)
+            again = read(MIRRORS, lambda pipe: self._queue_posts(pipe, authors, below, limit))
+            if again is None or len(authors) > MAX_PULLED_AUTHORS:
+                return None
+            posts = again.replies
+        self._is_due = 0 <= found.life < RENEW_BELOW_SECONDS
+        own = self.chunk_from_slice(found, limit)
+        return own and _merge_chunks([own, *_parse_pulled_chunks(posts, limit)])
+
+    def _queue_posts(self, pipe: Any, authors: Sequence[int], below: int, limit: int) -> None:
+        for author in authors:
+            queue_posts_by(pipe, author, below, limit)
+        if authors:
+            pipe.smismember(keys.shuns(self.viewer), authors)
+
+    def from_sql(self, below: int, limit: int) -> list[int]:
+        return windows.find_home_posts(self.viewer, below, limit)
+
+    def beside_records(self, pipe: Any) -> None:
+        if self._is_due:
+            window.keep(pipe, _get_timeline_mirror(), str(self.viewer))
+
+    def unshunned(self, posts: list[PostRecord]) -> list[PostRecord]:
+        """Drop posts of blocked and muted authors.
+
+        The window has none of them once it is up to date, but a new block reaches Redis before the window changes.
+        """
+        if self._shunned is None:
+            return super().unshunned(posts)
+        return [post for post in posts if post["user"]["id"] not in self._shunned] if self._shunned else posts
+
+
+def _parse_pulled_chunks(replies: Sequence[Any], limit: int) -> list[Chunk]:
+    """Return the pulled posts as one chunk per author, without blocked and muted authors."""
+    if not replies:
+        return []
+    *posts, shunned = replies
+    return [parse_chunk(ids, limit) for ids, is_shunned in zip(posts, shunned, strict=True) if not is_shunned]
+
+
+def _merge_chunks(chunks: Sequence[Chunk]) -> Chunk:
+    """Merge chunks down to the highest of their floors, with each id once."""
+    if len(chunks) == 1:
+        return chunks[0]
+    floor = max(chunk.floor for chunk in chunks)
+    ids = {pk for chunk in chunks for pk in chunk.ids if pk >= floor}
+    return Chunk(sorted(ids, reverse=True), floor)

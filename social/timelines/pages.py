@@ -1,0 +1,134 @@
+"""Records of posts, and pages of timelines.
+
+A page is built from chunks of ids and the records of these ids. Ids without a record (deleted, hidden, or of an
+inactive author) are skipped. The cursor of a page is the last id that was *scanned*, so pages do not shift while new
+posts arrive.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from mirror import registry
+from mirror.raw import RawRecord
+from mirror.read import read
+from mirror.shapes import shape_of
+from social import keys
+from social.queries.records import build_record, load_posts
+from social.queries.windows import MAX_ID
+from social.relations import blocks
+
+PAGE_SIZE = 20  # posts
+# Ids that a page's first step scans beyond its size: one detects a next page, the others replace skipped ids.
+EXTRA_IDS: Final = 4
+FURTHER_IDS: Final = (100, 400, 400)  # ids that further steps scan while posts are missing; then the page ends
+
+
+class PostRecord(RawRecord):
+    """The record of a post: id, user (id, name), time, text, book (id, title), mentions."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class PostPage:
+    """A page of posts, newest first.
+
+    ``after`` is the cursor of the next page, None on the last page. ``newest`` is the id of the first post, or 0.
+    """
+
+    posts: list[PostRecord]
+    after: int | None
+    newest: int
+
+
+class Chunk(NamedTuple):
+    """A part of a timeline: ids, newest first. The timeline continues below ``floor``; 0 means that it ends here."""
+
+    ids: Sequence[int]
+    floor: int
+
+    def first(self, limit: int) -> "Chunk":
+        """Return the chunk cut to ``limit`` ids."""
+        return Chunk(self.ids[:limit], self.ids[limit - 1]) if len(self.ids) > limit else self
+
+
+@dataclass
+class Feed:
+    """A timeline as ``viewer`` sees it (None: a visitor without a login). Subclasses say where its ids come from.
+
+    After ``ends`` becomes true, only SQL is asked for further ids.
+    """
+
+    viewer: int | None
+    ends: bool = field(default=False, init=False)
+
+    def from_redis(self, below: int, limit: int) -> Chunk | None:
+        """Return the next ids below an id, at least ``limit`` if Redis has as many; None if SQL must answer."""
+        raise NotImplementedError
+
+    def from_sql(self, below: int, limit: int) -> list[int]:
+        """Return the next ``limit`` ids below an id, newest first."""
+        raise NotImplementedError
+
+    def beside_records(self, pipe: Any) -> None:
+        """Queue further commands in the round trip that reads the records. Their replies are ignored."""
+
+    def unshunned(self, posts: list[PostRecord]) -> list[PostRecord]:
+        """Return the posts without those of muted, blocked and blocking authors."""
+        if self.viewer is None or not posts:
+            return posts
+        shunned = blocks.find_blocked_and_muted(self.viewer, {post["user"]["id"] for post in posts})
+        return [post for post in posts if post["user"]["id"] not in shunned]
+
+    def chunk(self, below: int, limit: int) -> Chunk:
+        """Return the next ``limit`` ids below an id, fewer at the end of the timeline."""
+        found = None if self.ends else self.from_redis(below, limit)
+        ids, below = found or Chunk([], below)
+        if len(ids) < limit and below:  # Redis has no more ids
+            rest = self.from_sql(below, limit - len(ids))
+            ids, below = [*ids, *rest], rest[-1] if len(ids) + len(rest) == limit else 0
+        return Chunk(ids, below).first(limit)
+
+    def page(self, after: int | None, size: int | None = None) -> PostPage:
+        """Return ``size`` posts (default: PAGE) below the id ``after``; None means the first page."""
+        below, posts, size = after or MAX_ID, list[PostRecord](), size or PAGE_SIZE
+        for limit in (size + EXTRA_IDS, *FURTHER_IDS):
+            ids, below = self.chunk(below, limit)
+            posts += self.unshunned(_read_records(ids, self))
+            if len(posts) > size or not below:
+                break
+        goes_on = posts[size - 1]["id"] if len(posts) > size else below or None
+        return PostPage(posts[:size], goes_on, posts[0]["id"] if posts else 0)
+
+
+def parse_cursor(text: str | None) -> int | None:
+    """Parse the cursor in an address. Return None for the first page if it is missing or invalid."""
+    if not text or not (text.isascii() and text.isdecimal()) or len(text) > len(str(MAX_ID)):
+        return None
+    return int(text) if 0 < int(text) <= MAX_ID else None
+
+
+def read_records(ids: Sequence[int]) -> list[PostRecord]:
+    """Return the records of the visible posts among ``ids``, in their order. Takes 1 round trip or 2 queries."""
+    return _read_records(ids, None)
+
+
+def _read_records(ids: Sequence[int], feed: Feed | None) -> list[PostRecord]:
+    if not ids:
+        return []
+
+    def ask(pipe: Any) -> None:
+        pipe.mget([keys.post(pk) for pk in ids])
+        if feed:
+            feed.beside_records(pipe)
+
+    reading = read(["post"], ask)
+    raws = _read_from_sql(ids) if reading is None else reading.replies[0]
+    return [PostRecord(raw) for raw in raws if raw is not None]
+
+
+def _read_from_sql(ids: Sequence[int]) -> Iterable[bytes | None]:
+    """Return the records from SQL, encoded as in Redis; None for posts that are not visible."""
+    encode, rows = shape_of(registry.get("post")).encode, load_posts(ids)
+    return [encode(build_record(rows[str(pk)])) if str(pk) in rows else None for pk in ids]

@@ -1,0 +1,1 @@
+"""Tools for developers: documentation, translations, language checks and the development server."""

@@ -1,0 +1,131 @@
+"""The preparations before a start of the site: ``python -m tools.devserver.prepare [--demo]``."""
+
+import os
+import sys
+from contextlib import suppress
+from io import StringIO
+from pathlib import Path
+
+import django
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import DatabaseError
+
+from demo import logins, notes
+from tools import messages
+
+
+def prepare_site(*, demo: bool) -> None:
+    """Compile messages and migrate. For the demo, also load its data once and create its logins."""
+    messages.compile_all()
+    django.setup()
+    Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
+    if not settings.DEBUG:
+        call_command("collectstatic", interactive=False, verbosity=0)
+    call_command("migrate", verbosity=0)
+    if demo:
+        _load_books_once(os.environ.get("DATA", ""))
+        _load_people_once()
+        logins.create_logins()
+        _load_logins_once()
+        _load_posts_once()
+        _load_shop_once(os.environ.get("DATA", ""))
+        _load_shelves_once()
+        _refresh_shop()
+
+
+def _load_books_once(folder: str) -> None:
+    """Load ``folder`` (in goodbooks format) or the generated books, unless this database has them already."""
+    from catalog.models import Book
+    from mirror.marker import database_identity
+
+    source = str(Path(folder).resolve()) if folder else ""
+    loaded = notes.read_note("loaded")
+    here = loaded.setdefault(database_identity(), [])
+    if source in here or (not source and Book.objects.exists()):
+        return
+    if source:
+        call_command("import_goodbooks", source)
+    else:
+        call_command("demo_books")
+    with suppress(SystemExit):  # without Redis, SQL serves the pages, and a later rebuild follows
+        call_command("mirror", "rebuild")
+    here.append(source)
+    notes.write_note("loaded", loaded)
+
+
+def _load_people_once() -> None:
+    """Add the demo's readers, unless this database has them already."""
+    from demo.people import load_demo_people
+    from mirror.marker import database_identity
+
+    loaded = notes.read_note("people")
+    if database_identity() not in loaded:
+        loaded[database_identity()] = load_demo_people()
+        notes.write_note("people", loaded)
+
+
+def _load_logins_once() -> None:
+    """Add half a year of logins for the demo's two logins, unless this database has them already."""
+    from demo.people import load_demo_logins
+    from mirror.marker import database_identity
+
+    loaded = notes.read_note("logins")
+    if database_identity() not in loaded:
+        loaded[database_identity()] = load_demo_logins(logins.ROLES_BY_LOGIN)
+        notes.write_note("logins", loaded)
+
+
+def _load_posts_once() -> None:
+    """Add follows and posts of the demo's people, unless this database has them already."""
+    from demo.posts import load_demo_posts
+    from mirror.marker import database_identity
+
+    loaded = notes.read_note("posts")
+    if database_identity() not in loaded:
+        loaded[database_identity()] = load_demo_posts()
+        notes.write_note("posts", loaded)
+
+
+def _load_shop_once(folder: str) -> None:
+    """Add products and a history of the shop and compute recommendations, once for each ``folder`` and database."""
+    from demo.shop import load_demo_shop
+    from mirror.marker import database_identity
+
+    loaded = notes.read_note("shop")
+    here = loaded.setdefault(database_identity(), [])
+    if folder not in here:
+        load_demo_shop()
+        call_command("recommend", "rebuild", stdout=StringIO())
+        here.append(folder)
+        notes.write_note("shop", loaded)
+
+
+def _load_shelves_once() -> None:
+    """Add shelves of the demo's people, unless this database has them already."""
+    from demo.shelves import load_demo_shelves
+    from mirror.marker import database_identity
+
+    loaded = notes.read_note("shelves")
+    if database_identity() not in loaded:
+        loaded[database_identity()] = load_demo_shelves()
+        notes.write_note("shelves", loaded)
+
+
+def _refresh_shop() -> None:
+    """Ensure a sale and some views at each start."""
+    from demo.shop import ensure_sale, record_recent_views
+
+    ensure_sale()
+    record_recent_views()
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    try:
+        prepare_site(demo="--demo" in sys.argv)
+    except (CommandError, DatabaseError, OSError) as error:
+        sys.exit(f"diptych: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,67 @@
+"""Write ``docs/keys.md`` from the functions that name keys: ``python -m tools.keys_page``.
+
+Every application has one function for each key in ``keys.py`` (the mirror in ``naming.py``). The docstring of the
+function reads "<type>: <content>. Life: <lifetime>. Owner: <writer>."
+"""
+
+import inspect
+import os
+import re
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from mirror import prefix
+
+PAGE_PATH = Path(__file__).resolve().parent.parent / "docs" / "keys.md"
+MODULES = ("accounts.keys", "catalog.keys", "shop.keys", "social.keys", "loginlog.keys", "mirror.naming")
+_DOC = re.compile(r"(?P<kind>[^:]+): (?P<holds>.+?)\. Life: (?P<life>.+?)\. Owner: (?P<owner>.+?)\.$", re.DOTALL)
+PAGE_HEAD = """# Keys
+
+All Redis keys. `python -m tools.keys_page` generates this page from the code; a test fails if it is out of date.
+`{}` are literal hash tags. `REDIS_PREFIX`, empty by default, precedes every key (see `docs/mirror.md`).
+"""
+COLUMNS = ("| key | type | holds | life | owner |", "|---|---|---|---|---|")
+
+
+class UndocumentedKey(ValueError):
+    """The docstring of a function that names a key lacks the required parts."""
+
+
+def find_key_functions(module: str) -> list[Callable[..., str]]:
+    """Return the functions of a module that name keys, in the order of the source."""
+    found = inspect.getmembers(import_module(module), inspect.isfunction)
+    own = [f for _, f in found if f.__module__ == module and not f.__name__.startswith("_")]
+    own = [f for f in own if f.__name__ not in ("key", "slot_of", "with_prefix")]
+    return sorted(own, key=lambda f: f.__code__.co_firstlineno)
+
+
+def render_row(function: Callable[..., str]) -> str:
+    """Return the table row of a key. Raises Undocumented."""
+    names = [f"<{name}>" for name in inspect.signature(function).parameters]
+    said = _DOC.match(" ".join((function.__doc__ or "").split()))
+    if said is None:
+        raise UndocumentedKey(f"{function.__module__}.{function.__name__}: {function.__doc__!r}")
+    name = function(*names).replace(prefix.current(), "")  # within a hash tag
+    cells = [f"`{name}`", *(said[part].strip() for part in ("kind", "holds", "life", "owner"))]
+    return "| " + " | ".join(cells) + " |"
+
+
+def render_page() -> str:
+    """Return the whole page."""
+    parts = [PAGE_HEAD]
+    for module in MODULES:
+        if find_spec(module) is not None:
+            rows = [render_row(function) for function in find_key_functions(module)]
+            title = f"## {module.partition('.')[0]}\n"
+            parts.append("\n".join([title, *COLUMNS, *rows, ""]))
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    import django
+
+    django.setup()
+    PAGE_PATH.write_text(render_page(), encoding="utf-8")
