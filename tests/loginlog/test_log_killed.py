@@ -110,10 +110,10 @@ def test_a_killed_expiry_loses_nothing(step: str, rows: set[Row], redis: Redis, 
         "django.setup()\n"
         "from pathlib import Path\n"
         "from django.conf import settings\n"
-        "from loginlog import expiry\n"
+        "from loginlog.archive import expiry\n"
         "settings.LOGINLOG_FOLDER = Path(sys.argv[1])\n"
         "die = lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == sys.argv[2] else None\n"
-        "expiry.expire(31, step=die)\n"
+        "expiry.expire_months(31, step=die)\n"
     )
     patient = environment | {"DJANGO_SETTINGS_MODULE": "tests.support.patient_settings"}
     done = subprocess.run([sys.executable, "-c", code, str(folder), step], cwd=ROOT, env=patient, check=False)

@@ -22,7 +22,7 @@ from tests.support.matrix.world import MatrixWorld
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 ASKED: Final = int(os.environ.get("DIPTYCH_FUZZ_EXAMPLES", "0"))
-EXAMPLES: Final = ASKED or 800
+EXAMPLES: Final = ASKED or 600
 
 # Each argument of each address is replaced by each of these.
 BROKEN: Final = (

@@ -27,7 +27,11 @@ from tests.support.social.timelines import (
     warm_up,
 )
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nothing_remembered")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("nothing_remembered"),
+    pytest.mark.on_sqlite,
+]
 
 
 def of(reader: User) -> Timeline:

@@ -23,7 +23,7 @@ from social.services import people, posts
 from tests.support.social import slots, town
 from tests.support.social.naive import facts
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 class Cast(NamedTuple):
