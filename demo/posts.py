@@ -11,7 +11,7 @@ from accounts.models import User
 from catalog.books import split_title
 from catalog.models import Author, Book, Tag
 from demo import posts_words as words
-from demo.logins import ROLES_BY_LOGIN as LOGINS
+from demo.logins import ROLES_BY_LOGIN
 from demo.people import HISTORY_DAYS, READER_NAMES, STAFF_NAMES
 from social import bulk
 
@@ -51,7 +51,7 @@ def load_demo_posts(now: datetime | None = None) -> int:
     A second call changes nothing.
     """
     now = now or timezone.now()
-    names = (*READER_NAMES, *STAFF_NAMES, *LOGINS)
+    names = (*READER_NAMES, *STAFF_NAMES, *ROLES_BY_LOGIN)
     ids = dict(User.objects.filter(username__in=names).values_list("username", "pk"))
     follows = sorted(generate_follows(now), key=lambda follow: follow[2])
     bulk.create_follows(bulk.NewFollow(ids[a], ids[b], at) for a, b, at in follows if a in ids and b in ids)
@@ -88,11 +88,11 @@ def generate_follows(now: datetime) -> Iterator[tuple[str, str, datetime]]:
         for step in (1, 2, 3, count - 1, count - 2):
             near = READER_NAMES[(place + step) % count]
             pairs[name, random.choice(READER_NAMES) if random.random() < 0.2 else near] = None
-    for name in (*READER_NAMES, *LOGINS):
+    for name in (*READER_NAMES, *ROLES_BY_LOGIN):
         pairs |= {(name, other): None for other in POPULAR_READERS if random.random() < 0.7}
-    for name in (*STAFF_NAMES, *LOGINS):
+    for name in (*STAFF_NAMES, *ROLES_BY_LOGIN):
         pairs |= {(name, other): None for other in random.sample(READER_NAMES, 9)}
-    pairs |= {(name, shopper): None for shopper in LOGINS for name in random.sample(READER_NAMES, 3)}
+    pairs |= {(name, shopper): None for shopper in ROLES_BY_LOGIN for name in random.sample(READER_NAMES, 3)}
     for follower, followee in pairs:
         if follower != followee:
             yield follower, followee, now - timedelta(minutes=random.randrange(3000, HISTORY_DAYS * 1440))

@@ -11,7 +11,7 @@ from accounts.models import User
 from catalog.models import Book
 from catalog.shelves.models import ReadingGoal, Shelf, ShelfEntry, ShelfSettings
 from common.database import split_slices
-from demo.logins import ROLES_BY_LOGIN as LOGINS
+from demo.logins import ROLES_BY_LOGIN
 from demo.people import READER_NAMES
 from shop.importer import bulk_insert
 
@@ -30,13 +30,13 @@ STAR_CHOICES: Final = (2, 3, 3, 4, 4, 4, 5, 5)
 def load_demo_shelves(today: date | None = None) -> int:
     """Fill the shelves of people without any, up to ``today``. Return the number of added entries."""
     today = today or timezone.localdate()
-    people = dict(User.objects.filter(username__in=(*READER_NAMES, *LOGINS)).values_list("username", "pk"))
+    people = dict(User.objects.filter(username__in=(*READER_NAMES, *ROLES_BY_LOGIN)).values_list("username", "pk"))
     with_shelves = set(ShelfEntry.objects.filter(user__in=people.values()).values_list("user_id", flat=True))
     books = list(Book.objects.order_by("-popularity", "pk").values_list("pk", flat=True)[:MAX_BOOKS])
     empty = {name: pk for name, pk in sorted(people.items()) if pk not in with_shelves}
     rows = (row for name, pk in empty.items() for row in _invent_entries(name, pk, books, today))
     added = sum(bulk_insert(ShelfEntry, some) for some in split_slices(rows))
-    for name in LOGINS:
+    for name in ROLES_BY_LOGIN:
         if name in empty:
             reader, _ = ShelfSettings.objects.get_or_create(user_id=empty[name])
             ReadingGoal.objects.get_or_create(reader=reader, year=today.year, defaults={"books": GOAL_BOOKS})
@@ -46,7 +46,7 @@ def load_demo_shelves(today: date | None = None) -> int:
 def _invent_entries(name: str, user_id: int, books: list[int], today: date) -> Iterator[ShelfEntry]:
     """Yield the shelf entries of one reader: SHELVES for a login, and a few books for other readers."""
     random = Random(f"{SEED} {name}")
-    counts = BOOKS_BY_SHELF if name in LOGINS else ((Shelf.READ, 4), (Shelf.WANT, 3))
+    counts = BOOKS_BY_SHELF if name in ROLES_BY_LOGIN else ((Shelf.READ, 4), (Shelf.WANT, 3))
     kinds = [shelf for shelf, count in counts for _ in range(count)]
     for shelf, book in zip(kinds, random.sample(books, min(len(books), len(kinds))), strict=False):
         yield _invent_entry(random, user_id, book, shelf, today)

@@ -14,7 +14,7 @@ from accounts.users import bulk
 from catalog.models import Book, Tag
 from common.database import split_slices
 from demo.books_words import FIRST_NAMES, GENRES, LAST_NAMES
-from demo.logins import ROLES_BY_LOGIN as LOGINS
+from demo.logins import ROLES_BY_LOGIN
 from demo.people import READER_NAMES
 from shop.book_views import popularity
 from shop.importer import bulk_insert, synthetic
@@ -118,7 +118,7 @@ def _create_customers() -> list[int]:
     while len(names) < len(READER_NAMES) + CUSTOMER_COUNT:
         names[f"{random.choice(FIRST_NAMES)} {random.choice(LAST_NAMES)}"] = None
     ids = list(bulk.get_or_create_users(names).values())
-    shoppers = [name for name, role in LOGINS.items() if role == "shopper"]
+    shoppers = [name for name, role in ROLES_BY_LOGIN.items() if role == "shopper"]
     return [*ids, *User.objects.filter(username__in=shoppers).values_list("pk", flat=True)]
 
 

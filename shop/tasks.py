@@ -9,7 +9,7 @@ from mirror.lease import lease
 from mirror.redis import relay_client
 from shop import emails
 from shop.book_views import decay, retention
-from shop.carts import sync as cart_settling
+from shop.carts import sync
 from shop.recommend import build
 from shop.rowcache import daemon
 from shop.services import confirmations
@@ -81,4 +81,4 @@ def tell(about: str, order_id: int) -> int:
 @shared_task(name="shop.tasks.settle_carts")
 def settle_carts() -> int:
     """Bring carts from SQL to Redis. Return their number. Beat starts it every few seconds."""
-    return cart_settling.try_push_all_pending_carts()
+    return sync.try_push_all_pending_carts()

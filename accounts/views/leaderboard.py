@@ -8,14 +8,14 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from accounts.leaderboard.page import DEFAULT_LAST_LOGINS, Leaderboard, Person
-from accounts.selectors import read_leaderboard as find
+from accounts.selectors import read_leaderboard
 from common.web import json_response, wants_json
 
 
 @require_safe
 def leaderboard(request: HttpRequest) -> HttpResponse:
     """Show a page of the leaderboard: ``?at=CURSOR&last=N``. The template gets it as ``page``."""
-    page = find(request.user.pk, request.GET.get("at", ""), _parse_number(request.GET.get("last", "")))
+    page = read_leaderboard(request.user.pk, request.GET.get("at", ""), _parse_number(request.GET.get("last", "")))
     if wants_json(request):
         response = json_response(_make_results(page))
     else:

@@ -76,7 +76,7 @@ class ShelfPage(NamedTuple):
 
 
 class BookReaders(NamedTuple):
-    """The numbers of readers with public shelves who have a book on each shelf, and who gave it each rating."""
+    """The numbers of readers per shelf and per rating of a book; only public shelves count."""
 
     counts: Mapping[str, int]
     stars: Mapping[int, int]

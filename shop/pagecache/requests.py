@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.http.request import split_domain_port
 from django.utils.translation import get_language_from_request
 
-from common.middleware import EXPLAIN_PARAMETER as EXPLAIN
+from common.middleware import EXPLAIN_PARAMETER
 from common.web import get_theme, wants_json
 from mirror.middleware import COOKIE as BEHIND
 from mirror.prefetch import Prefetched
@@ -83,7 +83,7 @@ def parse_page_request(http: HttpRequest) -> PageRequest | None:
         return None
     query, is_odd = "", False
     if http.META.get("QUERY_STRING"):
-        if EXPLAIN in http.GET:
+        if EXPLAIN_PARAMETER in http.GET:
             return None
         known = sorted((name, http.GET.getlist(name)) for name in http.GET if name in target.page.parameters)
         query = urlencode(known, doseq=True)

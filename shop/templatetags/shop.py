@@ -4,7 +4,7 @@ from django import template
 from django.utils.safestring import SafeString
 
 from catalog.books import covers
-from shop.money import format_money as money_of
+from shop.money import format_money
 
 register = template.Library()
 
@@ -12,7 +12,7 @@ register = template.Library()
 @register.filter
 def money(cents: int) -> str:
     """Format an amount of cents: 1250 becomes "€12.50"."""
-    return money_of(cents)
+    return format_money(cents)
 
 
 @register.simple_tag

@@ -67,13 +67,13 @@ def list_blocked(owner: int, after: int | None = None, size: int = PAGE_SIZE) ->
     return _ReaderList(Block.objects.filter(blocker_id=owner), "blocked", owner, ()).page(after, size)
 
 
-def _list_follows(owner: int, viewer: int | None, whose: str, who: str) -> "_ReaderList":
+def _list_follows(owner: int, viewer: int | None, owner_end: str, listed_end: str) -> "_ReaderList":
     """Return a list of follows. The owner sees muted readers on it, because no other page offers to unfollow them.
 
-    ``whose`` names the owner's end of the follows, ``who`` the end of the listed readers.
+    ``owner_end`` and ``listed_end`` are the fields of a follow that name the owner and the listed readers.
     """
     hides = ("is_blocked",) if owner == viewer else ("is_blocked", "is_muted")
-    return _ReaderList(Follow.objects.filter(**{f"{whose}_id": owner}), who, viewer, hides)
+    return _ReaderList(Follow.objects.filter(**{f"{owner_end}_id": owner}), listed_end, viewer, hides)
 
 
 @dataclass(frozen=True)

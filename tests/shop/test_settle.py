@@ -15,8 +15,7 @@ from common import clock
 from shop import emails
 from shop.models import EventKind, FakeCharge, Order, OrderEvent, OrderState, Payment, PaymentState, Product
 from shop.payments import TypedCard, fake
-from shop.services import confirmations, payments
-from shop.services import settle as settling
+from shop.services import confirmations, payments, settle
 from shop.services.errors import OrderNotFound, OrderStateRefused
 from shop.services.orders import cancel_order, expire_order, mark_order_sent
 from shop.services.payments import pay_order
@@ -102,8 +101,8 @@ def test_a_claimed_payment_is_skipped_by_concurrent_runs(order: Order, settings:
     settings.PAYMENT_TIMEOUT_SECONDS = 0.05
     pay_order(order, TypedCard(fake.HANGING_CARD))
     make_payments_due()
-    lists = [settling._find_open_payments(PaymentState.STARTED) for _round in range(2)]
-    assert [settling._call_for_payments(found, lambda payment: True) for found in lists] == [1, 0]
+    lists = [settle._find_open_payments(PaymentState.STARTED) for _round in range(2)]
+    assert [settle._call_for_payments(found, lambda payment: True) for found in lists] == [1, 0]
 
 
 def test_a_silent_provider_is_called_at_rising_intervals(
@@ -168,7 +167,7 @@ def test_a_failing_order_does_not_block_the_others(alice: User, book: Product, m
         assert pk != made[0].pk
         return give_up(pk)
 
-    monkeypatch.setattr(settling, "expire_order", but_for_the_first)
+    monkeypatch.setattr(settle, "expire_order", but_for_the_first)
     assert settle_all().expired == 2
     assert Order.objects.filter(state=OrderState.EXPIRED).count() == 2
 
@@ -196,7 +195,7 @@ def test_a_round_ends_when_its_budget_is_spent(
 
 
 def test_a_second_task_does_nothing_while_one_runs(order: Order, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settling, "send_overdue_confirmations", lambda: len(settle_task()) + 7)
+    monkeypatch.setattr(settle, "send_overdue_confirmations", lambda: len(settle_task()) + 7)
     assert settle_task()[3] == 7
     redis.flushall()
     assert settle_task()[3] == 7  # the lease was released, or lost with Redis
@@ -231,7 +230,7 @@ def test_an_order_that_cannot_be_settled_is_logged_once(
 
     run_out(order)
     with monkeypatch.context() as trouble:
-        trouble.setattr(settling, "expire_order", broken)
+        trouble.setattr(settle, "expire_order", broken)
         for _ in range(3):
             settle_all()
     settle_all()

@@ -8,7 +8,7 @@ from django.utils import timezone
 from accounts.models import User
 from catalog.models import Book
 from demo.books import load_demo_books
-from demo.logins import ROLES_BY_LOGIN as LOGINS
+from demo.logins import ROLES_BY_LOGIN
 from demo.people import READER_NAMES, STAFF_NAMES, load_demo_people
 from demo.posts import CHINESE_TAG, POST_COUNT, SHOPPER, find_books, generate_follows, generate_posts, load_demo_posts
 from mirror import relay, verify
@@ -24,7 +24,7 @@ def shop() -> None:
     """Create the demo's books and people, without posts."""
     load_demo_books()
     load_demo_people(NOW.date())
-    User.objects.bulk_create(User(username=name) for name in LOGINS)
+    User.objects.bulk_create(User(username=name) for name in ROLES_BY_LOGIN)
 
 
 def test_demo_has_half_a_year_of_posts(shop: None) -> None:

@@ -9,7 +9,7 @@ from catalog.models import Book
 from catalog.shelves.models import ReadingGoal, Shelf, ShelfEntry
 from catalog.shelves.selectors import count_readers
 from demo.books import load_demo_books
-from demo.logins import ROLES_BY_LOGIN as LOGINS
+from demo.logins import ROLES_BY_LOGIN
 from demo.people import load_demo_people
 from demo.shelves import BOOKS_BY_SHELF, GOAL_BOOKS, load_demo_shelves
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 def test_demo_logins_get_half_a_year_of_shelves_once() -> None:
     load_demo_books()
     load_demo_people(TODAY)
-    logins = User.objects.bulk_create(User(username=name) for name in LOGINS)
+    logins = User.objects.bulk_create(User(username=name) for name in ROLES_BY_LOGIN)
     added = load_demo_shelves(TODAY)
     assert added == ShelfEntry.objects.count() > 200
     for user in logins:

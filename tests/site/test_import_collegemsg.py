@@ -183,7 +183,7 @@ def test_an_imported_file_agrees_with_mirrors_home_timelines_and_login_log(
 
 
 def choose_readers(count: int) -> list[int]:
-    """Return the ids of ``count`` people: the three who follow most, the two who follow least, and some between."""
+    """Return the ids of ``count`` people: three with the most follows, two with the fewest, and some between."""
     number = Follow.objects.filter(follower=OuterRef("pk")).order_by().values("follower").annotate(n=Count("pk"))
     followed = Coalesce(Subquery(number.values("n")), 0)
     people = list(User.objects.annotate(n=followed).order_by("-n", "pk").values_list("pk", flat=True))

@@ -21,10 +21,10 @@ ALL = [*SITE, *OWN]
 
 
 def rebuild(names: Iterable[str] = SITE) -> None:
-    """Make these mirrors warm, by default the site's, in the state in which a rebuild leaves them.
+    """Make these mirrors warm, by default those of the site, in the state in which a rebuild leaves them.
 
-    Most tests have no rows for most mirrors, and no window is filled yet. The rebuild of such a mirror writes nothing
-    but the marker and takes milliseconds for it, in thousands of tests: here it gets its marker at once.
+    A rebuild takes several milliseconds of bookkeeping for each mirror, and thousands of tests need warm mirrors.
+    Mirrors that are new therefore get one drain of their rows and their marker. The others are rebuilt.
     """
     names, redis = list(names), relay_client()
     replay.check(redis)
