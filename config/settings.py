@@ -1,9 +1,9 @@
 """Settings, read from the environment. ``make demo`` sets variables without a default (``demo.environment``).
 
-README.md lists the variables. Without DEBUG the site refuses to start if a secret is missing. System checks report
-other settings that are dangerous in production (``manage.py check --deploy``).
+``docs/configuration.md`` lists the variables. Without DEBUG the site refuses to start if a secret is missing. System
+checks report other settings that are dangerous in production (``manage.py check --deploy``).
 
-This module has the settings of the whole site. It imports those of single areas from the other ``settings_`` modules.
+This module has the settings of the whole site. It imports those of single areas from ``config.defaults``.
 """
 
 import os
