@@ -102,7 +102,7 @@ class BookMirror(Mirror):
         Watch(Author, via=find_books_by_authors, only=("name",), updates=True),
     )
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.book(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, BookRow]:
@@ -111,7 +111,7 @@ class BookMirror(Mirror):
     def record(self, row: Any) -> Record:
         return build_record(row)
 
-    def index(self, record: Record) -> Iterable[Contribution]:
+    def index(self, pk: str, record: Record) -> Iterable[Contribution]:
         pk, places, year, rating = str(record["id"]), _get_entry_keys(), record["year"], record["rating"]
         language = normalise_code(record["language"])
         return [
@@ -166,7 +166,7 @@ class TagMirror(Mirror):
     model = Tag
     watches = (Watch(Tag),)
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.tag_record(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, str]]:
@@ -175,7 +175,7 @@ class TagMirror(Mirror):
     def record(self, row: Any) -> Record:
         return {"id": row[0], "name": row[1]}
 
-    def index(self, record: Record) -> Iterable[Contribution]:
+    def index(self, pk: str, record: Record) -> Iterable[Contribution]:
         return [Scored(keys.tag_names(), f"{record['name']}\0{record['id']}", 0)]
 
     def families(self) -> Sequence[Family]:
@@ -190,7 +190,7 @@ class HiddenTagMirror(Mirror):
     model = Tag
     watches = (Watch(Tag, only=("name", "hidden")),)
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.hidden_tag(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, str]]:
@@ -200,7 +200,7 @@ class HiddenTagMirror(Mirror):
     def record(self, row: Any) -> Record:
         return {"id": row[0], "name": row[1]}
 
-    def index(self, record: Record) -> Iterable[Contribution]:
+    def index(self, pk: str, record: Record) -> Iterable[Contribution]:
         pk = str(record["id"])
         return [Scored(keys.hidden_tags(), pk, 0), Member(keys.hidden_names(), f"{record['name']}\0{pk}")]
 
@@ -226,7 +226,7 @@ class TagVoteMirror(Mirror):
         Watch(Tag, via=find_votes_for_tags, only=("name",), updates=True),
     )
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.tag_vote(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, int, int, str]]:
@@ -236,7 +236,7 @@ class TagVoteMirror(Mirror):
     def record(self, row: Any) -> Record:
         return {"id": row[0], "user": row[1], "book": row[2], "tag": row[3]}
 
-    def index(self, record: Record) -> Iterable[Contribution]:
+    def index(self, pk: str, record: Record) -> Iterable[Contribution]:
         return [Scored(keys.tags_of_reader(record["user"], record["book"]), f"{record['tag']}\0{record['id']}", 0)]
 
     def families(self) -> Sequence[Family]:
@@ -251,7 +251,7 @@ class AuthorMirror(Mirror):
     model = Author
     watches = (Watch(Author),)
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.author(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, str]]:

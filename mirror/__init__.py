@@ -6,24 +6,37 @@ no other one and can be installed in any Django site.
 
 from mirror.declare import After, EdgeMirror, Family, Mirror, Reached, SummaryMirror, TableMirror, Watch, WindowMirror
 from mirror.entries import Contribution, Entry, Field, Member, Members, OwnField, Scored, Value
+from mirror.fields import Column, Count, DeclarationError, Ids, Names, Sum, Values
+from mirror.index_types import Alphabetical, Lookup, Ranking, SetOf
 from mirror.registry import register
 
 __all__ = [
     "After",
+    "Alphabetical",
+    "Column",
     "Contribution",
+    "Count",
+    "DeclarationError",
     "EdgeMirror",
     "Entry",
     "Family",
     "Field",
+    "Ids",
+    "Lookup",
     "Member",
     "Members",
     "Mirror",
+    "Names",
     "OwnField",
+    "Ranking",
     "Reached",
     "Scored",
+    "SetOf",
+    "Sum",
     "SummaryMirror",
     "TableMirror",
     "Value",
+    "Values",
     "Watch",
     "WindowMirror",
     "register",

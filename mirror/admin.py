@@ -130,9 +130,9 @@ class StateAdmin(ReadOnly):
         return int(state.status.quarantined)
 
     @display(description=_("layout"))
-    def layout(self, state: Any) -> int:
+    def layout(self, state: Any) -> str:
         """Version of the layout of keys and records."""
-        return int(state.status.layout_version)
+        return str(state.status.layout_version)
 
     @admin.action(description=_("Verify: compare Redis with SQL in both directions"), permissions=["act"])
     def verify(self, request: HttpRequest, queryset: QuerySet[State]) -> None:

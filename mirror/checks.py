@@ -53,17 +53,20 @@ def _check_prefix() -> Iterator[CheckMessage]:
 
 
 def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:
-    needed: tuple[str, ...] = ("key", "load", "record")
+    needed: tuple[str, ...] = ("record_key", "load", "record")
     base: type[Mirror] = Mirror
     if isinstance(mirror, EdgeMirror):
         needed, base = ("load", "entries", "families"), EdgeMirror
     elif isinstance(mirror, WindowMirror):
-        needed, base = ("key", "newest", "families"), WindowMirror
+        needed, base = ("record_key", "newest", "families"), WindowMirror
     elif isinstance(mirror, SummaryMirror):
-        needed, base = ("key", "items"), SummaryMirror
+        needed, base = ("record_key", "items"), SummaryMirror
     elif isinstance(mirror, TableMirror):
         needed, base = ("load", "replace", "stored", "stored_after"), TableMirror
-    lacking = [name for name in needed if getattr(type(mirror), name) is getattr(base, name)]
+    given = {"record_key"} if mirror.key else set()
+    if mirror.layout and mirror.layout.fields:
+        given |= {"load", "record"}
+    lacking = [name for name in needed if name not in given and getattr(type(mirror), name) is getattr(base, name)]
     if lacking:
         names = ", ".join(f"{name}()" for name in lacking)
         hint = "The mirror needs these methods to derive its entries in Redis."
@@ -90,7 +93,7 @@ def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:
 
 def _record_start(mirror: Mirror) -> str | None:
     """Return the common beginning of the records' keys (for a summary: the key), or None without records."""
-    return mirror.key("\0").partition("\0")[0] if mirror.has_record else None
+    return mirror.record_key("\0").partition("\0")[0] if mirror.has_record else None
 
 
 def _check_starts() -> list[CheckMessage]:

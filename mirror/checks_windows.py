@@ -42,7 +42,7 @@ def _tells_of_owners(mirror: WindowMirror, watch: Watch) -> bool:
 
 def _fault_of_key(mirror: WindowMirror) -> str:
     try:
-        places = mirror.key("\0").count("\0")
+        places = mirror.record_key("\0").count("\0")
     except Exception as error:
         return f"key() fails: {error!r}"
     if places == 1 or (places == 0 and not mirror.lazy and any(watch.whole for watch in mirror.watches)):

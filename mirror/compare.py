@@ -108,7 +108,7 @@ def _own(shape: JsonShape, pk: str, target: Target, own: Any) -> list[Difference
     if not shape.mirror.has_record or target.own == own:
         return []
     kind: Kind = "stray" if target.own is None else "missing" if own is None else "stale"
-    key = shape.mirror.key(pk)
+    key = shape.mirror.record_key(pk)
     return [Difference(shape.mirror.name, pk, kind, key, None, show(target.own), show(own))]
 
 

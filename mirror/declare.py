@@ -6,14 +6,20 @@ explain are generic and need nothing else.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 
 from django.core.exceptions import ValidationError
 from django.db.models import Field, ForeignKey, IntegerField, Model, Q
 
 from mirror.conf import setting
 from mirror.entries import Contribution
+from mirror.fields import RecordField
+from mirror.index_types import Index, Template
+from mirror.readers import Readers
 from mirror.session import Command
+
+if TYPE_CHECKING:
+    from mirror.layout import Layout
 
 Kind = Literal["set", "zset", "hash", "string", "list"]
 Record = dict[str, Any]
@@ -92,36 +98,50 @@ class Family:
         return key.startswith(self.start) and key.endswith(self.end)
 
 
-class Mirror:
-    """Rows with records: ``key(id)`` holds the result of ``record``, as JSON or as a hash."""
+class Mirror(Readers):
+    """Rows with records: ``record_key(id)`` holds the result of ``record``, as JSON or as a hash.
 
-    name: ClassVar[str]
-    version: ClassVar[int] = 1  # increased with every new layout of keys or records
+    A declaration with ``fields`` needs no methods and no ``watches``, because everything is derived from the names
+    (``mirror.layout``). Other declarations define ``load`` and ``record``, and ``index`` unless they have ``indexes``.
+    """
+
+    name: ClassVar[str]  # default: the class in snake case, without "Mirror"
+    version: ClassVar[int | str] = 1  # increased with every new layout that is not derived
     model: ClassVar[type[Model]]
-    watches: ClassVar[Sequence[Watch]]
+    key: ClassVar[str] = ""  # a template of the records' keys: "book:{pk}"
+    fields: ClassVar[Sequence[RecordField]] = ()
+    indexes: ClassVar[Sequence[Index]] = ()
+    where: ClassVar[Q | None] = None  # rows outside have neither record nor entries; for ``fields``
+    watches: ClassVar[Sequence[Watch]] = ()  # in addition to derived ones
+    layout: ClassVar["Layout | None"] = None  # derived when the mirror is registered
     record_kind: ClassVar[Literal["json", "hash"]] = "json"
     has_record: ClassVar[bool] = True  # whether each row has a key of its own
     strict: ClassVar[bool] = False  # for access or privacy: readers see each change within seconds despite any fault
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         """Return the key of the record of row ``pk``. The text around ``pk`` must be constant."""
-        raise NotImplementedError
+        return Template(self.key).fill(pk, None, {})
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
         """Return rows from SQL by key, in a fixed number of queries, without deleted and hidden ones."""
-        raise NotImplementedError
+        return self._get_layout().load(pks)
 
     def record(self, row: Any) -> Record:
         """Return the record of a row: JSON-compatible; for a hash, text to text. Pure."""
-        raise NotImplementedError
+        return self._get_layout().build_record(row)
 
-    def index(self, record: Record) -> Iterable[Contribution]:
-        """Return the entries of a row, derived from the record alone, without duplicates. Pure."""
-        return ()
+    def index(self, pk: str, record: Record) -> Iterable[Contribution]:
+        """Return the entries of row ``pk``, derived from key and record alone, without duplicates. Pure."""
+        return self.layout.list_entries(pk, record) if self.layout else ()
 
     def families(self) -> Sequence[Family]:
         """Return the key families in which ``index`` places entries."""
-        return ()
+        return self.layout.families() if self.layout else ()
+
+    def _get_layout(self) -> "Layout":
+        if self.layout is None:
+            raise NotImplementedError(f"{type(self).__qualname__} needs fields, or load() and record()")
+        return self.layout
 
     def rows_behind(self, record: Record) -> Iterable[tuple[type[Model], Any]]:
         """Return the watched rows of other tables that the record was made from: model, key of its change. Pure.
@@ -155,7 +175,7 @@ class Mirror:
 
     def pk_of(self, key: str) -> str | None:
         """Return the row with this key of its record, or None if this mirror has no such key."""
-        start, _, end = self.key("\0").partition("\0")
+        start, _, end = self.record_key("\0").partition("\0")
         if not (key.startswith(start) and key.endswith(end)):
             return None
         pk = key[len(start) : len(key) - len(end)]

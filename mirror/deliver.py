@@ -138,6 +138,6 @@ def _calls(mirror: WindowMirror, reached: Sequence[Reached]) -> Iterator[Command
     rows: dict[str, tuple[Any, ...]] = defaultdict(tuple)
     for owner, member, source, shown in reached:
         rows[owner] += (member, source, "1" if shown else "0")
-    parts = [name.partition("\0")[::2] for name in (mirror.key("\0"), *mirror.sources("\0"))]
+    parts = [name.partition("\0")[::2] for name in (mirror.record_key("\0"), *mirror.sources("\0"))]
     for owner, args in rows.items():
         yield script.command([f"{start}{owner}{end}" for start, end in parts], (mirror.length, *args))

@@ -172,7 +172,7 @@ def _pk_of(mirror: Mirror, key: str) -> str | None:
     if isinstance(mirror, EdgeMirror):
         return None
     if isinstance(mirror, SummaryMirror):
-        return "" if key == mirror.key("") else None
+        return "" if key == mirror.record_key("") else None
     return mirror.pk_of(key)
 
 

@@ -79,7 +79,7 @@ def _one(mirror: Mirror, pk: str, session: Session) -> Explained:
         for entry, reply in zip(entries, replies, strict=True)
     ]
     found = [row for row in found if row[2:] != (None, None)]
-    key = mirror.key(pk) if isinstance(mirror, WindowMirror) else shape.watched(pk)
+    key = mirror.record_key(pk) if isinstance(mirror, WindowMirror) else shape.watched(pk)
     own = said if mirror.has_record else None
     return Explained(mirror.name, key, compare.show(target.own), compare.show(own), found, pending)
 

@@ -18,9 +18,9 @@ def entries(redis: Any, mirror: Mirror, rows: str) -> Generator[Contribution, No
     rows: a sorted set with every row's key as a member.
     """
     for pks in _pks(redis, rows):
-        for record in redis.mget([mirror.key(pk) for pk in pks]):
+        for pk, record in zip(pks, redis.mget([mirror.record_key(pk) for pk in pks]), strict=True):
             if record is not None:  # otherwise the row was deleted meanwhile
-                yield from mirror.index(orjson.loads(record))
+                yield from mirror.index(pk, orjson.loads(record))
 
 
 def _pks(redis: Any, rows: str) -> Generator[list[str], None, None]:

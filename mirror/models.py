@@ -94,7 +94,9 @@ class State(models.Model):
     """The state of one mirror: the position of its rebuild and the result of its verification."""
 
     mirror = models.CharField(_("mirror"), max_length=64, primary_key=True)
-    rebuild_token = models.CharField(_("rebuild token"), max_length=120, db_default="")
+    # The layout that the last ``migrate`` recorded. Processes with another one neither drain nor rebuild.
+    layout = models.CharField(_("layout"), max_length=64, db_default="")
+    rebuild_token = models.CharField(_("rebuild token"), max_length=200, db_default="")
     rebuild_cursor = models.TextField(_("rebuild cursor"), null=True)
     rebuild_rows = models.BigIntegerField(_("rows rebuilt"), db_default=0)
     verified_at = models.DateTimeField(_("last verified"), null=True)

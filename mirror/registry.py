@@ -1,11 +1,14 @@
 """The registered mirrors."""
 
+import re
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from django.db.models import Model
 
 from mirror.declare import Mirror, SummaryMirror, Watch, WindowMirror
+from mirror.fields import DeclarationError
+from mirror.layout import Layout
 
 _mirrors: dict[str, Mirror] = {}
 _refused: list[tuple[type[Mirror], str]] = []
@@ -18,12 +21,29 @@ class UnknownMirror(LookupError):
 
 def register(declaration: M) -> M:
     """Register a mirror declaration (a class decorator). The system checks report one that is unusable."""
-    fault = _fault(declaration)
+    fault = _derive(declaration) or _fault(declaration)
     if fault:
         _refused.append((declaration, fault))
     else:
         _mirrors[declaration.name] = declaration()
     return declaration
+
+
+def _derive(declaration: type[Mirror]) -> str:
+    """Fill in what fields and indexes determine: layout, watches, version and name. Return a mistake in them, or ""."""
+    name = "_".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z\d]+", declaration.__name__.removesuffix("Mirror"))).lower()
+    declaration.name = getattr(declaration, "name", name)
+    if not (declaration.fields or declaration.indexes) or not _is_table(getattr(declaration, "model", None)):
+        return ""
+    try:
+        layout = Layout(declaration)
+    except DeclarationError as error:
+        return f"is wrong: {error}"
+    declaration.layout = layout
+    if declaration.load is Mirror.load:
+        declaration.watches = (*layout.watches, *declaration.watches)
+    declaration.version = f"{declaration.version}.{layout.version}"
+    return ""
 
 
 def _fault(declaration: type[Mirror]) -> str:

@@ -53,7 +53,7 @@ class JsonShape:
 
     def watched(self, pk: str) -> str:
         """Return the key that every drain of the row watches and writes."""
-        return self.mirror.key(pk)
+        return self.mirror.record_key(pk)
 
     def watches(self, pks: Sequence[str]) -> list[str]:
         """Return the keys that a drain of these rows watches, without duplicates."""
@@ -61,7 +61,7 @@ class JsonShape:
 
     def keys(self, pks: Iterable[str]) -> list[str]:
         """Return the keys of these rows' records, derived from one call of ``key``."""
-        start, _, end = self.mirror.key("\0").partition("\0")
+        start, _, end = self.mirror.record_key("\0").partition("\0")
         return [f"{start}{pk}{end}" for pk in pks]
 
     def ask(self, pks: Sequence[str]) -> list[Command]:
@@ -73,9 +73,14 @@ class JsonShape:
         """Return the states in the replies to ``ask``, one for each row."""
         return [said for reply in replies for said in reply]
 
+    def decode(self, said: Said) -> Record | None:
+        """Return the record in a state, or None without one."""
+        return orjson.loads(said) if said else None
+
     def before(self, pk: str, said: Said) -> Iterable[Contribution]:
         """Return the entries for which a state accounts."""
-        return self.mirror.index(orjson.loads(said)) if said else ()
+        record = self.decode(said)
+        return () if record is None else self.mirror.index(pk, record)
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
         """Return the expected content for these rows by SQL. Missing rows are left out.
@@ -90,7 +95,7 @@ class JsonShape:
                 own = encode(record)
             except (AttributeError, TypeError) as error:
                 raise values.explain_record(self.mirror.name, pk, record, error) from error
-            entries = list(index(record))
+            entries = list(index(pk, record))
             values.check_entries(self.mirror.name, pk, entries)
             targets[pk] = Target(own, entries)
         return targets
@@ -136,13 +141,13 @@ class HashShape(JsonShape):
     """A record as a Redis hash, text to text."""
 
     def ask(self, pks: Sequence[str]) -> list[Command]:
-        return [("HGETALL", self.mirror.key(pk)) for pk in pks]
+        return [("HGETALL", self.mirror.record_key(pk)) for pk in pks]
 
     def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
         return [_pairs(reply) for reply in replies]
 
-    def before(self, pk: str, said: Said) -> Iterable[Contribution]:
-        return self.mirror.index(said) if said else ()
+    def decode(self, said: Said) -> Record | None:
+        return said or None
 
     @staticmethod
     def encode(record: Record) -> Said:
@@ -152,7 +157,7 @@ class HashShape(JsonShape):
     def write(self, owns: Mapping[str, Said]) -> list[Command]:
         commands: list[Command] = []
         for pk, own in owns.items():
-            key = self.mirror.key(pk)
+            key = self.mirror.record_key(pk)
             if own is None:
                 commands += _touch(key)
             else:
@@ -216,13 +221,13 @@ class SummaryShape(JsonShape):
         return {pks[0]: found} if any(change.key in wanted for change in found) else {}
 
     def watched(self, pk: str) -> str:
-        return self.mirror.key("")
+        return self.mirror.record_key("")
 
     def watches(self, pks: Sequence[str]) -> list[str]:
-        return [self.mirror.key("")]
+        return [self.mirror.record_key("")]
 
     def ask(self, pks: Sequence[str]) -> list[Command]:
-        return [("LRANGE", self.mirror.key(""), 0, -1)]
+        return [("LRANGE", self.mirror.record_key(""), 0, -1)]
 
     def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
         return [[item.decode(errors="replace") for item in replies[0]] or None] * len(pks)
@@ -235,7 +240,7 @@ class SummaryShape(JsonShape):
         return dict.fromkeys(pks, Target(items, [])) if items else {}
 
     def write(self, owns: Mapping[str, Said]) -> list[Command]:
-        key, items = self.mirror.key(""), next(iter(owns.values()))
+        key, items = self.mirror.record_key(""), next(iter(owns.values()))
         if items is None:
             return _touch(key)
         return [("DEL", key), ("RPUSH", key, *items)]

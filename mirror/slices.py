@@ -110,7 +110,7 @@ class Slices:
         if len(reached) <= WORTH_A_LOOK * len(owners):
             return reached
         self.deliveries.land()
-        scores = self.session.ask([("ZSCORE", self.mirror.key(owner), SENTINEL) for owner in owners])
+        scores = self.session.ask([("ZSCORE", self.mirror.record_key(owner), SENTINEL) for owner in owners])
         there = {owner for owner, score in zip(owners, scores, strict=True) if score is not None}
         return [one for one in reached if one.owner in there]
 

@@ -31,7 +31,7 @@ class Status:
     pending: int
     oldest_pending_seconds: float
     quarantined: int
-    layout_version: int
+    layout_version: str
     rebuilding_rows: int | None
     verified_at: str | None
     differences: int | None
@@ -138,7 +138,7 @@ def _status(
         pending=outstanding.get("pending", 0),
         oldest_pending_seconds=round(max(0.0, outbox.clock() - oldest.timestamp()), 3) if oldest else 0.0,
         quarantined=outstanding.get("quarantined", 0),
-        layout_version=mirror.version,
+        layout_version=str(mirror.version),
         rebuilding_rows=state.rebuild_rows if state and state.rebuild_token else None,
         verified_at=state.verified_at.isoformat() if state and state.verified_at else None,
         differences=state.differences if state else None,

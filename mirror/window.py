@@ -47,7 +47,7 @@ class Slice(NamedTuple):
 
 def ask(pipe: Any, mirror: WindowMirror, owner: str, below: int | None, limit: int) -> None:
     """Add the commands (``ASKS`` of them) that read up to ``limit`` ids below ``below`` (None: the newest)."""
-    key, top = mirror.key(owner), "+inf" if below is None else f"({below}"
+    key, top = mirror.record_key(owner), "+inf" if below is None else f"({below}"
     if mirror.lazy:
         # The sentinel is the lowest member. A short slice ends with it, so both are of the same moment.
         pipe.zscore(key, SENTINEL)
@@ -81,14 +81,14 @@ def _ids(found: Sequence[tuple[bytes, float]]) -> list[int]:
 def keep(pipe: Any, mirror: WindowMirror, owner: str) -> None:
     """Add the command that extends a window's life to its full length, because it is read."""
     if mirror.life_seconds:
-        pipe.expire(mirror.key(owner), mirror.life_seconds)
+        pipe.expire(mirror.record_key(owner), mirror.life_seconds)
 
 
 def cool(mirror: WindowMirror, owners: Iterable[str], redis: Any) -> None:
     """Delete these windows, so that SQL answers their next readers."""
     pipe = redis.pipeline(transaction=False)
     for owner in owners:
-        pipe.unlink(mirror.key(owner))
+        pipe.unlink(mirror.record_key(owner))
     pipe.execute()
 
 
@@ -96,7 +96,7 @@ def those_there(mirror: WindowMirror, owners: Sequence[str], redis: Any) -> list
     """Return which of these lazy windows are warm or in the making."""
     pipe = redis.pipeline(transaction=False)
     for owner in owners:
-        pipe.zscore(mirror.key(owner), SENTINEL)
+        pipe.zscore(mirror.record_key(owner), SENTINEL)
     return [owner for owner, score in zip(owners, pipe.execute(), strict=True) if score is not None]
 
 
@@ -143,7 +143,7 @@ def warm(mirror: WindowMirror, owner: str, redis: Any = None, *, step: apply.Ste
 
 def _claim(mirror: WindowMirror, owner: str, redis: Any) -> bool:
     """Claim the window for the warm-up. Return False if it is already warm, after extending its life."""
-    key = mirror.key(owner)
+    key = mirror.record_key(owner)
     found = redis.zscore(key, SENTINEL)
     pipe = redis.pipeline(transaction=True)
     if found is not None and found != MAKING:

@@ -51,7 +51,7 @@ def _of_owners(mirror: Mirror, session: Session) -> Count | None:
         return None
     found = 0
     for start in range(0, len(owners), STEP):
-        found += sum(session.ask([("EXISTS", mirror.key(owner)) for owner in owners[start : start + STEP]]))
+        found += sum(session.ask([("EXISTS", mirror.record_key(owner)) for owner in owners[start : start + STEP]]))
     return Count(found, False)
 
 

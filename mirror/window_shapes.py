@@ -18,16 +18,16 @@ class WindowShape(EdgeShape):
     mirror: WindowMirror  # type: ignore[assignment]
 
     def watches(self, pks: Sequence[str]) -> list[str]:
-        return [*map(self.watched, pks), *map(self.mirror.key, pks)]
+        return [*map(self.watched, pks), *map(self.mirror.record_key, pks)]
 
     def ask(self, pks: Sequence[str]) -> list[Command]:
-        return [("ZRANGE", self.mirror.key(pk), 0, -1, "WITHSCORES") for pk in pks]
+        return [("ZRANGE", self.mirror.record_key(pk), 0, -1, "WITHSCORES") for pk in pks]
 
     def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
         return [_members(reply) for reply in replies]
 
     def before(self, pk: str, said: Said) -> Iterable[Contribution]:
-        key = self.mirror.key(pk)
+        key = self.mirror.record_key(pk)
         return [Scored(key, member, score) for member, score in said.items()]
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
@@ -40,7 +40,7 @@ class WindowShape(EdgeShape):
         return {pk: Target(None, self._scored(pk, ids)) for pk, ids in self.load(pks).items()}
 
     def _scored(self, pk: str, ids: Iterable[int]) -> list[Contribution]:
-        key = self.mirror.key(pk)
+        key = self.mirror.record_key(pk)
         return [Scored(key, str(one), one) for one in ids]
 
 
@@ -53,7 +53,7 @@ class LazyShape(WindowShape):
         targets = {}
         for pk in self.mirror.owners(pks):
             ids = found.get(pk, ())
-            end = Scored(self.mirror.key(pk), SENTINEL, CUT if len(ids) > length else WHOLE)
+            end = Scored(self.mirror.record_key(pk), SENTINEL, CUT if len(ids) > length else WHOLE)
             targets[pk] = Target(None, [*self._scored(pk, ids[:length]), end])
         return targets
 
@@ -70,7 +70,7 @@ class LazyShape(WindowShape):
 
         target: the content of a new window. moving: members with a pending push, which may be present or not.
         """
-        score, key = said.get(SENTINEL), self.mirror.key(pk)
+        score, key = said.get(SENTINEL), self.mirror.record_key(pk)
         if score == MAKING:
             return Target(None, list(self.before(pk, said)))
         if score not in (WHOLE, CUT) or not target.entries or len(said) > self.mirror.length + 1:
@@ -98,7 +98,7 @@ class WarmingShape(LazyShape):
         return targets
 
     def write(self, owns: Mapping[str, Said]) -> list[Command]:
-        seconds, keys = self.mirror.life_seconds, list(map(self.mirror.key, owns))
+        seconds, keys = self.mirror.life_seconds, list(map(self.mirror.record_key, owns))
         lives: list[Command] = [("EXPIRE", key, seconds) if seconds else ("PERSIST", key) for key in keys]
         return super().write(owns) + lives
 

@@ -67,7 +67,7 @@ class Windows:
         said = self.shape.said(owners, replies)
         for owner, members in zip(owners, said, strict=True):
             if any("\ufffd" in member for member in members):
-                raise scan.no_text(self.mirror.key(owner))
+                raise scan.no_text(self.mirror.record_key(owner))
         return said
 
     def _look(self, owners: Sequence[str]) -> list[Difference]:
@@ -102,7 +102,7 @@ class Windows:
         """Return the differences of one window. For a window that must not exist, this is a single one."""
         if not said:
             return []
-        name, key = self.mirror.name, self.mirror.key(owner)
+        name, key = self.mirror.name, self.mirror.record_key(owner)
         moving = {member for member in moving if member in said or any(e[1] == member for e in target.entries)}
         standing = self.shape.standing(owner, said, target, moving)
         if not standing.entries:

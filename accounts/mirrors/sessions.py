@@ -57,7 +57,7 @@ class SessionMirror(Mirror):
         Watch(Group.permissions.through, "group_id", via=find_sessions_of_groups),
     )
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.session(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, SessionRow]:
@@ -66,7 +66,7 @@ class SessionMirror(Mirror):
     def record(self, row: Any) -> Record:
         return make_record(row)
 
-    def index(self, record: Record) -> Iterable[Contribution]:
+    def index(self, pk: str, record: Record) -> Iterable[Contribution]:
         if record["user"] is None:
             return ()
         digest, user = record["digest"], str(record["user"]["id"])

@@ -45,7 +45,7 @@ class UserMirror(Mirror):
         Watch(LoginStats, "user_id"),
     )
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.login(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, UserRow]:
@@ -67,7 +67,7 @@ class UserMirror(Mirror):
             "last_login_time": format_time(row.last_login_time),
         }
 
-    def index(self, record: Record) -> Iterable[Contribution]:
+    def index(self, pk: str, record: Record) -> Iterable[Contribution]:
         entries: list[Entry] = [Value(keys.login_id(record["name_key"]), record["id"])]
         if record["is_active"] == "1" and record["login_times"] != "0":
             entries.append(Scored(keys.login_times(), record["id"], int(record["login_times"])))
@@ -92,7 +92,7 @@ class LastLoginsMirror(SummaryMirror):
         Watch(User, whole=True, only=("is_active",), updates=True),
     )
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.last_login_times()
 
     def items(self) -> list[str]:

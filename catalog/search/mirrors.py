@@ -137,7 +137,7 @@ class DocumentMirror(Mirror):
     model = Document
     watches = (Watch(Document),)
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.search_document(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, store.DocumentRecord]:
@@ -146,7 +146,7 @@ class DocumentMirror(Mirror):
     def record(self, row: Any) -> dict[str, Any]:
         return row._asdict()
 
-    def index(self, record: dict[str, Any]) -> Iterable[Contribution]:
+    def index(self, pk: str, record: dict[str, Any]) -> Iterable[Contribution]:
         return build_entries(store.DocumentRecord(**record).entries)
 
     def families(self) -> Sequence[Family]:
@@ -164,7 +164,7 @@ class TermMirror(Mirror):
     model = Term
     watches = (Watch(Term),)
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.search_term(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, store.TermRecord]:
@@ -173,7 +173,7 @@ class TermMirror(Mirror):
     def record(self, row: Any) -> dict[str, Any]:
         return row._asdict()
 
-    def index(self, record: dict[str, Any]) -> Iterable[Contribution]:
+    def index(self, pk: str, record: dict[str, Any]) -> Iterable[Contribution]:
         return build_entries(store.TermRecord(**record).entries)
 
     def families(self) -> Sequence[Family]:

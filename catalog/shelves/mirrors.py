@@ -66,7 +66,7 @@ class ShelfEntryMirror(Mirror):
         Watch(User, via=find_entries_of_users, only=("is_active",), updates=True),
     )
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.shelf_entry(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, EntryRow]:
@@ -75,7 +75,7 @@ class ShelfEntryMirror(Mirror):
     def record(self, row: Any) -> Record:
         return build_entry_record(row)
 
-    def index(self, record: Record) -> Iterable[Contribution]:
+    def index(self, pk: str, record: Record) -> Iterable[Contribution]:
         user, book, stars = str(record["user"]), record["book"], record["stars"]
         yield Scored(keys.shelf_of(user, record["shelf"]), build_position(record["sort_on"], book), 0)
         if record["is_public"]:
@@ -97,7 +97,7 @@ class ShelfEntryMirror(Mirror):
         return _find_next_entries(Q(), after, limit)
 
     def pk_of(self, key: str) -> str | None:
-        start = self.key("")
+        start = self.record_key("")
         pk = key.removeprefix(start)
         pair = _parse_key(pk) if key.startswith(start) else None
         return pk if pair and build_entry_key(*pair) == pk else None
@@ -120,7 +120,7 @@ class ShelfSettingsMirror(Mirror):
     strict = True
     watches = (Watch(ShelfSettings), Watch(ReadingGoal, "reader_id"))
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.shelf_settings(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Record]:

@@ -25,7 +25,7 @@ def statuses(found: Sequence[Status]) -> list[str]:
             str(s.pending),
             f"{s.oldest_pending_seconds:.1f} s",
             str(s.quarantined),
-            str(s.layout_version),
+            s.layout_version,
         ]
         for s in found
     ]

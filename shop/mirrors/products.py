@@ -36,7 +36,7 @@ class ProductMirror(Mirror):
         Watch(Sale, via=find_products_in_sales, only=("starts_at", "ends_at"), updates=True),
     )
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.product(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, ProductRow]:
@@ -45,7 +45,7 @@ class ProductMirror(Mirror):
     def record(self, row: Any) -> Record:
         return make_product_record(row)
 
-    def index(self, record: Record) -> Iterable[Contribution]:
+    def index(self, pk: str, record: Record) -> Iterable[Contribution]:
         if not record["is_active"]:
             return ()
         pk = str(record["id"])

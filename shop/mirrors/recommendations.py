@@ -20,7 +20,7 @@ class RecommendationMirror(Mirror):
     model = Recommendation
     watches = (Watch(Recommendation),)
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.recommendation(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Recommendation]:
@@ -30,7 +30,7 @@ class RecommendationMirror(Mirror):
     def record(self, row: Any) -> Record:
         return {"id": row.pk, "bought": row.bought, "viewbuy": row.viewbuy}
 
-    def index(self, record: Record) -> Iterable[Contribution]:
+    def index(self, pk: str, record: Record) -> Iterable[Contribution]:
         pk = record["id"]
         return [
             *(Scored(keys.also_bought(pk), str(other), score) for other, score, *_ in record["bought"]),

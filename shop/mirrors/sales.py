@@ -19,7 +19,7 @@ class SaleMirror(Mirror):
     model = Sale
     watches = (Watch(Sale), Watch(SaleItem, "sale_id"))
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.sale(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, SaleRow]:
@@ -28,7 +28,7 @@ class SaleMirror(Mirror):
     def record(self, row: Any) -> Record:
         return make_sale_record(row)
 
-    def index(self, record: Record) -> Iterable[Contribution]:
+    def index(self, pk: str, record: Record) -> Iterable[Contribution]:
         return (Scored(keys.sales_by_end(), str(record["id"]), record["ends"]),)
 
     def families(self) -> Sequence[Family]:

@@ -47,7 +47,7 @@ class PostMirror(Mirror):
         Watch(Book, via=find_posts_about_books, only=("title",), updates=True),
     )
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.post(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, PostRow]:
@@ -56,7 +56,7 @@ class PostMirror(Mirror):
     def record(self, row: Any) -> Record:
         return build_record(row)
 
-    def index(self, record: Record) -> Iterable[Contribution]:
+    def index(self, pk: str, record: Record) -> Iterable[Contribution]:
         return (Scored(keys.posts_of(record["user"]["id"]), str(record["id"]), record["id"]),)
 
     def rows_behind(self, record: Record) -> Iterable[tuple[type[Model], Any]]:

@@ -24,7 +24,7 @@ class _PostWindow(WindowMirror):
     model: ClassVar[type[Model]] = Post
 
     def families(self) -> Sequence[Family]:
-        start, _, end = self.key("\0").partition("\0")
+        start, _, end = self.record_key("\0").partition("\0")
         return (Family(start, "zset", lambda key, member: key[len(start) : len(key) - len(end)], end=end),)
 
 
@@ -47,7 +47,7 @@ class TimelineMirror(_PostWindow):
         After("shun", lambda edge: split_key(edge)[0]),
     )
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.timeline(pk)
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
@@ -71,7 +71,7 @@ class GlobalMirror(_PostWindow):
         Watch(User, whole=True, only=("is_active",), updates=True),
     )
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.global_timeline()
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
@@ -95,7 +95,7 @@ class BookPostsMirror(_PostWindow):
         Watch(User, via=windows.find_books_in_posts_by, only=("is_active",), updates=True),
     )
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.book_posts(pk)
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
@@ -117,7 +117,7 @@ class AuthorPostsMirror(_PostWindow):
         Watch(User, via=windows.find_authors_in_posts_by, only=("is_active",), updates=True),
     )
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.author_posts(pk)
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
@@ -139,7 +139,7 @@ class MentionsMirror(_PostWindow):
         Watch(User, via=windows.find_mentioned_by, only=("is_active",), updates=True),
     )
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.mentions_of(pk)
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
@@ -161,7 +161,7 @@ class HashtagMirror(_PostWindow):
         Watch(User, via=windows.find_hashtags_used_by, only=("is_active",), updates=True),
     )
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return keys.hashtag(pk)
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:

@@ -61,7 +61,7 @@ def _placed(mirror: Mirror, record: dict[str, Any] | None) -> list[Contribution]
     if record is None:
         return []
     is_sold = record.get("price") is not None
-    return list(mirror.index(record if mirror is MIRRORS[0] else {**record, "is_active": is_sold}))
+    return list(mirror.index(str(record["id"]), record if mirror is MIRRORS[0] else {**record, "is_active": is_sold}))
 
 
 def _matching(shelf: Records, node: Node | None) -> set[int]:
@@ -133,7 +133,7 @@ def test_a_changed_copy_equals_a_fresh_one(
 def test_repeated_changes_have_no_effect() -> None:
     shelf = _numbered({1: {"year": None, "sort_title": "x", "popularity": 1, **PLAIN, "tags": ["a", "b"]}})
     changed = _index(shelf)
-    for entry in [*BookMirror().index(shelf[1])] * 2:
+    for entry in [*BookMirror().index("1", shelf[1])] * 2:
         for one in [entry] if not hasattr(entry, "keys") else [Member(key, "1") for key in entry.keys]:
             changed.add(one)
     _agrees(changed, shelf, parse("a"), "newest")
@@ -153,7 +153,7 @@ def test_the_titles_of_two_books_may_be_swapped_in_any_order() -> None:
     changed = _index(shelf)
     swapped = {1: {**shelf[1], "sort_title": "y"}, 2: {**shelf[2], "sort_title": "x"}}
     for pk in (2, 1):
-        told = news(*difference(BookMirror().index(shelf[pk]), list(BookMirror().index(swapped[pk]))))
+        told = news(*difference(BookMirror().index(str(pk), shelf[pk]), list(BookMirror().index(str(pk), swapped[pk]))))
         for is_added, entry in news_of(told):
             (changed.add if is_added else changed.remove)(entry)
     _agrees(changed, swapped, None, "title")

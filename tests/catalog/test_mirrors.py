@@ -159,7 +159,7 @@ def test_each_entry_belongs_to_a_family_that_knows_its_owner(shelf: dict[str, Bo
     for mirror in registry.all_mirrors(["book", "tag"]):
         pks = mirror.keys_after(None, 100)
         for pk, row in mirror.load(pks).items():
-            for entry in single(mirror.index(mirror.record(row))):
+            for entry in single(mirror.index(pk, mirror.record(row))):
                 owners = [
                     family.owner(entry[0], str(entry[1]))
                     for family in mirror.families()

@@ -36,7 +36,7 @@ def readers(state: Redis) -> list[Writer]:
     pipe = state.pipeline(transaction=False)
     for person in people:
         window = {SENTINEL: CUT} | {str(note.pk): note.pk for note in old[1:]}
-        pipe.zadd(feed().key(str(person.pk)), window)
+        pipe.zadd(feed().record_key(str(person.pk)), window)
     pipe.execute()
     return people
 
@@ -51,7 +51,7 @@ def windows(state: Redis, people: list[Writer]) -> list[list[bytes]]:
     """Return the members of each window, newest first, with the sentinel last."""
     pipe = state.pipeline(transaction=False)
     for person in people:
-        pipe.zrevrange(feed().key(str(person.pk)), 0, -1)
+        pipe.zrevrange(feed().record_key(str(person.pk)), 0, -1)
     return list(pipe.execute())
 
 

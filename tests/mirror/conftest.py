@@ -67,9 +67,10 @@ def unhurried(settings: Settings) -> None:
 def own_registry(request: pytest.FixtureRequest) -> Iterator[None]:
     """Remove the test's registrations after it, together with their triggers."""
     marked = request.node.get_closest_marker("django_db")
-    is_committed = marked is not None and marked.kwargs.get("transaction", False)
+    base = "transactional_db" if marked is not None and marked.kwargs.get("transaction", False) else "committed"
+    is_committed = base == "transactional_db" or base in request.fixturenames
     if is_committed:
-        request.getfixturevalue("transactional_db")  # set up first, so that it is torn down last
+        request.getfixturevalue(base)  # set up first, so that it is torn down last
     mirrors, refused = dict(registry._mirrors), list(registry._refused)
     yield
     registry._mirrors.clear()

@@ -106,7 +106,7 @@ def test_drain_that_is_always_overtaken_raises_conflict(redis: Redis) -> None:
     item = make("a")
     with pytest.raises(Conflict, match="titem"):
         apply.drain(
-            ITEM, [str(item.pk)], step=lambda at: redis.set(ITEM.key(str(item.pk)), "{}") if at == "read" else 0
+            ITEM, [str(item.pk)], step=lambda at: redis.set(ITEM.record_key(str(item.pk)), "{}") if at == "read" else 0
         )
     assert Change.objects.pending().filter(mirror="titem").exists()
 

@@ -136,7 +136,7 @@ def test_change_that_names_strays_rewrites_every_entry(redis: Redis) -> None:
 @pytest.mark.parametrize("garbage", ["nonsense", "[]", '{"id": 1}', '{"other": "layout"}'])
 def test_unreadable_record_is_rewritten_with_all_its_entries(garbage: str, redis: Redis) -> None:
     item = make("a", "red")
-    redis.set(ITEM.key(str(item.pk)), garbage)
+    redis.set(ITEM.record_key(str(item.pk)), garbage)
     drained()
     assert world.dump(redis) == world.by_orm()
 

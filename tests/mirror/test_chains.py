@@ -288,7 +288,7 @@ def _is_warm(name: str) -> bool:
 
 def _ids(redis: Redis, owner: str) -> list[int]:
     """Return the notes of a warm feed, oldest first."""
-    found: Any = redis.zrange(FEED.key(owner), 0, -1)
+    found: Any = redis.zrange(FEED.record_key(owner), 0, -1)
     first, *ids = map(int, found)
     assert first == 0
     return ids

@@ -38,7 +38,7 @@ class Sound(Mirror):
     model = Follow
     watches = [Watch(Follow)]
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return f"{self.name}:{pk}"
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
@@ -108,9 +108,9 @@ def test_name_longer_than_its_outbox_column_is_reported() -> None:
 @pytest.mark.parametrize(
     ("base", "lacking"),
     [
-        (Mirror, "key(), load(), record()"),
+        (Mirror, "record_key(), load(), record()"),
         (EdgeMirror, "load(), entries(), families()"),
-        (SummaryMirror, "key(), items()"),
+        (SummaryMirror, "record_key(), items()"),
     ],
 )
 def test_missing_methods_are_named(base: type[Mirror], lacking: str) -> None:
@@ -158,7 +158,7 @@ class Window(WindowMirror):
     lazy = True
     watches = [Watch(Item), Watch(Item, ("id", "group_id"), pushed=True, only=("hidden",))]
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return f"window:{pk}"
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
@@ -171,7 +171,7 @@ class Window(WindowMirror):
         return "", ""
 
     def families(self) -> list[Family]:
-        return [Family(self.key(""), "zset", lambda key, member: key.removeprefix(self.key("")))]
+        return [Family(self.record_key(""), "zset", lambda key, member: key.removeprefix(self.record_key("")))]
 
 
 class Edge(EdgeMirror):
@@ -270,10 +270,10 @@ def test_unknown_mirror_in_after_is_reported() -> None:
 
 def test_circular_after_is_reported() -> None:
     def families(self: Mirror) -> list[Family]:
-        return [Family(self.key(""), "zset", lambda key, member: member)]
+        return [Family(self.record_key(""), "zset", lambda key, member: member)]
 
     for name, others in {"a": ("c",), "b": ("a",), "c": ("b", "titem"), "d": ("c",), "e": ("e",)}.items():
-        key = {"key": lambda self, pk: f"w{self.name}:{pk}", "families": families}
+        key = {"record_key": lambda self, pk: f"w{self.name}:{pk}", "families": families}
         register(type(name, (Window,), {"name": name, "after": after(*others), **key}))
     assert [message.msg for message in said()] == [f"Mirror {name!r} comes after itself." for name in "abce"]
     assert set(ids()) == {"mirror.E021"}

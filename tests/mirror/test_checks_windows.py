@@ -20,7 +20,7 @@ class Sound(WindowMirror):
     length = 3
     watches = [Watch(Note, "writer_id"), Watch(Writer)]
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return f"sound:{pk}"
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
@@ -47,17 +47,17 @@ class Late(Sound):
 
 
 class Placeless(Sound):
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return "sound:all"
 
 
 class Twice(Sound):
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return f"sound:{pk}:{pk}"
 
 
 class Failing(Sound):
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return f"sound:{int(pk)}"
 
 

@@ -38,7 +38,7 @@ def warm(strict: None) -> None:
 
 
 def item(pk: int) -> Reading | None:
-    return read(["titem"], lambda pipe: pipe.get(registry.get("titem").key(str(pk))))
+    return read(["titem"], lambda pipe: pipe.get(registry.get("titem").record_key(str(pk))))
 
 
 def followed_by(person: int) -> Reading | None:
@@ -70,7 +70,7 @@ def test_mirror_that_is_not_strict_needs_no_heartbeat(redis: Redis) -> None:
     stop_heartbeat(redis)
     Group.objects.update(name="eight")
     with record() as seen:
-        assert read(["tgroup"], lambda pipe: pipe.hgetall(registry.get("tgroup").key("7"))) is not None
+        assert read(["tgroup"], lambda pipe: pipe.hgetall(registry.get("tgroup").record_key("7"))) is not None
     assert seen.sql == []
 
 
@@ -139,7 +139,7 @@ def test_only_quarantined_rows_are_answered_by_sql_with_a_heartbeat(redis: Redis
     with record() as seen:
         assert item(1) is None
         assert item(2) is not None
-        assert read(["tgroup"], lambda pipe: pipe.hgetall(registry.get("tgroup").key("7"))) is None
+        assert read(["tgroup"], lambda pipe: pipe.hgetall(registry.get("tgroup").record_key("7"))) is None
         assert followed_by(5) is None
         assert followed_by(6) is not None
     assert seen.sql == []
@@ -151,8 +151,8 @@ def test_outbox_is_asked_when_too_many_rows_are_quarantined(redis: Redis) -> Non
     )
     assert heartbeat.beat()
     group = registry.get("tgroup")
-    assert read(["tgroup"], lambda pipe: pipe.hgetall(group.key("7"))) is None
-    assert read(["tgroup"], lambda pipe: pipe.hgetall(group.key("7000"))) is not None
+    assert read(["tgroup"], lambda pipe: pipe.hgetall(group.record_key("7"))) is None
+    assert read(["tgroup"], lambda pipe: pipe.hgetall(group.record_key("7000"))) is not None
     assert item(1) is not None
 
 
@@ -201,7 +201,7 @@ def test_redis_answers_while_sql_is_down(redis: Redis, monkeypatch: pytest.Monke
 
 def test_each_prefetched_read_is_judged_separately_with_one_query(redis: Redis) -> None:
     def asked(pk: int) -> Asked:
-        return Asked.of(["titem"], lambda pipe: pipe.get(registry.get("titem").key(str(pk))))
+        return Asked.of(["titem"], lambda pipe: pipe.get(registry.get("titem").record_key(str(pk))))
 
     Item.objects.filter(pk=1).update(name="new")
     stop_heartbeat(redis)

@@ -31,7 +31,7 @@ def warm(strict: None) -> None:
 
 
 def said_of_one(redis: Redis) -> Any:
-    return orjson.loads(cast("bytes", redis.get(registry.get("titem").key("1"))))
+    return orjson.loads(cast("bytes", redis.get(registry.get("titem").record_key("1"))))
 
 
 def beats(redis: Redis) -> bool:

@@ -41,7 +41,7 @@ def pending() -> int:
 
 def test_saved_row_is_in_redis_when_save_returns(redis: Redis) -> None:
     Odd.objects.create(code="a")
-    assert redis.exists(registry.get("t'odd").key("a"))
+    assert redis.exists(registry.get("t'odd").record_key("a"))
     assert pending() == 0
 
 
@@ -67,7 +67,7 @@ def test_hint_after_a_rolled_back_savepoint_is_followed(redis: Redis) -> None:
             Odd.objects.create(code="a")
             transaction.set_rollback(True)
         Odd.objects.create(code="a")
-    assert redis.exists(registry.get("t'odd").key("a"))
+    assert redis.exists(registry.get("t'odd").record_key("a"))
 
 
 def test_released_savepoint_is_no_commit(redis: Redis) -> None:
@@ -165,7 +165,7 @@ def test_row_that_cannot_be_mirrored_delays_no_other(monkeypatch: pytest.MonkeyP
         patch.setattr(registry.get("t'odd"), "record", bad)
         Odd.objects.create(code="a")
         item = Item.objects.create(name="x")
-    assert redis.exists(registry.get("titem").key(str(item.pk)))
+    assert redis.exists(registry.get("titem").record_key(str(item.pk)))
 
 
 def test_failing_source_delays_no_other_hint(monkeypatch: pytest.MonkeyPatch, redis: Redis, sent: Sent) -> None:
@@ -179,7 +179,7 @@ def test_failing_source_delays_no_other_hint(monkeypatch: pytest.MonkeyPatch, re
         Change.objects.create(mirror="t'odd", source=watch.source, key="1")
         hints.hint("t'odd", watch.source, ["1"])
         item = Item.objects.create(name="b")
-    assert redis.exists(registry.get("titem").key(str(item.pk)))
+    assert redis.exists(registry.get("titem").record_key(str(item.pk)))
     assert sent == [("sweep", [])]
 
 

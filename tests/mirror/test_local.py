@@ -95,7 +95,7 @@ def loaded(copy: Counting) -> Counting:
 
 def _truth(mirrored: ItemMirror) -> set[Entry]:
     rows = mirrored.load([str(pk) for pk in Item.objects.values_list("pk", flat=True)])
-    return {entry for row in rows.values() for entry in single(mirrored.index(mirrored.record(row)))}
+    return {entry for pk, row in rows.items() for entry in single(mirrored.index(pk, mirrored.record(row)))}
 
 
 def test_copy_holds_every_entry(mirrored: FedItems, loaded: Counting) -> None:
@@ -137,7 +137,7 @@ def test_replies_belong_to_the_answer_that_requested_them(mirrored: FedItems, lo
     def newest(structure: Plain) -> str:
         return max(entry[1] for entry in structure.held.values() if entry[0] == key("titems:score"))
 
-    answer = loaded.ask(newest, lambda pipe, pk: pipe.get(mirrored.key(pk)))
+    answer = loaded.ask(newest, lambda pipe, pk: pipe.get(mirrored.record_key(pk)))
     assert answer is not None
     assert answer[0] == str(added.pk)
     assert b'"added"' in answer[1][0]
@@ -210,13 +210,15 @@ def test_copy_of_a_cold_mirror_is_neither_used_nor_loaded(loaded: Counting, redi
 
 
 def test_redis_emptied_between_marker_and_data_is_noticed(mirrored: FedItems, loaded: Counting) -> None:
-    answer = loaded.ask(lambda structure: None, lambda pipe, answer: (pipe.flushdb(), pipe.get(mirrored.key("1"))))
+    answer = loaded.ask(
+        lambda structure: None, lambda pipe, answer: (pipe.flushdb(), pipe.get(mirrored.record_key("1")))
+    )
     assert answer is None
     rebuild(["titem"])
 
     def ask(pipe: Any) -> None:
         pipe.flushdb()
-        pipe.get(mirrored.key("1"))
+        pipe.get(mirrored.record_key("1"))
 
     assert read(["titem"], ask) is None
 

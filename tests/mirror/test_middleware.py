@@ -52,7 +52,7 @@ def nothing() -> None:
 
 
 def arrived(redis: Redis) -> bool:
-    return bool(redis.exists(registry.get("t'odd").key("a")))
+    return bool(redis.exists(registry.get("t'odd").record_key("a")))
 
 
 def by_sql() -> None:

@@ -28,11 +28,11 @@ def whole(committed: None, no_hints: None) -> None:
 
 
 def asked(*codes: str, mirror: str = NAME) -> Asked:
-    return Asked.of([mirror], lambda pipe: [pipe.get(registry.get(NAME).key(code)) for code in codes])
+    return Asked.of([mirror], lambda pipe: [pipe.get(registry.get(NAME).record_key(code)) for code in codes])
 
 
 def get(*codes: str, mirror: str = NAME) -> list[Any] | None:
-    found = read([mirror], lambda pipe: [pipe.get(registry.get(NAME).key(code)) for code in codes])
+    found = read([mirror], lambda pipe: [pipe.get(registry.get(NAME).record_key(code)) for code in codes])
     return found and found.replies
 
 

@@ -94,7 +94,7 @@ def test_progress_made_in_another_incarnation_is_discarded(readers: list[Writer]
     write(readers[0])
     push.step(pending(), 5)
     for reader in readers:  # the state of an older file
-        redis.zremrangebyrank(feed().key(str(reader.pk)), 1, -1)
+        redis.zremrangebyrank(feed().record_key(str(reader.pk)), 1, -1)
     Change.objects.filter(cursor__isnull=False).update(incarnation="another")
     push_pending()
     assert all_right(redis, readers)
@@ -130,7 +130,7 @@ def test_batches_are_bounded_and_have_one_command_per_window(monkeypatch: pytest
     assert [batch.windows for batch in found] == [6, 6, 6, 2]
     calls = [command for batch in found for command in batch.commands]
     assert [command[2:6] for command in calls] == [
-        (3, feed().key(str(owner)), *feed().sources(str(owner))) for owner in range(20)
+        (3, feed().record_key(str(owner)), *feed().sources(str(owner))) for owner in range(20)
     ]
     assert [command[7:] for command in calls] == [(1, "5", "1", 2, "6", "1")] * 2 + [(1, "5", "1")] * 18
 
@@ -149,7 +149,7 @@ class TestWhatFails:
         assert Change.objects.quarantined().get().error == "ZeroDivisionError: of all things"
 
     def test_window_of_the_wrong_type_delays_no_other(self, readers: list[Writer], redis: Redis) -> None:
-        key = feed().key(str(readers[3].pk))
+        key = feed().record_key(str(readers[3].pk))
         redis.set(key, "something else")
         note = write(readers[0])
         assert push.run(pending()).outcome is Outcome.DONE

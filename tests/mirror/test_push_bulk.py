@@ -32,21 +32,21 @@ def test_bulk_created_rows_are_pushed_in_one_slice(readers: list[Writer], redis:
 
 def test_cold_windows_receive_no_commands(readers: list[Writer], redis: Redis) -> None:
     warm, cold = readers[1:3], [readers[0], *readers[3:]]
-    redis.delete(*(feed().key(str(reader.pk)) for reader in cold))
+    redis.delete(*(feed().record_key(str(reader.pk)) for reader in cold))
     write_many(readers[0])
     with record() as seen:
         assert push.step(pending()).applied == NOTES
     sent = [command for command in seen.commands if command.name == "EVALSHA"]
     assert {key for command in sent for key in map(str, command.args) if key.endswith("}:feed")} == {
-        feed().key(str(reader.pk)) for reader in warm
+        feed().record_key(str(reader.pk)) for reader in warm
     }
-    assert not any(redis.exists(feed().key(str(reader.pk))) for reader in cold)
+    assert not any(redis.exists(feed().record_key(str(reader.pk))) for reader in cold)
     assert all_right(redis, warm)
 
 
 def test_window_warmed_during_the_push_has_the_rows(readers: list[Writer], redis: Redis) -> None:
     late = readers[5]
-    redis.delete(feed().key(str(late.pk)))
+    redis.delete(feed().record_key(str(late.pk)))
     ids = write_many(readers[0])
     push.run(pending(), at=before("deliver", lambda: window.warm(feed(), str(late.pk))))
     assert says(redis, late) == ids[: -FEED - 1 : -1]
@@ -54,7 +54,7 @@ def test_window_warmed_during_the_push_has_the_rows(readers: list[Writer], redis
 
 
 def test_push_without_any_window_delivers_nothing_and_is_applied(readers: list[Writer], redis: Redis) -> None:
-    redis.delete(*(feed().key(str(reader.pk)) for reader in readers))
+    redis.delete(*(feed().record_key(str(reader.pk)) for reader in readers))
     write_many(readers[0])
     with record() as seen:
         assert push.run(pending()).outcome is Outcome.DONE

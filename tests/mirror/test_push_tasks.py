@@ -166,7 +166,7 @@ class TestReplay:
         push.run(pending()[:1])
         push.step(pending(), 3)
         for reader in readers:
-            redis.zrem(feed().key(str(reader.pk)), whole, partly)
+            redis.zrem(feed().record_key(str(reader.pk)), whole, partly)
         now = marker.now(relay_client())
         for name in ("tfeed", "treading", "tignoring"):
             key: Any = naming.marker(name)

@@ -44,7 +44,7 @@ def write(writer: Writer, count: int = 1) -> list[int]:
 
 
 def end(redis: Redis, reader: Writer) -> float | None:
-    return redis.zscore(feed().key(str(reader.pk)), SENTINEL)
+    return redis.zscore(feed().record_key(str(reader.pk)), SENTINEL)
 
 
 class TestLength:
@@ -89,7 +89,7 @@ class TestLength:
         notes = write(readers[0], FEED + 1)
         Note.objects.filter(pk__in=notes[:-1]).update(hidden=True)
         push_pending()
-        assert not redis.exists(*(feed().key(str(reader.pk)) for reader in readers))
+        assert not redis.exists(*(feed().record_key(str(reader.pk)) for reader in readers))
 
     def test_whole_window_without_rows_stays_warm(self, readers: list[Writer], redis: Redis) -> None:
         write(readers[0], 2)
@@ -102,20 +102,20 @@ class TestCold:
     def test_push_creates_no_window(self, readers: list[Writer], redis: Redis) -> None:
         window.cool(feed(), [str(readers[1].pk)], redis)
         write(readers[0])
-        assert not redis.exists(feed().key(str(readers[1].pk)))
+        assert not redis.exists(feed().record_key(str(readers[1].pk)))
 
     def test_window_that_expires_during_the_push_is_not_recreated(self, readers: list[Writer], redis: Redis) -> None:
         Note.objects.create(writer=readers[0], topic="a")
-        push.run(pending(), at=before("deliver", lambda: redis.delete(feed().key(str(readers[1].pk)))))
-        assert not redis.exists(feed().key(str(readers[1].pk)))
+        push.run(pending(), at=before("deliver", lambda: redis.delete(feed().record_key(str(readers[1].pk)))))
+        assert not redis.exists(feed().record_key(str(readers[1].pk)))
 
     def test_push_does_not_extend_the_life_of_a_window(self, readers: list[Writer], redis: Redis) -> None:
-        redis.expire(feed().key(str(readers[1].pk)), 1000)
+        redis.expire(feed().record_key(str(readers[1].pk)), 1000)
         write(readers[0], FEED + 1)
-        assert 0 < redis.ttl(feed().key(str(readers[1].pk))) <= 1000
+        assert 0 < redis.ttl(feed().record_key(str(readers[1].pk))) <= 1000
 
     def test_row_is_pushed_into_a_window_in_the_making(self, readers: list[Writer], redis: Redis) -> None:
-        key = feed().key(str(readers[1].pk))
+        key = feed().record_key(str(readers[1].pk))
         redis.delete(key)
         redis.zadd(key, {SENTINEL: MAKING})
         [note] = write(readers[0])
@@ -155,7 +155,7 @@ class TestCold:
     def test_push_stops_when_redis_is_emptied(self, readers: list[Writer], redis: Redis) -> None:
         Note.objects.create(writer=readers[0], topic="a")
         assert push.run(pending(), at=before("deliver", redis.flushdb)).outcome is Outcome.LOST
-        assert not redis.keys(feed().key("*"))
+        assert not redis.keys(feed().record_key("*"))
 
 
 class TestMeanwhile:
@@ -270,7 +270,7 @@ def after_reading(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> 
 def test_repeated_delivery_still_breaks_watches(readers: list[Writer], redis: Redis) -> None:
     """Otherwise a writer with older rows would not notice the delivery."""
     [note] = write(readers[0])
-    key = feed().key(str(readers[1].pk))
+    key = feed().record_key(str(readers[1].pk))
     for shown in (True, False):
         if not shown:
             redis.zrem(key, str(note))

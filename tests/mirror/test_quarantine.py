@@ -20,8 +20,8 @@ def fault(committed: None, no_hints: None) -> Iterator[pytest.MonkeyPatch]:
     patch, mirror = pytest.MonkeyPatch(), registry.get("titem")
     record = mirror.record
 
-    def fails(row: Item) -> dict[str, object]:
-        if row.name == "new":
+    def fails(row: dict[str, object]) -> dict[str, object]:
+        if row["name"] == "new":
             raise ValueError("this row cannot be mirrored")
         return record(row)
 
@@ -48,7 +48,7 @@ def give_up() -> None:
 
 
 def is_new(redis: Redis) -> bool:
-    return b"new" in cast("bytes", redis.get(registry.get("titem").key("1")))
+    return b"new" in cast("bytes", redis.get(registry.get("titem").record_key("1")))
 
 
 def test_verify_lists_quarantined_changes_with_their_errors() -> None:
@@ -118,7 +118,7 @@ def test_starting_relay_retries_quarantined_changes(redis: Redis, fault: pytest.
 
 def test_quarantined_row_is_read_from_sql_until_it_is_applied(redis: Redis, fault: pytest.MonkeyPatch) -> None:
     def item(pk: str) -> object:
-        return read(["titem"], lambda pipe: pipe.get(registry.get("titem").key(pk)))
+        return read(["titem"], lambda pipe: pipe.get(registry.get("titem").record_key(pk)))
 
     heartbeat.beat()
     assert redis.exists(naming.quarantined())

@@ -19,7 +19,7 @@ NAME = "t'odd"
 
 
 def key() -> str:
-    return registry.get(NAME).key("a")
+    return registry.get(NAME).record_key("a")
 
 
 def ask() -> Reading | None:

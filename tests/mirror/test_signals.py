@@ -56,6 +56,8 @@ def test_null_key_gives_no_hint(told: list[Hint]) -> None:
 
 
 def test_source_is_hinted_by_its_own_key(told: list[Hint], label: Label) -> None:
+    label.name = "renamed"
+    label.save()
     assert told == [("titem", Label._meta.db_table, str(label.pk))]
 
 

@@ -26,7 +26,7 @@ def test_status_counts_pending_and_quarantined_changes() -> None:
     Change.objects.filter(key="0").update(created_at="2020-01-01T00:00:00Z")
     Change.objects.filter(key="1").update(quarantined_at="2020-01-01T00:00:00Z")
     found = of("t'odd")
-    assert (found.rows, found.pending, found.quarantined, found.layout_version) == (4, 3, 1, 1)
+    assert (found.rows, found.pending, found.quarantined, found.layout_version) == (4, 3, 1, "1")
     assert found.oldest_pending_seconds > 86400
 
 

@@ -31,7 +31,7 @@ def watching() -> Watching:
             model = Item
             watches = wanted
 
-            def key(self, pk: str) -> str:
+            def record_key(self, pk: str) -> str:
                 return f"alone:{pk}"
 
             def load(self, pks: Sequence[str]) -> Mapping[str, Any]:

@@ -75,7 +75,7 @@ def test_drain_of_an_eager_window_writes_only_the_difference(redis: Redis) -> No
     alice = writer("alice")
     notes(alice, 4)
     drained()
-    key = windows("tnotes").key(str(alice.pk))
+    key = windows("tnotes").record_key(str(alice.pk))
     redis.config_resetstat()
     (newest,) = notes(alice)
     drained()
@@ -411,7 +411,7 @@ def test_window_of_a_missing_owner_is_deleted(redis: Redis) -> None:
     pk = str(alice.pk)
     alice.delete()
     apply.drain(FEED, [pk])
-    assert not redis.exists(FEED.key(pk))
+    assert not redis.exists(FEED.record_key(pk))
 
 
 def test_row_pushed_during_a_drain_is_in_the_window(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:

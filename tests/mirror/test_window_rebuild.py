@@ -80,7 +80,7 @@ def test_existing_lazy_windows_are_recomputed_and_no_others_are_made(redis: Redi
         redis.zadd(key, {"7": 7, "x": 3})
         redis.zrem(key, one)
     redis.zadd(feed(carl), {"7": 7})
-    redis.zadd(FEED.key("999"), {"0": 0})
+    redis.zadd(FEED.record_key("999"), {"0": 0})
     (done,) = rebuild.rebuild(["tfeed"])
     assert (done.rows, done.strays, done.skipped) == (5, 2, False)
     assert held(alice) == held(dora) == whole(one)
@@ -277,7 +277,7 @@ def test_number_of_windows_is_estimated_among_many_keys(redis: Redis, monkeypatc
         redis.mset({naming.key(f"other:{n}"): "" for n in range(start, start + 1000)})
     pipe = redis.pipeline()
     for owner in range(4000):
-        pipe.zadd(FEED.key(str(owner)), {"0": WHOLE if owner % 2 else CUT})
+        pipe.zadd(FEED.record_key(str(owner)), {"0": WHOLE if owner % 2 else CUT})
     pipe.execute()
     count, estimated = rows("tfeed")
     assert estimated

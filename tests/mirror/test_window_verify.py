@@ -91,7 +91,7 @@ LAZY: dict[str, tuple[Callable[[Redis], object], tuple[str, str, str, str]]] = {
 
 
 def of(name: str, owner: str) -> str:
-    return windows(name).key(owner)
+    return windows(name).record_key(owner)
 
 
 def mine() -> str:

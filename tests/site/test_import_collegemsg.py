@@ -171,7 +171,7 @@ def test_an_imported_file_agrees_with_mirrors_home_timelines_and_login_log(
     )  # valid, because nothing is written from here on
     ends = set()
     for reader in chosen:
-        ends.add(redis.zscore(timeline_mirror().key(str(reader)), SENTINEL))
+        ends.add(redis.zscore(timeline_mirror().record_key(str(reader)), SENTINEL))
         followed = Follow.objects.filter(follower=reader).values("followee")
         wanted = Post.objects.filter(Q(user=reader) | Q(user__in=followed)).order_by("-pk")
         check_pages(partial(get_home_timeline, reader), list(wanted.values_list("pk", flat=True)))

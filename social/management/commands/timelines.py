@@ -121,5 +121,5 @@ def _rebuild_timelines(slices: Iterable[Sequence[int]], progress: Progress) -> t
 def _count_warm(people: Sequence[int]) -> int:
     mirror, pipe = _get_timeline_mirror(), relay_client().pipeline(transaction=False)
     for pk in people:
-        pipe.zscore(mirror.key(str(pk)), SENTINEL)
+        pipe.zscore(mirror.record_key(str(pk)), SENTINEL)
     return sum(score in (WHOLE, CUT) for score in pipe.execute())

@@ -42,7 +42,7 @@ def notes(author: Writer, count: int = 1, topic: str = "t") -> list[int]:
 
 def feed(owner: Writer) -> str:
     """Return the key of a writer's feed."""
-    return FEED.key(str(owner.pk))
+    return FEED.record_key(str(owner.pk))
 
 
 def warm(owner: Writer) -> bool:

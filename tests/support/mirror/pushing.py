@@ -48,18 +48,18 @@ def pending() -> list[Change]:
 
 def says(redis: Redis, person: Writer) -> list[int]:
     """Return the notes in a window, newest first; none if it is cold."""
-    found: Any = redis.zrange(feed().key(str(person.pk)), 1, -1)
+    found: Any = redis.zrange(feed().record_key(str(person.pk)), 1, -1)
     return [int(member) for member in found][::-1]
 
 
 def is_warm(redis: Redis, person: Writer) -> bool:
     """Return whether the window is warm."""
-    return redis.zscore(feed().key(str(person.pk)), SENTINEL) in (WHOLE, CUT)
+    return redis.zscore(feed().record_key(str(person.pk)), SENTINEL) in (WHOLE, CUT)
 
 
 def is_right(redis: Redis, person: Writer) -> bool:
     """Return whether a warm window equals SQL from its lowest note upwards."""
-    end, said = redis.zscore(feed().key(str(person.pk)), SENTINEL), says(redis, person)
+    end, said = redis.zscore(feed().record_key(str(person.pk)), SENTINEL), says(redis, person)
     wanted = list(feed_of(person.pk).order_by("-pk").values_list("pk", flat=True))
     return said == (wanted if end == WHOLE else [pk for pk in wanted if pk >= said[-1]])
 

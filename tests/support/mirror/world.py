@@ -48,7 +48,7 @@ def by_orm() -> World:
     """Return the expected content, computed from the models without code of the mirror."""
     world: World = {}
     for item in Item.objects.filter(hidden=False):
-        labels = sorted(item.labels.values_list("name", flat=True))
+        labels = list(item.labels.order_by("pk").values_list("name", flat=True))
         world[f"titem:{item.pk}"] = {
             "id": item.pk,
             "name": item.name,

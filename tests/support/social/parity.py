@@ -62,7 +62,7 @@ def check_windows(mirror: WindowMirror, owners: Iterable[int], truth: Facts, *, 
     for who in owners:
         if who not in truth.active:
             continue
-        found = {m.decode(): int(s) for m, s in redis.zrange(mirror.key(str(who)), 0, -1, withscores=True)}
+        found = {m.decode(): int(s) for m, s in redis.zrange(mirror.record_key(str(who)), 0, -1, withscores=True)}
         sentinel = found.pop(SENTINEL, None)
         assert not all_of_them or sentinel is not None, f"the window of {who} is cold"
         if sentinel in (None, MAKING):

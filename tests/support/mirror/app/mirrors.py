@@ -1,27 +1,30 @@
 """A mirror of every kind."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mirror import EdgeMirror, Entry, Family, Member, Mirror, Scored, SummaryMirror, Value, Watch, register
+from django.db.models import Q
+
+from mirror import (
+    Column,
+    Count,
+    EdgeMirror,
+    Entry,
+    Family,
+    Lookup,
+    Member,
+    Mirror,
+    Names,
+    Ranking,
+    SetOf,
+    SummaryMirror,
+    Watch,
+    register,
+)
 from mirror.declare import Record
 from mirror.naming import key
 from tests.support.mirror.app import windows  # noqa: F401  (registers its mirrors)
-from tests.support.mirror.app.models import Follow, Group, Item, Label, Odd
-
-Via = Callable[[Sequence[str], str | None, int], list[str]]
-
-
-def _items_with(field: str) -> Via:
-    """Return a function for ``Watch.via`` that finds items by the values of ``field``."""
-
-    def via(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-        items = Item.objects.filter(**{f"{field}__in": values})
-        if after is not None:
-            items = items.filter(pk__gt=after)
-        return [str(pk) for pk in items.order_by("pk").distinct().values_list("pk", flat=True)[:limit]]
-
-    return via
+from tests.support.mirror.app.models import Follow, Group, Item, Odd
 
 
 @register
@@ -30,42 +33,14 @@ class ItemMirror(Mirror):
 
     name = "titem"
     model = Item
-    watches = [
-        Watch(Item),
-        Watch(Item.labels.through, "item_id"),
-        Watch(Label, "id", via=_items_with("labels")),
-        Watch(Group, "id", via=_items_with("group")),
+    key = "titem:{pk}"
+    fields = ["id", "name", "score", Column("group__name", name="group"), Names("labels")]
+    indexes = [
+        Ranking("titems:score", score="score"),
+        Lookup("titem:name:{value}", on="name"),
+        SetOf("{{tlabel}}:{value}", over="labels"),
     ]
-
-    def key(self, pk: str) -> str:
-        return key(f"titem:{pk}")
-
-    def load(self, pks: Sequence[str]) -> Mapping[str, Item]:
-        items = Item.objects.filter(pk__in=pks, hidden=False)
-        return {str(i.pk): i for i in items.select_related("group").prefetch_related("labels")}
-
-    def record(self, row: Item) -> Record:
-        return {
-            "id": row.pk,
-            "name": row.name,
-            "score": row.score,
-            "group": row.group.name if row.group else None,
-            "labels": sorted(label.name for label in row.labels.all()),
-        }
-
-    def index(self, record: Record) -> Iterable[Entry]:
-        pk = str(record["id"])
-        yield Scored(key("titems:score"), pk, record["score"])
-        yield Value(key(f"titem:name:{record['name']}"), pk)
-        for label in record["labels"]:
-            yield Member(key("{tlabel}:" + label), pk)
-
-    def families(self) -> Sequence[Family]:
-        return [
-            Family(key("titems:score"), "zset", lambda _, member: member, whole=True),
-            Family(key("titem:name:"), "string", lambda _, value: value),
-            Family(key("{tlabel}:"), "set", lambda _, member: member),
-        ]
+    where = Q(hidden=False)
 
 
 @register
@@ -74,17 +49,9 @@ class GroupHash(Mirror):
 
     name = "tgroup"
     model = Group
+    key = "tgroup:{pk}"
     record_kind = "hash"
-    watches = [Watch(Group), Watch(Item, "group_id")]
-
-    def key(self, pk: str) -> str:
-        return key(f"tgroup:{pk}")
-
-    def load(self, pks: Sequence[str]) -> Mapping[str, Group]:
-        return {str(group.pk): group for group in Group.objects.filter(pk__in=pks).prefetch_related("items")}
-
-    def record(self, row: Group) -> Record:
-        return {"name": row.name, "items": str(len(row.items.all()))}
+    fields = ["name", Count("items", name="items")]
 
 
 @register
@@ -125,7 +92,7 @@ class LatestItems(SummaryMirror):
     model = Item
     watches = [Watch(Item)]
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return key("titems:latest")
 
     def items(self) -> list[str]:
@@ -140,7 +107,7 @@ class OddMirror(Mirror):
     model = Odd
     watches = [Watch(Odd, "c'ödé; --")]
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return key(f"todd:{pk}")
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Odd]:
@@ -156,5 +123,5 @@ class OddMirror(Mirror):
         return [str(code) for code in codes.values_list("code", flat=True)[:limit]]
 
     def pk_of(self, key: str) -> str | None:
-        start = self.key("")
+        start = self.record_key("")
         return key.removeprefix(start) if key.startswith(start) else None

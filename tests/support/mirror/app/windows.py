@@ -86,7 +86,7 @@ class NotesOfWriter(WindowMirror):
     length = OF_WRITER
     watches = [Watch(Note, "writer_id", only=("hidden",)), Watch(Writer, only=("active",))]
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return key(f"twriter:{{{pk}}}:notes")
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
@@ -108,7 +108,7 @@ class NotesOfTopic(WindowMirror):
         Watch(Writer, via=lambda values, after, limit: _topics(Q(writer__in=values), after, limit), only=("active",)),
     ]
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return key("{ttopic}:" + pk)
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
@@ -140,7 +140,7 @@ class NewestNotes(WindowMirror):
         Watch(Writer, whole=True, only=("active",), updates=True),
     ]
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return key("tnotes:newest")
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
@@ -172,7 +172,7 @@ class FeedWindow(WindowMirror):
         After("tignoring", lambda edge: edge.partition(":")[0]),
     )
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return key(f"twriter:{{{pk}}}:feed")
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:

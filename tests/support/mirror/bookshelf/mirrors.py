@@ -17,7 +17,7 @@ class VolumeMirror(Mirror):
     model = Volume
     watches = (Watch(Volume),)
 
-    def key(self, pk: str) -> str:
+    def record_key(self, pk: str) -> str:
         return f"volume:{pk}"
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Volume]:
@@ -26,7 +26,7 @@ class VolumeMirror(Mirror):
     def record(self, row: Any) -> dict[str, Any]:
         return {"id": row.pk, "title": row.title}
 
-    def index(self, record: dict[str, Any]) -> Iterable[Contribution]:
+    def index(self, pk: str, record: dict[str, Any]) -> Iterable[Contribution]:
         return [Member(f"{TITLES}{record['title']}", str(record["id"]))]
 
     def families(self) -> Sequence[Family]:

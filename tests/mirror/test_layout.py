@@ -1,0 +1,325 @@
+"""From a declaration of fields follow watches, records, entries and key families; mistakes in it are reported."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from django.db import models
+from django.db.models import F, Q
+from django.test.utils import isolate_apps
+from redis import Redis
+
+from mirror import (
+    Alphabetical,
+    Column,
+    Count,
+    DeclarationError,
+    Ids,
+    Lookup,
+    Mirror,
+    Names,
+    Ranking,
+    SetOf,
+    Sum,
+    Values,
+    Watch,
+    capture,
+    register,
+    registry,
+)
+from mirror.checks import check_declarations
+from mirror.layout import Layout
+from tests.support.mirror.app.models import Group, Item, Label, Note, Writer
+from tests.support.mirror.items import drained, make
+from tests.support.mirror.outbox import changes
+
+pytestmark = pytest.mark.usefixtures("own_registry")
+Declare = Callable[..., Mirror]
+
+
+@pytest.fixture
+def declare() -> Declare:
+    """Return a function that registers a mirror with these attributes, without the test application's mirrors."""
+
+    def declare(model: type[models.Model] = Item, **attributes: Any) -> Mirror:
+        registry._mirrors.clear()
+        register(type("OddItemMirror", (Mirror,), {"model": model, "key": "t:{pk}", **attributes}))
+        [mirror] = registry.all_mirrors()
+        return mirror
+
+    return declare
+
+
+def read_records(mirror: Mirror, pks: Sequence[object]) -> dict[str, Any]:
+    return {pk: mirror.record(row) for pk, row in mirror.load([str(pk) for pk in pks]).items()}
+
+
+@pytest.mark.django_db
+def test_record_contains_columns_lists_counts_and_sums(declare: Declare) -> None:
+    one, two = Group.objects.create(name="one"), Group.objects.create(name="two")
+    make("a", "red", "round", group=one, score=2)
+    make("b", "red", group=one, score=5)
+    make("c", group=one, score=100, hidden=True)
+    mirror = declare(
+        Group,
+        fields=[
+            "name",
+            Names("items"),
+            Ids("items", name="ids"),
+            Values("items", "score", name="scores"),
+            Count("items", where=Q(hidden=False)),
+            Sum("items", "score", where=Q(hidden=False)),
+        ],
+    )
+    ids = list(one.items.order_by("pk").values_list("pk", flat=True))
+    assert read_records(mirror, [one.pk, two.pk]) == {
+        str(one.pk): {
+            "name": "one", "items": ["a", "b", "c"], "ids": ids, "scores": [2, 5, 100],
+            "items_count": 2, "items_score_sum": 7,
+        },
+        str(two.pk): {"name": "two", "items": [], "ids": [], "scores": [], "items_count": 0, "items_score_sum": 0},
+    }  # fmt: skip
+
+
+@pytest.mark.django_db
+def test_many_to_many_relation_is_followed_in_both_directions(declare: Declare) -> None:
+    item = make("a", "red", "round")
+    make("b", "red", hidden=True)
+    label = Label.objects.get(name="red")
+    shown = Q(hidden=False)
+    mirror = declare(Label, fields=[Names("items", where=shown), Count("items"), Sum("items", "score", where=shown)])
+    assert read_records(mirror, [label.pk]) == {
+        str(label.pk): {"items": ["a"], "items_count": 2, "items_score_sum": item.score}
+    }
+
+
+@pytest.mark.django_db
+def test_condition_and_unknown_keys_leave_rows_out(declare: Declare) -> None:
+    item, hidden = make("a"), make("b", hidden=True)
+    mirror = declare(fields=["name"], where=Q(hidden=False))
+    assert read_records(mirror, [item.pk, hidden.pk, 10**6]) == {str(item.pk): {"name": "a"}}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("fields", "where", "write", "is_change"),
+    [
+        (["name"], None, lambda item: item.objects.update(name="new"), True),
+        (["name"], None, lambda item: item.objects.update(score=7), False),
+        (["name"], Q(hidden=False), lambda item: item.objects.update(hidden=True), True),
+        (["group__name"], None, lambda item: Group.objects.update(name="new"), True),
+        (["group_id"], None, lambda item: Group.objects.update(name="new"), False),
+        ([Names("labels")], None, lambda item: Label.objects.update(name="new"), True),
+        ([Ids("labels")], None, lambda item: Label.objects.update(name="new"), False),
+        ([Count("labels")], None, lambda item: item.labels.through.objects.all().delete(), True),
+        ([Count("labels")], None, lambda item: Label.objects.create(name="another"), False),
+        ([Count("labels", where=Q(name="red"))], None, lambda item: Label.objects.update(name="new"), True),
+    ],
+)
+def test_only_writes_to_the_named_columns_are_changes(
+    declare: Declare,
+    fields: list[Any],
+    where: Q | None,
+    write: Callable[[Any], object],
+    is_change: bool,
+) -> None:
+    declare(fields=fields, where=where)
+    capture.install()  # first: PostgreSQL alters no table while deferred constraints wait for its new rows
+    make("a", "red", group=Group.objects.create(name="one"))
+    changes()
+    write(Item)
+    assert bool(changes()) is is_change
+
+
+@pytest.mark.django_db
+def test_relation_behind_a_relation_is_watched(declare: Declare) -> None:
+    note = Note.objects.create(writer=Writer.objects.create(name="Ann"), topic="x")
+    mirror = declare(Note, fields=["writer__name"])
+    watch = next(watch for watch in mirror.watches if watch.model is Writer)
+    assert watch.via is not None
+    assert watch.via([str(note.writer_id)], None, 10) == [str(note.pk)]
+    assert watch.via([str(note.writer_id)], str(note.pk), 10) == []
+    assert (watch.only, watch.updates) == (("name",), True)
+
+
+def test_entries_families_and_owners_are_derived(declare: Declare) -> None:
+    mirror = declare(
+        fields=["name", "score", "group_id", Names("labels")],
+        indexes=[
+            SetOf("all", when="score"),
+            SetOf("{{label}}:{value}:items", over="labels"),
+            Ranking("group:{value}:scores", over="group_id", score="score"),
+            Alphabetical("names", by="name"),
+            Lookup("name:{value}", on="name"),
+            SetOf("{name}/{score}/{pk}"),
+        ],
+    )
+    record = {"name": "a", "score": 2, "group_id": 5, "labels": ["red", "round", "red"]}
+    assert list(mirror.index("7", record)) == [
+        ("all", "7"),
+        (["{label}:red:items", "{label}:round:items"], "7"),
+        ("group:5:scores", "7", 2.0),
+        ("names", "a\x007", 0),
+        ("name:a", "7"),
+        ("a/2/7", "7"),
+    ]
+    assert list(mirror.index("7", {**record, "score": 0, "group_id": None, "labels": [], "name": ""})) == [
+        ("names", "\x007", 0),
+        ("/0/7", "7"),
+    ]
+    assert [(family.start, family.end, family.kind, family.whole) for family in mirror.families()] == [
+        ("all", "", "set", True),
+        ("{label}:", ":items", "set", False),
+        ("group:", ":scores", "zset", False),
+        ("names", "", "zset", True),
+        ("name:", "", "string", False),
+        ("", "", "set", False),
+    ]
+    assert mirror.families()[3].owner("names", "a\x007") == "7"
+
+
+def test_times_and_decimals_become_scores() -> None:
+    index = Ranking("r", score="s").compile()
+    scores = [
+        ("2026-11-23T00:00:00+00:00", 1795392000.0),
+        ("2026-11-23", 1795392000.0),
+        ("12.50", 12.5),
+        (True, 1.0),
+        (3, 3.0),
+    ]
+    assert [[entry[-1] for entry in index("1", {"s": value})] for value, _ in scores] == [[s] for _, s in scores]
+    assert list(index("1", {"s": None})) == []
+
+
+@pytest.mark.django_db
+def test_hash_has_text_only(declare: Declare) -> None:
+    item = make("a", hidden=True)
+    mirror = declare(fields=["name", "score", "hidden", "group_id"], record_kind="hash")
+    assert read_records(mirror, [item.pk]) == {str(item.pk): {"name": "a", "score": "0", "hidden": "1", "group_id": ""}}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"fields": ["nam"]}, "has no field 'nam'; did you mean 'name'?"),
+        ({"fields": ["xyz"]}, "it has: group, hidden, id, labels, name, score"),
+        ({"fields": ["labels"]}, "leads to many rows; use Values, Count or Sum"),
+        ({"fields": ["group__titles"]}, "mirrortest.Group has no field 'titles'"),
+        ({"fields": ["name__lower"]}, "'name' has no 'lower'"),
+        ({"fields": [Names("group")]}, "does not lead to many rows; name the column"),
+        ({"fields": [Names("labels", "nam")]}, "did you mean 'name'?"),
+        ({"fields": [Values("labels", "items")]}, "leads to many rows"),
+        ({"fields": [Sum("labels", "name")]}, "is no number"),
+        ({"fields": ["name", Column("score", name="name")]}, "two fields are called 'name'"),
+        ({"fields": [Names("labels")], "record_kind": "hash"}, "a hash cannot contain the list 'labels'"),
+        ({"fields": ["name"], "where": Q(labels=1)}, "leads to many rows"),
+        ({"fields": ["name"], "where": Q(score=F("id") + 1)}, "is an expression"),
+        ({"fields": ["name"], "where": Q(Q(Q(models.Exists(Item.objects.all()))))}, "cannot be watched"),
+        ({"fields": ["name"], "indexes": [SetOf("s:{value}")]}, "needs over="),
+        ({"fields": ["name"], "indexes": [SetOf("s", over="name")]}, "all values of 'name' would share it"),
+        ({"fields": ["name"], "indexes": [SetOf("s:{value}", over="score")]}, "needs the field 'score'"),
+        ({"fields": ["name"], "indexes": [Ranking("r", score="name")]}, "neither a number nor a time"),
+        ({"fields": ["name"], "indexes": [Ranking("r")]}, "needs score="),
+        ({"fields": ["name"], "indexes": [Alphabetical("r")]}, "needs by="),
+        ({"fields": ["name"], "indexes": [SetOf("{tag")]}, "is no template"),
+        ({"fields": ["name"], "indexes": [SetOf("{}")]}, "has a placeholder without a name"),
+        ({"fields": ["name"], "indexes": ["name"]}, "which is no index"),
+    ],
+)
+def test_mistakes_are_system_checks_that_name_the_place(attributes: dict[str, Any], message: str) -> None:
+    register(type("BadMirror", (Mirror,), {"model": Item, "key": "bad:{pk}", "__module__": "shop", **attributes}))
+    [error] = check_declarations()
+    assert error.id == "mirror.E001"
+    assert error.msg.startswith("shop.BadMirror is wrong: ")
+    assert message in error.msg
+
+
+def test_missing_key_is_reported(declare: Declare) -> None:
+    declare(fields=["name"], key="")
+    assert [error.id for error in check_declarations()][:1] == ["mirror.E003"]
+
+
+def make_model(name: str, base: type[models.Model] = models.Model, /, **fields: Any) -> type[models.Model]:
+    meta = type("Meta", (), {"app_label": "mirrortest"})
+    return type(name, (base,), {"__module__": __name__, "Meta": meta, **fields})
+
+
+def derive(model: type[models.Model], *fields: Any) -> Layout:
+    return Layout(type("Tested", (Mirror,), {"model": model, "fields": fields}))
+
+
+@isolate_apps("tests.support.mirror.app")
+def test_binary_columns_and_keys_other_than_the_primary_one_are_refused() -> None:
+    target = make_model("Target", code=models.CharField(max_length=5, unique=True))
+    link = models.ForeignKey(target, models.CASCADE, to_field="code", related_name="pointing")
+    pointing = make_model("Pointing", target=link, body=models.BinaryField())
+    with pytest.raises(DeclarationError, match="does not point at a primary key"):
+        derive(target, Count("pointing"))
+    with pytest.raises(DeclarationError, match="'body' is binary"):
+        derive(pointing, "body")
+
+
+@isolate_apps("tests.support.mirror.app")
+def test_tables_without_constraint_are_watched_for_deletions() -> None:
+    shelf = make_model("Shelf", name=models.CharField(max_length=5))
+    book = make_model("Book", shelf=models.ForeignKey(shelf, models.DO_NOTHING, db_constraint=False))
+    watches = derive(book, "shelf__name").watches
+    assert [(watch.model, watch.updates) for watch in watches] == [(book, False), (shelf, False)]
+
+
+@isolate_apps("tests.support.mirror.app")
+def test_inherited_columns_and_one_to_one_relations_are_watched_in_their_tables() -> None:
+    place = make_model("Place", name=models.CharField(max_length=5))
+    shop = make_model("Shop", place, rent=models.IntegerField())
+    link = models.OneToOneField(shop, models.CASCADE)
+    owner = make_model("Owner", shop=link, name=models.CharField(max_length=5))
+    watches = derive(shop, "name", "rent", "owner__name").watches
+    assert {(watch.model, watch.key_columns, watch.only) for watch in watches} == {
+        (shop, ("place_ptr_id",), ("rent",)),
+        (place, ("id",), ("name",)),
+        (owner, ("shop_id",), ("shop_id", "name")),
+    }
+
+
+def test_version_changes_with_fields_types_indexes_and_condition(declare: Declare) -> None:
+    versions = {
+        declare(**attributes).version
+        for attributes in (
+            {"fields": ["name"]},
+            {"fields": ["name", "score"]},
+            {"fields": ["name"], "where": Q(hidden=False)},
+            {"fields": ["name"], "indexes": [Lookup("n:{value}", on="name")]},
+            {"fields": ["name"], "version": 2},
+            {"fields": ["name"], "record_kind": "hash"},
+        )
+    }
+    assert len(versions) == 6
+    assert declare(fields=["name"]).version in versions
+
+
+def test_name_is_the_class_in_snake_case(declare: Declare) -> None:
+    assert declare(fields=["name"]).name == "odd_item"
+    register(type("HTTPPageMirror", (Mirror,), {"model": Item, "key": "p:{pk}", "fields": ["name"]}))
+    assert registry.is_known("http_page")
+
+
+def test_written_watches_are_added_to_derived_ones(declare: Declare) -> None:
+    mirror = declare(fields=["name"], watches=[Watch(Group, "id")])
+    assert [watch.model for watch in mirror.watches] == [Item, Group]
+
+
+@pytest.mark.usefixtures("committed")
+def test_record_and_entries_reach_redis(redis: Redis, declare: Declare) -> None:
+    declare(
+        fields=["name", Names("labels")],
+        indexes=[SetOf("{{t}}:{value}", over="labels"), Lookup("tname:{value}", on="name")],
+    )
+    capture.install()
+    item = make("a", "red")
+    Label.objects.update(name="blue")
+    drained()
+    assert redis.get(f"t:{item.pk}") == b'{"labels":["blue"],"name":"a"}'
+    assert (redis.smembers("{t}:blue"), redis.get("tname:a")) == ({str(item.pk).encode()}, str(item.pk).encode())
+    item.delete()
+    drained()
+    assert not redis.exists(f"t:{item.pk}", "{t}:blue", "{t}:red", "tname:a")

@@ -1,0 +1,171 @@
+"""The readers of a declaration give the same answers from Redis and from SQL."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.db.models import Q
+
+from mirror import Alphabetical, Count, Lookup, Mirror, Names, Ranking, SetOf, capture, rebuild, register, registry
+from mirror.recorder import record
+from mirror.sql_only import sql_only
+from tests.support.mirror.app.mirrors import FollowEdge, GroupHash, OddMirror
+from tests.support.mirror.app.models import Group, Item
+from tests.support.mirror.items import drained, make
+
+pytestmark = pytest.mark.usefixtures("committed", "own_registry")
+ENGINES = pytest.mark.parametrize("engine", ["Redis", "SQL"])
+
+
+class ReadItem(Mirror):
+    """A declaration with every kind of index."""
+
+    name = "read_item"
+    model = Item
+    key = "read:{pk}"
+    fields = ["name", "score", "hidden", "group_id", "group__name", Names("labels"), Count("labels")]
+    where = Q(score__lt=1000)
+    indexes = [
+        Ranking("read_scores", score="score"),
+        Ranking("read_counts", score="labels_count"),
+        Ranking("{{read_group}}:{value}", over="group__name", score="score"),
+        SetOf("{{read_label}}:{value}", over="labels"),
+        SetOf("read_hidden", when="hidden"),
+        SetOf("read_scored", when="score"),
+        SetOf("read_odd", when=lambda record: record["score"] % 2),
+        Alphabetical("read_names", by="name"),
+        Lookup("read_name:{value}", on="name"),
+    ]
+
+
+@pytest.fixture
+def items(own_registry: None) -> list[Item]:
+    """Create items and rebuild the mirror."""
+    register(ReadItem)
+    capture.install()
+    group = Group.objects.create(name="one")
+    made = [
+        make(f"item {n}", "red", *["round"] * (n % 2), score=n // 2, group=group if n % 3 else None) for n in range(12)
+    ]
+    make("too much", "red", score=1000)
+    Item.objects.filter(pk=made[4].pk).update(hidden=True)
+    rebuild.rebuild(["read_item"])
+    drained()
+    return made
+
+
+def only(engine: str) -> AbstractContextManager[None]:
+    return sql_only() if engine == "SQL" else nullcontext()
+
+
+@pytest.fixture(autouse=True)
+def counted(request: pytest.FixtureRequest, items: list[Item]) -> Iterator[None]:
+    """Check that Redis answers alone and at once, or not at all."""
+    engine = getattr(request.node, "callspec", None) and request.node.callspec.params.get("engine")
+    with record() as seen:
+        yield
+    if engine == "Redis":
+        assert not seen.sql
+    elif engine == "SQL":
+        assert not seen.round_trips
+
+
+@ENGINES
+def test_records_are_equal(engine: str, items: list[Item]) -> None:
+    expected = {
+        "name": "item 1", "score": 0, "hidden": False, "group_id": items[1].group_id, "group__name": "one",
+        "labels": ["red", "round"], "labels_count": 2,
+    }  # fmt: skip
+    with only(engine):
+        assert ReadItem.get(items[1].pk) == expected
+        assert ReadItem.get(10**6) is None
+        assert ReadItem.get("no number") is None
+        assert list(ReadItem.get_many([items[5].pk, 10**6, items[1].pk])) == [items[5].pk, items[1].pk]
+        assert ReadItem.get_many([]) == {}
+
+
+@ENGINES
+def test_rankings_are_equal_ties_included(engine: str, items: list[Item]) -> None:
+    best = sorted(items, key=lambda item: (item.score, str(item.pk)), reverse=True)
+    counts = [
+        item for part in (items[1::2], items[::2]) for item in sorted(part, key=lambda item: str(item.pk), reverse=True)
+    ]
+    grouped = [item.pk for item in best if item.group_id]
+    with only(engine):
+        assert ReadItem.top("read_scores", 5) == [item.pk for item in best[:5]]
+        assert ReadItem.top("read_scores", 5, start=9) == [item.pk for item in best[9:]]
+        assert ReadItem.top("read_scores", 0) == []
+        assert ReadItem.top("read_counts", 20) == [item.pk for item in counts]
+        assert ReadItem.top("{read_group}:one", 20) == grouped
+        assert ReadItem.top("{read_group}:two", 20) == []
+
+
+@ENGINES
+def test_sets_and_lookups_are_equal(engine: str, items: list[Item]) -> None:
+    with only(engine):
+        assert ReadItem.members("{read_label}:red") == {item.pk for item in items}
+        assert ReadItem.members("{read_label}:round") == {item.pk for item in items[1::2]}
+        assert ReadItem.members("read_hidden") == {items[4].pk}
+        assert ReadItem.members("read_scored") == {item.pk for item in items[2:]}
+        assert ReadItem.find("read_name:item 3") == items[3].pk
+        assert ReadItem.find("read_name:too much") is None
+
+
+@ENGINES
+def test_asynchronous_twins_give_the_same_answers(engine: str, items: list[Item]) -> None:
+    pk = items[0].pk
+
+    async def read() -> list[Any]:
+        return [
+            await ReadItem.aget(pk) == expected,
+            list(await ReadItem.aget_many([pk])),
+            await ReadItem.atop("read_scores", 1),
+            await ReadItem.amembers("read_hidden"),
+            await ReadItem.afind("read_name:item 0"),
+        ]
+
+    with only(engine):
+        expected = ReadItem.get(pk)
+        top = ReadItem.top("read_scores", 1)
+        assert async_to_sync(read)() == [True, [pk], top, {items[4].pk}, pk]
+
+
+def test_a_read_takes_one_round_trip(items: list[Item]) -> None:
+    ReadItem.get(1)  # opens the connection
+    for read in (
+        lambda: ReadItem.get_many([item.pk for item in items]),
+        lambda: ReadItem.top("read_scores", 3),
+        lambda: ReadItem.members("read_hidden"),
+        lambda: ReadItem.find("read_name:x"),
+    ):
+        with record() as seen:
+            read()
+        assert (seen.round_trips, len(seen.sql)) == (1, 0)
+
+
+def test_hashes_are_read_as_text() -> None:
+    group = Group.objects.get()
+    rebuild.rebuild(["tgroup"])
+    for engine in ("Redis", "SQL"):
+        with only(engine):
+            assert GroupHash.get(group.pk) == {"name": "one", "items": "8"}
+
+
+@pytest.mark.parametrize("is_by_sql", [False, True])
+def test_mistakes_of_callers_are_errors_whoever_answers(is_by_sql: bool) -> None:
+    with only("SQL" if is_by_sql else "Redis"):
+        with pytest.raises(LookupError, match=r"has no SetOf at 'unknown' \(its keys are: '{{read_label}}"):
+            ReadItem.members("unknown")
+        with pytest.raises(LookupError, match="has no Lookup at 'read_scores'"):
+            ReadItem.find("read_scores")
+        with pytest.raises(TypeError, match="SQL cannot answer"):
+            ReadItem.members("read_odd")
+        with pytest.raises(LookupError, match="its keys are: none"):
+            OddMirror.members("x")
+        with pytest.raises(TypeError, match="FollowEdge has no records"):
+            FollowEdge.get("1:2")
+        registry.unregister("read_item")
+        with pytest.raises(registry.UnknownMirror):
+            ReadItem.get(1)
