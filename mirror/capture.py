@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, transaction
 from django.db.models.signals import post_migrate, pre_migrate
 
-from mirror import marker, registry
+from mirror import layouts, marker, registry
 from mirror.capture_plan import WHOLE, Capture, Definition, Trigger, literal
 from mirror.capture_postgres import PostgresCapture
 from mirror.capture_sqlite import SqliteCapture
@@ -159,6 +159,8 @@ def _after(*, using: str, **kwargs: Any) -> None:
     """Install the triggers on the mirrored database. ``flush`` sends this signal too, and has deleted the identity."""
     if using == setting("DATABASE"):
         install(using)
+        with suppress(LookupError):
+            layouts.record(using, kwargs.get("apps"))
         marker.database_identity.cache_clear()
         with suppress(LookupError):  # the model does not exist after a migration backwards
             # Here, because its first use may be in a transaction that is rolled back.

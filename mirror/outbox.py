@@ -28,6 +28,10 @@ WHOLE = "*"  # the key of a change of everything, which concerns a whole mirror
 ANEW = "[]"  # no stray is known, but every entry has to be written again
 
 
+class OutdatedLayout(Exception):
+    """Another version of the code maintains this mirror (``mirror.layouts``)."""
+
+
 class Pending(NamedTuple):
     """A pending change: its id, its key, and the strays that repair found."""
 
@@ -58,10 +62,11 @@ def _one_of(ids: Sequence[int]) -> tuple[str, Any]:
     return "id IN (SELECT value FROM json_each(%s))", json.dumps(list(ids))
 
 
-def pending_of(mirror: str, keys: Sequence[str]) -> dict[str, list[Pending]]:
+def pending_of(mirror: str, keys: Sequence[str], layout: object = "") -> dict[str, list[Pending]]:
     """Return the unapplied changes of these keys, quarantined ones included, by key.
 
-    At most the oldest ``MOST`` of each key, and fewer with many keys. The next drain gets the others.
+    At most the oldest ``MOST`` of each key, and fewer with many keys. The next drain gets the others. layout: of the
+    caller's declaration. Raises OutdatedLayout if the same statement finds another one.
     """
     wanted: Any = list(dict.fromkeys(keys))
     most = min(MOST, MOST_AT_ONCE // (len(wanted) or 1) or 1)
@@ -73,10 +78,21 @@ def pending_of(mirror: str, keys: Sequence[str]) -> dict[str, list[Pending]]:
         wanted = json.dumps(wanted)
     found: dict[str, list[Pending]] = defaultdict(list)
     with connections[using()].cursor() as cursor:
-        cursor.execute(f"SELECT c.id, k.value, c.strays FROM {some}", [wanted, mirror, most])
+        cursor.execute(
+            f"SELECT c.id, k.value, c.strays FROM {some} {_OTHER_LAYOUT}", [wanted, mirror, most, mirror, str(layout)]
+        )
         for row in map(Pending._make, cursor.fetchall()):
             found[row.key].append(row)
+    other = found.pop(_LAYOUT, None)
+    if other and layout != "":
+        raise OutdatedLayout(f"{mirror}: this process has the layout {layout}, and {other[0].strays} is in use")
     return found
+
+
+_LAYOUT = "\1layout"  # no key of a change
+_OTHER_LAYOUT = (
+    f"UNION ALL SELECT 0, '{_LAYOUT}', layout FROM mirror_state WHERE mirror = %s AND layout NOT IN ('', %s)"
+)
 
 
 def pending_among(changes: Collection[tuple[str, str, str]]) -> list[tuple[str, str, str]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db.utils import InterfaceError, OperationalError
 
-from mirror import apply, cold, outbox, registry, spread
+from mirror import apply, cold, layouts, outbox, registry, spread
 from mirror.conf import setting
 from mirror.declare import Mirror
 from mirror.models import Change
@@ -99,6 +99,8 @@ def _guarded_spread(group: Sequence[Change]) -> set[int]:
     try:
         spread.step(group)
     except registry.UnknownMirror:
+        if layouts.is_recorded(group[0].mirror):  # newer code has it
+            return {change.id for change in group}
         outbox.mark_applied([change.id for change in group], "")
     except Exception as error:
         raise_if_away(error)
@@ -143,6 +145,8 @@ def drain_keys(
     try:
         mirror = registry.get(name)
     except registry.UnknownMirror:
+        if layouts.is_recorded(name):  # newer code has it
+            return 0, []
         while gone := outbox.pending_of(name, pks):
             outbox.mark_applied([c.id for changes in gone.values() for c in changes], "")
         return 0, []
@@ -163,7 +167,7 @@ def _batch(mirror: Mirror, pks: Sequence[str], redis: Any, tried: set[tuple[str,
         return apply.drain(mirror, pks, redis=redis, tries=tries).changes
     except Exception as error:
         raise_if_away(error)
-        if isinstance(error, Conflict) and tries == HASTY:
+        if isinstance(error, outbox.OutdatedLayout) or (isinstance(error, Conflict) and tries == HASTY):
             if tried is not None:
                 tried.update((mirror.name, pk) for pk in pks)
             return 0

@@ -49,7 +49,7 @@ class JsonShape:
 
     def pending(self, pks: Sequence[str]) -> dict[str, list[outbox.Pending]]:
         """Return the changes that a drain of these rows applies, by the row that covers them."""
-        return outbox.pending_of(self.mirror.name, pks)
+        return outbox.pending_of(self.mirror.name, pks, self.mirror.version)
 
     def watched(self, pk: str) -> str:
         """Return the key that every drain of the row watches and writes."""

@@ -25,7 +25,7 @@ def replace_rows(mirror: TableMirror, pks: Sequence[str]) -> int:
     """Make the stored rows for these keys equal to their source rows. Return the number of marked changes."""
     with transaction.atomic(using=outbox.using()):
         State.objects.using(outbox.using()).select_for_update().get_or_create(mirror=mirror.tables)
-        pending = outbox.pending_of(mirror.name, pks)
+        pending = outbox.pending_of(mirror.name, pks, mirror.version)
         mirror.replace(pks, _load(mirror, pks))
         return outbox.mark_applied([change.id for changes in pending.values() for change in changes], "")
 
@@ -49,6 +49,8 @@ def catch_up(names: Sequence[str], limit: int) -> None:
                 replace_rows(mirror, list(dict.fromkeys(keys)))
     except DatabaseError as error:
         logger.warning("SQL did not take pending changes in, the relay will: %s", error)
+    except outbox.OutdatedLayout as error:
+        logger.debug("Pending changes are left to newer code: %s", error)
     except Exception:  # an error of the declaration; the relay finds the failing key
         logger.exception("Pending changes could not be taken in, the relay will see to it")
 

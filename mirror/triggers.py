@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import DatabaseError, transaction
 
-from mirror import capture, cold, marker, outbox, registry
+from mirror import capture, cold, layouts, marker, outbox, registry
 from mirror.capture_plan import Capture
 from mirror.models import Identity
 from mirror.throttle import Throttle
@@ -47,9 +47,12 @@ def watch(redis: Any) -> Reasons:
 def check(redis: Any) -> Reasons:
     """Make mirrors cold that miss changes or may have missed some.
 
-    Return the reasons, by mirror, for those that still miss changes. One query while the triggers are unchanged.
-    Raises redis-py's errors when Redis is away.
+    Return the reasons, by mirror, for those that still miss changes, and for those that other code maintains, which
+    are left alone. Two queries while the triggers are unchanged. Raises redis-py's errors when Redis is away.
     """
+    if outdated := layouts.find_outdated():  # the triggers are those of the other code, which checks them
+        _watch.stamps, _watch.reasons = None, _explain_outdated(outdated)
+        return _watch.reasons
     found = capture.capture_for()
     stamps = found.stamps()
     if stamps == _watch.stamps:
@@ -73,8 +76,13 @@ def check(redis: Any) -> Reasons:
 
 
 def reasons() -> Reasons:
-    """Return, by mirror, why its changes are missed at present. Changes nothing."""
-    return _by_mirror(capture.missing())
+    """Return, by mirror, why its changes are missed at present, or why this process ignores it. Changes nothing."""
+    outdated = layouts.find_outdated()
+    return _explain_outdated(outdated) if outdated else _by_mirror(capture.missing())
+
+
+def _explain_outdated(names: Iterable[str]) -> Reasons:
+    return dict.fromkeys(_with_chained(names), (layouts.REASON,))
 
 
 def _by_mirror(faults: Iterable[capture.Fault]) -> Reasons:

@@ -1,0 +1,109 @@
+"""Two versions of the code run side by side, and only the one that ``migrate`` recorded maintains a mirror."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from django.core.management import call_command
+from redis import Redis
+
+from mirror import apply, layouts, marker, rebuild, registry, relay, sweeper, triggers
+from mirror.models import Change, State
+from mirror.outbox import OutdatedLayout
+from mirror.read import read
+from mirror.recorder import record
+from mirror.redis import relay_client
+from tests.support.mirror import world
+from tests.support.mirror.app.mirrors import ItemMirror
+from tests.support.mirror.items import make
+
+
+@pytest.fixture(autouse=True)
+def recorded(committed: None, no_hints: None) -> None:
+    """Record the layouts of this process, as ``migrate`` does, and begin with warm mirrors."""
+    layouts.record("default")
+    triggers.forget()
+    rebuild.rebuild()
+
+
+@contextmanager
+def other_code(name: str = "titem") -> Iterator[None]:
+    """Run the block with another layout of a mirror, like a process of older or newer code."""
+    mirror = registry.get(name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mirror, "version", "older")
+        triggers.forget()
+        yield
+    triggers.forget()
+
+
+def test_other_code_neither_drains_nor_rebuilds_and_keeps_changes_pending(redis: Redis) -> None:
+    item = make("a", "red")
+    before = world.dump(redis)
+    with other_code():
+        assert relay.drain_keys("titem", [str(item.pk)]) == (0, [])
+        relay.drain_all()
+        assert Change.objects.pending().filter(mirror="titem").exists()
+        [result] = rebuild.rebuild(["titem"])
+        assert (result.skipped, result.faults) == (True, (layouts.REASON,))
+        with pytest.raises(OutdatedLayout, match="has the layout older"):
+            apply.drain(registry.get("titem"), [str(item.pk)])
+        assert not {key for key in world.dump(redis).keys() - before.keys() if key.startswith(("titem:", "titems:score"))}
+        assert set(Change.objects.filter(mirror="titem").values_list("attempts", flat=True)) == {0}
+    relay.drain_all()
+    assert world.dump(redis) == world.by_orm()
+
+
+def test_other_code_reads_sql_while_the_present_one_stays_warm(redis: Redis) -> None:
+    item = make("a")
+    relay.drain_all()
+    with other_code():
+        sweeper.sweep()
+        assert read(["titem"], lambda pipe: pipe.get(f"titem:{item.pk}")) is None
+        assert (found := ItemMirror.get(item.pk)) is not None
+        assert found["name"] == "a"
+    assert marker.is_warm(relay_client(), "titem")
+    with record() as seen:
+        assert ItemMirror.get(item.pk) == found
+    assert not seen.sql
+
+
+def test_drain_that_began_before_migrate_writes_nothing_after_it(redis: Redis) -> None:
+    item = make("a")
+    with other_code():
+        layouts.record("default")
+
+        def migrate(at: str) -> None:
+            if at == "write" and State.objects.get(mirror="titem").layout == "older":
+                State.objects.filter(mirror="titem").update(layout="newer")
+                redis.set(f"titem:{item.pk}", '{"layout": "newer"}')  # the rebuild by newer code
+
+        with pytest.raises(OutdatedLayout, match="newer is in use"):
+            apply.drain(registry.get("titem"), [str(item.pk)], step=migrate)
+    assert redis.get(f"titem:{item.pk}") == b'{"layout": "newer"}'
+
+
+def test_changes_of_a_mirror_that_only_newer_code_has_are_kept() -> None:
+    State.objects.create(mirror="future", layout="1")
+    Change.objects.create(mirror="future", key="1")
+    Change.objects.create(mirror="future", key="2", source="some_table")
+    Change.objects.create(mirror="gone", key="1")
+    relay.drain_all()
+    assert set(Change.objects.pending().values_list("mirror", flat=True)) == {"future"}
+
+
+def test_other_code_does_not_judge_triggers(monkeypatch: pytest.MonkeyPatch, redis: Redis) -> None:
+    with other_code():
+        monkeypatch.setattr(registry.get("titem"), "watches", ())  # its triggers would be different ones
+        assert triggers.check(relay_client()) == triggers.reasons()
+        assert triggers.check(relay_client())["titem"] == (layouts.REASON,)
+    assert marker.is_warm(relay_client(), "titem")
+
+
+def test_migrate_records_layouts_and_forgets_removed_mirrors() -> None:
+    State.objects.update(layout="")
+    State.objects.create(mirror="gone", layout="1")
+    call_command("migrate", verbosity=0)
+    found = dict(State.objects.exclude(layout="").values_list("mirror", "layout"))
+    assert found == {mirror.name: str(mirror.version) for mirror in registry.all_mirrors()}
+    assert layouts.find_outdated() == {}
