@@ -27,6 +27,7 @@ from mirror.conf import setting
 from mirror.declare import Mirror, TableMirror
 from mirror.entries import Contribution, Entry, Field, OwnField, Value
 from mirror.redis import RedisError, relay_client
+from mirror.redis_types import RedisClient
 from mirror.session import Command, Conflict, Session
 from mirror.shapes import ABSENT, JsonShape, shape_of
 
@@ -64,7 +65,7 @@ def drain(
     mirror: Mirror,
     pks: Sequence[str],
     *,
-    redis: Any = None,
+    redis: RedisClient | None = None,
     full: bool = False,
     step: Step = no_step,
     tries: int = TRIES,
@@ -90,7 +91,7 @@ def launch(
     mirror: Mirror,
     pks: Sequence[str],
     *,
-    redis: Any = None,
+    redis: RedisClient | None = None,
     full: bool = False,
     step: Step = no_step,
     shape: JsonShape | None = None,
@@ -127,7 +128,7 @@ def _fly_within_sql(mirror: TableMirror, pks: Sequence[str]) -> Flight:
     return Drained(len(pks), tables.replace_rows(mirror, pks))
 
 
-def _fly(shape: JsonShape, pks: Sequence[str], redis: Any, full: bool, step: Step) -> Flight:
+def _fly(shape: JsonShape, pks: Sequence[str], redis: RedisClient, full: bool, step: Step) -> Flight:
     with Session(redis) as session:
         step("watch")
         said = shape.said(pks, session.watch_and_ask(shape.watches(pks), shape.ask(pks)))

@@ -1,20 +1,20 @@
 """Making a mirror cold: SQL answers its reads until it is rebuilt."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from mirror import chains, naming, outbox
 from mirror.declare import Mirror
 from mirror.redis import incarnation
+from mirror.redis_types import RedisClient
 from mirror.session import Session
 
 
-def make_cold(name: str, redis: Any) -> None:
+def make_cold(name: str, redis: RedisClient) -> None:
     """Delete the marker of mirror ``name``. A rebuild in progress starts over."""
     make_all_cold([name], redis)
 
 
-def make_all_cold(names: Iterable[str], redis: Any) -> None:
+def make_all_cold(names: Iterable[str], redis: RedisClient) -> None:
     """Delete the markers of these mirrors in one round trip.
 
     The rebuild's token is deleted first, so that a rebuild which ends in between cannot set the marker again.
@@ -23,7 +23,7 @@ def make_all_cold(names: Iterable[str], redis: Any) -> None:
         session.ask([("DEL", key(name)) for name in names for key in (naming.building, naming.marker)])
 
 
-def obey(mirror: Mirror, redis: Any) -> int:
+def obey(mirror: Mirror, redis: RedisClient) -> int:
     """Apply the pending changes of everything: make the mirror cold, then mark them. Return their number."""
     changes = outbox.pending_of(mirror.name, [outbox.WHOLE]).get(outbox.WHOLE, [])
     if changes:

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 from mirror import naming
 from mirror.conf import milliseconds, setting
 from mirror.declare import Reached, WindowMirror
+from mirror.redis_types import RedisClient
 from mirror.scripts import Script
 from mirror.session import Command, Conflict, Session
 
@@ -77,7 +78,7 @@ class Deliveries:
         self.land()
         self.session.execute([("DEL", *self._guards)])
 
-    def give_up(self, redis: Any) -> None:
+    def give_up(self, redis: RedisClient) -> None:
         """Release the guards that no other process has taken, after a conflict.
 
         Otherwise other processes would wait for an abandoned guard. A guard that is taken at this very moment may
@@ -103,7 +104,7 @@ class Deliveries:
             raise Conflict
 
 
-def stop(mirror: WindowMirror, redis: Any) -> None:
+def stop(mirror: WindowMirror, redis: RedisClient) -> None:
     """Make all deliveries in progress to this mirror's windows start over with newer data from SQL.
 
     It is called when rows of other tables have changed which rows belong in the windows, before these are
@@ -117,7 +118,7 @@ def guards(mirror: str, rows: Sequence[str]) -> list[str]:
     return [naming.guard(mirror, f"row:{row}") for row in dict.fromkeys(rows)]
 
 
-def busy(redis: Any, mirror: str, rows: Sequence[str]) -> set[str]:
+def busy(redis: RedisClient, mirror: str, rows: Sequence[str]) -> set[str]:
     """Return the rows that another process is pushing now. One round trip; only to avoid duplicate work."""
     pipe = redis.pipeline(transaction=False)
     for row in rows:

@@ -20,6 +20,8 @@ from mirror import naming, outbox, registry
 from mirror.conf import setting
 from mirror.declare import EdgeMirror, Family, Mirror, SummaryMirror
 from mirror.redis import Breaker, breaker
+from mirror.redis_types import RedisClient
+from mirror.session import get_pool
 
 logger = logging.getLogger("mirror")
 Staged = tuple[tuple[Any, ...], dict[str, Any]]
@@ -68,10 +70,10 @@ class Evidence(NamedTuple):
     incarnation: str
 
     @classmethod
-    def of(cls, replies: Sequence[bytes | None], redis: Any) -> "Evidence":
+    def of(cls, replies: Sequence[bytes | None], redis: RedisClient) -> "Evidence":
         """Return the evidence in the replies to ``keys()``."""
         heartbeat, quarantined = replies
-        return cls(heartbeat, quarantined, redis.connection_pool.incarnation)
+        return cls(heartbeat, quarantined, get_pool(redis).incarnation)
 
     def groups_for_sql(self, groups: Sequence[Group]) -> list[bool]:
         """Return for each group whether SQL has to answer it. At most one query, and none without doubt."""

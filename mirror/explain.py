@@ -7,6 +7,7 @@ from mirror.declare import Mirror, TableMirror, WindowMirror
 from mirror.entries import single
 from mirror.expected import says
 from mirror.redis import relay_client
+from mirror.redis_types import RedisClient
 from mirror.session import Session
 from mirror.shapes import ABSENT, shape_of
 
@@ -50,7 +51,7 @@ def _label(mirror: Mirror) -> str:
     return str(model._meta.label) if model else ""
 
 
-def explain(name: str, pk: str, *, redis: Any = None) -> list[Explained]:
+def explain(name: str, pk: str, *, redis: RedisClient | None = None) -> list[Explained]:
     """Explain row ``pk`` of a model by each of its mirrors. Raises NothingToExplain."""
     mirrors = mirrors_of(name)
     if not any(mirror.is_possible(pk) for mirror in mirrors):

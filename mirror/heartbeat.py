@@ -11,7 +11,6 @@ Every Celery worker runs the rounds in a thread: they need neither beat nor the 
 import logging
 import threading
 from collections import Counter, defaultdict
-from typing import Any
 
 import orjson
 from django.db import Error as DatabaseError
@@ -23,6 +22,7 @@ from mirror.conf import setting
 from mirror.failure_log import FailureLog
 from mirror.models import Change
 from mirror.redis import relay_client
+from mirror.redis_types import RedisClient
 from mirror.session import Command, Session
 
 failures = FailureLog(logging.getLogger("mirror"))
@@ -30,7 +30,7 @@ MOST = 1000  # changes of a mirror drained in one round
 LISTED = 100  # quarantined changes listed in Redis
 
 
-def beat(redis: Any = None) -> bool:
+def beat(redis: RedisClient | None = None) -> bool:
     """Run one round. Return whether a heartbeat was written: False if more is pending than one round drains.
 
     Raises redis-py's errors and Django's database errors.
@@ -48,7 +48,7 @@ def beat(redis: Any = None) -> bool:
     return is_complete
 
 
-def drain_strict(redis: Any) -> bool:
+def drain_strict(redis: RedisClient) -> bool:
     """Drain up to ``MOST`` pending changes of the strict mirrors. Return whether nothing earlier is left."""
     found = outbox.pending_of_mirrors(registry.strict(), MOST)
     keys: dict[tuple[str, str], list[str]] = defaultdict(list)

@@ -12,12 +12,13 @@ import uuid
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from redis.exceptions import RedisError
 
 from mirror import naming
 from mirror.conf import setting
+from mirror.redis_types import RedisClient
 from mirror.scripts import Script
 from mirror.session import Conflict, Session
 
@@ -30,7 +31,7 @@ _guard = threading.Lock()
 
 
 @contextmanager
-def lease(redis: Any, job: str, seconds: float | None = None) -> Generator[bool, None, None]:
+def lease(redis: RedisClient, job: str, seconds: float | None = None) -> Generator[bool, None, None]:
     """Hold the lease for the block, and yield whether this process has it.
 
     seconds: how long the lease lasts after its process was killed (None: ``LEASE_SECONDS``). Raises redis-py's
@@ -52,7 +53,7 @@ def lease(redis: Any, job: str, seconds: float | None = None) -> Generator[bool,
 
 
 @contextmanager
-def _renewed(redis: Any, name: str, token: str, seconds: float) -> Generator[None, None, None]:
+def _renewed(redis: RedisClient, name: str, token: str, seconds: float) -> Generator[None, None, None]:
     done = threading.Event()
     renewal = threading.Thread(target=_renew, args=(redis, name, token, seconds, done), daemon=True)
     renewal.start()
@@ -64,7 +65,7 @@ def _renewed(redis: Any, name: str, token: str, seconds: float) -> Generator[Non
         delete_if_says(redis, name, token)
 
 
-def _renew(redis: Any, name: str, token: str, seconds: float, done: threading.Event) -> None:
+def _renew(redis: RedisClient, name: str, token: str, seconds: float, done: threading.Event) -> None:
     while not done.wait(seconds / 3):
         try:
             TAKE(redis, [name], [token, int(seconds * 1000)])
@@ -72,7 +73,7 @@ def _renew(redis: Any, name: str, token: str, seconds: float, done: threading.Ev
             logger.warning("Redis did not renew the lease %s: %s", name, error)
 
 
-def delete_if_says(redis: Any, name: str, token: str) -> None:
+def delete_if_says(redis: RedisClient, name: str, token: str) -> None:
     """Delete the key only while it holds ``token``. It may have expired and belong to another process."""
     try:
         with Session(redis) as session:

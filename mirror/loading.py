@@ -8,11 +8,12 @@ import orjson
 from mirror import plan
 from mirror.declare import Mirror
 from mirror.entries import Contribution, Entry
+from mirror.redis_types import RedisClient
 
 STEP = 250  # rows per command; at a kilobyte each, Redis needs much less than a millisecond
 
 
-def entries(redis: Any, mirror: Mirror, rows: str) -> Generator[Contribution, None, None]:
+def entries(redis: RedisClient, mirror: Mirror, rows: str) -> Generator[Contribution, None, None]:
     """Yield all entries of a mirror, derived from its records, many of which one command reads.
 
     rows: a sorted set with every row's key as a member.
@@ -23,7 +24,7 @@ def entries(redis: Any, mirror: Mirror, rows: str) -> Generator[Contribution, No
                 yield from mirror.index(pk, orjson.loads(record))
 
 
-def _pks(redis: Any, rows: str) -> Generator[list[str], None, None]:
+def _pks(redis: RedisClient, rows: str) -> Generator[list[str], None, None]:
     """Yield the rows' keys in lists, without duplicates."""
     seen: set[bytes] = set()
     cursor: Any = 0

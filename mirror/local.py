@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from mirror import loading, marker, naming, registry, sql_only
 from mirror.conf import setting
 from mirror.entries import Contribution, Entry
 from mirror.read import read
 from mirror.redis import RedisError, breaker, relay_client
+from mirror.redis_types import RedisClient, RedisPipeline
 
 logger = logging.getLogger("mirror")
 
@@ -78,7 +79,9 @@ class LocalCopy(Generic[S]):
         self._retry_at = 0.0
         self._reason = ""  # of the last failed load, to log each one once
 
-    def ask(self, compute: Callable[[S], A], commands: Callable[[Any, A], object]) -> tuple[A, list[Any]] | None:
+    def ask(
+        self, compute: Callable[[S], A], commands: Callable[[RedisPipeline, A], object]
+    ) -> tuple[A, list[Any]] | None:
         """Return the result of ``compute`` for the structure and the replies to ``commands``; None: ask SQL.
 
         ``compute`` runs under a lock and must return data that later changes do not touch. ``commands(pipe,
@@ -101,13 +104,13 @@ class LocalCopy(Generic[S]):
         return None
 
     def _ask(
-        self, held: _Held[S], compute: Callable[[S], A], commands: Callable[[Any, A], object]
+        self, held: _Held[S], compute: Callable[[S], A], commands: Callable[[RedisPipeline, A], object]
     ) -> tuple[A, list[Any]] | None:
         for news_seen in (False, True):
             with self._lock:
                 answer, asked = compute(held.structure), held.last
 
-            def ask(pipe: Any, answer: A = answer, asked: bytes = asked) -> None:
+            def ask(pipe: RedisPipeline, answer: A = answer, asked: bytes = asked) -> None:
                 commands(pipe, answer)
                 # Last, so that it includes every change that the earlier commands could have seen.
                 pipe.xrange(self._feed(), asked, "+", NEWS)
@@ -207,7 +210,7 @@ class LocalCopy(Generic[S]):
             self._retry_at = time.monotonic() + setting("COPY_RETRY_SECONDS")
             logger.exception("The copy of %s could not be made", self.name)
 
-    def _caught_up(self, redis: Any, held: _Held[S]) -> bool:
+    def _caught_up(self, redis: RedisClient, held: _Held[S]) -> bool:
         try:
             self._follow(redis, held)
         except NotNow:
@@ -215,12 +218,12 @@ class LocalCopy(Generic[S]):
             return False
         return True
 
-    def _load(self, redis: Any) -> _Held[S]:
+    def _load(self, redis: RedisClient) -> _Held[S]:
         """Load all entries from Redis.
 
         Feed entries for changes during the load are absolute, so applying them later corrects the copy.
         """
-        generations, newest = self._generations(redis), redis.xrevrange(self._feed(), count=1)
+        generations, newest = self._generations(redis), cast("News", redis.xrevrange(self._feed(), count=1))
         if not newest:
             raise NotNow("there is no feed")
         entries = (loading.entries(redis, registry.get(name), rows()) for name, rows in self._sources().items())
@@ -229,19 +232,19 @@ class LocalCopy(Generic[S]):
             raise NotNow("the mirror was rebuilt meanwhile")
         return held
 
-    def _generations(self, redis: Any) -> tuple[str, ...]:
+    def _generations(self, redis: RedisClient) -> tuple[str, ...]:
         names = [*self._sources()]
         found = marker.generations(redis, names, [redis.get(naming.marker(name)) for name in names])
         if found is None:
             raise NotNow("the mirror is cold")
         return found
 
-    def _follow(self, redis: Any, held: _Held[S]) -> None:
+    def _follow(self, redis: RedisClient, held: _Held[S]) -> None:
         """Apply the feed to its end. Raises NotNow if it was trimmed or is too long."""
         taken = 0
         while taken <= CATCH_UP:
             asked = held.last
-            news = redis.xrange(self._feed(), asked, "+", NEWS)
+            news = cast("News", redis.xrange(self._feed(), asked, "+", NEWS))
             if not news or news[0][0] != asked:
                 raise NotNow("the feed has been trimmed")
             if len(news) == 1:

@@ -9,14 +9,14 @@ import time
 import uuid
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 from mirror import naming, registry
 from mirror.conf import setting
 from mirror.declare import Mirror
 from mirror.models import Identity
-from mirror.redis import incarnation
-from mirror.session import Command, Conflict, Session
+from mirror.redis import MirrorPool, incarnation
+from mirror.redis_types import RedisClient
+from mirror.session import Command, Conflict, Session, get_pool
 
 
 @cache
@@ -40,7 +40,7 @@ def _generation(name: str, found: bytes | None, incarnation_now: str) -> str | N
     return generation if text == value(name, incarnation_now, generation) and head else None
 
 
-def generations(redis: Any, names: Sequence[str], found: Sequence[bytes | None]) -> tuple[str, ...] | None:
+def generations(redis: RedisClient, names: Sequence[str], found: Sequence[bytes | None]) -> tuple[str, ...] | None:
     """Return the generations of the mirrors ``names`` with the markers ``found``, or None if one is cold.
 
     A marker of another incarnation makes this process ask the server for its incarnation, at most once a second,
@@ -48,13 +48,13 @@ def generations(redis: Any, names: Sequence[str], found: Sequence[bytes | None])
     """
     now = incarnation(redis)
     result = [_generation(name, text, now) for name, text in zip(names, found, strict=True)]
-    if None in result and None not in found and may_ask(redis.connection_pool):
+    if None in result and None not in found and may_ask(get_pool(redis)):
         now = incarnation(redis, ask=True)
         result = [_generation(name, text, now) for name, text in zip(names, found, strict=True)]
     return None if None in result else tuple(g for g in result if g is not None)
 
 
-def may_ask(pool: Any) -> bool:
+def may_ask(pool: MirrorPool) -> bool:
     """Return whether to ask this pool's server for its incarnation: at most once a second."""
     now = time.monotonic()
     if now - pool.asked_at < setting("INCARNATION_CHECK_SECONDS"):
@@ -63,17 +63,17 @@ def may_ask(pool: Any) -> bool:
     return True
 
 
-def is_warm(redis: Any, name: str) -> bool:
+def is_warm(redis: RedisClient, name: str) -> bool:
     """Return whether mirror ``name`` is warm (one or two round trips)."""
     return generations(redis, [name], [redis.get(naming.marker(name))]) is not None
 
 
-def now(redis: Any) -> str:
+def now(redis: RedisClient) -> str:
     """Ask ``redis`` for its incarnation, which may have changed since the connection opened."""
     return incarnation(redis, ask=True)
 
 
-def set_after_rebuild(mirror: Mirror, redis: Any, token: str) -> bool:
+def set_after_rebuild(mirror: Mirror, redis: RedisClient, token: str) -> bool:
     """Make the mirror warm, unless the rebuild's token is gone. Return whether it succeeded.
 
     Both happen in one transaction. The mirror's feed receives the new generation, so a feed is never empty while
@@ -99,7 +99,7 @@ def set_after_rebuild(mirror: Mirror, redis: Any, token: str) -> bool:
     return True
 
 
-def restamp(mirror: Mirror, redis: Any, found: bytes, incarnation: str) -> bool:
+def restamp(mirror: Mirror, redis: RedisClient, found: bytes, incarnation: str) -> bool:
     """Make the marker ``found`` valid for this incarnation after a replay. Return whether it succeeded.
 
     It fails if the marker or the incarnation has changed, which means that Redis was emptied, rebuilt or replayed

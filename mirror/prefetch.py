@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from mirror import doubt, marker, naming, quick, send, sql_only
 from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis_types import RedisClient, RedisPipeline
 
 logger = logging.getLogger("mirror")
 
@@ -49,7 +50,7 @@ class Asked(NamedTuple):
     commands: tuple[Staged, ...]
 
     @classmethod
-    def of(cls, mirrors: Iterable[str], ask: Callable[[Any], object]) -> "Asked":
+    def of(cls, mirrors: Iterable[str], ask: Callable[[RedisPipeline], object]) -> "Asked":
         """Return the read that ``read(mirrors, ask)`` would send."""
         pipe = client().pipeline(transaction=False)
         ask(pipe)
@@ -147,7 +148,7 @@ def present() -> Prefetched | None:
 
 
 def fetch(
-    needed: Asked, guesses: Sequence[Asked] = (), beside: Callable[[Any], object] = lambda pipe: None
+    needed: Asked, guesses: Sequence[Asked] = (), beside: Callable[[RedisPipeline], object] = lambda pipe: None
 ) -> Prefetched | None:
     """Fetch all reads in one round trip. Return None if SQL has to answer the required one (as for ``read``).
 
@@ -198,7 +199,7 @@ def _believed(evidence: doubt.Evidence, groups: Sequence[Asked], said: Sequence[
 
 
 def _said(
-    redis: Any, group: Asked, found: dict[str, bytes | None], whole: dict[str, str], replies: list[Any]
+    redis: RedisClient, group: Asked, found: dict[str, bytes | None], whole: dict[str, str], replies: list[Any]
 ) -> Said | None:
     """Return the replies of one group. whole: the generations, if all mirrors of all groups are warm."""
     if whole:

@@ -13,12 +13,12 @@ from django.core.signals import setting_changed
 from django.db import connections
 from django.dispatch import receiver
 from hiredis import pack_command
-from redis import Redis
 from redis.connection import HiredisRespSerializer
 
 from mirror import namespace
 from mirror.conf import setting
 from mirror.positions import key_positions, name_of
+from mirror.redis_types import RedisClient
 
 _NAMES_IN_REPLY: Final = {"KEYS": 1, "SCAN": None}  # position of the pattern; None: after MATCH, if any
 _GLOB: Final = re.compile(r"([*?\[\]\\])")
@@ -92,7 +92,7 @@ class Packer(HiredisRespSerializer):
         command[place] = self.pattern + _text(command[place])
 
 
-def strip_replies(redis: Redis, packer: Packer) -> Redis:
+def strip_replies(redis: RedisClient, packer: Packer) -> RedisClient:
     """Make a client that uses this packer remove the prefix from names in replies."""
     for command in _NAMES_IN_REPLY:
         redis.set_response_callback(command, _stripping(packer, redis.response_callbacks.get(command)))

@@ -23,6 +23,7 @@ from mirror.conf import milliseconds, setting
 from mirror.declare import WindowMirror
 from mirror.models import Change
 from mirror.redis import relay_client
+from mirror.redis_types import RedisClient
 from mirror.relay import Deadline, raise_if_away, say
 from mirror.session import Conflict, Session
 from mirror.slices import SLICE, Outcome, Pushed, Slices, Step, no_step
@@ -44,7 +45,7 @@ def run(
     limit: int = SLICE,
     *,
     goes_on: Callable[[], bool] = lambda: True,
-    redis: Any = None,
+    redis: RedisClient | None = None,
     at: Step = no_step,
     known: Markers = NONE_KNOWN,
 ) -> Pushed:
@@ -78,7 +79,7 @@ def run(
     return Pushed(Outcome.LOST)
 
 
-def first(mirror: str, source: str, keys: Sequence[str], redis: Any) -> bool:
+def first(mirror: str, source: str, keys: Sequence[str], redis: RedisClient) -> bool:
     """Push one small slice of the rows that a request wrote. Return whether work is left."""
     group = list(progress.pending(mirror, source, keys).filter(cursor=None)[: spread.TOGETHER])
     return bool(group) and not step(group, FIRST, redis=redis).applied == len(group) < spread.TOGETHER
@@ -90,7 +91,7 @@ def push_keys(
     keys: Sequence[str] = (),
     deadline: Deadline | None = None,
     *,
-    redis: Any = None,
+    redis: RedisClient | None = None,
     known: Markers = NONE_KNOWN,
     polite: bool = True,
 ) -> tuple[int, bool]:
@@ -115,12 +116,12 @@ def push_keys(
     return total, False
 
 
-def push_all(redis: Any = None) -> int:
+def push_all(redis: RedisClient | None = None) -> int:
     """Push all pending rows. Return the number of applied changes."""
     return sum(push_keys(mirror, source, redis=redis, polite=False)[0] for mirror, source in registry.pushed())
 
 
-def replay(mirror: str, redis: Any, known: Markers) -> bool:
+def replay(mirror: str, redis: RedisClient, known: Markers) -> bool:
     """Repeat the pushes that another incarnation received for this mirror. Return whether all are done.
 
     Until then, its windows differ from SQL. known: as for ``run``.
@@ -136,7 +137,9 @@ def replay(mirror: str, redis: Any, known: Markers) -> bool:
     return True
 
 
-def _guarded(group: Sequence[Change], deadline: Deadline, redis: Any, known: Markers) -> tuple[Pushed, set[int]]:
+def _guarded(
+    group: Sequence[Change], deadline: Deadline, redis: RedisClient, known: Markers
+) -> tuple[Pushed, set[int]]:
     """Push these changes together or, after an error, one by one. Also return the ids of those to skip for now."""
     try:
         pushed = run(group, goes_on=lambda: not deadline.passed(), redis=redis, known=known)
@@ -152,7 +155,7 @@ def _guarded(group: Sequence[Change], deadline: Deadline, redis: Any, known: Mar
         return Pushed(Outcome.MORE), {group[0].id}
 
 
-def send_pending(redis: Any) -> None:
+def send_pending(redis: RedisClient) -> None:
     """Send workers one push task for each kind of row that has pending pushes, unless such a task is running."""
     for mirror, source in registry.pushed():
         if progress.pending(mirror, source).exists():

@@ -9,7 +9,8 @@ from typing import Any
 from redis.client import Pipeline
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from mirror.session import Command
+from mirror.redis import MirrorPool
+from mirror.session import Command, get_pool
 
 TRIES = 2  # a connection closed by a restart fails at its first use
 
@@ -20,7 +21,7 @@ def execute(pipe: Pipeline, *, around: Sequence[Command] = ()) -> tuple[list[Any
     Raises the first error among the replies, and redis-py's errors when Redis is away, after a single time-out.
     """
     stack, size = pipe.command_stack, len(around)
-    replies = _ask(pipe.connection_pool, [*around, *(args for args, _ in stack), *around])
+    replies = _ask(get_pool(pipe), [*around, *(args for args, _ in stack), *around])
     for reply in replies:
         if isinstance(reply, Exception):
             raise reply
@@ -39,7 +40,7 @@ def _read(pipe: Pipeline, command: str, options: dict[str, Any], reply: Any) -> 
     return callback(reply, **options)
 
 
-def _ask(pool: Any, commands: Sequence[Command]) -> list[Any]:
+def _ask(pool: MirrorPool, commands: Sequence[Command]) -> list[Any]:
     for left in reversed(range(TRIES)):
         connection = pool.get_connection()
         try:

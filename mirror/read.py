@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from mirror import doubt, marker, naming, prefetch, quick, send, sql_only
 from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis_types import RedisPipeline
 
 logger = logging.getLogger("mirror")
 
@@ -21,7 +22,7 @@ class Reading(NamedTuple):
     generations: tuple[str, ...]
 
 
-def read(mirrors: Sequence[str], ask: Callable[[Any], object]) -> Reading | None:
+def read(mirrors: Sequence[str], ask: Callable[[RedisPipeline], object]) -> Reading | None:
     """Read from Redis in one round trip, with the warm markers of ``mirrors``. Return None if SQL has to answer.
 
     ``ask`` gets a pipeline and adds its commands. None means that a mirror is cold, that Redis is away or lacks a

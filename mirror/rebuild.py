@@ -32,6 +32,7 @@ from mirror.declare import Mirror, TableMirror
 from mirror.lease import lease
 from mirror.models import State
 from mirror.redis import relay_client
+from mirror.redis_types import RedisClient
 from mirror.session import Session
 from mirror.window_shapes import at_once, is_lazy
 
@@ -64,7 +65,9 @@ def _silent(mirror: str, rows: int) -> None:
     """Report no progress."""
 
 
-def rebuild(names: Iterable[str] = (), *, progress: Progress = _silent, redis: Any = None) -> list[Rebuilt]:
+def rebuild(
+    names: Iterable[str] = (), *, progress: Progress = _silent, redis: RedisClient | None = None
+) -> list[Rebuilt]:
     """Rebuild these mirrors (all by default). ``progress(mirror, rows)`` is called with each chunk's size.
 
     Raises redis-py's errors when Redis is away (the next run continues), Interrupted and UnknownMirror.
@@ -92,7 +95,7 @@ def rebuild_if_cold(name: str) -> int:
     return _single(registry.get(name), redis, _silent, if_cold=True).rows
 
 
-def _single(mirror: Mirror, redis: Any, progress: Progress, *, if_cold: bool = False) -> Rebuilt:
+def _single(mirror: Mirror, redis: RedisClient, progress: Progress, *, if_cold: bool = False) -> Rebuilt:
     if faults := triggers.check(redis).get(mirror.name):
         return Rebuilt(mirror.name, skipped=True, faults=faults)
     if cold_ones := tuple(name for name in registry.ahead(mirror.name) if not marker.is_warm(redis, name)):
@@ -114,7 +117,7 @@ def _single(mirror: Mirror, redis: Any, progress: Progress, *, if_cold: bool = F
 class _Run:
     """One start of a rebuild, or the continuation of an interrupted one."""
 
-    def __init__(self, mirror: Mirror, redis: Any, progress: Progress) -> None:
+    def __init__(self, mirror: Mirror, redis: RedisClient, progress: Progress) -> None:
         self.mirror, self.redis, self.progress = mirror, redis, progress
         self.sources: list[int] = []  # ids of the source changes that were pending at the start
         self.states = State.objects.using(outbox.using()).filter(mirror=mirror.name)
@@ -204,7 +207,7 @@ class _Chunk:
     done: the keys to save as progress after that.
     """
 
-    def __init__(self, mirror: Mirror, pks: list[str], redis: Any, done: list[str]) -> None:
+    def __init__(self, mirror: Mirror, pks: list[str], redis: RedisClient, done: list[str]) -> None:
         self.mirror, self.pks, self.redis, self.done = mirror, pks, redis, done
         self.flight: apply.Flight | None = None
         if not pks:

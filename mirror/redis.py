@@ -9,12 +9,11 @@ commands to ``mirror.recorder``.
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django_redis import get_redis_connection
 from django_redis.pool import ConnectionFactory
 from hiredis import pack_command
-from redis import Redis
 from redis.connection import Connection, ConnectionPool, SSLConnection, UnixDomainSocketConnection
 from redis.exceptions import (
     AskError,
@@ -31,7 +30,8 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from mirror import prefix, recorder
 from mirror.conf import setting
-from mirror.session import Session
+from mirror.redis_types import RedisClient
+from mirror.session import Session, get_pool
 
 # Errors that mean "Redis is away" rather than "this command is wrong". redis-py has classes for some error replies,
 # from whose text it removes the code. The others are recognized by their codes.
@@ -178,15 +178,19 @@ class MirrorPool(ConnectionPool):
     ) -> None:
         self.packer = command_packer
         self.pack: Callable[[Any], Any] = command_packer.pack_command if command_packer else pack_command
-        self._prefixed: dict[str, Redis] = {}
+        self._prefixed: dict[str, RedisClient] = {}
         super().__init__(_LEARNING.get(connection_class, connection_class), **kwargs, command_packer=command_packer)
+
+    if TYPE_CHECKING:
+
+        def get_connection(self, *args: Any, **kwargs: Any) -> LearningConnection: ...
 
     def make_connection(self) -> Any:
         connection: Any = super().make_connection()
         connection.pool = self
         return connection
 
-    def prefixed(self, redis: Any, text: str) -> Redis:
+    def prefixed(self, redis: RedisClient, text: str) -> RedisClient:
         """Return a client like ``redis``, which uses this pool, that puts ``text`` before each key."""
         if text not in self._prefixed:
             packer = prefix.Packer(text)
@@ -249,28 +253,27 @@ class Breaker:
 breaker = Breaker()
 
 
-def client() -> Redis:
+def client() -> RedisClient:
     """Return the client of requests, with short time-outs."""
     return with_prefix(get_redis_connection(setting("ALIAS")), prefix.current())
 
 
-def relay_client() -> Redis:
+def relay_client() -> RedisClient:
     """Return the client of workers and commands, with longer time-outs."""
     return with_prefix(get_redis_connection(setting("RELAY_ALIAS") or setting("ALIAS")), prefix.current())
 
 
-def with_prefix(redis: Any, text: str) -> Redis:
+def with_prefix(redis: RedisClient, text: str) -> RedisClient:
     """Return the client that puts ``text`` before each key, or ``redis`` itself if ``text`` is empty."""
-    found: Redis = redis.connection_pool.prefixed(redis, text) if text else redis
-    return found
+    return get_pool(redis).prefixed(redis, text) if text else redis
 
 
-def incarnation(redis: Any, *, ask: bool = False) -> str:
+def incarnation(redis: RedisClient, *, ask: bool = False) -> str:
     """Return the incarnation of the server, as learned by the newest connection, or asked for now.
 
     Raises redis-py's errors if the server does not answer.
     """
-    pool = redis.connection_pool
+    pool = get_pool(redis)
     if ask or not pool.incarnation:
         with Session(redis) as session:
             server, replication = map(_parse_info, session.ask([("INFO", "server"), ("INFO", "replication")]))
@@ -278,7 +281,7 @@ def incarnation(redis: Any, *, ask: bool = False) -> str:
         if found != pool.incarnation:  # idle connections learned another incarnation; new ones learn the present one
             pool.disconnect(inuse_connections=False)
             pool.incarnation = found
-    return str(pool.incarnation)
+    return pool.incarnation
 
 
 __all__ = ["RedisError", "breaker", "client", "incarnation", "is_away", "relay_client"]

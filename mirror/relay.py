@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from django.db.utils import InterfaceError, OperationalError
 
@@ -18,6 +17,7 @@ from mirror.conf import setting
 from mirror.declare import Mirror
 from mirror.models import Change
 from mirror.redis import is_away, relay_client
+from mirror.redis_types import RedisClient
 from mirror.session import Conflict
 from mirror.window_shapes import at_once
 
@@ -57,7 +57,11 @@ class Deadline:
 
 
 def drain_all(
-    seconds: float | None = None, *, redis: Any = None, until: int | None = None, tries: int = apply.TRIES
+    seconds: float | None = None,
+    *,
+    redis: RedisClient | None = None,
+    until: int | None = None,
+    tries: int = apply.TRIES,
 ) -> int:
     """Apply all pending changes, or as many as fit in ``seconds``. Return the number of applied changes.
 
@@ -113,7 +117,7 @@ def _guarded_spread(group: Sequence[Change]) -> set[int]:
     return set()
 
 
-def _pass(deadline: Deadline, redis: Any, tried: set[tuple[str, str]], until: int | None, tries: int) -> int:
+def _pass(deadline: Deadline, redis: RedisClient, tried: set[tuple[str, str]], until: int | None, tries: int) -> int:
     """Make one pass over the pending changes, in the order of their ids. Return the number of applied changes."""
     total, after = 0, 0
     while not deadline.passed() and (until is None or after < until):
@@ -132,7 +136,7 @@ def drain_keys(
     pks: Sequence[str],
     deadline: Deadline | None = None,
     *,
-    redis: Any = None,
+    redis: RedisClient | None = None,
     tried: set[tuple[str, str]] | None = None,
     tries: int = apply.TRIES,
 ) -> tuple[int, list[str]]:
@@ -161,7 +165,9 @@ def drain_keys(
     return total, []
 
 
-def _batch(mirror: Mirror, pks: Sequence[str], redis: Any, tried: set[tuple[str, str]] | None, tries: int) -> int:
+def _batch(
+    mirror: Mirror, pks: Sequence[str], redis: RedisClient, tried: set[tuple[str, str]] | None, tries: int
+) -> int:
     """Drain a batch. If it fails, find the failing keys and count their failures."""
     try:
         return apply.drain(mirror, pks, redis=redis, tries=tries).changes
@@ -183,7 +189,7 @@ def _batch(mirror: Mirror, pks: Sequence[str], redis: Any, tried: set[tuple[str,
 
 
 def isolate(
-    mirror: Mirror, pks: Sequence[str], redis: Any, failures: dict[str, Exception], *, full: bool = False
+    mirror: Mirror, pks: Sequence[str], redis: RedisClient, failures: dict[str, Exception], *, full: bool = False
 ) -> int:
     """Drain the keys, halving the batch after an error. Return the number of applied changes.
 

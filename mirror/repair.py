@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 import orjson
 
@@ -10,6 +9,7 @@ from mirror import outbox, plan, relay
 from mirror.compare import Difference
 from mirror.entries import Entry
 from mirror.models import Change
+from mirror.redis_types import RedisClient
 
 MOST_REMOVALS = 10_000
 
@@ -49,7 +49,7 @@ def order(differences: Sequence[Difference]) -> int:
     return len(strays)
 
 
-def carry_out(differences: Sequence[Difference], *, redis: Any = None) -> int:
+def carry_out(differences: Sequence[Difference], *, redis: RedisClient | None = None) -> int:
     """Drain the rows that differ now, or everything if changes were quarantined.
 
     Return the number of applied changes.

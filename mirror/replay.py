@@ -6,20 +6,21 @@ mirror is rebuilt instead if the clock is missing, older than the changes that S
 """
 
 import logging
+import math
 from datetime import UTC, datetime
-from typing import Any
 
 from mirror import cold, marker, naming, outbox, push, registry, relay
 from mirror.conf import setting
 from mirror.declare import Mirror
 from mirror.models import Identity
+from mirror.redis_types import RedisClient
 from mirror.session import Session
 
 logger = logging.getLogger("mirror")
 ROUNDS = 50  # maximum number of rounds for changes that late drains of the former incarnation mark meanwhile
 
 
-def check(redis: Any) -> str:
+def check(redis: RedisClient) -> str:
     """Check which incarnation answers. For a new one, replay the lost changes or order rebuilds.
 
     Return the incarnation, or "" if the replay is not complete. Raises redis-py's errors when Redis is away.
@@ -36,7 +37,7 @@ def check(redis: Any) -> str:
     return now
 
 
-def write_clock(redis: Any, incarnation: str) -> None:
+def write_clock(redis: RedisClient, incarnation: str) -> None:
     """Write SQL's clock to Redis, if the server is still the one that was checked.
 
     Another incarnation may need a replay, which a new clock would prevent.
@@ -46,24 +47,25 @@ def write_clock(redis: Any, incarnation: str) -> None:
             session.ask([("SET", naming.clock(), repr(outbox.clock()))])
 
 
-def _begin(redis: Any, identity: Identity, now: str) -> None:
+def _begin(redis: RedisClient, identity: Identity, now: str) -> None:
     """Decide between replay and rebuild for a new incarnation, and save the decision in SQL."""
     remembered = redis.get(naming.clock())
     sql_now = outbox.clock()
-    since = float(remembered) - float(setting("SLACK_SECONDS")) if remembered else None
-    if since is None or since < sql_now - float(setting("KEEP_SECONDS")) or float(remembered) > sql_now + 1:
+    last = float(remembered) if remembered else math.inf  # an unknown clock counts as ahead of SQL
+    since = last - float(setting("SLACK_SECONDS"))
+    if since < sql_now - float(setting("KEEP_SECONDS")) or last > sql_now + 1:
         if identity.incarnation:  # otherwise it is the first incarnation
             logger.warning("Redis came back without what is needed for a replay: everything is rebuilt")
         cold.make_all_cold((mirror.name for mirror in registry.all_mirrors()), redis)
         identity.replay_from = None
     else:
-        logger.warning("Redis came back as it was %.1f s ago: replaying", sql_now - float(remembered))
+        logger.warning("Redis came back as it was %.1f s ago: replaying", sql_now - last)
         identity.replay_from = datetime.fromtimestamp(since, tz=UTC)
     identity.incarnation = now
     identity.save(using=outbox.using(), update_fields=["incarnation", "replay_from"])
 
 
-def _stale_markers(redis: Any, now: str) -> dict[str, bytes]:
+def _stale_markers(redis: RedisClient, now: str) -> dict[str, bytes]:
     """Return the markers for this database and layout from an earlier incarnation, by mirror."""
     mirrors = registry.all_mirrors()
     if not mirrors:
@@ -77,7 +79,7 @@ def _is_stale(mirror: Mirror, text: bytes, now: str) -> bool:
     return (layout, database) == (str(mirror.version), marker.database_identity()) and incarnation != now
 
 
-def _finish(redis: Any, identity: Identity, now: str, stale: dict[str, bytes]) -> bool:
+def _finish(redis: RedisClient, identity: Identity, now: str, stale: dict[str, bytes]) -> bool:
     """Drain the replayed changes until none is left, then make the mirrors warm again. Return whether all are.
 
     A drain whose transaction the former incarnation executed may mark its changes during the replay. So the replay

@@ -10,6 +10,7 @@ from redis.exceptions import ResponseError
 
 from mirror.declare import Family, Mirror, SummaryMirror, TableMirror
 from mirror.naming import with_prefix
+from mirror.redis_types import RedisClient
 from mirror.session import Command, Session
 
 STEP = 1000  # keys or members in one command
@@ -111,7 +112,7 @@ class Owned:
         return self.is_retired(key) or self.family_of(key) is not None or self.pk_of(key) is not None
 
 
-def is_empty(mirror: Mirror, redis: Any) -> bool:
+def is_empty(mirror: Mirror, redis: RedisClient) -> bool:
     """Return whether Redis has no key of this mirror, and therefore no strays."""
     if isinstance(mirror, TableMirror):
         return False  # its strays are in SQL

@@ -7,6 +7,7 @@ from typing import Any
 
 from redis.exceptions import NoScriptError
 
+from mirror.redis_types import RedisClient, RedisPipeline
 from mirror.session import Session
 
 
@@ -20,18 +21,18 @@ class Script:
         self.text = head + path.read_text(encoding="utf-8")
         self.digest = hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
 
-    def __call__(self, redis: Any, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
+    def __call__(self, redis: RedisClient, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
         """Run the script. Raises redis-py's errors. One round trip, or two if the server does not know the script."""
         try:
             return redis.execute_command("EVALSHA", self.digest, len(keys), *keys, *args)
         except NoScriptError:
             return redis.execute_command("EVAL", self.text, len(keys), *keys, *args)
 
-    def load(self, redis: Any) -> None:
+    def load(self, redis: RedisClient) -> None:
         """Load the script before a pipeline of calls (``add``), which cannot be repeated."""
         redis.script_load(self.text)
 
-    def add(self, pipe: Any, keys: Sequence[str], args: Sequence[Any] = ()) -> None:
+    def add(self, pipe: RedisPipeline, keys: Sequence[str], args: Sequence[Any] = ()) -> None:
         """Add a call to a pipeline. The reply is a NoScriptError if the server does not know the script."""
         pipe.execute_command("EVALSHA", self.digest, len(keys), *keys, *args)
 

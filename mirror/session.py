@@ -6,9 +6,19 @@ round trip, including watched reads.
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
+
+from mirror.redis_types import RedisClient
+
+if TYPE_CHECKING:
+    from mirror.redis import MirrorPool
 
 Command = tuple[Any, ...]
+
+
+def get_pool(redis: RedisClient) -> "MirrorPool":
+    """Return the pool of a client, with its own type."""
+    return cast("MirrorPool", redis.connection_pool)
 
 
 class Conflict(Exception):
@@ -18,8 +28,8 @@ class Conflict(Exception):
 class Session:
     """Context manager: a connection from the pool of ``redis``, which is returned without watches."""
 
-    def __init__(self, redis: Any) -> None:
-        self._pool = redis.connection_pool
+    def __init__(self, redis: RedisClient) -> None:
+        self._pool = get_pool(redis)
 
     def __enter__(self) -> "Session":
         self._connection = self._pool.get_connection()
@@ -41,7 +51,7 @@ class Session:
     @property
     def incarnation(self) -> str:
         """Return the incarnation of this connection's server."""
-        return str(self._connection.incarnation)
+        return self._connection.incarnation
 
     def own_names(self, found: Sequence[bytes]) -> Sequence[bytes]:
         """Return names of keys from SCAN as code knows them: without the prefix."""

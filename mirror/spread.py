@@ -6,7 +6,6 @@ slice. The appended changes then update Redis.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -16,6 +15,7 @@ from mirror import deliver, outbox, progress, registry
 from mirror.declare import Watch, WindowMirror
 from mirror.models import Change
 from mirror.redis import relay_client
+from mirror.redis_types import RedisClient
 
 SLICE = 1000  # rows in one step
 TOGETHER = 100  # sources tried in one query, if few rows depend on each
@@ -32,7 +32,7 @@ def pending_sources(values: Sequence[str] | None = None, mirror: str = "", sourc
     return found.in_order()
 
 
-def step(changes: Sequence[Change], redis: Any = None) -> list[str]:
+def step(changes: Sequence[Change], redis: RedisClient | None = None) -> list[str]:
     """Spread one slice of ``changes``, which share mirror and source. Return the rows' keys.
 
     Raises errors of the declaration's ``via``, and redis-py's errors.

@@ -12,6 +12,7 @@ from mirror import marker, naming, outbox, registry, triggers, window_count
 from mirror.declare import Mirror, SummaryMirror, WindowMirror
 from mirror.models import Change, State
 from mirror.redis import breaker, client, is_away
+from mirror.redis_types import RedisClient
 from mirror.window_count import Count
 
 UNKNOWN_WARM = None  # Redis could not be asked
@@ -43,7 +44,7 @@ class Status:
         return asdict(self)
 
 
-def warm_mirrors(redis: Any = None) -> dict[str, bool | None]:
+def warm_mirrors(redis: RedisClient | None = None) -> dict[str, bool | None]:
     """Return whether each mirror is warm, in one round trip; None for all when Redis is away."""
     names = [mirror.name for mirror in registry.all_mirrors()]
     if not names:

@@ -1,13 +1,12 @@
 """Removal of strays."""
 
-from typing import Any
-
 from mirror import repair, scan, verify
 from mirror.declare import Mirror
+from mirror.redis_types import RedisClient
 from mirror.session import Session
 
 
-def remove(mirror: Mirror, redis: Any) -> int:
+def remove(mirror: Mirror, redis: RedisClient) -> int:
     """Remove all strays of a mirror after its rebuild. Return their number."""
     owned = scan.Owned(mirror)
     with Session(redis) as session:

@@ -1,7 +1,6 @@
 """The sweep: regular work that does not depend on hints. Beat requests it every second."""
 
 import logging
-from typing import Any
 
 from redis.exceptions import RedisError
 
@@ -9,11 +8,12 @@ from mirror import marker, outbox, push, registry, relay, replay, send, triggers
 from mirror.conf import setting
 from mirror.lease import lease
 from mirror.redis import is_away, relay_client
+from mirror.redis_types import RedisClient
 
 logger = logging.getLogger("mirror")
 
 
-def sweep(redis: Any = None) -> int:
+def sweep(redis: RedisClient | None = None) -> int:
     """Replay for a new incarnation, request rebuilds, drain and purge. Return the number of applied changes.
 
     Do nothing while another process sweeps or Redis is away: the next sweep follows a second later.
@@ -30,7 +30,7 @@ def sweep(redis: Any = None) -> int:
         return 0
 
 
-def _sweep(redis: Any) -> int:
+def _sweep(redis: RedisClient) -> int:
     checked, blocked = replay.check(redis), triggers.watch(redis)
     # before the drain, which may use all the time while readers wait for rebuilds
     for mirror in registry.all_mirrors():

@@ -7,13 +7,13 @@ when it is recreated (``Capture.stamps``), and SQL keeps the stamps under which 
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from django.db import DatabaseError, transaction
 
 from mirror import capture, cold, layouts, marker, outbox, registry
 from mirror.capture_plan import Capture
 from mirror.models import Identity
+from mirror.redis_types import RedisClient
 from mirror.throttle import Throttle
 
 logger = logging.getLogger("mirror")
@@ -37,14 +37,14 @@ def forget() -> None:
     _watch.__init__()  # type: ignore[misc]
 
 
-def watch(redis: Any) -> Reasons:
+def watch(redis: RedisClient) -> Reasons:
     """Run ``check`` once per ``TRIGGER_CHECK_SECONDS`` in this process, and return its last result."""
     if _watch.throttle.allows():
         check(redis)
     return _watch.reasons
 
 
-def check(redis: Any) -> Reasons:
+def check(redis: RedisClient) -> Reasons:
     """Make mirrors cold that miss changes or may have missed some.
 
     Return the reasons, by mirror, for those that still miss changes, and for those that other code maintains, which

@@ -22,6 +22,7 @@ from mirror.expected import Sums, says
 from mirror.models import Change, State
 from mirror.plan import TYPES
 from mirror.redis import relay_client
+from mirror.redis_types import RedisClient
 from mirror.session import Session
 from mirror.shapes import ABSENT, JsonShape, Target, shape_of
 from mirror.window_shapes import at_once
@@ -37,7 +38,11 @@ def _silent(mirror: str, rows: int) -> None:
 
 
 def verify(
-    names: Iterable[str] = (), *, sample: int | None = None, progress: Progress = _silent, redis: Any = None
+    names: Iterable[str] = (),
+    *,
+    sample: int | None = None,
+    progress: Progress = _silent,
+    redis: RedisClient | None = None,
 ) -> list[Difference]:
     """Return all differences in these mirrors (all by default), and their quarantined changes.
 

@@ -24,6 +24,7 @@ from mirror import apply, marker, naming, outbox, send
 from mirror.conf import milliseconds, setting
 from mirror.declare import CUT, MAKING, SENTINEL, WHOLE, WindowMirror
 from mirror.redis import breaker, client, is_away, relay_client
+from mirror.redis_types import RedisClient, RedisPipeline
 from mirror.session import Conflict
 from mirror.throttle import Throttle
 from mirror.window_shapes import WarmingShape
@@ -45,7 +46,7 @@ class Slice(NamedTuple):
     life: int
 
 
-def ask(pipe: Any, mirror: WindowMirror, owner: str, below: int | None, limit: int) -> None:
+def ask(pipe: RedisPipeline, mirror: WindowMirror, owner: str, below: int | None, limit: int) -> None:
     """Add the commands (``ASKS`` of them) that read up to ``limit`` ids below ``below`` (None: the newest)."""
     key, top = mirror.record_key(owner), "+inf" if below is None else f"({below}"
     if mirror.lazy:
@@ -78,13 +79,13 @@ def _ids(found: Sequence[tuple[bytes, float]]) -> list[int]:
     return [int(member) for member, _ in found if member.isdigit()]
 
 
-def keep(pipe: Any, mirror: WindowMirror, owner: str) -> None:
+def keep(pipe: RedisPipeline, mirror: WindowMirror, owner: str) -> None:
     """Add the command that extends a window's life to its full length, because it is read."""
     if mirror.life_seconds:
         pipe.expire(mirror.record_key(owner), mirror.life_seconds)
 
 
-def cool(mirror: WindowMirror, owners: Iterable[str], redis: Any) -> None:
+def cool(mirror: WindowMirror, owners: Iterable[str], redis: RedisClient) -> None:
     """Delete these windows, so that SQL answers their next readers."""
     pipe = redis.pipeline(transaction=False)
     for owner in owners:
@@ -92,7 +93,7 @@ def cool(mirror: WindowMirror, owners: Iterable[str], redis: Any) -> None:
     pipe.execute()
 
 
-def those_there(mirror: WindowMirror, owners: Sequence[str], redis: Any) -> list[str]:
+def those_there(mirror: WindowMirror, owners: Sequence[str], redis: RedisClient) -> list[str]:
     """Return which of these lazy windows are warm or in the making."""
     pipe = redis.pipeline(transaction=False)
     for owner in owners:
@@ -120,7 +121,9 @@ class _Cold(Exception):
     """A required mirror is cold."""
 
 
-def warm(mirror: WindowMirror, owner: str, redis: Any = None, *, step: apply.Step = apply.no_step) -> bool:
+def warm(
+    mirror: WindowMirror, owner: str, redis: RedisClient | None = None, *, step: apply.Step = apply.no_step
+) -> bool:
     """Make a window from SQL now. Return whether it exists then. step: as for ``apply.drain``.
 
     A window is not made without an owner in SQL, nor while its mirror or one in ``after`` is cold, because pushes
@@ -141,7 +144,7 @@ def warm(mirror: WindowMirror, owner: str, redis: Any = None, *, step: apply.Ste
     raise Conflict(f"{mirror.name}: others kept writing the window of {owner}")
 
 
-def _claim(mirror: WindowMirror, owner: str, redis: Any) -> bool:
+def _claim(mirror: WindowMirror, owner: str, redis: RedisClient) -> bool:
     """Claim the window for the warm-up. Return False if it is already warm, after extending its life."""
     key = mirror.record_key(owner)
     found = redis.zscore(key, SENTINEL)
@@ -156,7 +159,7 @@ def _claim(mirror: WindowMirror, owner: str, redis: Any) -> bool:
     return True
 
 
-def _make(mirror: WindowMirror, owner: str, redis: Any, step: apply.Step) -> bool:
+def _make(mirror: WindowMirror, owner: str, redis: RedisClient, step: apply.Step) -> bool:
     shape = WarmingShape(mirror)
 
     def look(at: str) -> None:
@@ -168,7 +171,7 @@ def _make(mirror: WindowMirror, owner: str, redis: Any, step: apply.Step) -> boo
     return shape.made
 
 
-def _refuse_while_cold(mirror: WindowMirror, redis: Any) -> None:
+def _refuse_while_cold(mirror: WindowMirror, redis: RedisClient) -> None:
     names = [mirror.name, *(after.mirror for after in mirror.after)]
     pipe = redis.pipeline(transaction=False)
     for name in names:

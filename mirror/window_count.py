@@ -1,10 +1,11 @@
 """The number of windows in Redis, at a bounded cost."""
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from mirror import registry, scan
 from mirror.declare import Mirror, WindowMirror
 from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis_types import RedisClient
 from mirror.session import Session
 
 LOOKED_AT: Final = 20_000  # keys or owners that are looked at before the number is estimated
@@ -19,7 +20,7 @@ class Count(NamedTuple):
     estimated: bool
 
 
-def windows(redis: Any = None) -> dict[str, Count]:
+def windows(redis: RedisClient | None = None) -> dict[str, Count]:
     """Return the number of windows of each window mirror; {} without Redis.
 
     SCAN returns keys in the order of their hashes, so its first keys are a random sample. If few of them are

@@ -12,6 +12,7 @@ from mirror import naming
 from mirror.backup import epoch
 from mirror.backup.declare import Backup
 from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis_types import RedisClient
 from mirror.scripts import Script
 from mirror.session import Session
 
@@ -41,7 +42,7 @@ def fetch(backup: Backup, items: Sequence[str]) -> Mapping[str, Any]:
         return backup.load(items)
 
 
-def ensure(backup: Backup, items: Sequence[str], redis: Any = None) -> None:
+def ensure(backup: Backup, items: Sequence[str], redis: RedisClient | None = None) -> None:
     """Make sure that Redis has nothing older than SQL for these items. Raises redis-py's errors.
 
     Redis may be lost again before a later script runs. Use ``write`` to exclude this.
@@ -55,7 +56,7 @@ def write(
     script: Script,
     keys: Sequence[str],
     args: Sequence[Any] = (),
-    redis: Any = None,
+    redis: RedisClient | None = None,
 ) -> Any:
     """Run a script from ``marks.guarded`` that depends on values of ``items`` in Redis. Return its reply.
 
@@ -77,7 +78,7 @@ def write(
     return found
 
 
-def _run(redis: Any, marker: str, token: str, script: Script, keys: Sequence[str], args: Sequence[Any]) -> Any:
+def _run(redis: RedisClient, marker: str, token: str, script: Script, keys: Sequence[str], args: Sequence[Any]) -> Any:
     """Run the script if the marker has ``token`` ("": any token) in the incarnation of this connection."""
     with Session(redis) as session:
         wanted = epoch.start(session.incarnation) + token
@@ -90,7 +91,7 @@ class _Look(NamedTuple):
     fresh: bool
 
 
-def _look(backup: Backup, items: Sequence[str], redis: Any) -> _Look:
+def _look(backup: Backup, items: Sequence[str], redis: RedisClient) -> _Look:
     """Return values, marks, and whether the marker was valid before and after, in one round trip if possible."""
     marker, pipe = naming.restored(backup.name), redis.pipeline(transaction=False)
     pipe.get(marker)
@@ -107,7 +108,7 @@ def _look(backup: Backup, items: Sequence[str], redis: Any) -> _Look:
     return _Look(values, marked, before == after and epoch.trusted(redis, [before])[0])
 
 
-def _merged(backup: Backup, items: Sequence[str], redis: Any) -> Mapping[str, Any]:
+def _merged(backup: Backup, items: Sequence[str], redis: RedisClient) -> Mapping[str, Any]:
     if not items:
         return {}
     look = _look(backup, items, redis)
@@ -124,7 +125,7 @@ def _was_deleted(item: str, look: _Look) -> bool:
     return item in look.marked and item not in look.values
 
 
-def _put_back(backup: Backup, items: Sequence[str], redis: Any) -> Mapping[str, Any]:
+def _put_back(backup: Backup, items: Sequence[str], redis: RedisClient) -> Mapping[str, Any]:
     """Restore these items from SQL. Return their values in Redis, for the items that SQL has."""
     known = backup.load(items)
     if not known:

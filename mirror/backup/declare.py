@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from mirror import naming
+from mirror.redis_types import RedisClient, RedisPipeline
 
 
 class Backup:
@@ -26,7 +27,7 @@ class Backup:
         """Return the key of the sorted set of items that SQL does not have yet (score: version)."""
         return naming.marks(self.name)
 
-    def ask(self, pipe: Any, items: Sequence[str]) -> None:
+    def ask(self, pipe: RedisPipeline, items: Sequence[str]) -> None:
         """Add the commands that read these items to a pipeline."""
         raise NotImplementedError
 
@@ -34,7 +35,7 @@ class Backup:
         """Return the values in the replies to ``ask``, without the items that do not exist."""
         raise NotImplementedError
 
-    def read(self, redis: Any, items: Sequence[str]) -> Mapping[str, Any]:
+    def read(self, redis: RedisClient, items: Sequence[str]) -> Mapping[str, Any]:
         """Return the values of these items in Redis, without missing items, in as few round trips as possible."""
         pipe = redis.pipeline(transaction=False)
         self.ask(pipe, items)
@@ -55,7 +56,7 @@ class Backup:
         """Return the values of these items in SQL, without missing items, in a fixed number of statements."""
         raise NotImplementedError
 
-    def put_back(self, redis: Any, values: Mapping[str, Any]) -> None:
+    def put_back(self, redis: RedisClient, values: Mapping[str, Any]) -> None:
         """Write these values from SQL to Redis, except where Redis has newer ones. Marks nothing."""
         raise NotImplementedError
 
@@ -77,11 +78,11 @@ class Backup:
         """
         return values
 
-    def scan(self, redis: Any) -> Iterator[list[str]]:
+    def scan(self, redis: RedisClient) -> Iterator[list[str]]:
         """Yield the items in Redis, in lists of about a thousand. Some may be repeated."""
         raise NotImplementedError
 
-    def drop(self, redis: Any, items: Sequence[str]) -> None:
+    def drop(self, redis: RedisClient, items: Sequence[str]) -> None:
         """Delete items from Redis that have no row in SQL (see ``is_stray``). Needed only if there can be strays."""
 
     def is_stray(self, items: Sequence[str]) -> Sequence[str]:

@@ -12,7 +12,7 @@ unchanged. So every process that begins an epoch has read it before its values.
 
 import uuid
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db import transaction
 
@@ -20,7 +20,8 @@ from mirror import marker, naming
 from mirror.conf import setting
 from mirror.models import BackupState
 from mirror.redis import incarnation
-from mirror.session import Conflict, Session
+from mirror.redis_types import RedisClient
+from mirror.session import Conflict, Session, get_pool
 
 TRIES = 20
 
@@ -47,12 +48,12 @@ def start(incarnation_now: str) -> str:
     return f"{marker.database_identity()}|{incarnation_now}|"
 
 
-def trusted(redis: Any, found: Sequence[bytes | None]) -> list[bool]:
+def trusted(redis: RedisClient, found: Sequence[bytes | None]) -> list[bool]:
     """Return for each of these markers, as read from Redis, whether it is valid."""
     now = incarnation(redis)
     result = [_token(text, now) is not None for text in found]
     doubtful = any(text is not None and not good for text, good in zip(found, result, strict=True))
-    if doubtful and marker.may_ask(redis.connection_pool):  # the connections may be older than the server's incarnation
+    if doubtful and marker.may_ask(get_pool(redis)):  # the connections may be older than the server's incarnation
         now = incarnation(redis, ask=True)
         result = [_token(text, now) is not None for text in found]
     return result
@@ -70,7 +71,7 @@ def using() -> str:
     return str(setting("DATABASE"))
 
 
-def begin(backup: str, redis: Any) -> Epoch:
+def begin(backup: str, redis: RedisClient) -> Epoch:
     """Return the present epoch of a backup, or a new one after a loss.
 
     Raises RuntimeError inside a transaction, redis-py's errors, and Over if other processes keep changing it.
@@ -88,7 +89,7 @@ def begin(backup: str, redis: Any) -> Epoch:
     raise Over(f"Redis was lost again and again under {backup!r}")
 
 
-def in_redis(backup: str, redis: Any) -> Epoch:
+def in_redis(backup: str, redis: RedisClient) -> Epoch:
     """Return the epoch that Redis knows, or a new one after a loss."""
     names = [naming.restored(backup), naming.restoring(backup)]
     with Session(redis) as session:
@@ -102,7 +103,7 @@ def in_redis(backup: str, redis: Any) -> Epoch:
         return Epoch(backup, str(_token(stamp.encode(), session.incarnation)), False)
 
 
-def finish(epoch: Epoch, redis: Any) -> bool:
+def finish(epoch: Epoch, redis: RedisClient) -> bool:
     """Set the marker after a complete restore. Return whether Redis is still in this epoch."""
     names = [naming.restored(epoch.backup), naming.restoring(epoch.backup)]
     try:

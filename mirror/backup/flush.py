@@ -15,7 +15,6 @@ concurrent flushes do the same work twice. If they end in the wrong order, ``sav
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -25,6 +24,7 @@ from mirror.backup.declare import Backup
 from mirror.conf import setting
 from mirror.models import BackupState
 from mirror.redis import relay_client
+from mirror.redis_types import RedisClient
 from mirror.relay import Deadline, raise_if_away, say
 
 logger = logging.getLogger("mirror")
@@ -63,7 +63,7 @@ def flush(
     *,
     items: Sequence[str] | None = None,
     again: bool = False,
-    redis: Any = None,
+    redis: RedisClient | None = None,
     step: Step = _no_step,
     progress: Progress = _silent,
 ) -> Flushed:
@@ -107,7 +107,7 @@ def _batches(run: "_Run", items: Sequence[str] | None, deadline: Deadline) -> It
 class _Run:
     """A flush within one epoch."""
 
-    def __init__(self, backup: Backup, redis: Any, step: Step) -> None:
+    def __init__(self, backup: Backup, redis: RedisClient, step: Step) -> None:
         self.backup, self.redis, self.step = backup, redis, step
         self._epoch: epoch.Epoch | None = None
         self._failures: dict[str, str] = {}

@@ -7,10 +7,10 @@ stays with a negative version, and its error is stored in a hash.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from mirror import naming
 from mirror.backup.declare import Backup
+from mirror.redis_types import RedisClient
 from mirror.scripts import Script
 
 _HERE = Path(__file__).parent
@@ -35,13 +35,13 @@ def guarded(path: Path) -> Script:
     return Script(path, head=_MARK + _GUARD)
 
 
-def newest(backup: Backup, redis: Any) -> int:
+def newest(backup: Backup, redis: RedisClient) -> int:
     """Return the newest version, up to which a flush goes, or 0 without marks."""
     found = redis.zrevrange(backup.marks(), 0, 0, withscores=True)
     return max(0, int(found[0][1])) if found else 0
 
 
-def oldest(backup: Backup, redis: Any, limit: int, until: int) -> dict[str, int]:
+def oldest(backup: Backup, redis: RedisClient, limit: int, until: int) -> dict[str, int]:
     """Return the oldest marked items, without quarantined ones, up to the version ``until``.
 
     The versions are microseconds since 1970 by Redis' clock.
@@ -50,31 +50,31 @@ def oldest(backup: Backup, redis: Any, limit: int, until: int) -> dict[str, int]
     return {item.decode(): int(version) for item, version in found}
 
 
-def versions(backup: Backup, redis: Any, items: Sequence[str]) -> dict[str, int]:
+def versions(backup: Backup, redis: RedisClient, items: Sequence[str]) -> dict[str, int]:
     """Return the versions of the marked ones among ``items``, quarantined or not."""
     scores = redis.zmscore(backup.marks(), list(items)) if items else []
     return {item: abs(int(score)) for item, score in zip(items, scores, strict=True) if score is not None}
 
 
-def mark(backup: Backup, redis: Any, items: Sequence[str]) -> None:
+def mark(backup: Backup, redis: RedisClient, items: Sequence[str]) -> None:
     """Mark these items, whatever their values, so that they are flushed."""
     for start in range(0, len(items), STEP):
         _mark_all(redis, [backup.marks()], items[start : start + STEP])
 
 
-def clear(backup: Backup, redis: Any, done: Versions) -> int:
+def clear(backup: Backup, redis: RedisClient, done: Versions) -> int:
     """Clear the marks that still have these versions. Return their number."""
     flat = [part for pair in done.items() for part in pair]
     return int(_clear(redis, [backup.marks(), naming.aside(backup.marks())], flat)) if flat else 0
 
 
-def set_aside(backup: Backup, redis: Any, failed: Versions, errors: Mapping[str, str]) -> None:
+def set_aside(backup: Backup, redis: RedisClient, failed: Versions, errors: Mapping[str, str]) -> None:
     """Quarantine the items that still have these versions, with their errors."""
     flat = [part for item, version in failed.items() for part in (item, version, errors[item])]
     _set_aside(redis, [backup.marks(), naming.aside(backup.marks())], flat)
 
 
-def retry(backup: Backup, redis: Any) -> int:
+def retry(backup: Backup, redis: RedisClient) -> int:
     """Make quarantined items ordinary marked ones again, and delete the errors of items without a mark.
 
     Return the number of items that will be retried.
@@ -89,7 +89,7 @@ def retry(backup: Backup, redis: Any) -> int:
     return total
 
 
-def errors(backup: Backup, redis: Any, limit: int) -> dict[str, str]:
+def errors(backup: Backup, redis: RedisClient, limit: int) -> dict[str, str]:
     """Return the errors of up to ``limit`` quarantined items."""
     items = redis.zrangebyscore(backup.marks(), "-inf", "(0", start=0, num=limit)
     said = redis.hmget(naming.aside(backup.marks()), items) if items else []

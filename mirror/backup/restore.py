@@ -6,7 +6,6 @@ changes: the marker is not set, and the restore starts over. Progress is stored 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.db.models import F
 
@@ -17,6 +16,7 @@ from mirror.backup.verify import Difference, verify
 from mirror.conf import setting
 from mirror.models import BackupState
 from mirror.redis import relay_client
+from mirror.redis_types import RedisClient
 from mirror.relay import Deadline
 
 STARTS = 5  # how often a restore starts over before it gives up for now
@@ -42,7 +42,7 @@ def restore(
     seconds: float | None = None,
     *,
     again: bool = False,
-    redis: Any = None,
+    redis: RedisClient | None = None,
     progress: Progress = _silent,
 ) -> Restored:
     """Restore the items that Redis lost, if any, from the position where the last restore stopped.
@@ -68,7 +68,7 @@ def restore(
     raise epoch.Over(f"Redis was lost again and again under the restore of {backup.name!r}")
 
 
-def _walk(backup: Backup, now: epoch.Epoch, again: bool, redis: Any) -> Iterator[int]:
+def _walk(backup: Backup, now: epoch.Epoch, again: bool, redis: RedisClient) -> Iterator[int]:
     """Restore all items (without ``again``: those of ``items_lost``) chunk by chunk. Yield the size of each chunk.
 
     Raises Over when the epoch ends.
@@ -85,7 +85,7 @@ def _walk(backup: Backup, now: epoch.Epoch, again: bool, redis: Any) -> Iterator
         yield len(items)
 
 
-def put_back(backup: Backup, items: Sequence[str], redis: Any) -> None:
+def put_back(backup: Backup, items: Sequence[str], redis: RedisClient) -> None:
     """Restore these items: all of them, or only those that Redis still has if the backup is not ``whole``.
 
     An item that Redis has deleted and marked stays deleted.
@@ -97,7 +97,7 @@ def put_back(backup: Backup, items: Sequence[str], redis: Any) -> None:
         backup.put_back(redis, known)
 
 
-def put_right(backup: Backup, found: Sequence[Difference], redis: Any = None) -> list[Difference]:
+def put_right(backup: Backup, found: Sequence[Difference], redis: RedisClient | None = None) -> list[Difference]:
     """Repair these differences. Return the remaining ones.
 
     Strays are deleted. All other items are restored from SQL, marked and flushed, after which both sides have the
@@ -109,7 +109,7 @@ def put_right(backup: Backup, found: Sequence[Difference], redis: Any = None) ->
     return left
 
 
-def _put_right(backup: Backup, found: Sequence[Difference], redis: Any) -> list[Difference]:
+def _put_right(backup: Backup, found: Sequence[Difference], redis: RedisClient) -> list[Difference]:
     if strays := [d.item for d in found if d.kind == "stray"]:
         backup.drop(redis, strays)
     if others := [d.item for d in found if d.kind != "stray"]:

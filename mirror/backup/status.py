@@ -11,6 +11,7 @@ from mirror.backup import epoch, marks, registry
 from mirror.backup.declare import Backup
 from mirror.models import BackupState
 from mirror.redis import breaker, client, is_away
+from mirror.redis_types import RedisClient
 
 ERRORS = 10  # maximum number of errors in a status
 
@@ -50,7 +51,7 @@ class _InRedis:
     errors: dict[str, str] = field(default_factory=dict)
 
 
-def statuses(backups: Sequence[Backup] | None = None, *, redis: Any = None) -> list[BackupStatus]:
+def statuses(backups: Sequence[Backup] | None = None, *, redis: RedisClient | None = None) -> list[BackupStatus]:
     """Return the status of these backups (all by default)."""
     backups = registry.all_backups() if backups is None else backups
     states = BackupState.objects.using(epoch.using()).in_bulk()
@@ -58,7 +59,7 @@ def statuses(backups: Sequence[Backup] | None = None, *, redis: Any = None) -> l
     return [_status(b, found.get(b.name, _InRedis()), states.get(b.name)) for b in backups]
 
 
-def _ask_all(backups: Sequence[Backup], redis: Any) -> dict[str, _InRedis]:
+def _ask_all(backups: Sequence[Backup], redis: RedisClient | None) -> dict[str, _InRedis]:
     """Return the replies of Redis for each backup, or none while it is away.
 
     Two round trips, and one more for each backup with quarantined items.
@@ -92,7 +93,7 @@ def _age(now: int, oldest: Any) -> float:
     return round(max(0, now - int(oldest[0][1])) / 1e6, 3) if oldest else 0.0
 
 
-def _errors(backup: Backup, redis: Any, aside: int) -> dict[str, str]:
+def _errors(backup: Backup, redis: RedisClient, aside: int) -> dict[str, str]:
     return marks.errors(backup, redis, ERRORS) if aside else {}
 
 

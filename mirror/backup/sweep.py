@@ -1,7 +1,6 @@
 """The sweep of backups: flush the due ones and restore the lost ones. Beat requests it every second."""
 
 import logging
-from typing import Any
 
 from redis.exceptions import RedisError
 
@@ -14,6 +13,7 @@ from mirror.conf import milliseconds, setting
 from mirror.failure_log import FailureLog
 from mirror.lease import lease
 from mirror.redis import is_away, relay_client
+from mirror.redis_types import RedisClient
 from mirror.sql_away import SQL_AWAY
 
 logger = logging.getLogger("mirror")
@@ -22,7 +22,7 @@ failures = FailureLog(logger)
 EARLY_SECONDS = 0.5  # a backup is due this much early, because beat is not exact
 
 
-def sweep(redis: Any = None) -> int:
+def sweep(redis: RedisClient | None = None) -> int:
     """Run one round over all backups. Return the number of items written to SQL.
 
     While Redis or SQL is away, nothing happens, and the next sweep tries again a second later. A backup whose
@@ -45,7 +45,7 @@ def sweep(redis: Any = None) -> int:
     return total
 
 
-def _one(backup: Backup, redis: Any) -> int:
+def _one(backup: Backup, redis: RedisClient) -> int:
     pipe = redis.pipeline(transaction=False)
     pipe.get(naming.restored(backup.name))
     pipe.exists(naming.flushed(backup.name))
@@ -63,7 +63,7 @@ def _one(backup: Backup, redis: Any) -> int:
         return items
 
 
-def _flush(backup: Backup, redis: Any) -> int:
+def _flush(backup: Backup, redis: RedisClient) -> int:
     """Flush, and save when the backup is due again. Retry quarantined items once per interval."""
     again = redis.set(naming.lease(f"again:{backup.name}"), 1, nx=True, px=milliseconds("QUARANTINE_RETRY_SECONDS"))
     done = flush(backup, float(setting("SWEEP_BUDGET_SECONDS")), again=bool(again), redis=redis)

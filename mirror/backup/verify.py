@@ -14,6 +14,7 @@ from mirror.compare import number_looks
 from mirror.conf import setting
 from mirror.models import BackupState
 from mirror.redis import relay_client
+from mirror.redis_types import RedisClient
 
 # missing: Redis lacks an item of SQL (only if ``whole``). stale: the values differ. stray: the item must not exist.
 # unsaved: SQL lacks an item of Redis, which is not marked.
@@ -38,7 +39,11 @@ class Difference(NamedTuple):
 
 
 def verify(
-    backup: Backup, *, items: Sequence[str] | None = None, progress: Progress = _silent, redis: Any = None
+    backup: Backup,
+    *,
+    items: Sequence[str] | None = None,
+    progress: Progress = _silent,
+    redis: RedisClient | None = None,
 ) -> list[Difference]:
     """Return all differences of a backup, or of these items. ``progress`` is called with the size of each chunk.
 
@@ -57,7 +62,7 @@ def verify(
     return found
 
 
-def _chunks(backup: Backup, redis: Any) -> Iterator[Sequence[str]]:
+def _chunks(backup: Backup, redis: RedisClient) -> Iterator[Sequence[str]]:
     """Yield all items in SQL, then those that only Redis has."""
     after: str | None = None
     while items := backup.items_after(after, int(setting("CHUNK"))):
@@ -81,7 +86,7 @@ def _gathered(lists: Iterable[Sequence[str]], size: int) -> Iterator[list[str]]:
         yield list(found)
 
 
-def _settled(backup: Backup, items: Sequence[str], redis: Any) -> list[Difference]:
+def _settled(backup: Backup, items: Sequence[str], redis: RedisClient) -> list[Difference]:
     """Return the differences that every comparison finds."""
     found: list[Difference] = []
     for _ in number_looks():
@@ -92,7 +97,7 @@ def _settled(backup: Backup, items: Sequence[str], redis: Any) -> list[Differenc
     return found
 
 
-def _look(backup: Backup, items: Sequence[str], redis: Any) -> list[Difference]:
+def _look(backup: Backup, items: Sequence[str], redis: RedisClient) -> list[Difference]:
     """Compare once. An item differs if it is unmarked before and after, and its values differ."""
     before = marks.versions(backup, redis, items)
     held = backup.read(redis, items)

@@ -6,12 +6,13 @@ sets would block Redis for 10 ms. The work is bounded: above the limits a page s
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from django.db.models import Exists, OuterRef
 
 from mirror.conf import setting
 from mirror.read import read
+from mirror.redis_types import RedisPipeline
 from social import keys
 from social.models import Follow
 from social.relations.profiles import Person, Profile, find_people_in_sql, parse_people, queue_people
@@ -86,7 +87,7 @@ def _find_in_redis(profile: Profile) -> CommonFollows | None:
         return None
     wanted = [found.ids[:MAX_COUNTED] for found in seen]
 
-    def ask(pipe: Any) -> None:
+    def ask(pipe: RedisPipeline) -> None:
         for ids in wanted:
             queue_people(pipe, me, ids)
 
@@ -115,7 +116,7 @@ def _read_members(names: Iterable[str]) -> dict[str, _FoundIds] | None:
     while cursors:
         asked = list(cursors)
 
-        def ask(pipe: Any, asked: list[str] = asked) -> None:
+        def ask(pipe: RedisPipeline, asked: list[str] = asked) -> None:
             for name in asked:
                 pipe.sscan(name, cursors[name], count=CHUNK_SIZE)
 
@@ -140,7 +141,7 @@ def _intersect_pairs(pairs: Sequence[_SetPair], members: dict[str, _FoundIds]) -
     asked = [(pair, chunk) for pair in pairs for chunk in _split_into_chunks(members[pair.smaller].ids)]
     if not asked:
         return [_FoundIds([], False) for _ in pairs]
-    reading = read(["follow"], lambda pipe: [pipe.smismember(pair.larger, chunk) for pair, chunk in asked])
+    reading = read(["follow"], lambda pipe: [pipe.smismember(pair.larger, [*chunk]) for pair, chunk in asked])
     if reading is None:
         return None
     found: dict[_SetPair, list[int]] = {pair: [] for pair in pairs}

@@ -19,13 +19,13 @@ PERIOD: Final = SHOP_VIEW_PERIOD_SECONDS  # of the site; the test settings have 
 
 def read_scores(redis: Redis) -> dict[int, float]:
     """Return the popularity of each book in Redis."""
-    found: list[tuple[bytes, float]] = redis.zrange(keys.popularity(), 0, -1, withscores=True)  # type: ignore[assignment]
+    found: list[tuple[bytes, float]] = redis.zrange(keys.popularity(), 0, -1, withscores=True)
     return {int(pk): -score for pk, score in found}
 
 
 def read_viewed_books(redis: Redis, digest: str) -> list[int]:
     """Return the ids of the books that a visitor viewed, latest first."""
-    found: list[bytes] = redis.zrevrange(keys.last_viewed(digest), 0, -1)  # type: ignore[assignment]
+    found: list[bytes] = redis.zrevrange(keys.last_viewed(digest), 0, -1)
     return [int(pk) for pk in found]
 
 
