@@ -13,6 +13,7 @@ from accounts.models import Session
 from accounts.sessions import last_seen
 from mirror.backup import Backup, register
 from mirror.conf import setting
+from mirror.redis_types import RedisClient, RedisPipeline
 from mirror.scripts import Script
 
 _put_back_script = Script(Path(__file__).parent / "lua" / "put_back.lua")
@@ -55,7 +56,7 @@ class LastSeenBackup(Backup):
     def marks(self) -> str:
         return keys.recent_marks()
 
-    def ask(self, pipe: Any, items: Sequence[str]) -> None:
+    def ask(self, pipe: RedisPipeline, items: Sequence[str]) -> None:
         pipe.zmscore(keys.recent(), list(items))
 
     def said(self, items: Sequence[str], replies: Sequence[Any]) -> Mapping[str, int]:
@@ -79,7 +80,7 @@ class LastSeenBackup(Backup):
             for item, seen_at, created_at in rows.values_list("pk", "last_seen__seen_at", "created_at")
         }
 
-    def put_back(self, redis: Any, values: Mapping[str, int]) -> None:
+    def put_back(self, redis: RedisClient, values: Mapping[str, int]) -> None:
         flat = [part for item, value in values.items() for part in (f"{value / 1e6:.6f}", item)]
         if flat:
             _put_back_script(redis, [keys.recent()], flat)
@@ -90,13 +91,13 @@ class LastSeenBackup(Backup):
             rows = rows.filter(pk__gt=after)
         return list(rows.values_list("pk", flat=True)[:limit])
 
-    def scan(self, redis: Any) -> Iterator[list[str]]:
+    def scan(self, redis: RedisClient) -> Iterator[list[str]]:
         cursor = -1
         while cursor != 0:
             cursor, found = redis.zscan(keys.recent(), max(cursor, 0), count=SCAN_COUNT)
             yield [item.decode() for item, _ in found]
 
-    def drop(self, redis: Any, items: Sequence[str]) -> None:
+    def drop(self, redis: RedisClient, items: Sequence[str]) -> None:
         last_seen.remove(redis, items)
 
     def is_stray(self, items: Sequence[str]) -> Sequence[str]:

@@ -23,6 +23,7 @@ from accounts.names import fold
 from accounts.users import hiding
 from mirror.conf import setting
 from mirror.read import read
+from mirror.redis_types import RedisPipeline
 from mirror.scripts import Script
 
 BOARD_SCRIPT = Script(Path(__file__).parent / "lua" / "leaderboard.lua")
@@ -43,7 +44,7 @@ def find_user_id(name: str) -> int | None:
 def find_rank(user_id: int) -> int | None:
     """Return 1 plus the number of users with more logins; None for a user outside the board. 1 round trip."""
 
-    def ask(pipe: Any) -> None:
+    def ask(pipe: RedisPipeline) -> None:
         pipe.execute_command("EVAL", BOARD_SCRIPT.text, 1, keys.login_times(), "first", 0, 0, 0, user_id, 0)
 
     reading = read(["user"], ask)
@@ -74,7 +75,7 @@ def read_last_logins(limit: int = 5, me: int | None = None) -> list[LastLogin]:
     global _expected_ids
     expected = _expected_ids
 
-    def ask(pipe: Any) -> None:
+    def ask(pipe: RedisPipeline) -> None:
         pipe.lrange(keys.last_login_times(), 0, limit - 1)
         _add_user_commands(pipe, expected, me)
 
@@ -94,7 +95,7 @@ def _read_leaderboard_from_redis(me: int | None, at: str, last: int) -> Leaderbo
     """Return the page from Redis. None: a mirror is cold, Redis is away, or a user left between the round trips."""
     cursor = parse_cursor(at)
 
-    def ask(pipe: Any) -> None:
+    def ask(pipe: RedisPipeline) -> None:
         arguments = [cursor.kind, *cursor.place, PAGE_SIZE, "" if me is None else me, NEIGHBOURS_PER_SIDE]
         # EVAL, not EVALSHA: a pipeline cannot retry if Redis does not have the script.
         pipe.execute_command("EVAL", BOARD_SCRIPT.text, 1, keys.login_times(), *arguments)
@@ -122,7 +123,7 @@ def _parse_slice(reply: Any) -> Slice:
 USER_FIELDS = ("name", "last_login_time", "is_active")
 
 
-def _add_user_commands(pipe: Any, pks: Sequence[int], me: int | None) -> None:
+def _add_user_commands(pipe: RedisPipeline, pks: Sequence[int], me: int | None) -> None:
     for pk in pks:
         pipe.hmget(keys.login(pk), USER_FIELDS)
     hiding.add_commands(pipe, me, pks)

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable
-from typing import Any
 
 from celery import shared_task
 from django.conf import settings
@@ -14,6 +13,7 @@ from accounts.mail import tasks as letter_tasks
 from accounts.sessions import cleaning
 from mirror.lease import lease
 from mirror.redis import is_away, relay_client
+from mirror.redis_types import RedisClient
 
 __all__ = ["clean_sessions", "delete_accounts", "letter_tasks"]
 logger = logging.getLogger("accounts")
@@ -28,7 +28,7 @@ def clean_sessions() -> int:
     audit.delete_old_events()
     seconds = settings.SESSION_CLEAN_SECONDS
 
-    def work(redis: Any) -> int:
+    def work(redis: RedisClient) -> int:
         done = cleaning.clean_sessions(settings.SESSION_LIMIT, seconds=seconds, redis=redis)
         return done.removed + done.expired
 
@@ -42,7 +42,7 @@ def delete_accounts() -> int:
     return _run_alone("account-deletion", lambda redis: deletion.delete_due_accounts(seconds))
 
 
-def _run_alone(job: str, work: Callable[[Any], int]) -> int:
+def _run_alone(job: str, work: Callable[[RedisClient], int]) -> int:
     """Run a job under a lease and return its result; 0 if another process runs it, or while Redis is away."""
     redis = relay_client()
     try:

@@ -18,6 +18,7 @@ from catalog.local.index import CatalogIndex, local_copy
 from mirror import registry
 from mirror.raw import RawRecord
 from mirror.read import read
+from mirror.redis_types import RedisPipeline
 from mirror.shapes import shape_of
 
 MAX_ID: Final = 2**63 - 1
@@ -64,7 +65,7 @@ class _ListRequest(NamedTuple):
 def _find_in_redis(asked: _ListRequest) -> ListAnswer | None:
     """Return the answer with the page's records. None: the mirror is cold, Redis is away, or the copy is behind."""
 
-    def records(pipe: Any, found: QueryAnswer) -> None:
+    def records(pipe: RedisPipeline, found: QueryAnswer) -> None:
         if pks := _get_page_ids(found, asked):
             pipe.mget([keys.book(pk) for pk in pks])
             extras.add_card_commands(pipe, pks)
@@ -155,7 +156,7 @@ def get_book_page(pk: int) -> BookPage | None:
     if not 0 < pk <= MAX_ID:
         return None
 
-    def ask(pipe: Any) -> None:
+    def ask(pipe: RedisPipeline) -> None:
         pipe.get(keys.book(pk))
         extras.add_commands(pipe, pk)
 

@@ -24,6 +24,7 @@ from loginlog.storage.items import (
 from loginlog.storage.tombstones import Known, Tombstones
 from mirror import scan
 from mirror.backup import Backup, register
+from mirror.redis_types import RedisClient
 from mirror.session import Session
 
 Value = bytes | Known
@@ -42,7 +43,7 @@ class LoginLogBackup(Backup):
     every_seconds = float(settings.LOGINLOG_SYNC_SECONDS)
     whole = True
 
-    def read(self, redis: Any, items: Sequence[str]) -> dict[str, Value]:
+    def read(self, redis: RedisClient, items: Sequence[str]) -> dict[str, Value]:
         """Return values without erased and removed bits. Clear such bits in Redis as well."""
         parsed = _parse_items(items)
         # Read before the bits: a user that is erased and logs in again meanwhile gets a new dense id, and SQL refuses
@@ -86,7 +87,7 @@ class LoginLogBackup(Backup):
         found |= {item.name: bitmaps.strip_zeros(raw) for item, raw in of_all.items()}
         return {name: value for name, value in found.items() if value}
 
-    def put_back(self, redis: Any, values: Mapping[str, Value]) -> None:
+    def put_back(self, redis: RedisClient, values: Mapping[str, Value]) -> None:
         parsed = {parse_item(name): value for name, value in values.items()}
         of_users = {i: v for i, v in parsed.items() if isinstance(i, LoginMonth) and isinstance(v, Known)}
         of_days = {i: v for i, v in parsed.items() if isinstance(i, DaySegment) and isinstance(v, bytes)}
@@ -102,7 +103,7 @@ class LoginLogBackup(Backup):
         first = days.month_of(days.today() - timedelta(days=days.MIN_DAYS_IN_REDIS))
         return [item.name for item in walk.find_items_after(parse_item(after) if after else None, limit, first)]
 
-    def scan(self, redis: Any) -> Iterator[list[str]]:
+    def scan(self, redis: RedisClient) -> Iterator[list[str]]:
         with Session(redis) as session:
             for found in scan.keys(session):
                 names = [key for key in found if key.startswith(MONTH_PREFIX)]
@@ -119,7 +120,7 @@ class LoginLogBackup(Backup):
         owners = _find_dense_ids(months)
         return [item.name for item in months if item.user_id not in owners]
 
-    def drop(self, redis: Any, items: Sequence[str]) -> None:
+    def drop(self, redis: RedisClient, items: Sequence[str]) -> None:
         redis.delete(*(item.key for item in _parse_items(items)))
 
 
@@ -157,7 +158,7 @@ def _find_tombstones(values: Mapping[str, Value | None]) -> Tombstones:
     return tombstones.find_tombstones(of_users.values(), of_days)
 
 
-def _clear_dead_bits(redis: Any, found: dict[str, Value]) -> dict[str, Value]:
+def _clear_dead_bits(redis: RedisClient, found: dict[str, Value]) -> dict[str, Value]:
     """Return the values without erased and removed bits, and clear these bits in Redis.
 
     SQL is read after Redis, because a mark lifts a removal before it sets the bit.

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from accounts.models import User
 from loginlog.corrections import erasure, removal
@@ -13,6 +13,7 @@ from loginlog.days import day_of, today
 from loginlog.storage import dense_ids, direct, scripts
 from loginlog.storage.direct import Mark
 from mirror.redis import RedisError, breaker, client, is_away, relay_client
+from mirror.redis_types import RedisClient
 
 logger = logging.getLogger("loginlog")
 
@@ -91,7 +92,7 @@ def _send_marks(marks: Sequence[Mark]) -> int:
     return sum(reply == scripts.NEW for _, reply in replies) + len(gone) + len(removed)
 
 
-def _mark_in_redis(redis: Any, marks: Sequence[Mark]) -> list[Reply]:
+def _mark_in_redis(redis: RedisClient, marks: Sequence[Mark]) -> list[Reply]:
     """Mark these logins in Redis. Return the reply for each, in any order.
 
     SQL is asked about removals that Redis knows or may have lost. A reply of REMOVED then means that the login was
@@ -104,7 +105,7 @@ def _mark_in_redis(redis: Any, marks: Sequence[Mark]) -> list[Reply]:
     return replies
 
 
-def _run_script(redis: Any, marks: Sequence[Mark], lifted: removal.Removals | None = None) -> list[Reply]:
+def _run_script(redis: RedisClient, marks: Sequence[Mark], lifted: removal.Removals | None = None) -> list[Reply]:
     groups = _group_marks(marks)
     logins = [mark for group in groups for mark in group]
     return list(zip(logins, scripts.run_mark_script(redis, groups, lifted), strict=True))

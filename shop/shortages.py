@@ -15,6 +15,7 @@ from django.conf import settings
 from redis.exceptions import RedisError
 
 from mirror.redis import breaker, client, is_away
+from mirror.redis_types import RedisPipeline
 from shop import keys
 
 logger = logging.getLogger("shop")
@@ -40,7 +41,7 @@ def forget_stock(product_ids: Iterable[int]) -> None:
     _execute_pipeline(lambda pipe: [pipe.delete(keys.shortage(pk)) for pk in product_ids], [])
 
 
-def _execute_pipeline(queue: Callable[[Any], object], away: list[Any]) -> list[Any]:
+def _execute_pipeline(queue: Callable[[RedisPipeline], object], away: list[Any]) -> list[Any]:
     if breaker.open():
         return away
     try:

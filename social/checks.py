@@ -1,12 +1,13 @@
 """System checks: whether the state server stores timelines compactly. ``/readyz`` reports an unreachable Redis."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Warning, register
 
 from common.state_server import query_state_server
+from mirror.redis_types import RedisClient
 from social.mirrors.windows import TIMELINE_LENGTH
 
 # A timeline, its sentinel, and the posts that one delivery adds before it trims the oldest. A sorted set that exceeds
@@ -40,11 +41,11 @@ def check_timeline_encoding(app_configs: Sequence[AppConfig] | None, **kwargs: A
     ]
 
 
-def _read_limits(client: Any) -> dict[str, int]:
+def _read_limits(client: RedisClient) -> dict[str, int]:
     """Return the server's limits by name: zset-max-listpack-entries and -value.
 
     Redis 6.2 names them ziplist; newer versions report both names.
     """
-    found = client.config_get("zset-max-*")
+    found = cast("dict[str, str]", client.config_get("zset-max-*"))
     newer = {name: int(value) for name, value in found.items() if "listpack" in name}
     return newer or {name: int(value) for name, value in found.items()}

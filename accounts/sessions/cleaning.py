@@ -12,7 +12,6 @@ lost in between, a session exists exactly if SQL still has its row.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from django.db.models import Q
 from django.utils import timezone
@@ -26,6 +25,7 @@ from accounts.sessions.last_seen import LUA_DIR
 from mirror.backup.restore import restore
 from mirror.conf import setting
 from mirror.redis import relay_client
+from mirror.redis_types import RedisClient
 from mirror.relay import Deadline
 from mirror.scripts import Script
 
@@ -56,7 +56,7 @@ def clean_sessions(
     *,
     seconds: float | None = None,
     progress: ProgressCallback = lambda what, count: None,
-    redis: Any = None,
+    redis: RedisClient | None = None,
 ) -> CleaningReport:
     """Keep the newest ``limit`` sessions, and end older and expired ones within a budget of ``seconds``.
 
@@ -77,7 +77,7 @@ def clean_sessions(
     return done
 
 
-def count_remaining(redis: Any, done: CleaningReport) -> CleaningReport:
+def count_remaining(redis: RedisClient, done: CleaningReport) -> CleaningReport:
     """Fill in ``left`` and ``over`` from Redis and return the result. Nothing is removed."""
     known, claimed = redis.zcard(keys.recent()), redis.zcount(keys.recent(), 0, 0)
     done.left, done.over = known, max(known - done.limit, claimed)
@@ -89,7 +89,7 @@ def expired_condition() -> Q:
     return Q(expire_date__lt=timezone.now())
 
 
-def claim_oldest(redis: Any, limit: int) -> list[str]:
+def claim_oldest(redis: RedisClient, limit: int) -> list[str]:
     """Claim up to one slice of the oldest sessions beyond the limit. Return all claimed digests, also of other runs."""
     claim_script.load(redis)
     pipe = redis.pipeline(transaction=False)
@@ -101,21 +101,21 @@ def claim_oldest(redis: Any, limit: int) -> list[str]:
     return [digest.decode() for some in pipe.execute()[calls:] for digest in some]
 
 
-def _end_oldest(redis: Any, limit: int) -> int:
+def _end_oldest(redis: RedisClient, limit: int) -> int:
     claimed = claim_oldest(redis, limit)
     if claimed:
         end_sessions(redis, claimed)
     return len(claimed)
 
 
-def _end_expired(redis: Any, limit: int) -> int:
+def _end_expired(redis: RedisClient, limit: int) -> int:
     rows = Session.objects.using(setting("DATABASE")).filter(expired_condition()).order_by("expire_date")
     digests = list(rows.values_list("pk", flat=True)[:SESSIONS_PER_SLICE])
     # A session that was prolonged in the meantime stays.
     return len(end_sessions(redis, digests, only=expired_condition())) if digests else 0
 
 
-def _drop_strays(redis: Any, limit: int) -> int:
+def _drop_strays(redis: RedisClient, limit: int) -> int:
     """Remove strays among the oldest digests: a digest without a session is never touched, so it becomes old."""
     oldest = [digest.decode() for digest in redis.zrangebyscore(keys.recent(), "(0", "+inf", 0, DIGESTS_PER_REPLY)]
     strays = list(LastSeenBackup().is_stray(oldest))
@@ -124,7 +124,7 @@ def _drop_strays(redis: Any, limit: int) -> int:
     return len(strays)
 
 
-def preview_cleaning(limit: int, redis: Any = None) -> CleaningReport:
+def preview_cleaning(limit: int, redis: RedisClient | None = None) -> CleaningReport:
     """Return the numbers that ``clean`` would find, without changes. An expired session may count in ``over`` too."""
     rows = Session.objects.using(setting("DATABASE")).filter(expired_condition())
     return count_remaining(redis or relay_client(), CleaningReport(limit, expired=rows.count()))

@@ -11,7 +11,9 @@ itself decides whether to trust them: the pipeline is not a transaction, and onl
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-AddCommands = Callable[[Any, str], object]
+from mirror.redis_types import RedisPipeline
+
+AddCommands = Callable[[RedisPipeline, str], object]
 
 
 class Companion(NamedTuple):
@@ -29,7 +31,7 @@ def register(name: str, size: int, ask: AddCommands) -> None:
     _registered[name] = Companion(size, ask)
 
 
-def add_commands(pipe: Any, digest: str) -> None:
+def add_commands(pipe: RedisPipeline, digest: str) -> None:
     """Add the commands of all companions to a pipeline."""
     for companion in _registered.values():
         companion.ask(pipe, digest)

@@ -6,7 +6,6 @@ A crash may happen after any step, and all steps can be repeated: the next run o
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from django.db import connections, transaction
 from django.db.models import Q
@@ -17,12 +16,13 @@ from accounts.sessions import last_seen
 from accounts.sessions.signals import sessions_ending
 from mirror import registry, relay
 from mirror.conf import setting
+from mirror.redis_types import RedisClient
 
 ANY_SESSION = Q()
 SESSIONS_PER_SLICE = 2000  # sessions per transaction, which keeps locks short
 
 
-def end_sessions(redis: Any, digests: Sequence[str], *, only: Q = ANY_SESSION) -> list[str]:
+def end_sessions(redis: RedisClient, digests: Sequence[str], *, only: Q = ANY_SESSION) -> list[str]:
     """End up to ``SLICE`` sessions, or those of them for which ``only`` still holds. Return the digests of ended ones.
 
     Receivers of ``sessions_ending`` handle dependent data; if one raises, no session ends. Raises redis-py's errors.

@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.conf import settings
 from django.db import Error as DatabaseError
@@ -18,6 +18,7 @@ from accounts import keys
 from accounts.models import Session
 from mirror.backup.marks import script
 from mirror.redis import breaker, client, is_away
+from mirror.redis_types import RedisClient
 from mirror.session import Command
 
 logger = logging.getLogger("accounts")
@@ -57,7 +58,7 @@ def forget(digests: Sequence[str]) -> None:
     _ask_redis(lambda redis: remove(redis, digests), None)
 
 
-def remove(redis: Any, digests: Sequence[str]) -> None:
+def remove(redis: RedisClient, digests: Sequence[str]) -> None:
     """Remove sessions as ``forget`` does, with this client. Raises redis-py's errors."""
     pipe = redis.pipeline(transaction=False)
     for start in range(0, len(digests), DIGESTS_PER_COMMAND):
@@ -98,7 +99,7 @@ def list_keys() -> list[str]:
     return [keys.recent(), keys.recent_marks()]
 
 
-def _call_touch(redis: Any, digest: str, *, create: bool) -> int:
+def _call_touch(redis: RedisClient, digest: str, *, create: bool) -> int:
     return int(_touch_script(redis, list_keys(), [digest, settings.SESSION_TOUCH_SECONDS, int(create)]))
 
 
@@ -110,7 +111,7 @@ def _is_in_sql(digest: str) -> bool:
         return True
 
 
-def _ask_redis(ask: Callable[[Any], T], away: T) -> T:
+def _ask_redis(ask: Callable[[RedisClient], T], away: T) -> T:
     """Return the answer of Redis, or ``away`` if Redis does not answer."""
     if breaker.open():
         return away

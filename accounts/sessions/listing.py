@@ -17,6 +17,7 @@ from accounts.sessions import devices
 from accounts.sessions.rows import has_expired
 from mirror.conf import setting
 from mirror.read import read
+from mirror.redis_types import RedisPipeline
 
 MAX_SESSIONS: Final = 100  # sessions on the page
 HANDLE_LENGTH: Final = 16  # characters of a digest that identify a session in a form
@@ -81,7 +82,7 @@ def _list_from_redis(user_id: int, present: str) -> list[SessionLine] | None:
     if present not in digests:
         digests.append(present)
 
-    def ask(pipe: Any) -> None:
+    def ask(pipe: RedisPipeline) -> None:
         pipe.mget(list(map(keys.session, digests)))
         pipe.zmscore(keys.recent(), digests)
 

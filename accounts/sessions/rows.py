@@ -17,6 +17,7 @@ from accounts.sessions import companions
 from mirror.conf import setting
 from mirror.declare import Record
 from mirror.read import read
+from mirror.redis_types import RedisPipeline
 
 NO_RIGHTS = ""  # of users who are not staff and have neither groups nor permissions
 
@@ -127,7 +128,7 @@ def read_session(digest: str) -> SessionReading:
     return SessionReading(record, seen, companions.split_replies(beside) if reading else {})
 
 
-def add_commands(pipe: Any, digest: str) -> None:
+def add_commands(pipe: RedisPipeline, digest: str) -> None:
     """Add the commands that read a session to a pipeline."""
     pipe.get(keys.session(digest))
     pipe.zscore(keys.recent(), digest)

@@ -6,6 +6,8 @@ This application does not know blocks. An application that does registers its ru
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, NamedTuple
 
+from mirror.redis_types import RedisPipeline
+
 
 class HidingRule(NamedTuple):
     """A rule that hides users (``people``, by id) from a ``viewer`` (an id).
@@ -15,7 +17,7 @@ class HidingRule(NamedTuple):
     """
 
     mirror: str
-    ask: Callable[[Any, int, Sequence[int]], object]
+    ask: Callable[[RedisPipeline, int, Sequence[int]], object]
     found: Callable[[int, Sequence[int], Any], Collection[int]]
     by_sql: Callable[[int, Collection[int]], Collection[int]]
 
@@ -33,7 +35,7 @@ def list_mirrors(viewer: int | None) -> list[str]:
     return [] if viewer is None else list(_registered)
 
 
-def add_commands(pipe: Any, viewer: int | None, people: Sequence[int]) -> None:
+def add_commands(pipe: RedisPipeline, viewer: int | None, people: Sequence[int]) -> None:
     """Add the commands of all rules; none for an anonymous visitor or an empty list of users."""
     if viewer is not None and people:
         for hides in _registered.values():

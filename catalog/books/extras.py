@@ -10,6 +10,8 @@ from typing import Any, Final
 import orjson
 from django.utils.safestring import SafeString, mark_safe
 
+from mirror.redis_types import RedisPipeline
+
 
 @dataclass(frozen=True)
 class Extra:
@@ -22,7 +24,7 @@ class Extra:
 
     name: str
     mirrors: Sequence[str]
-    ask: Callable[[Any, int], object]
+    ask: Callable[[RedisPipeline, int], object]
     found: Callable[[int, Any], Any]
     by_sql: Callable[[int], Any]
     fields: Callable[[Any], Mapping[str, Any]]
@@ -38,7 +40,7 @@ class CardExtra:
     """
 
     name: str
-    ask: Callable[[Any, Sequence[int]], object]
+    ask: Callable[[RedisPipeline, Sequence[int]], object]
     found: Callable[[Any], Sequence[Any]]
     by_sql: Callable[[Sequence[int]], Sequence[Any]]
     words: Callable[[Any], SafeString]
@@ -58,7 +60,7 @@ def find_required_mirrors() -> list[str]:
     return list(dict.fromkeys(name for extra in _extras.values() for name in extra.mirrors))
 
 
-def add_commands(pipe: Any, book_id: int) -> None:
+def add_commands(pipe: RedisPipeline, book_id: int) -> None:
     """Add the commands of all extras to a pipeline."""
     for extra in _extras.values():
         extra.ask(pipe, book_id)
@@ -92,7 +94,7 @@ def register_card_extra(extra: CardExtra) -> None:
     _card_extras[extra.name] = extra
 
 
-def add_card_commands(pipe: Any, ids: Sequence[int]) -> None:
+def add_card_commands(pipe: RedisPipeline, ids: Sequence[int]) -> None:
     """Add the commands of all card extras to a pipeline."""
     for extra in _card_extras.values():
         extra.ask(pipe, ids)

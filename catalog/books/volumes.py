@@ -5,7 +5,7 @@ mostly still name the first author of the series.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from catalog import keys
 from catalog.books.series import Series, parse_series, split_title
@@ -13,6 +13,7 @@ from catalog.listing.results import BookRecord
 from catalog.models import Book
 from mirror.conf import setting
 from mirror.read import read
+from mirror.redis_types import RedisPipeline
 
 MAX_AUTHORS: Final = 4  # authors of a book in whose series volumes are found
 
@@ -47,7 +48,7 @@ def find_series_places(book: BookRecord) -> list[SeriesPlace]:
 
 
 def _find_in_redis(series: Sequence[Series], authors: Sequence[int]) -> list[SeriesPlace] | None:
-    def ask(pipe: Any) -> None:
+    def ask(pipe: RedisPipeline) -> None:
         for one in series:
             for author in authors:
                 key = keys.series(author, one.normalised_name)

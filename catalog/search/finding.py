@@ -17,6 +17,7 @@ from catalog.search.corrections import SearchQuery, add_meanings
 from catalog.search.lists import Member
 from mirror import tables
 from mirror.read import read
+from mirror.redis_types import RedisPipeline
 
 MAX_VOCABULARY_WORDS: Final = 24  # words from each list of the vocabulary
 MAX_POSTINGS: Final = 80  # documents from each list
@@ -38,7 +39,7 @@ def find_candidates(query: SearchQuery) -> dict[str, list[str]]:
 def _read_vocabulary(terms: Sequence[str], near: Sequence[str]) -> tuple[Mapping[str, int], Lists]:
     """Return the weights of the existing words among ``terms``, and the members of the lists ``near``."""
 
-    def ask(pipe: Any) -> None:
+    def ask(pipe: RedisPipeline) -> None:
         if terms:
             pipe.mget(list(map(keys.search_term, terms)))
         _add_list_commands(pipe, near, MAX_VOCABULARY_WORDS)
@@ -58,7 +59,7 @@ def _read_document_lists(wanted: Sequence[str], limit: int) -> Lists:
     return lists.read_lists(wanted, limit) if reading is None else _parse_list_replies(wanted, reading.replies)
 
 
-def _add_list_commands(pipe: Any, wanted: Sequence[str], limit: int) -> None:
+def _add_list_commands(pipe: RedisPipeline, wanted: Sequence[str], limit: int) -> None:
     for key in wanted:
         pipe.zrange(keys.search_list(key), 0, limit - 1, withscores=True)
 

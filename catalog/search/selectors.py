@@ -19,6 +19,7 @@ from catalog.search.ranking import DocumentTexts, collect_texts, rank_document
 from catalog.selectors import load_records_from_sql
 from mirror.conf import setting
 from mirror.read import read
+from mirror.redis_types import RedisPipeline
 
 MAX_QUERY_LENGTH: Final = 200  # letters; the rest is ignored
 MAX_BOOKS: Final = 20
@@ -60,7 +61,7 @@ class ReaderSource:
     """
 
     mirrors: Sequence[str]
-    ask: Callable[[Any, int, Sequence[int]], object]
+    ask: Callable[[RedisPipeline, int, Sequence[int]], object]
     read: Callable[[Sequence[int], Sequence[Any]], Sequence[Any]]
     by_sql: Callable[[int, Sequence[int]], Sequence[Any]]
 
@@ -153,7 +154,7 @@ def _load_candidates(wanted: _CandidateIds, viewer: int) -> _LoadedCandidates:
     if not any(wanted):
         return _LoadedCandidates([], [], [])
 
-    def ask(pipe: Any) -> None:
+    def ask(pipe: RedisPipeline) -> None:
         if wanted.books:
             pipe.mget(list(map(keys.book, wanted.books)))
             extras.add_card_commands(pipe, wanted.books)

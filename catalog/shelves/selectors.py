@@ -27,6 +27,7 @@ from catalog.shelves.records import (
 from mirror import registry
 from mirror.conf import setting
 from mirror.read import read
+from mirror.redis_types import RedisPipeline
 from mirror.shapes import shape_of
 
 PAGE_SIZE: Final = 20  # books
@@ -116,7 +117,7 @@ def _load_entries_from_sql(user_id: int, book_ids: Sequence[int]) -> dict[int, R
 def get_shelf_summary(user_id: int, year: int) -> ShelfSummary:
     """Return a summary of a reader's shelves. From warm mirrors: 1 round trip and no SQL."""
 
-    def ask(pipe: Any) -> None:
+    def ask(pipe: RedisPipeline) -> None:
         pipe.get(keys.shelf_settings(user_id))
         for shelf in SHELVES:
             pipe.zcard(keys.shelf_of(user_id, shelf))
@@ -153,7 +154,7 @@ def find_shelf_page(user_id: int, shelf: Shelf, after: str = "") -> ShelfPage:
     cursor = _parse_cursor(after)
     start = f"({build_position(*cursor)}" if cursor else f"[{LAST_POSITION}"
 
-    def ask_positions(pipe: Any) -> None:
+    def ask_positions(pipe: RedisPipeline) -> None:
         pipe.zrevrangebylex(keys.shelf_of(user_id, shelf), start, "-", start=0, num=PAGE_SIZE + 1)
 
     reading = read(["shelf_entry"], ask_positions)
@@ -164,7 +165,7 @@ def find_shelf_page(user_id: int, shelf: Shelf, after: str = "") -> ShelfPage:
     if not book_ids:
         return ShelfPage([], None)
 
-    def ask_records(pipe: Any) -> None:
+    def ask_records(pipe: RedisPipeline) -> None:
         pipe.mget([keys.shelf_entry(build_entry_key(user_id, pk)) for pk in book_ids])
         pipe.mget([keys.book(pk) for pk in book_ids])
 
@@ -213,7 +214,7 @@ def count_readers(book_id: int) -> BookReaders:
     From a warm mirror: 1 round trip of 8 commands, no SQL.
     """
 
-    def ask(pipe: Any) -> None:
+    def ask(pipe: RedisPipeline) -> None:
         for number in range(len(SHELVES)):
             pipe.zcount(keys.readers_of(book_id), number, number)
         for stars in STARS:

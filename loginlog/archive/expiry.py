@@ -25,6 +25,7 @@ from mirror.backup import marks, registry
 from mirror.backup.flush import flush
 from mirror.lease import lease
 from mirror.redis import relay_client
+from mirror.redis_types import RedisClient
 from mirror.session import Conflict, Session
 
 logger = logging.getLogger("loginlog")
@@ -53,7 +54,7 @@ def _ignore_step(name: str) -> None:
 
 
 def expire_months(
-    older_than: int | None = None, *, redis: Any = None, step: StepHook = _ignore_step
+    older_than: int | None = None, *, redis: RedisClient | None = None, step: StepHook = _ignore_step
 ) -> list[ExpiredMonth]:
     """Remove the months from Redis that ended more than ``older_than`` days ago (default: the setting).
 
@@ -89,7 +90,7 @@ class _MonthExpiry:
     ``begun``.
     """
 
-    def __init__(self, redis: Any, month: date, changes: dict[str, int], begun: int, step: StepHook) -> None:
+    def __init__(self, redis: RedisClient, month: date, changes: dict[str, int], begun: int, step: StepHook) -> None:
         self.redis, self.month, self.changes, self.begun, self.step = redis, month, changes, begun, step
         self.backup = registry.get(scripts.BACKUP_NAME)
         self.skipped = 0  # bitmaps with a mark, or with a bit that SQL lacks
@@ -134,7 +135,7 @@ class _MonthExpiry:
             elif raw:
                 self.skipped += 1
 
-    def _read(self, redis: Any, wanted: Sequence[LoginMonth | DaySegment]) -> list[bytes]:
+    def _read(self, redis: RedisClient, wanted: Sequence[LoginMonth | DaySegment]) -> list[bytes]:
         pipe = redis.pipeline(transaction=False)
         for command in map(_build_getrange, wanted):
             pipe.execute_command(*command)

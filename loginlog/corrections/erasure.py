@@ -4,7 +4,7 @@ SQL is first, in one transaction. Redis follows after the commit or, if it is aw
 """
 
 import logging
-from typing import Any, Final
+from typing import Final
 
 from django.db import transaction
 from django.db.models import BinaryField, F, Func, QuerySet, Value
@@ -15,6 +15,7 @@ from loginlog.storage import dense_ids, scripts
 from loginlog.storage.bitmaps import SEGMENT
 from loginlog.storage.items import parse_member
 from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis_types import RedisClient
 
 logger = logging.getLogger("loginlog")
 
@@ -74,14 +75,14 @@ def _clean_after_commit(user_id: int, number: int) -> None:
         logger.warning("Redis did not answer, the erased user's bits there wait to be wiped: %s", error)
 
 
-def clean_all_erased(redis: Any) -> None:
+def clean_all_erased(redis: RedisClient) -> None:
     """Remove all bits of erased users from Redis. Raises redis-py's errors."""
     for left in Erased.objects.exclude(user_pk=None):
         if left.user_pk is not None:
             clean_redis(redis, left.user_pk, left.number_id)
 
 
-def clean_redis(redis: Any, user_id: int, number: int) -> None:
+def clean_redis(redis: RedisClient, user_id: int, number: int) -> None:
     """Remove all bits of an erased dense id from Redis. Repeated and concurrent calls are safe."""
     done = -1
     while done < 0:

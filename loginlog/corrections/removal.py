@@ -8,7 +8,7 @@ first, then in Redis. The row stays, so that a late cleanup sees the lift.
 import logging
 from collections.abc import Collection, Iterable
 from datetime import date
-from typing import Any, Final
+from typing import Final
 
 from django.db import transaction
 from django.db.models import F
@@ -23,6 +23,7 @@ from loginlog.storage.direct import Mark
 from loginlog.storage.items import Item
 from mirror.commit import after_commit
 from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis_types import RedisClient
 
 logger = logging.getLogger("loginlog")
 
@@ -69,17 +70,17 @@ def _clean_now(removal: Unmarked) -> None:
         logger.warning("Redis did not answer, the removed login waits there: %s", error)
 
 
-def apply_missed_removals(redis: Any) -> None:
+def apply_missed_removals(redis: RedisClient) -> None:
     """Apply the removals to Redis that it missed. Raises redis-py's errors."""
     apply_removals(redis, Unmarked.objects.in_force().filter(is_in_redis=False).select_related("number"))
 
 
-def apply_removals_of(redis: Any, items: Collection[Item]) -> None:
+def apply_removals_of(redis: RedisClient, items: Collection[Item]) -> None:
     """Apply the removals that concern these items to Redis, because recently written bits may be older."""
     apply_removals(redis, tombstones.find_removals(items))
 
 
-def apply_removals(redis: Any, removals: Iterable[Unmarked]) -> None:
+def apply_removals(redis: RedisClient, removals: Iterable[Unmarked]) -> None:
     """Apply these removals to Redis. Repeated and concurrent calls are safe. Raises redis-py's errors."""
     for removal in removals:
         user_id = removal.number.user_id

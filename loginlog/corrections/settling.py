@@ -1,7 +1,7 @@
 """Writes to Redis that were missed while it was away."""
 
 import logging
-from typing import Any, Final
+from typing import Final
 
 from loginlog.corrections import erasure, removal
 from loginlog.models import Owed
@@ -10,13 +10,14 @@ from loginlog.storage import sql as store
 from loginlog.storage.items import POPULATION, DaySegment, DenseIdSegment, Item, LoginMonth, parse_item
 from mirror.lease import lease
 from mirror.redis import RedisError, is_away, relay_client
+from mirror.redis_types import RedisClient
 
 logger = logging.getLogger("loginlog")
 
 ROWS_PER_QUERY: Final = 500  # rows per query
 
 
-def settle_redis(redis: Any = None) -> bool:
+def settle_redis(redis: RedisClient | None = None) -> bool:
     """Clear erased users and removed logins in Redis, and write the bitmaps that it lacks. Return whether this ran.
 
     Beat runs this every few seconds. Nothing happens while Redis is away or another process holds the lease.
@@ -36,14 +37,14 @@ def settle_redis(redis: Any = None) -> bool:
         return False
 
 
-def write_owed(redis: Any) -> None:
+def write_owed(redis: RedisClient) -> None:
     """Write the bitmaps to Redis that were written to SQL alone. Delete exactly the rows that were read before."""
     while rows := list(Owed.objects.order_by("pk").values_list("pk", "item")[:ROWS_PER_QUERY]):
         write_items(redis, {parse_item(name) for _, name in rows})
         Owed.objects.filter(pk__in=[pk for pk, _ in rows]).delete()
 
 
-def write_items(redis: Any, items: set[Item]) -> None:
+def write_items(redis: RedisClient, items: set[Item]) -> None:
     """Merge SQL's value of these items into Redis, and add their users to the population."""
     segments = store.read_segments([item for item in items if isinstance(item, DaySegment)])
     months = store.read_months([item for item in items if isinstance(item, LoginMonth)])

@@ -21,6 +21,7 @@ from loginlog.storage.items import build_member
 from mirror import naming, send
 from mirror.backup import epoch
 from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis_types import RedisPipeline
 
 logger = logging.getLogger("loginlog")
 
@@ -76,7 +77,7 @@ def read_months(user_id: int, first: date, last: date) -> dict[date, int]:
     wanted = [(month, kind) for month in days.list_months(*check_range(first, last)) for kind in list_types()]
     found: dict[date, int] = defaultdict(int)
 
-    def ask(pipe: Any) -> None:
+    def ask(pipe: RedisPipeline) -> None:
         for month, kind in wanted:
             pipe.get(keys.month(month, kind, user_id))
 
@@ -164,7 +165,7 @@ def _read_from_redis(spans: Sequence[Span], fetch: bool) -> tuple[list[bytes | i
     since = then if since in (then, NOT_ASKED) else None
     slots: list[tuple[bool, slice]] = []
 
-    def ask(pipe: Any) -> None:
+    def ask(pipe: RedisPipeline) -> None:
         for span, of_span in zip(spans, names, strict=True):
             counted = not fetch and since is not None and span.first >= since
             slots.append((counted, unions.queue_union(pipe, {n: lengths[n] for n in of_span if n in lengths}, counted)))
@@ -187,7 +188,7 @@ def _find_keys(spans: Sequence[Span]) -> tuple[list[list[str]], date | None]:
     return [span.keys(months) for span in spans], since
 
 
-def _run_commands(add: Callable[[Any], object]) -> tuple[list[Any], date | None]:
+def _run_commands(add: Callable[[RedisPipeline], object]) -> tuple[list[Any], date | None]:
     """Run the commands that ``add`` queues in one round trip. Return the replies and the first complete month.
 
     The month is None if Redis is not complete. Return ([], None) if Redis is away or replies with an error.

@@ -13,6 +13,7 @@ from loginlog.storage.items import DaySegment, DenseIdSegment, LoginMonth
 from loginlog.storage.tombstones import Known
 from mirror import backup, naming
 from mirror.backup import epoch
+from mirror.redis_types import RedisClient
 from mirror.scripts import Script
 from mirror.session import Command, Session
 
@@ -42,7 +43,7 @@ def compute_min_length(number: int) -> int:
 
 
 def run_mark_script(
-    redis: Any, groups: Sequence[Sequence[Mark]], lifted: Mapping[tuple[int, date], int] | None = None
+    redis: RedisClient, groups: Sequence[Sequence[Mark]], lifted: Mapping[tuple[int, date], int] | None = None
 ) -> list[int]:
     """Mark these logins, grouped by day and type, in one round trip. Return the reply of ``mark`` for each.
 
@@ -84,7 +85,7 @@ def _build_mark_call(
 
 
 def merge_into_redis(
-    redis: Any,
+    redis: RedisClient,
     of_users: Mapping[LoginMonth, Known],
     *of_numbers: Mapping[DenseIdSegment, bytes] | Mapping[DaySegment, bytes],
 ) -> None:
@@ -106,7 +107,7 @@ def _build_put_day_call(item: DenseIdSegment | DaySegment, raw: bytes) -> tuple[
     return names, [item.offset, raw, compute_min_length(item.segment * bitmaps.SEGMENT), item.member]
 
 
-def _run_scripts(redis: Any, scripts: Iterable[Script], commands: Iterable[Command]) -> None:
+def _run_scripts(redis: RedisClient, scripts: Iterable[Script], commands: Iterable[Command]) -> None:
     """Run calls of these scripts, a hundred per round trip. Raises the first error among the replies."""
     for script in scripts:
         script.load(redis)

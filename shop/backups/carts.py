@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from mirror import scan
 from mirror.backup import Backup, register
 from mirror.conf import setting
+from mirror.redis_types import RedisClient, RedisPipeline
 from mirror.session import Session
 from shop import keys
 from shop.carts import rows as sql
@@ -29,7 +30,7 @@ class CartBackup(Backup):
     every_seconds = 1.0
     whole = True
 
-    def ask(self, pipe: Any, items: Sequence[str]) -> None:
+    def ask(self, pipe: RedisPipeline, items: Sequence[str]) -> None:
         for digest in items:
             pipe.hgetall(keys.cart_state(digest))
 
@@ -44,7 +45,7 @@ class CartBackup(Backup):
     def load(self, items: Sequence[str]) -> Mapping[str, CartContent]:
         return sql.load_contents(items)
 
-    def put_back(self, redis: Any, values: Mapping[str, CartContent]) -> None:
+    def put_back(self, redis: RedisClient, values: Mapping[str, CartContent]) -> None:
         scripts.push_carts(redis, values)
 
     def items_after(self, after: str | None, limit: int) -> list[str]:
@@ -60,7 +61,7 @@ class CartBackup(Backup):
             rows = rows.filter(pk__gt=after)
         return list(rows.values_list("pk", flat=True)[:limit])
 
-    def scan(self, redis: Any) -> Iterator[list[str]]:
+    def scan(self, redis: RedisClient) -> Iterator[list[str]]:
         start, _, end = keys.cart_state("\0").partition("\0")
         with Session(redis) as session:
             for found in scan.keys(session):
@@ -72,5 +73,5 @@ class CartBackup(Backup):
         alive = sql.get_session_users(items)
         return [digest for digest in items if digest not in alive]
 
-    def drop(self, redis: Any, items: Sequence[str]) -> None:
+    def drop(self, redis: RedisClient, items: Sequence[str]) -> None:
         scripts.drop_carts(redis, items)

@@ -9,6 +9,7 @@ from django.db import connections
 
 from mirror.backup import Backup, register
 from mirror.conf import setting
+from mirror.redis_types import RedisClient, RedisPipeline
 from shop import keys
 from shop.models import View
 
@@ -67,7 +68,7 @@ class ViewBackup(Backup):
     def marks(self) -> str:
         return keys.view_marks()
 
-    def ask(self, pipe: Any, items: Sequence[str]) -> None:
+    def ask(self, pipe: RedisPipeline, items: Sequence[str]) -> None:
         pipe.zmscore(self.marks(), list(items))
 
     def said(self, items: Sequence[str], replies: Sequence[Any]) -> Mapping[str, bool]:
@@ -94,11 +95,11 @@ class ViewBackup(Backup):
         known = set(rows.values_list("visitor", "book_id", "seen_at"))
         return {item: True for item, f in facts.items() if (f.visitor, f.book_id, f.seen_at) in known}
 
-    def put_back(self, redis: Any, values: Mapping[str, bool]) -> None:
+    def put_back(self, redis: RedisClient, values: Mapping[str, bool]) -> None:
         """Do nothing: Redis does not need views that SQL has."""
 
     def items_after(self, after: str | None, limit: int) -> list[str]:
         return []
 
-    def scan(self, redis: Any) -> Iterator[list[str]]:
+    def scan(self, redis: RedisClient) -> Iterator[list[str]]:
         return iter(())

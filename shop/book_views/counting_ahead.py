@@ -1,15 +1,14 @@
 """Count a view in a pipeline that is sent anyway, before the page is served."""
 
-from typing import Any
-
 from django.http import HttpRequest
 
+from mirror.redis_types import RedisPipeline
 from shop.book_views import popularity
 from shop.book_views.visits import counts_as_view, make_visitor_id
 
 
 def queue_view(
-    pipe: Any, request: HttpRequest, book_id: int, digest: str | None = None, user_id: int | None = None
+    pipe: RedisPipeline, request: HttpRequest, book_id: int, digest: str | None = None, user_id: int | None = None
 ) -> bool:
     """Queue the commands that count a view, as ``visits.record`` does. Return whether the request counts as a view.
 

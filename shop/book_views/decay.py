@@ -7,7 +7,7 @@ from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from django.conf import settings
 from django.db.models import Count
@@ -19,6 +19,7 @@ from mirror.backup.restore import restore
 from mirror.conf import setting
 from mirror.lease import lease
 from mirror.redis import relay_client
+from mirror.redis_types import RedisClient
 from mirror.scripts import Script
 from shop import keys
 from shop.book_views.popularity import BACKUP, MAX_AGE_PERIODS, MAX_RANKED_BOOKS, MIN_SCORE
@@ -45,7 +46,7 @@ class RescaleResult(NamedTuple):
     removed: int
 
 
-def rescale_popularity(redis: Any = None) -> RescaleResult:
+def rescale_popularity(redis: RedisClient | None = None) -> RescaleResult:
     """Trim and halve if it is due. Each period is halved once, with any number of callers and after any crash.
 
     Views between two slices get more weight, so that they count in full after the halving. Raises redis-py's errors.
@@ -59,7 +60,7 @@ def rescale_popularity(redis: Any = None) -> RescaleResult:
             return RescaleResult(periods, removed)
 
 
-def is_complete(redis: Any) -> bool:
+def is_complete(redis: RedisClient) -> bool:
     """Return whether ``viewed:`` includes all views that SQL has."""
     pipe = redis.pipeline(transaction=False)
     pipe.get(naming.restored(BACKUP))
@@ -73,7 +74,7 @@ def is_complete(redis: Any) -> bool:
     return whole is not None and restored == whole and epoch.trusted(redis, [restored])[0]
 
 
-def maintain_popularity(redis: Any = None) -> RescaleResult:
+def maintain_popularity(redis: RedisClient | None = None) -> RescaleResult:
     """Rebuild the counts if Redis has lost them, and halve them if it is due. Beat starts it every few seconds."""
     redis = redis or relay_client()
     if not is_complete(redis):
@@ -83,7 +84,7 @@ def maintain_popularity(redis: Any = None) -> RescaleResult:
     return rescale_popularity(redis)
 
 
-def rebuild_popularity(redis: Any = None) -> bool:
+def rebuild_popularity(redis: RedisClient | None = None) -> bool:
     """Count views again from SQL while new ones arrive. Return whether the counts are complete now.
 
     They are not if Redis was lost again or another rebuild has started. Redis starts to count from zero at one moment;
@@ -102,7 +103,7 @@ def rebuild_popularity(redis: Any = None) -> bool:
     return bool(_finish_script(redis, [*names, keys.popularity_from_sql(token)], [token, period, marker]))
 
 
-def _write_sql_scores(redis: Any, before: str, until: datetime) -> None:
+def _write_sql_scores(redis: RedisClient, before: str, until: datetime) -> None:
     """Write SQL's counts from before ``until`` into a separate key."""
     best = iter(heapq.nlargest(MAX_RANKED_BOOKS, compute_scores_from_sql(until).items(), key=lambda item: item[1]))
     while chunk := dict(islice(best, BOOKS_PER_COMMAND)):

@@ -22,6 +22,7 @@ from mirror.backup import epoch, script
 from mirror.conf import setting
 from mirror.read import read
 from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis_types import RedisPipeline
 from shop import keys
 from shop.models import View
 from shop.selectors.books import decode_books, get_books, order_books, queue_books
@@ -79,7 +80,7 @@ def count_view(digest: str | None, book_id: int, *, visitor: str = "", user_id: 
     return True
 
 
-def queue_count(pipe: Any, who: str, book_id: int, user_id: int | None = None) -> tuple[list[str], list[Any]]:
+def queue_count(pipe: RedisPipeline, who: str, book_id: int, user_id: int | None = None) -> tuple[list[str], list[Any]]:
     """Queue the command that counts a view. Return its keys and arguments. Redis may not know the script."""
     arguments = [ONCE_SECONDS, book_id, f"{who}|{user_id or ''}|{book_id}|", settings.SHOP_VIEW_PERIOD_SECONDS]
     names = [keys.popularity(), keys.counted_view(who, book_id), keys.popularity_period(), keys.view_marks()]
@@ -87,7 +88,7 @@ def queue_count(pipe: Any, who: str, book_id: int, user_id: int | None = None) -
     return names, arguments
 
 
-def queue_last_viewed(pipe: Any, digest: str, book_id: int) -> None:
+def queue_last_viewed(pipe: RedisPipeline, digest: str, book_id: int) -> None:
     """Queue the commands that add a book to the visitor's last viewed books."""
     seen = keys.last_viewed(digest)
     pipe.zadd(seen, {str(book_id): time.time()})
@@ -95,7 +96,7 @@ def queue_last_viewed(pipe: Any, digest: str, book_id: int) -> None:
     pipe.expire(seen, settings.SESSION_COOKIE_AGE)
 
 
-def queue_rank(pipe: Any, book_id: int) -> None:
+def queue_rank(pipe: RedisPipeline, book_id: int) -> None:
     """Queue the command that reads the rank of a book, for ``in_top``: the number of more popular books, or None.
 
     Any connection to the state server will do.
@@ -159,7 +160,7 @@ def _read_from_redis(count: int) -> list[BookRecord] | None:
     """Return the most viewed books, or None if Redis is away or its counts are incomplete."""
     guess = _leaders[:]
 
-    def ask(pipe: Any) -> None:
+    def ask(pipe: RedisPipeline) -> None:
         pipe.get(naming.restored(BACKUP))
         pipe.get(keys.popularity_marker())
         pipe.zrange(keys.popularity(), 0, 2 * count - 1)  # more than needed, because some may be deleted

@@ -4,7 +4,7 @@ import hmac
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from django.conf import settings
 from django.db import transaction
@@ -18,6 +18,7 @@ from mirror.backup import epoch
 from mirror.conf import setting
 from mirror.read import read
 from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis_types import RedisClient, RedisPipeline
 from shop import keys
 from shop.book_views import popularity
 from shop.book_views.popularity import BACKUP, MAX_LAST_VIEWED, logger
@@ -91,7 +92,7 @@ def _read_from_redis(digest: str) -> dict[int, float] | None:
     return times
 
 
-def _queue_reads(pipe: Any, digest: str) -> None:
+def _queue_reads(pipe: RedisPipeline, digest: str) -> None:
     pipe.get(naming.restored(BACKUP))
     pipe.get(keys.last_viewed_marker(digest))
     pipe.zrevrange(keys.last_viewed(digest), 0, MAX_LAST_VIEWED - 1, withscores=True)
@@ -143,7 +144,7 @@ def _move_list(old: str, new: str) -> None:
     if breaker.open():
         return
     try:
-        redis: Any = client()
+        redis: RedisClient = client()
         if found := redis.zrange(keys.last_viewed(old), 0, -1, withscores=True):
             redis.zadd(keys.last_viewed(new), dict(found), gt=True)
             redis.expire(keys.last_viewed(new), settings.SESSION_COOKIE_AGE)

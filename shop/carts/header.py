@@ -13,6 +13,7 @@ from accounts.sessions import companions
 from mirror import naming
 from mirror.backup import epoch
 from mirror.redis import client
+from mirror.redis_types import RedisPipeline
 from shop import keys
 from shop.carts.reading import CartView, read_cart
 from shop.carts.scripts import BACKUP
@@ -28,7 +29,7 @@ def register_companion() -> None:
     companions.register(NAME, 2, _queue_copies)
 
 
-def _queue_copies(pipe: Any, digest: str) -> None:
+def _queue_copies(pipe: RedisPipeline, digest: str) -> None:
     pipe.hmget(keys.cart_state(digest), ["copies", "moved"])
     pipe.get(naming.restored(BACKUP))
 

@@ -2,11 +2,12 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mirror.backup import access, registry
 from mirror.backup.declare import Backup
 from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis_types import RedisClient
 from shop.carts.content import EMPTY_CART, PARKED, CartContent
 from shop.carts.scripts import BACKUP
 from shop.carts.without_redis import MAX_MOVES, get_request_state
@@ -74,7 +75,7 @@ def push_cart_to_redis(digest: str) -> None:
         get_request_state().told = True
 
 
-def _try_redis(ask: Callable[[Any], object]) -> bool:
+def _try_redis(ask: Callable[[RedisClient], object]) -> bool:
     """Call ``ask`` with a Redis client. Return False if Redis is away or fails."""
     if breaker.open():
         return False

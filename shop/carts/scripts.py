@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from mirror import naming
 from mirror.backup import guarded
+from mirror.redis_types import RedisClient
 from mirror.scripts import Script
 from shop import keys
 from shop.carts.content import PARKED, CartContent, CartLimits, ContentLine, LineChange, next_version
@@ -45,7 +46,7 @@ def make_push_command(digest: str, content: CartContent) -> tuple[Script, list[s
     return put_back_script, get_cart_keys(digest), [content.floor, content.moved, MOVED_SECONDS, *flat]
 
 
-def push_carts(redis: Any, contents: Mapping[str, CartContent]) -> list[str]:
+def push_carts(redis: RedisClient, contents: Mapping[str, CartContent]) -> list[str]:
     """Send carts to Redis. Return the digests of those that Redis has taken. Raises redis-py's errors."""
     told: list[str] = []
     for script in (put_back_script, forget_script):
@@ -61,7 +62,7 @@ def push_carts(redis: Any, contents: Mapping[str, CartContent]) -> list[str]:
     return told
 
 
-def drop_carts(redis: Any, digests: Sequence[str]) -> None:
+def drop_carts(redis: RedisClient, digests: Sequence[str]) -> None:
     """Delete carts and their marks from Redis, whatever their content."""
     for start in range(0, len(digests), CARTS_PER_BATCH):
         pipe = redis.pipeline(transaction=False)

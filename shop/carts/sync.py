@@ -6,13 +6,14 @@ Beat starts it every few seconds.
 import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from django.db.models import Q
 
 from common import clock
 from mirror.conf import setting
 from mirror.redis import RedisError, is_away, relay_client
+from mirror.redis_types import RedisClient
 from shop.carts import rows as sql
 from shop.carts import scripts
 from shop.models.cart import Cart, CartQuerySet
@@ -26,7 +27,7 @@ RESUME_AFTER: Final = timedelta(
 KEEP_ENDED_FOR: Final = timedelta(days=2)  # how long ended carts stay; longer than Redis remembers their new digest
 
 
-def push_pending_carts(digests: Sequence[str], *, redis: Any) -> int:
+def push_pending_carts(digests: Sequence[str], *, redis: RedisClient) -> int:
     """Send the pending carts among these to Redis. Return how many Redis has taken.
 
     An ended cart with content that SQL does not have yet waits for the flush. Safe to run twice at once and to kill.
@@ -53,7 +54,7 @@ def try_push_all_pending_carts() -> int:
         return 0
 
 
-def push_all_pending_carts(*, redis: Any = None) -> int:
+def push_all_pending_carts(*, redis: RedisClient | None = None) -> int:
     """Send all pending carts to Redis and delete ended carts after two days. Return how many Redis has taken."""
     redis, now, total, after = redis or relay_client(), clock.now(), 0, ""
     _resume_parked_carts(now)

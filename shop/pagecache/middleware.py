@@ -1,11 +1,11 @@
 """The middleware of the page cache, which answers before sessions and users are loaded."""
 
 from collections.abc import Callable
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
 from mirror.prefetch import fetch, known
+from mirror.redis_types import RedisPipeline
 from shop.book_views import popularity
 from shop.pagecache import fragment_cache, rendering, sessions, store
 from shop.pagecache.requests import PageRequest, Visit, parse_page_request
@@ -61,7 +61,7 @@ def _read_visit(asked: PageRequest) -> Visit | None:
     plan, coming = fragment_cache.get_planned_reads(http.path), sessions.get_visitor_session(http)
     is_known = coming.is_known if coming else "person" not in asked.who
 
-    def beside(pipe: Any) -> None:
+    def beside(pipe: RedisPipeline) -> None:
         nonlocal told
         if target.member is not None:
             popularity.queue_rank(pipe, target.member)

@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.urls import Resolver404, get_script_prefix, resolve, reverse
 
 from mirror.prefetch import Asked
+from mirror.redis_types import RedisPipeline
 
 MAX_TARGETS: Final = 10_000  # paths whose targets are cached
 MAX_PATH_LENGTH: Final = 200  # longest path that is considered
@@ -68,7 +69,7 @@ class Target:
         """Report that the page is served to this request."""
         self.page.shown(request, **self.kwargs)
 
-    def queue_report(self, pipe: Any, request: HttpRequest, digest: str | None, user: int | None) -> bool:
+    def queue_report(self, pipe: RedisPipeline, request: HttpRequest, digest: str | None, user: int | None) -> bool:
         """Report ahead that the page is about to be served. Return whether that was possible."""
         return self.page.tells(pipe, request, digest, user, **self.kwargs)
 

@@ -12,7 +12,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from django.conf import settings
 from django_redis import get_redis_connection
@@ -20,6 +20,7 @@ from redis.exceptions import RedisError
 
 from mirror.bounded import Bounded
 from mirror.redis import Breaker
+from mirror.redis_types import RedisClient
 from shop import keys
 from shop.pagecache.rendering import PageRefused
 from shop.pagecache.stored_page import StoredPage, get_lifetime_seconds
@@ -111,7 +112,7 @@ def _decode_page(raw: bytes | None) -> StoredPage | None:
     return shell if shell and not shell.is_over else None
 
 
-def _render_and_store(redis: Any, digest: str, token: str, make: Callable[[], StoredPage]) -> StoredPage | None:
+def _render_and_store(redis: RedisClient, digest: str, token: str, make: Callable[[], StoredPage]) -> StoredPage | None:
     pipe = redis.pipeline(transaction=False)
     try:
         shell = make()
@@ -129,7 +130,7 @@ def _render_and_store(redis: Any, digest: str, token: str, make: Callable[[], St
             logger.warning("The cache server did not take a page: %s", error)
 
 
-def _wait_for_page(redis: Any, digest: str) -> StoredPage | None:
+def _wait_for_page(redis: RedisClient, digest: str) -> StoredPage | None:
     """Wait for the page that another process renders. One thread polls; the others wait for its result."""
     patience, looker = settings.SHOP_PAGE_WAIT_SECONDS, POLL_LOCKS[hash(digest) % len(POLL_LOCKS)]
     end = time.monotonic() + patience
@@ -144,7 +145,7 @@ def _wait_for_page(redis: Any, digest: str) -> StoredPage | None:
         looker.release()
 
 
-def _poll_for_page(redis: Any, digest: str, end: float) -> StoredPage | None:
+def _poll_for_page(redis: RedisClient, digest: str, end: float) -> StoredPage | None:
     pause = FIRST_PAUSE_SECONDS
     while time.monotonic() < end:
         time.sleep(pause)

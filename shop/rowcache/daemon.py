@@ -4,7 +4,7 @@ import logging
 import math
 import threading
 import time
-from typing import Any, Final
+from typing import Final
 
 from django.conf import settings
 from django.db import Error as DatabaseAway
@@ -14,6 +14,7 @@ from redis.exceptions import RedisError
 from mirror import naming
 from mirror.failure_log import FailureLog
 from mirror.redis import relay_client
+from mirror.redis_types import RedisClient
 from shop import keys
 from shop.rowcache.plan import plan_sale_rows
 from shop.rowcache.rows import ROWS_PER_CLAIM, cache_due_rows
@@ -23,7 +24,7 @@ logger = logging.getLogger("shop")
 POLL_SECONDS: Final = 0.05  # pause between two reads of the schedule
 
 
-def run_once(redis: Any = None, *, look: bool = True) -> int:
+def run_once(redis: RedisClient | None = None, *, look: bool = True) -> int:
     """Plan the rows of sales and cache all rows that are due. Return the number of cached rows.
 
     look: plan in any case; otherwise only if no process has planned recently. The number of rows is limited by the size

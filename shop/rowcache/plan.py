@@ -1,13 +1,14 @@
 """Schedule rows because of sales: every few seconds for current sales, every minute for coming ones."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from django.conf import settings
 
 from common import clock
 from mirror.conf import setting
 from mirror.redis import relay_client
+from mirror.redis_types import RedisClient
 from shop import keys
 from shop.models import SaleItem
 from shop.rowcache.rows import schedule_rows
@@ -15,7 +16,7 @@ from shop.rowcache.rows import schedule_rows
 ROWS_PER_BATCH: Final = 500  # rows compared per round trip
 
 
-def plan_sale_rows(redis: Any = None) -> int:
+def plan_sale_rows(redis: RedisClient | None = None) -> int:
     """Schedule the products of sales and stop those that left them. Return the number of changed rows.
 
     The previous schedule is remembered. So only the start, the end or a change of a sale has an effect, and manual
@@ -45,7 +46,7 @@ def load_wanted_delays() -> dict[int, float]:
     return delays
 
 
-def _read_planned_rows(redis: Any) -> Iterator[list[int]]:
+def _read_planned_rows(redis: RedisClient) -> Iterator[list[int]]:
     """Yield the products that were scheduled because of a sale, in batches. A product may occur twice."""
     cursor = -1
     while cursor != 0:
@@ -53,7 +54,7 @@ def _read_planned_rows(redis: Any) -> Iterator[list[int]]:
         yield [int(pk) for pk, _ in found]
 
 
-def _schedule_changed_rows(wanted: Mapping[int, float], redis: Any) -> int:
+def _schedule_changed_rows(wanted: Mapping[int, float], redis: RedisClient) -> int:
     """Schedule those rows that have another delay, and remember it. Return their number."""
     scores = redis.zmscore(keys.sale_row_delays(), [str(pk) for pk in wanted])
     new = {pk: delay for (pk, delay), score in zip(wanted.items(), scores, strict=True) if score != delay}

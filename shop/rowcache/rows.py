@@ -9,7 +9,7 @@ shown for long.
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import orjson
 from django.conf import settings
@@ -17,6 +17,7 @@ from django.conf import settings
 from catalog.selectors import MAX_ID
 from mirror.declare import Record
 from mirror.redis import relay_client
+from mirror.redis_types import RedisClient
 from mirror.scripts import Script
 from shop import keys
 from shop.products.prices import get_price_at
@@ -43,7 +44,7 @@ class Claim(NamedTuple):
     held: bytes
 
 
-def schedule_row(product_id: int, seconds: float, redis: Any = None) -> None:
+def schedule_row(product_id: int, seconds: float, redis: RedisClient | None = None) -> None:
     """Cache a product's row every ``seconds`` from now on. With 0 or less, stop and delete the cached row.
 
     Raises redis-py's errors.
@@ -51,7 +52,7 @@ def schedule_row(product_id: int, seconds: float, redis: Any = None) -> None:
     schedule_rows({product_id: seconds}, redis)
 
 
-def schedule_rows(delays: Mapping[int, float], redis: Any = None) -> None:
+def schedule_rows(delays: Mapping[int, float], redis: RedisClient | None = None) -> None:
     """Schedule several rows, as ``schedule`` does.
 
     The delay is written first, because a row that is due without a delay is removed from the schedule.
@@ -70,7 +71,7 @@ def schedule_rows(delays: Mapping[int, float], redis: Any = None) -> None:
         _delete_rows(stopped, redis)
 
 
-def cache_due_rows(redis: Any = None) -> Claim:
+def cache_due_rows(redis: RedisClient | None = None) -> Claim:
     """Cache the rows that are due, up to ROWS_PER_CLAIM of them. Return the claim.
 
     Five queries, for any number of rows. Raises redis-py's and Django's errors; the claimed rows are then due again
@@ -90,7 +91,7 @@ def cache_due_rows(redis: Any = None) -> Claim:
     return claim
 
 
-def _claim_due_rows(redis: Any) -> Claim:
+def _claim_due_rows(redis: RedisClient) -> Claim:
     now, held, *ids = _claim_script(redis, [keys.row_schedule()], [ROWS_PER_CLAIM, settings.SHOP_ROW_CLAIM_SECONDS])
     return Claim([pk.decode(errors="replace") for pk in ids], float(now), held)
 
@@ -101,9 +102,9 @@ def _is_valid_id(member: str) -> bool:
     return is_number and 0 < int(member) <= MAX_ID and member == str(int(member))
 
 
-def _read_delays(ids: Sequence[str], redis: Any) -> dict[str, float]:
+def _read_delays(ids: Sequence[str], redis: RedisClient) -> dict[str, float]:
     """Return the delays of these rows, without rows that have none above 0."""
-    scores = redis.zmscore(keys.row_delays(), ids)
+    scores = redis.zmscore(keys.row_delays(), [*ids])
     return {pk: seconds for pk, seconds in zip(ids, scores, strict=True) if seconds and seconds > 0}
 
 
@@ -124,7 +125,7 @@ def load_rows(ids: Sequence[int], moment: float) -> dict[str, Record]:
     return rows
 
 
-def _write_rows(claim: Claim, delays: Mapping[str, float], rows: Mapping[str, Record], redis: Any) -> None:
+def _write_rows(claim: Claim, delays: Mapping[str, float], rows: Mapping[str, Record], redis: RedisClient) -> None:
     """Write rows and schedule them again. Rows that were stopped meanwhile are deleted."""
     if not delays:
         return
@@ -137,7 +138,7 @@ def _write_rows(claim: Claim, delays: Mapping[str, float], rows: Mapping[str, Re
     _delete_rows([*(delays.keys() - _read_delays(list(delays), redis).keys())], redis)
 
 
-def _stop_rows(claim: Claim, ids: Sequence[str], redis: Any, why: str) -> None:
+def _stop_rows(claim: Claim, ids: Sequence[str], redis: RedisClient, why: str) -> None:
     """Remove claimed rows from the cache and its schedule, except rows that were rescheduled meanwhile."""
     if not ids:
         return
@@ -147,7 +148,7 @@ def _stop_rows(claim: Claim, ids: Sequence[str], redis: Any, why: str) -> None:
     _delete_rows(ids, redis)
 
 
-def _delete_rows(ids: Sequence[str], redis: Any) -> None:
+def _delete_rows(ids: Sequence[str], redis: RedisClient) -> None:
     """Delete these rows from the cache."""
     pipe = redis.pipeline(transaction=False)
     for pk in ids:

@@ -1,17 +1,17 @@
 """Read several books by id, in another read's round trip or in their own."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from catalog import keys
 from catalog.books import load_book_records
 from catalog.listing import BookRecord
 from mirror import registry
 from mirror.read import read
+from mirror.redis_types import RedisPipeline
 from mirror.shapes import shape_of
 
 
-def queue_books(pipe: Any, ids: Sequence[int]) -> None:
+def queue_books(pipe: RedisPipeline, ids: Sequence[int]) -> None:
     """Queue the one command that reads these books from the mirror "book".
 
     Without ids it reads a key that does not exist.

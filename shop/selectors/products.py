@@ -1,11 +1,11 @@
 """Read products from Redis, with an equal answer from SQL as the fallback."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from catalog.listing import BookRecord
 from mirror import registry
 from mirror.read import read
+from mirror.redis_types import RedisPipeline
 from mirror.shapes import shape_of
 from shop import keys
 from shop.products.records import load_products, make_product_record
@@ -31,7 +31,7 @@ def get_products_and_books(ids: Sequence[int]) -> tuple[dict[int, ProductRecord]
     if not ids:
         return {}, {}
 
-    def ask(pipe: Any) -> None:
+    def ask(pipe: RedisPipeline) -> None:
         _queue_products(pipe, ids)
         queue_books(pipe, ids)
 
@@ -42,7 +42,7 @@ def get_products_and_books(ids: Sequence[int]) -> tuple[dict[int, ProductRecord]
     return _decode_products(ids, products), decode_books(ids, books)
 
 
-def _queue_products(pipe: Any, ids: Sequence[int]) -> None:
+def _queue_products(pipe: RedisPipeline, ids: Sequence[int]) -> None:
     pipe.mget([keys.product(pk) for pk in ids])
 
 

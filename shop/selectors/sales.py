@@ -14,6 +14,7 @@ from common import clock
 from mirror.conf import setting
 from mirror.declare import Record
 from mirror.read import read
+from mirror.redis_types import RedisPipeline
 from shop import keys
 from shop.catalog_hooks.buy_box import MAX_FEW_COPIES
 from shop.models import Sale
@@ -160,7 +161,7 @@ def _read_from_redis(moment: float) -> list[SaleView] | None:
     return None
 
 
-def _queue_reads(moment: float, sales: Sequence[int], products: Sequence[int], pipe: Any) -> None:
+def _queue_reads(moment: float, sales: Sequence[int], products: Sequence[int], pipe: RedisPipeline) -> None:
     pipe.zrangebyscore(keys.sales_by_end(), f"({moment!r}", "+inf", start=0, num=MAX_SALES)
     pipe.mget([keys.sale(pk) for pk in sales] or [keys.sale(0)])
     for pk in products:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from accounts.users import HidingRule
 from mirror.conf import setting
 from mirror.read import read
+from mirror.redis_types import RedisPipeline
 from mirror.sql_away import SQL_AWAY
 from social import keys
 from social.models import Block, Mute
@@ -57,7 +58,7 @@ def find_blocked(viewer: int, people: Collection[int]) -> set[int]:
     }
 
 
-def _queue_blocks(pipe: Any, viewer: int, people: Sequence[int]) -> None:
+def _queue_blocks(pipe: RedisPipeline, viewer: int, people: Sequence[int]) -> None:
     pipe.smismember(keys.shuns(viewer), list(map(str, people)))
 
 

@@ -15,6 +15,7 @@ from accounts.names import make_public_path
 from accounts.selectors import find_user_id
 from mirror.conf import setting
 from mirror.read import read
+from mirror.redis_types import RedisPipeline
 from mirror.sql_away import SQL_AWAY
 from social import keys
 from social.models import Block, Follow, Mute, Post
@@ -112,7 +113,7 @@ def get_profile(user_id: int, viewer: int | None = None) -> Profile | None:
     return _limit_to_viewer(user_id, name.decode(), viewer, shun, _Figures(*found))
 
 
-def _queue_profile(pipe: Any, user_id: int, viewer: int | None) -> None:
+def _queue_profile(pipe: RedisPipeline, user_id: int, viewer: int | None) -> None:
     """Queue a fixed number of commands. Without a viewer, the commands about the viewer name user 0."""
     me = viewer or 0
     pipe.hmget(accounts_keys.login(user_id), USER_FIELDS)
@@ -178,7 +179,7 @@ def read_block_state(viewer: int, user_id: int) -> BlockState:
         return BlockState(False, False, is_blocking=True)
 
 
-def queue_people(pipe: Any, viewer: int, ids: Sequence[int]) -> None:
+def queue_people(pipe: RedisPipeline, viewer: int, ids: Sequence[int]) -> None:
     """Queue one command per id for the records, and one for mutes and blocks. Queue nothing without ids."""
     for pk in ids:
         pipe.hmget(accounts_keys.login(pk), USER_FIELDS)

@@ -7,7 +7,7 @@ suggest the same readers.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from django.db import connections
 
@@ -15,6 +15,7 @@ from accounts import keys as accounts_keys
 from accounts.leaderboard import find_top_ids
 from mirror.conf import setting
 from mirror.read import read
+from mirror.redis_types import RedisPipeline
 from social import keys
 from social.models import Follow
 from social.relations.profiles import Person, find_people_in_sql, parse_people, queue_people
@@ -47,7 +48,7 @@ def suggest_readers(viewer: int) -> list[Suggestion]:
 
 
 def _suggest_from_redis(viewer: int) -> list[Suggestion] | None:
-    def ask(pipe: Any) -> None:
+    def ask(pipe: RedisPipeline) -> None:
         pipe.srandmember(keys.following(viewer), MAX_FOLLOWEES)
         pipe.zrevrange(accounts_keys.login_times(), 0, MAX_CANDIDATES - 1)
 
@@ -65,7 +66,7 @@ def _suggest_from_redis(viewer: int) -> list[Suggestion] | None:
     if not wanted:
         return []
 
-    def ask_more(pipe: Any) -> None:
+    def ask_more(pipe: RedisPipeline) -> None:
         pipe.smismember(keys.following(viewer), wanted)
         queue_people(pipe, viewer, wanted)
 

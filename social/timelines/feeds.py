@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from mirror import registry, window
 from mirror.declare import WindowMirror
 from mirror.read import read
+from mirror.redis_types import RedisPipeline
 from social import keys
 from social.queries import timelines
 from social.relations import blocks
 from social.timelines.pages import Chunk, Feed, PostRecord
 
 
-def queue_posts_by(pipe: Any, author: int, below: int, limit: int) -> None:
+def queue_posts_by(pipe: RedisPipeline, author: int, below: int, limit: int) -> None:
     """Queue the command for an author's next ``limit`` posts below an id."""
     pipe.zrange(keys.posts_of(author), f"({below}", "-inf", desc=True, byscore=True, offset=0, num=limit)
 
@@ -63,10 +63,10 @@ class AuthorFeed(Feed):
     author: int
 
     def from_redis(self, below: int, limit: int) -> Chunk | None:
-        def ask(pipe: Any) -> None:
+        def ask(pipe: RedisPipeline) -> None:
             queue_posts_by(pipe, self.author, below, limit)
             if self.viewer is not None:
-                pipe.sismember(keys.shuns(self.viewer), self.author)
+                pipe.sismember(keys.shuns(self.viewer), str(self.author))
 
         reading = read(["post", "shun"], ask)
         if reading is None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from mirror import registry, window
 from mirror.declare import WindowMirror
 from mirror.read import read
+from mirror.redis_types import RedisPipeline
 from social import keys
 from social.mirrors.windows import ACTIVE_SECONDS
 from social.queries import windows
@@ -63,7 +64,7 @@ class HomeFeed(WindowFeed):
     def from_redis(self, below: int, limit: int) -> Chunk | None:
         mirror, owner, expected = _get_timeline_mirror(), str(self.viewer), _pulled_authors.get(self.viewer)
 
-        def ask(pipe: Any) -> None:
+        def ask(pipe: RedisPipeline) -> None:
             window.ask(pipe, mirror, owner, below, limit)
             pipe.srandmember(keys.shuns(self.viewer), MAX_BLOCKS_AND_MUTES + 1)
             pipe.srandmember(keys.pulls(self.viewer), MAX_PULLED_AUTHORS + 1)
@@ -89,16 +90,16 @@ class HomeFeed(WindowFeed):
         own = self.chunk_from_slice(found, limit)
         return own and _merge_chunks([own, *_parse_pulled_chunks(posts, limit)])
 
-    def _queue_posts(self, pipe: Any, authors: Sequence[int], below: int, limit: int) -> None:
+    def _queue_posts(self, pipe: RedisPipeline, authors: Sequence[int], below: int, limit: int) -> None:
         for author in authors:
             queue_posts_by(pipe, author, below, limit)
         if authors:
-            pipe.smismember(keys.shuns(self.viewer), authors)
+            pipe.smismember(keys.shuns(self.viewer), [*authors])
 
     def from_sql(self, below: int, limit: int) -> list[int]:
         return windows.find_home_posts(self.viewer, below, limit)
 
-    def beside_records(self, pipe: Any) -> None:
+    def beside_records(self, pipe: RedisPipeline) -> None:
         if self._is_due:
             window.keep(pipe, _get_timeline_mirror(), str(self.viewer))
 

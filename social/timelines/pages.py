@@ -7,11 +7,12 @@ posts arrive.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from mirror import registry
 from mirror.raw import RawRecord
 from mirror.read import read
+from mirror.redis_types import RedisPipeline
 from mirror.shapes import shape_of
 from social import keys
 from social.queries.records import build_record, load_posts
@@ -71,7 +72,7 @@ class Feed:
         """Return the next ``limit`` ids below an id, newest first."""
         raise NotImplementedError
 
-    def beside_records(self, pipe: Any) -> None:
+    def beside_records(self, pipe: RedisPipeline) -> None:
         """Queue further commands in the round trip that reads the records. Their replies are ignored."""
 
     def unshunned(self, posts: list[PostRecord]) -> list[PostRecord]:
@@ -118,7 +119,7 @@ def _read_records(ids: Sequence[int], feed: Feed | None) -> list[PostRecord]:
     if not ids:
         return []
 
-    def ask(pipe: Any) -> None:
+    def ask(pipe: RedisPipeline) -> None:
         pipe.mget([keys.post(pk) for pk in ids])
         if feed:
             feed.beside_records(pipe)
