@@ -1,10 +1,9 @@
 """Companions: reads of other applications in the round trip of the session."""
 
-from typing import Any
-
 import pytest
 from django.test import Client
 from redis import Redis
+from redis.client import Pipeline
 
 from accounts.sessions import companions
 from accounts.sessions.engine import SessionStore
@@ -25,7 +24,7 @@ def two(monkeypatch: pytest.MonkeyPatch) -> None:
     companions.register("second", 1, lambda pipe, digest: pipe.get(key(f"c:{digest}")))
 
 
-def ask_two(pipe: Any, digest: str) -> None:
+def ask_two(pipe: Pipeline, digest: str) -> None:
     pipe.get(key("a"))
     pipe.hget(key("b"), digest)
 

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import count
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from django.db import connection
+from redis import Redis
 
 from accounts.models import User
 from mirror import progress, push, registry, window
@@ -91,7 +92,7 @@ def _push() -> None:
     assert (done.outcome, done.windows) == (Outcome.DONE, FANS + 1)
 
 
-def _bare(redis: Any, fans: list[int]) -> None:
+def _bare(redis: Redis, fans: list[int]) -> None:
     """Write the post with the minimal number of commands."""
     post = Post.objects.order_by("-pk").values_list("pk", flat=True)[0]
     for start in range(0, len(fans), PIPELINE):
@@ -117,7 +118,7 @@ def _readers() -> list[int]:
     return people
 
 
-def _bare_timeline(redis: Any, reader: int) -> None:
+def _bare_timeline(redis: Redis, reader: int) -> None:
     found, key = (
         windows.find_pushed_posts([str(reader)], TIMELINE_LENGTH + 1).get(str(reader), ()),
         keys.timeline(reader),

@@ -18,6 +18,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
+from redis import Redis
+
 from demo import environment
 from tests.support.real_data import GOODBOOKS
 from tests.support.servers import temporary_folder
@@ -164,7 +166,7 @@ def _measure_invented(count: int) -> None:
           f"the slowest command {max(times)} us")  # fmt: skip
 
 
-def _time(redis: Any, query: str) -> list[int]:
+def _time(redis: Redis, query: str) -> list[int]:
     """Return the microseconds of each command of a search, the best of three runs."""
     from catalog.search.corrections import parse_query
     from catalog.search.finding import find_candidates
@@ -178,7 +180,7 @@ def _time(redis: Any, query: str) -> list[int]:
     return [min(each) for each in zip(*runs, strict=True)]
 
 
-def _write(invented: _Invented, redis: Any, count: int) -> Iterator[str]:
+def _write(invented: _Invented, redis: Redis, count: int) -> Iterator[str]:
     """Write the records and lists of ``count`` books and of their words, and yield the titles."""
     import orjson
 

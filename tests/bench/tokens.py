@@ -3,9 +3,9 @@
 import time
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import Any
 
 from django.utils import timezone
+from redis import Redis
 
 from accounts import keys
 from accounts.backups import LastSeenBackup
@@ -66,14 +66,14 @@ def comparisons() -> Iterator[Comparison]:
     _in_sql(redis, [])
 
 
-def _in_redis(redis: Any, digests: Sequence[str]) -> None:
+def _in_redis(redis: Redis, digests: Sequence[str]) -> None:
     """Replace all sessions in Redis by these, last seen long ago in the given order."""
     redis.delete(*last_seen.list_keys())
     for start in range(0, len(digests), PIPE):
         redis.zadd(keys.recent(), {each: 1e9 + start + i for i, each in enumerate(digests[start : start + PIPE])})
 
 
-def _in_sql(redis: Any, digests: Sequence[str]) -> None:
+def _in_sql(redis: Redis, digests: Sequence[str]) -> None:
     """Replace all sessions on both sides by these, with no pending changes."""
     using = Session.objects.db
     LastSeen.objects.all()._raw_delete(using)
@@ -91,12 +91,12 @@ def _in_sql(redis: Any, digests: Sequence[str]) -> None:
     _in_redis(redis, digests)
 
 
-def _claim_and_remove(redis: Any, limit: int) -> None:
+def _claim_and_remove(redis: Redis, limit: int) -> None:
     while claimed := cleaning.claim_oldest(redis, limit):
         last_seen.remove(redis, claimed)
 
 
-def _list_and_delete(redis: Any, limit: int, *, rows: bool = False) -> None:
+def _list_and_delete(redis: Redis, limit: int, *, rows: bool = False) -> None:
     while (beyond := redis.zcard(keys.recent()) - limit) > 0:
         oldest = redis.zrange(keys.recent(), 0, min(beyond, 100) - 1)
         if rows:

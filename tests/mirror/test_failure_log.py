@@ -1,9 +1,9 @@
 """A lasting failure is logged at its beginning, once an hour, and at its end."""
 
 import logging
-from typing import Any
 
 import pytest
+from redis import Redis
 
 from mirror.backup.sweep import sweep
 from mirror.failure_log import FailureLog
@@ -56,7 +56,7 @@ def test_number_of_counted_failures_is_bounded(failures: FailureLog, caplog: pyt
 
 @pytest.mark.usefixtures("committed")
 def test_backup_that_fails_at_every_sweep_is_logged_once(
-    redis: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(self: BestBackup, after: object, limit: object) -> object:
         raise ZeroDivisionError

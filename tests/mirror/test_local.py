@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from redis import Redis
+from redis.client import Pipeline
 
 from mirror import apply, local, naming, registry
 from mirror.entries import Contribution, Entry, Field, Scored, Value, single
@@ -216,7 +217,7 @@ def test_redis_emptied_between_marker_and_data_is_noticed(mirrored: FedItems, lo
     assert answer is None
     rebuild(["titem"])
 
-    def ask(pipe: Any) -> None:
+    def ask(pipe: Pipeline) -> None:
         pipe.flushdb()
         pipe.get(mirrored.record_key("1"))
 
@@ -264,7 +265,7 @@ def test_copy_takes_two_round_trips_under_constant_writes(mirrored: FedItems, lo
     drain_all()
     before, writes = _truth(mirrored), iter(range(100, 200))
 
-    def write(pipe: Any, answer: object) -> None:
+    def write(pipe: Pipeline, answer: object) -> None:
         with record() as own:
             Item.objects.filter(name="item 2").update(score=next(writes))
             drain_all()
@@ -282,7 +283,7 @@ def test_changes_within_a_round_trip_are_applied(mirrored: FedItems, loaded: Cou
     """The feed is read after all other data, so no data can be newer than the answer."""
     came = Scored(key("titems:score"), "999", 1.0)
 
-    def meanwhile(pipe: Any, answer: object) -> None:
+    def meanwhile(pipe: Pipeline, answer: object) -> None:
         pipe.xadd(mirrored.feed(), {"d": news([], [came])})
 
     answer = loaded.ask(lambda structure: came in structure.held.values(), meanwhile)

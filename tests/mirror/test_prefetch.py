@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from redis import Redis
+from redis.client import Pipeline
 
 from mirror import naming, rebuild, registry, relay
 from mirror.prefetch import Asked, Prefetched, fetch, known
@@ -85,7 +86,7 @@ def test_recorded_reads_are_the_guess_for_the_next_request() -> None:
 def test_sorted_sets_are_identified_by_command_and_options(redis: Redis) -> None:
     redis.zadd("z", {"one": 1, "two": 2})
 
-    def ask(pipe: Any, *, scores: bool) -> None:
+    def ask(pipe: Pipeline, *, scores: bool) -> None:
         pipe.zrange("z", 0, -1, withscores=scores)
 
     with known(fetched(Asked.of([NAME], lambda pipe: ask(pipe, scores=True)))):
@@ -125,7 +126,7 @@ def test_fetch_returns_none_if_the_required_mirror_is_cold(redis: Redis) -> None
     assert fetch(asked("a")) is None
 
 
-def test_marker_of_another_incarnation_does_not_count(redis: Any) -> None:
+def test_marker_of_another_incarnation_does_not_count(redis: Redis) -> None:
     redis.set(naming.marker(NAME), redis.get(naming.marker(NAME)).replace(b"|", b"|x", 1))
     assert fetch(asked("a")) is None
 

@@ -124,7 +124,7 @@ def test_one_thread_of_a_process_polls_for_all_waiting_ones(
     settings.SHOP_PAGE_WAIT_SECONDS = 60.0
     look, looks, shown = store._poll_for_page, list[str](), list[StoredPage | None]()
 
-    def noted(redis: Any, digest: str, end: float) -> StoredPage | None:
+    def noted(redis: Redis, digest: str, end: float) -> StoredPage | None:
         looks.append(digest)
         return look(redis, digest, end)
 

@@ -2,9 +2,9 @@
 
 import uuid
 from collections.abc import Iterable
-from typing import Any
 
 from django.db import connections
+from redis import Redis
 
 from mirror import apply, heartbeat, marker, naming, outbox, registry, replay, scan, spread
 from mirror import rebuild as mirror_rebuild
@@ -39,7 +39,7 @@ def rebuild(names: Iterable[str] = SITE) -> None:
     heartbeat.beat(redis)
 
 
-def _find_new(names: list[str], redis: Any) -> list[Mirror]:
+def _find_new(names: list[str], redis: Redis) -> list[Mirror]:
     """Return mirrors that were never rebuilt, have no keys, and need no step before their rows are written."""
     rebuilt = {*State.objects.values_list("mirror", flat=True)}
     with Session(redis) as session:
@@ -52,7 +52,7 @@ def _find_new(names: list[str], redis: Any) -> list[Mirror]:
     return new
 
 
-def _write_rows(mirror: Mirror, redis: Any) -> None:
+def _write_rows(mirror: Mirror, redis: Redis) -> None:
     """Write all rows of a mirror; their changes are applied, and so are those of other tables."""
     sources = list(spread.pending_sources().filter(mirror=mirror.name).values_list("id", flat=True))
     cursor, size = None, at_once(mirror, int(setting("CHUNK")))
@@ -64,7 +64,7 @@ def _write_rows(mirror: Mirror, redis: Any) -> None:
             outbox.mark_applied(sources, session.incarnation)
 
 
-def _call_whole(mirrors: list[Mirror], redis: Any) -> None:
+def _call_whole(mirrors: list[Mirror], redis: Redis) -> None:
     State.objects.using(outbox.using()).bulk_create(State(mirror=mirror.name) for mirror in mirrors)
     with Session(redis) as session:
         for mirror in mirrors:

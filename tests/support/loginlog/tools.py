@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import Any
 
+from redis import Redis
+
 from accounts.models import User
 from loginlog import days, selectors
 from loginlog.storage import scripts
@@ -63,7 +65,7 @@ def assert_selectors_agree(rows: Iterable[Row], users: Iterable[int], ranges: It
         assert selectors.count_active_in_spans(spans) == counts
 
 
-def keys_of(redis: Any, start: str) -> list[str]:
+def keys_of(redis: Redis, start: str) -> list[str]:
     """Return the keys in Redis that start with ``start``, without the prefix."""
     found = redis.scan_iter(f"{start}*", count=1000)
     return sorted(name.decode() for name in found)

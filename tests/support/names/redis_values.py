@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import orjson
+from redis import Redis
 
 from mirror import prefix
 from mirror.redis import relay_client
@@ -49,8 +50,8 @@ def _patterns() -> Iterator[tuple[str, str, re.Pattern[str]]]:
             yield key, KINDS[kind], re.compile(re.escape(key).replace("<>", "[^:{}]+"))
 
 
-def _value(redis: Any, name: bytes, kind: str) -> Any:
+def _value(redis: Redis, name: bytes, kind: str) -> Any:
     if kind == "string":
-        return orjson.loads(redis.get(name))
+        return orjson.loads(redis.get(name) or b"")
     fields = {field.decode(): value.decode(errors="replace") for field, value in redis.hgetall(name).items()}
     return {"<>" if _DATA.fullmatch(field) else field: value for field, value in fields.items()}

@@ -5,6 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from redis import Redis
+from redis.client import Pipeline
+
 from mirror.backup import Backup, access, guarded, register, script
 from mirror.backup.registry import get
 from mirror.naming import key
@@ -25,7 +28,7 @@ class BestBackup(Backup):
     name = "tbest"
     whole = True
 
-    def ask(self, pipe: Any, items: Sequence[str]) -> None:
+    def ask(self, pipe: Pipeline, items: Sequence[str]) -> None:
         pipe.zmscore(key("tbest"), list(items))
 
     def said(self, items: Sequence[str], replies: Sequence[Any]) -> Mapping[str, int]:
@@ -40,7 +43,7 @@ class BestBackup(Backup):
     def load(self, items: Sequence[str]) -> Mapping[str, int]:
         return dict(Best.objects.filter(player__in=items).values_list("player", "score"))
 
-    def put_back(self, redis: Any, values: Mapping[str, int]) -> None:
+    def put_back(self, redis: Redis, values: Mapping[str, int]) -> None:
         _restore_scores(redis, [key("tbest")], [part for item, value in values.items() for part in (value, item)])
 
     def items_after(self, after: str | None, limit: int) -> list[str]:
@@ -49,14 +52,14 @@ class BestBackup(Backup):
             rows = rows.filter(player__gt=after)
         return list(rows.values_list("player", flat=True)[:limit])
 
-    def scan(self, redis: Any) -> Iterator[list[str]]:
+    def scan(self, redis: Redis) -> Iterator[list[str]]:
         for member, _ in redis.zscan_iter(key("tbest")):
             yield [member.decode()]
 
     def is_stray(self, items: Sequence[str]) -> Sequence[str]:
         return [item for item in items if item.startswith("nobody")]
 
-    def drop(self, redis: Any, items: Sequence[str]) -> None:
+    def drop(self, redis: Redis, items: Sequence[str]) -> None:
         redis.zrem(key("tbest"), *items)
 
 
@@ -73,7 +76,7 @@ class BasketBackup(Backup):
 
     name = "tbasket"
 
-    def ask(self, pipe: Any, items: Sequence[str]) -> None:
+    def ask(self, pipe: Pipeline, items: Sequence[str]) -> None:
         for item in items:
             pipe.hgetall(key(f"tbasket:{item}"))
 
@@ -101,7 +104,7 @@ class BasketBackup(Backup):
         rows = Basket.objects.filter(name__in=items).values_list("name", "version", "lines")
         return {name: Content(version, json.loads(lines)) for name, version, lines in rows}
 
-    def put_back(self, redis: Any, values: Mapping[str, Content]) -> None:
+    def put_back(self, redis: Redis, values: Mapping[str, Content]) -> None:
         for item, value in values.items():
             flat = [part for line in value.lines.items() for part in line]
             _restore_baskets(redis, [key(f"tbasket:{item}")], [value.version, *flat])
@@ -112,7 +115,7 @@ class BasketBackup(Backup):
             rows = rows.filter(name__gt=after)
         return list(rows.values_list("name", flat=True)[:limit])
 
-    def scan(self, redis: Any) -> Iterator[list[str]]:
+    def scan(self, redis: Redis) -> Iterator[list[str]]:
         start = key("tbasket:")
         for name in redis.scan_iter(f"{start}*", count=1000):
             yield [name.decode().removeprefix(start)]
@@ -128,12 +131,12 @@ def baskets() -> Backup:
     return get("tbasket")
 
 
-def play(redis: Any, player: str, score: int) -> None:
+def play(redis: Redis, player: str, score: int) -> None:
     """Write a score to Redis, if it is the player's best one. A score below zero removes the player."""
     _score(redis, [key("tbest"), best().marks()], [player, score])
 
 
-def put(basket: str, line: str, quantity: int, redis: Any = None) -> int:
+def put(basket: str, line: str, quantity: int, redis: Redis | None = None) -> int:
     """Set a line of a basket in Redis, or remove it with quantity 0. Return the number of lines."""
     keys = [key(f"tbasket:{basket}"), baskets().marks()]
     return int(access.write(baskets(), [basket], _put, keys, [basket, line, quantity], redis=redis))
