@@ -10,8 +10,9 @@ from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
 from django.db import IntegrityError
-from django.db.models import Count, Q, QuerySet, Value
+from django.db.models import Count, Model, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
+from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
@@ -49,10 +50,10 @@ class LoginStatsInline(StackedInline):
     can_delete = False
     hide_title = True  # the title would be the user's id
 
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
 
@@ -131,7 +132,7 @@ class UserAdmin(DjangoUserAdmin, LimitedActionsAdmin):
     def get_inlines(self, request: HttpRequest, obj: User | None) -> list[Any]:
         return list(super().get_inlines(request, obj)) if obj else []
 
-    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+    def save_model(self, request: HttpRequest, obj: User, form: ModelForm, change: bool) -> None:
         """Save the user, but keep the e-mail address until the owner has verified a new one."""
         wanted = obj.email if "email" in form.changed_data else ""
         if wanted:

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.contrib import auth
 from django.contrib.auth.middleware import AuthenticationMiddleware as DjangoAuthenticationMiddleware
 from django.contrib.auth.models import AnonymousUser
-from django.contrib.sessions.backends.base import UpdateError
+from django.contrib.sessions.backends.base import SessionBase, UpdateError
 from django.contrib.sessions.middleware import SessionMiddleware as DjangoSessionMiddleware
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
@@ -87,7 +87,7 @@ async def _aget_user(request: HttpRequest) -> Any:
     return await sync_to_async(get_user)(request)
 
 
-def read_user_from_record(session: Any) -> User | None:
+def read_user_from_record(session: SessionBase) -> User | None:
     """Return the user of the session's record, if the session's data and the record agree and the session is valid.
 
     None: the session is anonymous, or Django has to decide (after a change of the secret key or of the backends).
@@ -126,7 +126,7 @@ def read_user_from_sql(request: HttpRequest) -> User | AnonymousUser:
     return auth.get_user(request)  # accepts earlier secret keys, or flushes the session
 
 
-def rotate_if_rights_changed(session: Any) -> None:
+def rotate_if_rights_changed(session: SessionBase) -> None:
     """Give the session a new token if the user's rights differ from the rights that it stores."""
     person = _get_user_record(session)
     if person is None or session.get(RIGHTS_KEY) == person["rights"]:
@@ -140,6 +140,6 @@ def rotate_if_rights_changed(session: Any) -> None:
         session.modified = False
 
 
-def _get_user_record(session: Any) -> Record | None:
+def _get_user_record(session: SessionBase) -> Record | None:
     record: Record | None = getattr(session, "record", None)
     return record and record["user"]

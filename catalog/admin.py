@@ -9,6 +9,7 @@ from django.contrib.admin.models import CHANGE
 from django.core.exceptions import ValidationError
 from django.db.models import Count, IntegerField, Model, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.forms import ModelForm
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
@@ -83,7 +84,7 @@ class YearFilter(admin.SimpleListFilter):
         "now": {"year__gte": 2000},
     }
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, Any]]:
         return [
             ("now", _("since 2000")),
             ("1999", _("20th century")),
@@ -106,16 +107,16 @@ class TaggingInline(TabularInline):
     per_page = 20
     tab = True
 
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return request.user.has_perm("catalog.view_book") or request.user.has_perm("catalog.change_book")
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return request.user.has_perm("catalog.change_book")
 
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return self.has_change_permission(request, obj)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return self.has_change_permission(request, obj)
 
 
@@ -262,19 +263,19 @@ class TagAliasAdmin(AuditedAdmin):
     list_per_page = 50
     show_full_result_count = False
 
-    def save_model(self, request: HttpRequest, obj: TagAlias, form: Any, change: bool) -> None:
+    def save_model(self, request: HttpRequest, obj: TagAlias, form: ModelForm, change: bool) -> None:
         aliases.save_alias(obj)
 
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return request.user.has_perm("catalog.view_tag") or request.user.has_perm("catalog.change_tag")
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return request.user.has_perms(["catalog.change_tag", "catalog.delete_tag"])
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return self.has_change_permission(request)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return self.has_change_permission(request)
 
     def has_module_permission(self, request: HttpRequest) -> bool:

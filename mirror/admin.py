@@ -28,7 +28,7 @@ class Standing(admin.SimpleListFilter):
     title = _("status")
     parameter_name = "standing"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, Any]]:
         return [("pending", _("pending")), ("aside", _("quarantined")), ("applied", _("applied"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Change]) -> QuerySet[Change]:

@@ -1,7 +1,6 @@
 """Read all entries of a mirror's index from Redis in small steps, and decode its feed."""
 
 from collections.abc import Generator
-from typing import Any
 
 import orjson
 
@@ -27,14 +26,14 @@ def entries(redis: RedisClient, mirror: Mirror, rows: str) -> Generator[Contribu
 def _pks(redis: RedisClient, rows: str) -> Generator[list[str], None, None]:
     """Yield the rows' keys in lists, without duplicates."""
     seen: set[bytes] = set()
-    cursor: Any = 0
+    cursor = 0
     while True:
         cursor, found = redis.zscan(rows, cursor, count=STEP)
         fresh = [member for member, _ in found if member not in seen]
         seen.update(fresh)
         for start in range(0, len(fresh), STEP):  # ZSCAN returns a small set at once, whatever the COUNT
             yield [member.decode() for member in fresh[start : start + STEP]]
-        if not int(cursor):
+        if not cursor:
             return
 
 

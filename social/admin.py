@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from django.contrib import admin
 from django.contrib.admin.models import CHANGE, DELETION
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
+from django.forms import ModelForm
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
@@ -36,13 +37,13 @@ class _ReadOnlyInline(TabularInline):
     extra = 0
     can_delete = False
 
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return bool(request.user.has_perm("social.view_post") or request.user.has_perm("social.change_post"))
 
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
 
@@ -69,7 +70,7 @@ class AboutBookFilter(admin.SimpleListFilter):
     title = _("book")
     parameter_name = "about"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, Any]]:
         return [("book", _("a book")), ("none", _("no book"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Post]) -> QuerySet[Post]:
@@ -93,7 +94,9 @@ class PostAdmin(BigTableAdmin):
     inlines = [MentionInline, HashtagInline]
     actions = ["hide", "unhide", "remove"]
 
-    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Post], search_term: str
+    ) -> tuple[QuerySet[Post], bool]:
         """Search by author, hashtag or id through an index; search for words in the newest posts only."""
         term = search_term.strip()
         if term.startswith(("@", "＠")):
@@ -112,7 +115,7 @@ class PostAdmin(BigTableAdmin):
         linked = lookup in ("user__id__exact", "book__id__exact")  # links in the list and on a user's page
         return linked or super().lookup_allowed(lookup, value, request)
 
-    def save_model(self, request: HttpRequest, obj: Post, form: Any, change: bool) -> None:
+    def save_model(self, request: HttpRequest, obj: Post, form: ModelForm, change: bool) -> None:
         if "is_hidden" in form.changed_data:
             (posts.hide_post if obj.is_hidden else posts.unhide_post)(obj.pk)
         if "book" in form.changed_data:

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.contrib.admin.models import DELETION
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html_join
@@ -29,10 +29,12 @@ class _RelationAdmin(BigTableAdmin):
     search_fields = ["pk"]  # the admin shows a search box only if this is not empty
     search_help_text = _("the exact name of either reader")
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Model], search_term: str
+    ) -> tuple[QuerySet[Model], bool]:
         if not search_term.strip():
             return queryset, False
         who = User.objects.filter(name_key=fold(search_term.strip())).values_list("pk", flat=True).first() or 0

@@ -1,8 +1,7 @@
 """The audit log in the admin, which is read-only."""
 
-from typing import Any
-
 from django.contrib import admin
+from django.db.models import Model
 from django.http import HttpRequest
 
 from accounts.admin_tools.base import BigTableAdmin
@@ -19,8 +18,8 @@ class AuditEventAdmin(BigTableAdmin):
     search_fields = ["=actor__username", "object", "address", "details"]
     fields = readonly_fields = [*list_display, "model", "object_id"]
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False

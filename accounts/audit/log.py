@@ -5,9 +5,10 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import AnonymousUser
 from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
 from django.db.models import Model
@@ -15,6 +16,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from accounts.audit.models import MAX_DETAILS, MAX_OBJECT, AuditEvent
+from accounts.models import User
 from accounts.ratelimit import get_client_address
 from accounts.sessions.engine import current_request
 from common.database import SLICE_SIZE
@@ -24,7 +26,9 @@ Kind = AuditEvent.Kind
 RETENTION: Final = timedelta(days=365)
 
 
-def record_event(kind: str, about: Model | str = "", details: str = "", *, actor: Any = None) -> AuditEvent:
+def record_event(
+    kind: str, about: Model | str = "", details: str = "", *, actor: User | AnonymousUser | None = None
+) -> AuditEvent:
     """Write an event and return it.
 
     about: the row that the event concerns, or a text. actor: by default the user of the current request.

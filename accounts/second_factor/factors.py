@@ -1,8 +1,9 @@
 """List, check and remove the second factors of a user, and report their changes."""
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
 from django.db.models import Q
 from django.http import HttpRequest
@@ -52,7 +53,7 @@ def has_factor(user_id: int) -> bool:
     return User.objects.filter(found, pk=user_id).exists()
 
 
-def is_required(user: Any) -> bool:
+def is_required(user: User) -> bool:
     """Return whether this user must have a second factor."""
     return bool(settings.SECOND_FACTOR_FOR_STAFF and (user.is_staff or user.is_superuser))
 
@@ -74,7 +75,7 @@ def check_factor(request: HttpRequest, user: User, *, code: str = "", credential
     return is_right
 
 
-def report_change(user: User, what: Promise, *, actor: Any = None) -> None:
+def report_change(user: User, what: Promise, *, actor: User | AnonymousUser | None = None) -> None:
     """Report a change of second factors to the audit log (in English) and to the user's e-mail address."""
     with override("en"):
         details = str(what)
@@ -83,7 +84,7 @@ def report_change(user: User, what: Promise, *, actor: Any = None) -> None:
         outgoing.queue_email("factors_changed", user.email, name=user.username, what=str(what))
 
 
-def remove_all(user: User, *, actor: Any = None) -> None:
+def remove_all(user: User, *, actor: User | AnonymousUser | None = None) -> None:
     """Remove all second factors of a user, for example after the loss of a device, and end all sessions."""
     with transaction.atomic():
         for model in (AuthenticatorApp, Passkey, RecoveryCode):

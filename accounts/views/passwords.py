@@ -1,11 +1,11 @@
 """Views that reset and change passwords: Django's own, on top of ``accounts.passwords.services``."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth import views as auth_views
+from django.contrib.auth.forms import PasswordChangeForm, PasswordResetForm, SetPasswordForm
 from django.http import HttpResponse, HttpResponseRedirect
 from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
@@ -44,7 +44,7 @@ class Reset(LimitedFormMixin, auth_views.PasswordResetView):
             FormLimit("password-reset-of", typed, 5, HOUR_SECONDS, is_kept=True),
         ]
 
-    def form_valid(self, form: Any) -> HttpResponse:
+    def form_valid(self, form: PasswordResetForm) -> HttpResponse:
         arguments = (form.cleaned_data["email"], get_language() or "")
         outgoing.queue_task("accounts.tasks.send_reset_links", *arguments, expires=HOUR_SECONDS)
         return HttpResponseRedirect(self.get_success_url())
@@ -64,7 +64,7 @@ class ResetConfirm(auth_views.PasswordResetConfirmView):
     token_generator = passwords.reset_token_generator
     success_url = reverse_lazy("accounts:password_reset_complete")
 
-    def form_valid(self, form: Any) -> HttpResponse:
+    def form_valid(self, form: SetPasswordForm) -> HttpResponse:
         assert self.user is not None  # guaranteed by the valid link
         token = self.request.session.pop(auth_views.INTERNAL_RESET_SESSION_TOKEN)
         if self.request.user == self.user:
@@ -92,7 +92,7 @@ class Change(LimitedFormMixin, auth_views.PasswordChangeView):
     def limits(self) -> Iterable[FormLimit]:
         return [make_password_limit(self.request.user.pk)]
 
-    def form_valid(self, form: Any) -> HttpResponse:
+    def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
         if not passwords.change_password(self.request, form.user, form.cleaned_data["new_password1"]):
             form.add_error("old_password", _("Your password was just changed by another request."))
             return self.form_invalid(form)

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 from django.db import connections
+from django.db.backends.utils import CursorWrapper
 
 from catalog.books.series import parse_series
 from mirror.conf import setting
@@ -96,12 +97,12 @@ def load_tag_names(ids: Sequence[int]) -> TagNames:
         return _read_tag_names(cursor, ids)
 
 
-def _read_tag_names(cursor: Any, ids: Iterable[int]) -> TagNames:
+def _read_tag_names(cursor: CursorWrapper, ids: Iterable[int]) -> TagNames:
     rows = _select_rows(cursor, "SELECT id, name, hidden FROM catalog_tag WHERE id", ids)
     return TagNames({pk: name for pk, name, _ in rows}, {pk for pk, _, hidden in rows if hidden})
 
 
-def _count_votes(cursor: Any, books: Iterable[int]) -> dict[int, dict[int, int]]:
+def _count_votes(cursor: CursorWrapper, books: Iterable[int]) -> dict[int, dict[int, int]]:
     """Return the number of votes for each tag of each of these books."""
     found: dict[int, dict[int, int]] = {}
     select = "SELECT book_id, tag_id, COUNT(*) FROM catalog_tagvote WHERE book_id"
@@ -132,7 +133,7 @@ def _split_tags(
     return names, sorted(compress(shown, map(not_, is_hidden)))[:MAX_TOP_TAGS], hidden
 
 
-def _select_rows(cursor: Any, select: str, ids: Iterable[int], end: str = "") -> list[Any]:
+def _select_rows(cursor: CursorWrapper, select: str, ids: Iterable[int], end: str = "") -> list[Any]:
     """Return the rows of a statement that ends with the column to compare with ``ids``."""
     if cursor.db.vendor == "postgresql":
         cursor.execute(f"{select} = ANY(%s) {end}", [list(ids)])
@@ -141,7 +142,7 @@ def _select_rows(cursor: Any, select: str, ids: Iterable[int], end: str = "") ->
     return list(cursor.fetchall())
 
 
-def _read_names(cursor: Any, table: str, ids: Iterable[int]) -> dict[int, str]:
+def _read_names(cursor: CursorWrapper, table: str, ids: Iterable[int]) -> dict[int, str]:
     return dict(_select_rows(cursor, f"SELECT id, name FROM {table} WHERE id", ids))
 
 

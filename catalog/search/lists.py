@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 from django.db import connections
+from django.db.backends.utils import CursorWrapper
 
 from mirror.conf import setting
 
@@ -49,7 +50,7 @@ def change_lists(remove: Iterable[Entry], add: Iterable[Entry]) -> None:
             )
 
 
-def _build_rows_sql(cursor: Any, entries: list[Entry]) -> tuple[str, list[Any]]:
+def _build_rows_sql(cursor: CursorWrapper, entries: list[Entry]) -> tuple[str, list[Any]]:
     """Return SQL for a table of these entries, and its parameters."""
     if cursor.db.vendor == "postgresql":
         return "unnest(%s::text[], %s::text[], %s::bigint[]) AS e(key, member, weight)", list(
@@ -59,5 +60,5 @@ def _build_rows_sql(cursor: Any, entries: list[Entry]) -> tuple[str, list[Any]]:
     return f"(SELECT {parts} FROM json_each(%s)) AS e", [orjson.dumps(entries).decode()]
 
 
-def _open_cursor() -> Any:
+def _open_cursor() -> CursorWrapper:
     return connections[setting("DATABASE")].cursor()

@@ -1,7 +1,6 @@
 """Admin pages for rows that only the shop itself writes."""
 
-from typing import Any
-
+from django.db.models import Model
 from django.http import HttpRequest
 
 from accounts.admin_tools import BigTableAdmin
@@ -10,12 +9,12 @@ from accounts.admin_tools import BigTableAdmin
 class LedgerAdmin(BigTableAdmin):
     """Rows that only the shop adds and that cannot be deleted."""
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
 
 class ReadOnlyAdmin(LedgerAdmin):
     """Rows that staff can only view."""
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False

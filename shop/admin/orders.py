@@ -6,7 +6,8 @@ from typing import Any, ClassVar, Final
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
+from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -44,13 +45,13 @@ class _OrderInline(TabularInline):
     can_delete = False
     hide_title = True
 
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return bool(request.user.has_perm("shop.view_order") or request.user.has_perm("shop.change_order"))
 
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
 
@@ -120,7 +121,9 @@ class OrderAdmin(SerialisedEdits, LedgerAdmin):
     inlines = [LineInline, PaymentInline, EventInline]
     actions = ["mark_sent", "cancel_orders"]
 
-    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Order], search_term: str
+    ) -> tuple[QuerySet[Order], bool]:
         """Search by number or customer through an index, and by address among the newest orders only."""
         term = search_term.strip().removeprefix("#")
         if not term:
@@ -139,7 +142,7 @@ class OrderAdmin(SerialisedEdits, LedgerAdmin):
             lookup, value, request
         )  # the customer column links here
 
-    def save_model(self, request: HttpRequest, obj: Order, form: Any, change: bool) -> None:
+    def save_model(self, request: HttpRequest, obj: Order, form: ModelForm, change: bool) -> None:
         # Save only edited fields; the others may have changed since the page was shown.
         obj.save(update_fields=form.changed_data)
 

@@ -3,6 +3,7 @@
 from typing import Any, ClassVar, Final
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
@@ -31,7 +32,9 @@ class PaymentAdmin(ReadOnlyAdmin):
     fields = ["order", "state", "sum", "key", "reference", "failure", "created_at", "updated_at", "ask_at"]
     readonly_fields = fields
 
-    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Payment], search_term: str
+    ) -> tuple[QuerySet[Payment], bool]:
         term = search_term.strip().removeprefix("#")
         if not term:
             return queryset, False

@@ -6,7 +6,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE
 from django.core.exceptions import ValidationError
-from django.db.models import F, QuerySet
+from django.db.models import F, Model, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -31,7 +31,7 @@ class AvailabilityFilter(admin.SimpleListFilter):
     title = _("can be bought")
     parameter_name = "left"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, Any]]:
         return [("none", _("none")), ("few", _("a few")), ("many", _("more"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Product]) -> QuerySet[Product]:
@@ -61,7 +61,7 @@ class ProductAdmin(SerialisedEdits, BigTableAdmin):
     def has_add_permission(self, request: HttpRequest) -> bool:
         return ModelAdmin.has_add_permission(self, request)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:

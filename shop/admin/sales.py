@@ -6,6 +6,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE
 from django.db.models import Count, F, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -66,7 +67,7 @@ class SaleAdmin(SerialisedEdits, BigTableAdmin):
         lacking = set() if self.has_delete_permission(request) else {str(Sale._meta.verbose_name)}
         return [str(sale) for sale in objs], counts, lacking, []
 
-    def save_model(self, request: HttpRequest, obj: Sale, form: Any, change: bool) -> None:
+    def save_model(self, request: HttpRequest, obj: Sale, form: ModelForm, change: bool) -> None:
         # Save only edited fields; the others may have changed since the page was shown.
         obj.save(update_fields=form.changed_data if change else None)
 

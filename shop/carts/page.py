@@ -5,6 +5,7 @@ from typing import Any
 
 from django.conf import settings
 
+from catalog.listing import BookRecord
 from shop.carts.reading import CartView
 from shop.catalog_hooks.buy_box import MAX_FEW_COPIES
 from shop.products.prices import Price
@@ -122,7 +123,7 @@ def make_cart_page(cart: CartView) -> CartPage:
     return CartPage(lines, cart.version)
 
 
-def _make_line(pk: int, cart: CartView, product: ProductRecord | None, book: Any) -> CartLine:
+def _make_line(pk: int, cart: CartView, product: ProductRecord | None, book: BookRecord | None) -> CartLine:
     is_sold = product is not None and bool(product["is_active"])
     return CartLine(
         product_id=pk,

@@ -1,6 +1,6 @@
 """Purchases and views as arrays. All purchases are read at once, in a few bytes each; views only for given products."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -151,7 +151,7 @@ def load_views(products: Sequence[int]) -> dict[int, ProductViews]:
     return {int(pk): ProductViews(people[a:b], time[a:b]) for pk, a, b in zip(ids, starts, ends, strict=True)}
 
 
-def _make_arrays(rows: Any) -> tuple[IntArray, IntArray, IntArray]:
+def _make_arrays(rows: Iterable[tuple[int, int, datetime]]) -> tuple[IntArray, IntArray, IntArray]:
     """Return rows of (user, product, time) as three arrays."""
     kind = np.dtype([("who", np.int64), ("what", np.int64), ("when", np.int64)])
     found = np.fromiter(((who, what, _to_seconds(when)) for who, what, when in rows), kind)

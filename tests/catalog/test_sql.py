@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
 from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 
@@ -157,7 +158,7 @@ def test_a_tag_deleted_while_records_are_read_is_left_out(monkeypatch: pytest.Mo
     book = make_book(tags="stays goes")
     tags = records._read_tag_names
 
-    def meanwhile(cursor: object, ids: set[int]) -> records.TagNames:
+    def meanwhile(cursor: CursorWrapper, ids: set[int]) -> records.TagNames:
         Tag.objects.filter(name="goes").delete()
         return tags(cursor, ids)
 
