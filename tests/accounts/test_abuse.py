@@ -11,6 +11,7 @@ from accounts.models import User
 from accounts.views import entry
 from mirror.recorder import record
 from tests.support.accounts.lockout import LOGIN, PASSWORD, is_logged_in, log_in, record_hashing
+from tests.support.servers import RedisServer
 
 REGISTER = "/accounts/register/"
 FORM = "application/x-www-form-urlencoded"
@@ -190,7 +191,7 @@ def test_registrations_from_one_address_are_limited(alice: User) -> None:
 
 
 @pytest.mark.usefixtures("redis_server")
-def test_registration_is_limited_while_redis_is_away(alice: User, redis_server: Any) -> None:
+def test_registration_is_limited_while_redis_is_away(alice: User, redis_server: RedisServer) -> None:
     redis_server.kill()
     with patch.object(entry, "MAX_REFUSALS", 3):
         assert register(Client(), "bob").status_code == 302

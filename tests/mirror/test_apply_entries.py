@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 import pytest
 from django.db import transaction
+from pytest_django.fixtures import Settings
 from redis import Redis
 from redis.exceptions import ResponseError
 
@@ -198,7 +199,7 @@ def test_feed_is_silent_without_differences_and_in_a_full_drain(redis: Redis) ->
     assert told(redis) == []
 
 
-def test_feed_is_trimmed_to_its_length(redis: Redis, settings: Any) -> None:
+def test_feed_is_trimmed_to_its_length(redis: Redis, settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "FEED_LENGTH": 100}
     item = make("a")
     for score in range(400):

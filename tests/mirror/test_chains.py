@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import After, Watch, apply, cold, hints, marker, outbox, rebuild, registry, relay, send, window
@@ -204,7 +205,7 @@ class TestInRequests:
     """Hints drain the mirrors after the hinted rows."""
 
     @pytest.fixture(autouse=True)
-    def no_hurry(self, settings: Any) -> None:
+    def no_hurry(self, settings: Settings) -> None:
         settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 3600.0}
 
     @pytest.fixture
@@ -240,7 +241,7 @@ class TestInRequests:
         assert not Change.objects.pending().exists()
 
     def test_rows_beyond_the_budget_are_left_to_a_worker(
-        self, settings: Any, notes: list[int], monkeypatch: pytest.MonkeyPatch
+        self, settings: Settings, notes: list[int], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         sent: list[tuple[str, list[str]]] = []
         monkeypatch.setattr(send, "drain", lambda mirror, keys: sent.append((mirror, keys)))

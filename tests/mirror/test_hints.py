@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.db import OperationalError, transaction
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import hints, outbox, registry, relay, send, tasks
@@ -21,7 +22,7 @@ Sent = list[tuple[str, list[str]]]
 
 
 @pytest.fixture(autouse=True)
-def no_hurry(settings: Any) -> None:
+def no_hurry(settings: Settings) -> None:
     """Lift the budget, which has tests of its own, for slow machines."""
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 3600.0}
 
@@ -101,7 +102,7 @@ def test_cascading_delete_reaches_redis_at_once(redis: Redis) -> None:
     assert world.dump(redis) == world.by_orm() == {}
 
 
-def test_keys_beyond_the_budget_are_sent_to_celery(settings: Any, sent: Sent) -> None:
+def test_keys_beyond_the_budget_are_sent_to_celery(settings: Settings, sent: Sent) -> None:
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 0.0}
     with transaction.atomic():
         Odd.objects.create(code="a")
@@ -110,7 +111,7 @@ def test_keys_beyond_the_budget_are_sent_to_celery(settings: Any, sent: Sent) ->
     assert pending() == 2
 
 
-def test_source_beyond_the_budget_is_left_to_a_sweep(settings: Any, sent: Sent) -> None:
+def test_source_beyond_the_budget_is_left_to_a_sweep(settings: Settings, sent: Sent) -> None:
     """A source's key is not a key of the mirror, so a task must not drain it."""
     item, label = Item.objects.create(name="a"), Label.objects.create(name="red")
     item.labels.add(label)
@@ -139,7 +140,7 @@ def test_write_succeeds_without_redis_and_sends_no_task(harm: str, redis_server:
     assert pending() == 2
 
 
-def test_write_beyond_the_budget_succeeds_without_a_broker(settings: Any, redis_server: RedisServer) -> None:
+def test_write_beyond_the_budget_succeeds_without_a_broker(settings: Settings, redis_server: RedisServer) -> None:
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 0.0}
     redis_server.kill()
     Odd.objects.create(code="a")

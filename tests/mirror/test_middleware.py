@@ -1,12 +1,12 @@
 """The request after a write shows it, however it was written and whatever happens to Redis."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import outbox, registry, relay, sql_only
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
 
 @pytest.fixture(autouse=True)
-def no_hurry(settings: Any) -> None:
+def no_hurry(settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 3600.0}
 
 
@@ -102,7 +102,7 @@ def test_writes_to_the_outbox_do_not_count() -> None:
     assert seen.commands == []
 
 
-def test_undrained_changes_set_a_cookie_with_the_last_id(settings: Any) -> None:
+def test_undrained_changes_set_a_cookie_with_the_last_id(settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 0.0}
     response = visit(bulk)
     assert cookie(response) == str(Change.objects.order_by("id").last().pk)
@@ -155,7 +155,7 @@ def test_long_quarantined_change_does_not_extend_the_cookie() -> None:
     assert cookie(visit(lambda: Odd.objects.create(code="new"))) is None
 
 
-def test_newly_quarantined_change_is_read_from_sql(settings: Any) -> None:
+def test_newly_quarantined_change_is_read_from_sql(settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "SQL_FALLBACK_SECONDS": 3600}
     bulk()
     for _ in range(3):

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.db import ProgrammingError, transaction
+from pytest_django.fixtures import Settings
 
 from mirror import outbox, relay
 from mirror.models import Change
@@ -123,7 +124,7 @@ def test_third_failure_quarantines_all_changes_of_the_key() -> None:
     assert len(aside) == 2
 
 
-def test_purge_deletes_old_applied_changes_in_steps(settings: Any) -> None:
+def test_purge_deletes_old_applied_changes_in_steps(settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "KEEP_SECONDS": 10_000}
     now = datetime.now(UTC)
     make(*map(str, range(7)), applied_at=now - timedelta(seconds=20_000))

@@ -14,6 +14,7 @@ from mirror.models import Change, Identity
 from mirror.redis import relay_client
 from tests.support.mirror.app.models import Note, Writer
 from tests.support.mirror.pushing import SOURCE, all_right, feed, make_readers, pending, push_pending, says
+from tests.support.servers import RedisServer
 
 pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.on_sqlite]
 READERS = 6
@@ -137,14 +138,14 @@ class TestByWorkers:
         relay.drain_all()
         assert says(redis, readers[1]) == [note.pk]
 
-    def test_push_tasks_have_their_own_queue(self, server: Any, redis: Redis) -> None:
+    def test_push_tasks_have_their_own_queue(self, server: RedisServer, redis: Redis) -> None:
         assert send.push("tfeed", SOURCE, ["1:2"])
         with server.client(2) as broker:
             assert broker.llen("fanout") == 1
             assert broker.llen("relay") == 0
 
     def test_task_without_redis_leaves_the_row_pending(
-        self, readers: list[Writer], redis_server: Any, monkeypatch: pytest.MonkeyPatch
+        self, readers: list[Writer], redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write(readers[0])
         redis_server.kill()

@@ -2,10 +2,10 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.db import connections
+from pytest_django.fixtures import Settings
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
 
 @pytest.fixture(autouse=True)
-def chunks_of_ten(settings: Any) -> None:
+def chunks_of_ten(settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "CHUNK": 10}
 
 

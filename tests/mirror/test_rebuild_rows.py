@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import marker, naming, rebuild, registry, relay, scan, verify
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
 
 @pytest.fixture(autouse=True)
-def chunks_of_ten(settings: Any) -> None:
+def chunks_of_ten(settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "CHUNK": 10}
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.db.utils import OperationalError
+from pytest_django.fixtures import Settings
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
@@ -46,7 +47,7 @@ def arrived(redis: Redis) -> set[str]:
     return {name.decode().rpartition("todd:")[2] for name in redis.keys("*todd:*")}
 
 
-def test_all_pending_changes_are_applied(redis: Redis, settings: Any) -> None:
+def test_all_pending_changes_are_applied(redis: Redis, settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "BATCH": 3}
     made = codes(40)
     assert relay.drain_all() == 40
@@ -170,7 +171,7 @@ def test_expired_deadline_drains_nothing() -> None:
     assert relay.drain_keys("t'odd", ["c000", "c001"], relay.Deadline(0)) == (0, ["c000", "c001"])
 
 
-def test_keys_beyond_the_deadline_are_returned(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+def test_keys_beyond_the_deadline_are_returned(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "BATCH": 2}
     made, deadline = codes(6), relay.Deadline()
     looks = iter([False, False, True])

@@ -1,8 +1,7 @@
 """Repair orders changes for differences, and the relay applies them by its usual rules."""
 
-from typing import Any
-
 import pytest
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import relay, repair, verify
@@ -115,7 +114,7 @@ def test_missing_and_stale_entries_do_not_count_for_the_cap() -> None:
     repair.check_cap([d._replace(kind="missing") for d in stray(4)], 0)
 
 
-def test_many_rows_are_ordered_in_few_statements(settings: Any) -> None:
+def test_many_rows_are_ordered_in_few_statements(settings: Settings) -> None:
     with record() as seen:
         repair.order(stray(300))
     assert len(seen.sql) < 30

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.db import connection
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import capture, marker, naming, rebuild, relay, send, status, sweeper, triggers
@@ -257,7 +258,7 @@ def test_check_of_unchanged_triggers_takes_two_queries() -> None:
 
 
 @pytest.mark.usefixtures("at_rest")
-def test_process_checks_triggers_once_per_interval(settings: Any) -> None:
+def test_process_checks_triggers_once_per_interval(settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "TRIGGER_CHECK_SECONDS": 3600.0}
     with record() as seen:
         triggers.watch(relay_client())

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import compare, outbox, registry, relay, scan, verify
@@ -89,7 +90,7 @@ def test_stray_summary_is_found(redis: Redis) -> None:
     assert told(found()) == [("latest", "", "stray", "titems:latest")]
 
 
-def test_many_differences_in_many_chunks_are_found(redis: Redis, settings: Any) -> None:
+def test_many_differences_in_many_chunks_are_found(redis: Redis, settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "CHUNK": 3}
     label = Label.objects.create(name="red")
     for n in range(1, 36):

@@ -31,6 +31,7 @@ from tests.support.mirror.notes import (
     windows,
     writer,
 )
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
@@ -495,7 +496,7 @@ def test_process_requests_a_window_again_after_the_interval(
 
 
 def test_warm_soon_without_redis_sends_and_raises_nothing(
-    sent: list[str], redis_server: Any, monkeypatch: pytest.MonkeyPatch
+    sent: list[str], redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     redis_server.kill()
     window.warm_soon(FEED, "1")
@@ -512,7 +513,7 @@ def test_task_warms_the_window() -> None:
     assert sliced(alice) == Slice([], True, LIFE)
 
 
-def test_task_without_redis_returns_false(redis_server: Any) -> None:
+def test_task_without_redis_returns_false(redis_server: RedisServer) -> None:
     from mirror.tasks import warm as task
 
     redis_server.kill()

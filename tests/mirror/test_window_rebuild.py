@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import marker, naming, outbox, rebuild, relay, status, strays, verify, window, window_count
@@ -16,13 +17,14 @@ from tests.support.mirror import world
 from tests.support.mirror.app.models import Reading, Writer
 from tests.support.mirror.command import run
 from tests.support.mirror.notes import FEED, about, cut, feed, held, is_right, notes, sliced, warm, whole, writer
+from tests.support.servers import RedisServer
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.on_sqlite]
 LAZY = ["treading", "tignoring", "tfeed"]
 
 
 @pytest.fixture(autouse=True)
-def chunks_of_two(settings: Any, committed: None) -> None:
+def chunks_of_two(settings: Settings, committed: None) -> None:
     settings.MIRROR = {**settings.MIRROR, "CHUNK": 2}
 
 
@@ -143,7 +145,7 @@ def test_rebuild_starts_over_when_redis_is_emptied(redis: Redis) -> None:
 
 
 def test_windows_are_read_and_written_in_small_batches(
-    settings: Any, redis: Redis, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.MIRROR = {**settings.MIRROR, "CHUNK": 100, "BATCH": 100}
     monkeypatch.setattr("mirror.window_shapes.MEMBERS", 2 * FEED.length)
@@ -312,7 +314,7 @@ def test_rare_lazy_windows_are_reported_as_few(monkeypatch: pytest.MonkeyPatch) 
     assert " few " in line
 
 
-def test_number_of_windows_is_unknown_without_redis(redis_server: Any) -> None:
+def test_number_of_windows_is_unknown_without_redis(redis_server: RedisServer) -> None:
     redis_server.kill()
     assert rows("tfeed") == (-1, False)
     line = next(line for line in run("status").out.splitlines() if line.startswith("tfeed "))

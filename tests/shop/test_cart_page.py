@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.contrib.messages import get_messages
 from django.test import Client, override_settings
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts.models import Session, User
@@ -144,7 +145,7 @@ def test_a_refused_change_names_its_field(has_session: bool, client: Client, boo
     assert not has_session or read_quantities(read_digest(client)) == {book.pk: 1}
 
 
-def test_form_and_server_have_one_limit(client: Client, book: Product, settings: Any) -> None:
+def test_form_and_server_have_one_limit(client: Client, book: Product, settings: Settings) -> None:
     """The limit does not depend on the stock; a line says when too few copies are left."""
     settings.SHOP_CART_QUANTITY = 30
     assert 'max="30"' in client.get(f"/books/{book.pk}/").content.decode()
