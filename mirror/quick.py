@@ -6,16 +6,16 @@ It uses redis-py's pipeline object and reply callbacks, and replaces only the co
 from collections.abc import Sequence
 from typing import Any
 
-from redis.client import Pipeline
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from mirror.redis import MirrorPool
+from mirror.redis_types import RedisPipeline
 from mirror.session import Command, get_pool
 
 TRIES = 2  # a connection closed by a restart fails at its first use
 
 
-def execute(pipe: Pipeline, *, around: Sequence[Command] = ()) -> tuple[list[Any], list[Any], list[Any]]:
+def execute(pipe: RedisPipeline, *, around: Sequence[Command] = ()) -> tuple[list[Any], list[Any], list[Any]]:
     """Send ``around``, the pipeline's commands and ``around`` again in one round trip. Return the three replies.
 
     Raises the first error among the replies, and redis-py's errors when Redis is away, after a single time-out.
@@ -32,7 +32,7 @@ def execute(pipe: Pipeline, *, around: Sequence[Command] = ()) -> tuple[list[Any
     return replies[:size], said, replies[end:]
 
 
-def _read(pipe: Pipeline, command: str, options: dict[str, Any], reply: Any) -> Any:
+def _read(pipe: RedisPipeline, command: str, options: dict[str, Any], reply: Any) -> Any:
     callback = pipe.response_callbacks.get(command)
     if callback is None:
         return reply
