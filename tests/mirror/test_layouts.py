@@ -48,7 +48,9 @@ def test_other_code_neither_drains_nor_rebuilds_and_keeps_changes_pending(redis:
         assert (result.skipped, result.faults) == (True, (layouts.REASON,))
         with pytest.raises(OutdatedLayout, match="has the layout older"):
             apply.drain(registry.get("titem"), [str(item.pk)])
-        assert not {key for key in world.dump(redis).keys() - before.keys() if key.startswith(("titem:", "titems:score"))}
+        assert not {
+            key for key in world.dump(redis).keys() - before.keys() if key.startswith(("titem:", "titems:score"))
+        }
         assert set(Change.objects.filter(mirror="titem").values_list("attempts", flat=True)) == {0}
     relay.drain_all()
     assert world.dump(redis) == world.by_orm()
