@@ -13,6 +13,7 @@ from catalog.books.records import BookRow, Record, build_record, load_author_nam
 from catalog.books.series import parse_series
 from catalog.models import Author, Book, Tag, Tagging, TagVote
 from catalog.shelves import mirrors as shelves  # noqa: F401  (its mirrors register on import)
+from common.ids import parse_ids
 from mirror import Contribution, Family, Member, Members, Mirror, Scored, Watch
 from mirror.conf import setting
 
@@ -22,7 +23,7 @@ UNKNOWN_RATING = float("-inf")
 
 def _find_book_ids(links: type[Model], column: str, values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next ``limit`` distinct ids, ascending, of books that ``links`` joins to one of ``values``."""
-    found = links._base_manager.using(setting("DATABASE")).filter(**{f"{column}__in": _parse_ids(values)})
+    found = links._base_manager.using(setting("DATABASE")).filter(**{f"{column}__in": parse_ids(values)})
     if after is not None:
         found = found.filter(book_id__gt=after)
     return [str(pk) for pk in found.order_by("book_id").values_list("book_id", flat=True).distinct()[:limit]]
@@ -40,18 +41,10 @@ def find_books_by_authors(values: Sequence[str], after: str | None, limit: int) 
 
 def find_votes_for_tags(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next ids of votes for one of these tags."""
-    found = TagVote._base_manager.using(setting("DATABASE")).filter(tag_id__in=_parse_ids(values))
+    found = TagVote._base_manager.using(setting("DATABASE")).filter(tag_id__in=parse_ids(values))
     if after is not None:
         found = found.filter(pk__gt=after)
     return [str(pk) for pk in found.order_by("pk").values_list("pk", flat=True)[:limit]]
-
-
-def _parse_ids(pks: Sequence[str]) -> list[int]:
-    """Return primary keys as numbers, without values that are not numbers."""
-    try:
-        return list(map(int, pks))
-    except ValueError:
-        return [int(pk) for pk in pks if pk.removeprefix("-").isdecimal()]
 
 
 class _TagKeys(dict[str, str]):
@@ -106,7 +99,7 @@ class BookMirror(Mirror):
         return keys.book(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, BookRow]:
-        return {str(row.id): row for row in load_book_rows(_parse_ids(pks))}
+        return {str(row.id): row for row in load_book_rows(parse_ids(pks))}
 
     def record(self, row: Any) -> Record:
         return build_record(row)
@@ -170,7 +163,7 @@ class TagMirror(Mirror):
         return keys.tag_record(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, str]]:
-        return {str(pk): (pk, name) for pk, name in load_tag_names(_parse_ids(pks)).names.items()}
+        return {str(pk): (pk, name) for pk, name in load_tag_names(parse_ids(pks)).names.items()}
 
     def record(self, row: Any) -> Record:
         return {"id": row[0], "name": row[1]}
@@ -194,7 +187,7 @@ class HiddenTagMirror(Mirror):
         return keys.hidden_tag(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, str]]:
-        tags = load_tag_names(_parse_ids(pks))
+        tags = load_tag_names(parse_ids(pks))
         return {str(pk): (pk, tags.names[pk]) for pk in tags.hidden}
 
     def record(self, row: Any) -> Record:
@@ -230,7 +223,7 @@ class TagVoteMirror(Mirror):
         return keys.tag_vote(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, int, int, str]]:
-        votes = TagVote._base_manager.using(setting("DATABASE")).filter(pk__in=_parse_ids(pks))
+        votes = TagVote._base_manager.using(setting("DATABASE")).filter(pk__in=parse_ids(pks))
         return {str(row[0]): row for row in votes.values_list("pk", "user_id", "book_id", "tag__name")}
 
     def record(self, row: Any) -> Record:
@@ -255,7 +248,7 @@ class AuthorMirror(Mirror):
         return keys.author(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, str]]:
-        return {str(pk): (pk, name) for pk, name in load_author_names(_parse_ids(pks)).items()}
+        return {str(pk): (pk, name) for pk, name in load_author_names(parse_ids(pks)).items()}
 
     def record(self, row: Any) -> Record:
         return {"id": row[0], "name": row[1]}

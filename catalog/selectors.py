@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import Q
 from django.urls import reverse
@@ -15,13 +15,12 @@ from catalog.listing.answers import EMPTY_ANSWER, QueryAnswer, answer_in_sql
 from catalog.listing.filters import NO_FILTERS, ChosenFilters, Narrowing, SetNarrowing
 from catalog.listing.results import MAX_PAGES, PAGE_SIZE, BookList, BookRecord
 from catalog.local.index import CatalogIndex, local_copy
+from common.ids import MAX_ID
 from mirror import registry
 from mirror.raw import RawRecord
 from mirror.read import read
 from mirror.redis_types import RedisPipeline
 from mirror.shapes import shape_of
-
-MAX_ID: Final = 2**63 - 1
 
 
 def find_books(

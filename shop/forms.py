@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from accounts.words import check_line, check_words
+from common.ids import MAX_ID
 from shop.models import Order
 from shop.payments import TypedCard, get_provider
 
@@ -89,8 +90,8 @@ class CheckoutForm(PayForm):
         widget=forms.Textarea(attrs={"rows": 4, "autocomplete": "street-address"}),
         help_text=_("Street, city and country, as they should appear on the parcel."),
     )
-    version = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=2**63 - 1)
-    total = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=2**63 - 1)
+    version = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=MAX_ID)
+    total = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=MAX_ID)
     field_order = ("name", "email", "address", "card")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

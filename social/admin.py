@@ -22,6 +22,7 @@ from unfold.decorators import display
 from accounts.admin_tools import BigTableAdmin
 from accounts.models import User
 from accounts.names import fold
+from common.ids import parse_id
 from social import admin_people as _people  # noqa: F401  (registers its pages)
 from social.content.tokens import fold_hashtag
 from social.models import Hashtag, Mention, Post
@@ -104,8 +105,8 @@ class PostAdmin(BigTableAdmin):
             return queryset.filter(user=author or 0), False
         if term.startswith(("#", "＃")) and (name := fold_hashtag(term[1:])):
             return queryset.filter(hashtags__name=name), False
-        if term.isascii() and term.isdecimal() and len(term) < 19:
-            return queryset.filter(pk=int(term)), False
+        if (number := parse_id(term)) is not None:
+            return queryset.filter(pk=number), False
         newest = Post.objects.order_by("-pk").values_list("pk", flat=True).first() if term else None
         if newest is not None:
             queryset = queryset.filter(pk__gt=newest - MAX_SEARCHED_POSTS)

@@ -8,8 +8,8 @@ home timeline and a profile: two).
 from collections.abc import Collection
 from functools import partial
 
+from common.ids import MAX_ID
 from social.queries import timelines
-from social.queries.windows import MAX_ID
 from social.relations import blocks
 from social.timelines import pages
 from social.timelines.feeds import AuthorFeed, EagerFeed

@@ -8,6 +8,7 @@ import mirror
 from accounts import keys
 from accounts.models import LoginStats, User
 from accounts.users.records import format_time
+from common.ids import parse_ids
 from mirror import Contribution, Entry, Family, Mirror, Scored, SummaryMirror, Value, Watch
 from mirror.conf import setting
 from mirror.declare import Record
@@ -27,11 +28,6 @@ class UserRow(NamedTuple):
     last_login_time: datetime | None
 
 
-def _parse_ids(pks: Sequence[str]) -> list[int]:
-    """Return the primary keys as numbers, without texts that are not numbers: no row has them."""
-    return [int(pk) for pk in pks if pk.isascii() and pk.isdecimal()]
-
-
 @mirror.register
 class UserMirror(Mirror):
     """Mirror each user as a record, as an id under the user's name, and as a place on the leaderboard."""
@@ -49,7 +45,7 @@ class UserMirror(Mirror):
         return keys.login(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, UserRow]:
-        found = User._base_manager.using(setting("DATABASE")).filter(pk__in=_parse_ids(pks))
+        found = User._base_manager.using(setting("DATABASE")).filter(pk__in=parse_ids(pks))
         rows = found.values_list(
             "pk", "username", "name_key", "user_type", "is_active",
             "login_stats__login_times", "login_stats__last_login_time",

@@ -26,6 +26,7 @@ from accounts.sessions import services as session_services
 from accounts.sessions.devices import parse_user_agent
 from accounts.sessions.rows import hash_token
 from accounts.sessions.signals import token_rotated
+from common.ids import parse_id
 from mirror.commit import after_commit
 from mirror.declare import Record
 
@@ -180,8 +181,7 @@ class SessionStore(DatabaseStore):
 
 
 def _parse_user_id(data: dict[str, Any]) -> int | None:
-    said = str(data.get(SESSION_KEY, ""))
-    return int(said) if said.isascii() and said.isdecimal() else None
+    return parse_id(str(data.get(SESSION_KEY, "")))
 
 
 def _parse_timestamp(seconds: float) -> datetime:

@@ -4,12 +4,14 @@ import re
 import unicodedata
 from decimal import Decimal
 
+from common.ids import MAX_ID
+
 MIN_YEAR, MAX_YEAR = -4000, 2100  # possible years of publication
 MAX_AUTHORS = 100
 _NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?(e[+-]?[0-9]{1,2})?", re.IGNORECASE)
 
 
-def parse_number(text: str, most: int = 2**63 - 1) -> int | None:
+def parse_number(text: str, most: int = MAX_ID) -> int | None:
     """Return a whole number from 0 to ``most``, also when written as 12.0."""
     if len(text) < 19 and text.isascii() and text.isdigit():  # nearly always, and five times as fast
         plain = int(text)

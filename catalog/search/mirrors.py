@@ -12,6 +12,7 @@ from catalog.mirrors import find_books_by_authors, find_books_with_tags
 from catalog.models import Author, Book, Tag, Tagging
 from catalog.search import entries, store, words
 from catalog.search.models import Document, Term
+from common.ids import parse_ids
 from mirror import Contribution, Family, Mirror, Scored, TableMirror, Watch
 from mirror.conf import setting
 
@@ -31,8 +32,7 @@ class IndexMirror(TableMirror):
         return f"{self.kind}{pk}"
 
     def load(self, pks: Sequence[str]) -> Mapping[str, store.DocumentRecord]:
-        ids = [int(pk) for pk in pks if pk.isascii() and pk.isdecimal() and len(pk) < 19]
-        return {made.id[1:]: made for made in self.make(ids)}
+        return {made.id[1:]: made for made in self.make(parse_ids(pks))}
 
     def replace(self, pks: Sequence[str], rows: Mapping[str, store.DocumentRecord]) -> None:
         store.replace_documents(list(map(self.name_document, pks)), {made.id: made for made in rows.values()})

@@ -19,6 +19,7 @@ from catalog.shelves.records import (
     load_entries,
     load_settings,
 )
+from common.ids import parse_id, parse_ids
 from mirror import Contribution, Family, Mirror, Scored, Watch
 from mirror.conf import setting
 
@@ -27,9 +28,8 @@ PRIVACY_COLUMNS = tuple(PRIVACY_FIELDS.values())
 
 def _parse_key(key: str) -> tuple[int, int] | None:
     """Return the ids of user and book in a key, or None for an invalid key."""
-    user, _, book = key.partition(":")
-    is_key = user.isascii() and book.isascii() and user.isdecimal() and book.isdecimal()
-    return (int(user), int(book)) if is_key and max(len(user), len(book)) < 19 else None
+    user, book = map(parse_id, key.partition(":")[::2])
+    return None if user is None or book is None else (user, book)
 
 
 def _parse_keys(keys: Sequence[str]) -> list[tuple[int, int]]:
@@ -124,7 +124,7 @@ class ShelfSettingsMirror(Mirror):
         return keys.shelf_settings(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Record]:
-        return load_settings([int(pk) for pk in pks if pk.isascii() and pk.isdecimal()])
+        return load_settings(parse_ids(pks))
 
     def record(self, row: Any) -> Record:
         return dict(row)

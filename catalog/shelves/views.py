@@ -17,13 +17,13 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.ratelimit import count_event
 from accounts.views import describe_wait
-from catalog.selectors import MAX_ID
 from catalog.shelves import services
 from catalog.shelves.forms import EntryForm, GoalForm, PrivacyForm
 from catalog.shelves.models import Privacy, Shelf
 from catalog.shelves.selectors import find_entry, find_shelf_page, get_shelf_summary
 from catalog.shelves.widgets import build_button_context, build_tabs
 from common import clock
+from common.ids import MAX_ID
 from common.web import (
     get_next_address,
     is_partial,

@@ -20,6 +20,7 @@ from unfold.decorators import display
 
 from accounts.models import User
 from accounts.names import fold
+from common.ids import parse_id
 from shop.admin.base import LedgerAdmin
 from shop.admin.concurrent_edits import ConcurrentEditForm, SerialisedEdits
 from shop.admin.row_actions import UnchangedRow, apply_to_each, warn_of_unchanged
@@ -131,8 +132,8 @@ class OrderAdmin(SerialisedEdits, LedgerAdmin):
         if term.startswith("@"):
             who = User.objects.filter(name_key=fold(term[1:])).values_list("pk", flat=True).first()
             return queryset.filter(user=who or 0), False
-        if term.isascii() and term.isdecimal() and len(term) < 19:
-            return queryset.filter(pk=int(term)), False
+        if (number := parse_id(term)) is not None:
+            return queryset.filter(pk=number), False
         newest = Order.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
         about = Q(email__icontains=term) | Q(name__icontains=term)
         return queryset.filter(about, pk__gt=newest - MAX_SEARCHED_ORDERS), False

@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
+from common.ids import parse_id
 from shop.admin.base import ReadOnlyAdmin
 from shop.models import FakeCharge, Payment
 from shop.money import format_money
@@ -38,8 +39,8 @@ class PaymentAdmin(ReadOnlyAdmin):
         term = search_term.strip().removeprefix("#")
         if not term:
             return queryset, False
-        if term.isascii() and term.isdecimal() and len(term) < 19:
-            return queryset.filter(order=int(term)), False
+        if (number := parse_id(term)) is not None:
+            return queryset.filter(order=number), False
         return queryset.filter(key=term), False
 
     @display(description=_("order"))

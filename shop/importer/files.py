@@ -59,7 +59,7 @@ def read_pairs(
     """Return the pairs whose book is in ``books``. kind: the name of the pairs in reports, such as "views"."""
     found, seen = Pairs(), set[tuple[int, int]]()
     for count, (line, cells) in enumerate(file.rows(tally.dirt), 1):
-        user, book = (clean.parse_number(cell, most=2**63 - 1) for cell in cells[:2])
+        user, book = (clean.parse_number(cell) for cell in cells[:2])
         if not user or not book:
             tally.dirt.note(f"{kind} without usable numbers", file.name, line)
         elif book not in books:

@@ -5,12 +5,13 @@ from typing import Any
 
 import mirror
 from catalog import keys as catalog_keys
+from common.ids import parse_ids
 from mirror import Contribution, Family, Member, Mirror, Scored, Watch
 from mirror.conf import setting
 from mirror.declare import Record
 from shop import keys
 from shop.models import Product, Sale, SaleItem
-from shop.products.records import ProductRow, load_products, make_product_record, parse_ids
+from shop.products.records import ProductRow, load_products, make_product_record
 
 
 def find_products_in_sales(values: Sequence[str], after: str | None, limit: int) -> list[str]:

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import mirror
+from common.ids import parse_ids
 from mirror import Contribution, Family, Mirror, Scored, Watch
 from mirror.conf import setting
 from mirror.declare import Record
 from shop import keys
 from shop.models import Recommendation
-from shop.products.records import parse_ids
 
 
 @mirror.register

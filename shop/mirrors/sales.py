@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import mirror
+from common.ids import parse_ids
 from mirror import Contribution, Family, Mirror, Scored, Watch
 from mirror.declare import Record
 from shop import keys
 from shop.models import Sale, SaleItem
-from shop.products.records import SaleRow, load_sales, make_sale_record, parse_ids
+from shop.products.records import SaleRow, load_sales, make_sale_record
 
 
 @mirror.register

@@ -39,11 +39,6 @@ class SaleRow(NamedTuple):
     products: Sequence[tuple[int, int]]
 
 
-def parse_ids(pks: Sequence[str]) -> list[int]:
-    """Return primary keys as numbers, without those that are not numeric."""
-    return [int(pk) for pk in pks if pk.isascii() and pk.isdecimal()]
-
-
 def load_products(ids: Sequence[int]) -> Mapping[str, ProductRow]:
     """Return the existing products by id. Two queries."""
     database = setting("DATABASE")

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import orjson
 from django.conf import settings
 
-from catalog.selectors import MAX_ID
+from common.ids import parse_id
 from mirror.declare import Record
 from mirror.redis import relay_client
 from mirror.redis_types import RedisClient
@@ -29,7 +29,6 @@ logger = logging.getLogger("shop")
 ROWS_PER_CLAIM: Final = 200  # rows per claim
 LIFETIME_FACTOR: Final = 3  # lifetime of a row, as a multiple of its delay
 BOOK_FIELDS: Final = ("title", "authors", "author_ids")  # fields of the book in a row
-MAX_ID_LENGTH: Final = len(str(MAX_ID))
 
 _LUA: Final = Path(__file__).parents[1] / "lua"
 _claim_script = Script(_LUA / "rows_claim.lua")
@@ -98,8 +97,8 @@ def _claim_due_rows(redis: RedisClient) -> Claim:
 
 def _is_valid_id(member: str) -> bool:
     """Return whether a member of the schedule is a valid id. Anybody with access to Redis may have written it."""
-    is_number = len(member) <= MAX_ID_LENGTH and member.isascii() and member.isdecimal()
-    return is_number and 0 < int(member) <= MAX_ID and member == str(int(member))
+    pk = parse_id(member)
+    return bool(pk) and member == str(pk)
 
 
 def _read_delays(ids: Sequence[str], redis: RedisClient) -> dict[str, float]:

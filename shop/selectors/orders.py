@@ -11,11 +11,11 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from common import clock
+from common.ids import MAX_ID
 from shop.models import Order, OrderLine, OrderState, Payment
 from shop.models.payment import PaymentState
 
 ORDERS_PER_PAGE: Final = 20  # orders per page
-MAX_ORDER_ID: Final = 2**63 - 1
 
 
 class Step(NamedTuple):
@@ -134,7 +134,7 @@ def list_orders(user_id: int, after: int | None = None) -> OrderPage:
 
 def get_order(user_id: int, order_id: int) -> OrderView | None:
     """Return one of a user's orders, or None if the user has no such order. Three queries."""
-    if not 0 < order_id <= MAX_ORDER_ID:
+    if not 0 < order_id <= MAX_ID:
         return None
     order = Order.objects.of(user_id).filter(pk=order_id).first()
     if order is None:

@@ -6,8 +6,9 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
+from common.ids import parse_id
 from common.web import json_response, personal_page, redirect_to_view, wants_json
-from shop.selectors.orders import MAX_ORDER_ID, OrderView, get_order, list_orders
+from shop.selectors.orders import OrderView, get_order, list_orders
 from shop.services import orders as order_services
 from shop.services.errors import OrderNotFound, OrderStateRefused
 from shop.views.responses import json_error
@@ -19,7 +20,7 @@ def orders(request: HttpRequest) -> HttpResponse:
     """List the user's orders, newest first, from ``?after=`` on. The template receives ``page``, a
     ``shop.selectors.orders.OrderPage``.
     """
-    page = list_orders(_get_user_id(request), _parse_cursor(request.GET.get("after", "")))
+    page = list_orders(_get_user_id(request), parse_id(request.GET.get("after", "")))
     next_url = None if page.after is None else f"{request.path}?after={page.after}"
     if wants_json(request):
         return json_response({"results": [order.brief() for order in page.orders], "next": next_url})
@@ -81,9 +82,3 @@ def _order_not_found() -> HttpResponse:
 
 def _redirect_to_order(pk: int) -> HttpResponse:
     return redirect_to_view("shop:order", pk)
-
-
-def _parse_cursor(text: str) -> int | None:
-    """Parse the id in the URL. Return None, which means the first page, if it is invalid."""
-    is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(MAX_ORDER_ID))
-    return min(int(text), MAX_ORDER_ID) if is_number else None

@@ -8,11 +8,11 @@ from django.db.models import Q
 import mirror
 from accounts.models import User
 from common.database import pairs
+from common.ids import parse_ids
 from mirror import Contribution, EdgeMirror, Family, Member, Watch
 from mirror.conf import setting
 from social import keys
 from social.models import Block, Follow, Mute, Pulled
-from social.queries.records import parse_ids
 
 
 def split_key(pk: str) -> tuple[str, str]:

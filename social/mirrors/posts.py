@@ -8,12 +8,13 @@ from django.db.models import Model, Q
 import mirror
 from accounts.models import User
 from catalog.models import Book
+from common.ids import parse_ids
 from mirror import Contribution, Family, Mirror, Scored, Watch
 from mirror.conf import setting
 from mirror.declare import Record
 from social import keys
 from social.models import Mention, Post
-from social.queries.records import PostRow, build_record, load_posts, parse_ids
+from social.queries.records import PostRow, build_record, load_posts
 
 
 def _find_post_ids(condition: Q, after: str | None, limit: int) -> list[str]:

@@ -13,10 +13,9 @@ from typing import Any, Final
 
 from django.db import connections
 
+from common.ids import MAX_ID, parse_ids
 from mirror.conf import setting
-from social.queries.records import parse_ids
 
-MAX_ID: Final = 2**63 - 1
 POSTS_PER_PROBE: Final = 4
 
 _READERS: Final = {

@@ -25,11 +25,6 @@ class PostRow(NamedTuple):
 POST_COLUMNS = ("pk", "text", "created_at", "user_id", "user__username", "book_id", "book__title")
 
 
-def parse_ids(pks: Sequence[str]) -> list[int]:
-    """Return primary keys as numbers, without invalid ones."""
-    return [int(pk) for pk in pks if pk.isascii() and pk.isdecimal()]
-
-
 def load_posts(ids: Sequence[int]) -> Mapping[str, PostRow]:
     """Return the visible posts among ``ids``, by id as a string. Takes two queries."""
     database = setting("DATABASE")

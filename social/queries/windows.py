@@ -12,11 +12,11 @@ from django.db import connections
 from django.db.models import QuerySet
 
 from catalog.models import Book
+from common.ids import parse_ids
 from mirror import Reached
 from mirror.conf import setting
 from social.models import Follow, Hashtag, Mention, Post
-from social.queries.home import MAX_ID, find_home_posts, find_pushed_posts
-from social.queries.records import parse_ids
+from social.queries.home import find_home_posts, find_pushed_posts
 
 _IS_VISIBLE = "NOT p.is_hidden AND EXISTS (SELECT 1 FROM accounts_user u WHERE u.id = p.user_id AND u.is_active)"
 _POSTS_ABOUT_BOOK = f"""
@@ -35,7 +35,7 @@ _POSTS_TAGGED = f"""
      WHERE h.name = {{key}} AND {_IS_VISIBLE} ORDER BY h.post_id DESC LIMIT {{limit}}
 """
 
-__all__ = ["MAX_ID", "find_home_posts", "find_pushed_posts"]
+__all__ = ["find_home_posts", "find_pushed_posts"]
 
 
 def _query_each_key(one: str, keys: Sequence[Any], limit: int, kind: str = "bigint") -> dict[str, list[int]]:

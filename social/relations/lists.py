@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
 
 from accounts.names import make_public_path
+from common.ids import MAX_ID
 from mirror.conf import setting
 from social.models import Block, Follow, Mute
-from social.queries.windows import MAX_ID
 
 PAGE_SIZE: Final = 50  # readers
 FURTHER_ROWS: Final = (200, 200)  # rows per further query while the page is short; then the page ends

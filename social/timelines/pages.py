@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from common.ids import MAX_ID, parse_id
 from mirror import registry
 from mirror.raw import RawRecord
 from mirror.read import read
@@ -16,7 +17,6 @@ from mirror.redis_types import RedisPipeline
 from mirror.shapes import shape_of
 from social import keys
 from social.queries.records import build_record, load_posts
-from social.queries.windows import MAX_ID
 from social.relations import blocks
 
 PAGE_SIZE = 20  # posts
@@ -105,9 +105,7 @@ class Feed:
 
 def parse_cursor(text: str | None) -> int | None:
     """Parse the cursor in an address. Return None for the first page if it is missing or invalid."""
-    if not text or not (text.isascii() and text.isdecimal()) or len(text) > len(str(MAX_ID)):
-        return None
-    return int(text) if 0 < int(text) <= MAX_ID else None
+    return parse_id(text or "") or None
 
 
 def read_records(ids: Sequence[int]) -> list[PostRecord]:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from catalog.listing import BookRecord
 from catalog.selectors import get_book
+from common.ids import parse_id
 from common.web import JSON_TYPE
 from social.services.posts import check_input_length, check_key, missing_book_error
 
@@ -68,6 +69,5 @@ class Draft:
 
 def _find_book(given: Any) -> BookRecord | None:
     """Return the record of the book with that id; None if it does not exist or the id is invalid."""
-    text = str(given)
-    is_id = not isinstance(given, bool) and text.isascii() and text.isdecimal() and len(text) < 20
-    return get_book(int(text)) if is_id else None
+    pk = None if isinstance(given, bool) else parse_id(str(given))
+    return None if pk is None else get_book(pk)

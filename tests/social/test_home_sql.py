@@ -5,6 +5,7 @@ import random
 import pytest
 
 from accounts.models import User
+from common.ids import MAX_ID
 from social.models import Block, Mute, Post, Pulled
 from social.queries import home
 from tests.support.social.naive import facts
@@ -41,7 +42,7 @@ def test_home_timelines_equal_plain_python(readers: list[User], limit: int) -> N
     ids = sorted(Post.objects.values_list("pk", flat=True))
     for reader in readers:
         wanted = said.home(reader.pk)
-        for below in (home.MAX_ID, ids[-1], ids[len(ids) // 2], ids[3], ids[0], 1):
+        for below in (MAX_ID, ids[-1], ids[len(ids) // 2], ids[3], ids[0], 1):
             found = home.find_home_posts(reader.pk, below, limit)
             assert found == [pk for pk in wanted if pk < below][:limit]
 
@@ -61,7 +62,7 @@ def test_pulled_authors_find_their_own_posts_pushed(readers: list[User]) -> None
     follow(readers[4], star)
     assert home.find_pushed_posts([str(star.pk)], 10) == {str(star.pk): [post.pk for post in reversed(own)]}
     assert not {post.pk for post in own} & set(home.find_pushed_posts([str(readers[4].pk)], 1000)[str(readers[4].pk)])
-    assert {post.pk for post in own} <= set(home.find_home_posts(readers[4].pk, home.MAX_ID, 1000))
+    assert {post.pk for post in own} <= set(home.find_home_posts(readers[4].pk, MAX_ID, 1000))
 
 
 def test_inactive_readers_get_only_their_own_posts(readers: list[User]) -> None:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import User
+from common.ids import parse_id
 from loginlog import days, selectors, services
 from loginlog.archive import expiry, loading
 from loginlog.corrections import settling
@@ -151,7 +152,7 @@ def _find_user(text: str) -> User:
     try:
         return User.objects.get_by_natural_key(text)
     except User.DoesNotExist:
-        found = User.objects.filter(pk=text).first() if text.isascii() and text.isdigit() and len(text) < 19 else None
+        found = User.objects.filter(pk=parse_id(text)).first()
     if found is None:
         raise CommandError(_("there is no user with the name or id %(text)r") % {"text": text})
     return found

@@ -8,6 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from common.ids import parse_id
 from mirror.management.base import OK, ReportingCommand, brief
 from shop.models import Product
 from shop.rowcache import rows
@@ -16,9 +17,9 @@ from shop.rowcache.daemon import RowCacheDaemon, run_once
 
 def parse_product_id(text: str) -> int:
     """Parse the id of a product. Raises ArgumentTypeError."""
-    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+    if (pk := parse_id(text)) is None:
         raise ArgumentTypeError(_("%(text)s is not a product id") % {"text": repr(text)})
-    return int(text)
+    return pk
 
 
 def parse_seconds(text: str) -> float:
