@@ -17,12 +17,13 @@ would have to be one statement.
 
 import random
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import orjson
 
 from mirror import chains, outbox, plan, tables
+from mirror.callbacks import Step, ignore
 from mirror.conf import setting
 from mirror.declare import Mirror, TableMirror
 from mirror.entries import Contribution, Entry, Field, OwnField, Value
@@ -32,12 +33,7 @@ from mirror.session import Command, Conflict, Session
 from mirror.shapes import ABSENT, JsonShape, shape_of
 
 TRIES = 20
-Step = Callable[[str], object]
 Claim = Field | Value  # the place of these entries can pass from one row to another
-
-
-def no_step(name: str) -> None:
-    """Do nothing between the steps. Tests stop a drain here."""
 
 
 class Drained(NamedTuple):
@@ -67,7 +63,7 @@ def drain(
     *,
     redis: RedisClient | None = None,
     full: bool = False,
-    step: Step = no_step,
+    step: Step = ignore,
     tries: int = TRIES,
     shape: JsonShape | None = None,
 ) -> Drained:
@@ -93,7 +89,7 @@ def launch(
     *,
     redis: RedisClient | None = None,
     full: bool = False,
-    step: Step = no_step,
+    step: Step = ignore,
     shape: JsonShape | None = None,
 ) -> Flight:
     """Run the first half of an attempt, up to sending the write. Redis executes it in the background.

@@ -19,6 +19,7 @@ from typing import Any, Final
 from redis.exceptions import NoScriptError
 
 from mirror import deliver, marker, naming, outbox, progress, registry, send, spread
+from mirror.callbacks import Step, ignore
 from mirror.conf import milliseconds, setting
 from mirror.declare import WindowMirror
 from mirror.models import Change
@@ -26,7 +27,7 @@ from mirror.redis import relay_client
 from mirror.redis_types import RedisClient
 from mirror.relay import Deadline, raise_if_away, say
 from mirror.session import Conflict, Session
-from mirror.slices import SLICE, Outcome, Pushed, Slices, Step, no_step
+from mirror.slices import SLICE, Outcome, Pushed, Slices
 
 logger = logging.getLogger("mirror")
 
@@ -46,7 +47,7 @@ def run(
     *,
     goes_on: Callable[[], bool] = lambda: True,
     redis: RedisClient | None = None,
-    at: Step = no_step,
+    at: Step = ignore,
     known: Markers = NONE_KNOWN,
 ) -> Pushed:
     """Push slices of up to ``limit`` (at least 2) windows, to the end or as long as ``goes_on`` returns True.

@@ -6,7 +6,7 @@ making an incomplete mirror warm. Progress is stored in SQL, so that a killed re
 """
 
 import uuid
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from mirror import (
     window,
 )
 from mirror.bulk import few_collections
+from mirror.callbacks import ProgressCallback, ignore
 from mirror.conf import setting
 from mirror.declare import Mirror, TableMirror
 from mirror.lease import lease
@@ -37,8 +38,6 @@ from mirror.session import Session
 from mirror.window_shapes import at_once, is_lazy
 
 STARTS = 5  # how often a rebuild starts over before it gives up for now
-
-Progress = Callable[[str, int], None]
 
 
 class Interrupted(RuntimeError):
@@ -61,12 +60,8 @@ class Rebuilt:
     faults: tuple[str, ...] = ()
 
 
-def _silent(mirror: str, rows: int) -> None:
-    """Report no progress."""
-
-
 def rebuild(
-    names: Iterable[str] = (), *, progress: Progress = _silent, redis: RedisClient | None = None
+    names: Iterable[str] = (), *, progress: ProgressCallback = ignore, redis: RedisClient | None = None
 ) -> list[Rebuilt]:
     """Rebuild these mirrors (all by default). ``progress(mirror, rows)`` is called with each chunk's size.
 
@@ -92,10 +87,10 @@ def rebuild_if_cold(name: str) -> int:
     replay.check(redis)
     if marker.is_warm(redis, name) or not all(marker.is_warm(redis, first) for first in registry.ahead(name)):
         return 0
-    return _single(registry.get(name), redis, _silent, if_cold=True).rows
+    return _single(registry.get(name), redis, ignore, if_cold=True).rows
 
 
-def _single(mirror: Mirror, redis: RedisClient, progress: Progress, *, if_cold: bool = False) -> Rebuilt:
+def _single(mirror: Mirror, redis: RedisClient, progress: ProgressCallback, *, if_cold: bool = False) -> Rebuilt:
     if faults := triggers.check(redis).get(mirror.name):
         return Rebuilt(mirror.name, skipped=True, faults=faults)
     if cold_ones := tuple(name for name in registry.ahead(mirror.name) if not marker.is_warm(redis, name)):
@@ -117,7 +112,7 @@ def _single(mirror: Mirror, redis: RedisClient, progress: Progress, *, if_cold: 
 class _Run:
     """One start of a rebuild, or the continuation of an interrupted one."""
 
-    def __init__(self, mirror: Mirror, redis: RedisClient, progress: Progress) -> None:
+    def __init__(self, mirror: Mirror, redis: RedisClient, progress: ProgressCallback) -> None:
         self.mirror, self.redis, self.progress = mirror, redis, progress
         self.sources: list[int] = []  # ids of the source changes that were pending at the start
         self.states = State.objects.using(outbox.using()).filter(mirror=mirror.name)

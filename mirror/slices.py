@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from mirror import deliver, progress
+from mirror.callbacks import Step
 from mirror.declare import SENTINEL, Reached, WindowMirror
 from mirror.models import Change
 from mirror.session import Conflict, Session
@@ -12,7 +13,6 @@ from mirror.session import Conflict, Session
 SLICE: Final = 1000  # windows in a slice
 ROWS: Final = 20 * SLICE  # for several changes: rows times windows
 WORTH_A_LOOK: Final = 4  # rows per window above which its existence is checked first
-Step = Callable[[str], object]
 Whole = Callable[[Sequence[str], Sequence[bytes | None]], bool]
 
 
@@ -43,10 +43,6 @@ class _Slice(NamedTuple):
     changes: Sequence[Change]
     reached: Sequence[Reached]
     end: str | None
-
-
-def no_step(name: str) -> None:
-    """Do nothing between the steps. Tests stop a run here."""
 
 
 class Slices:

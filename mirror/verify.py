@@ -7,13 +7,14 @@ transient.
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
 from django.db.models.functions import Now
 
 from mirror import outbox, registry, scan, tables
 from mirror.bulk import few_collections
+from mirror.callbacks import ProgressCallback, ignore
 from mirror.compare import Difference, differences
 from mirror.conf import setting
 from mirror.declare import Family, Mirror, TableMirror, WindowMirror
@@ -30,18 +31,12 @@ from mirror.window_verify import Windows, in_batches
 
 CHUNKS = 4  # chunks of a rebuild read at once, since nothing is written and no reader waits
 
-Progress = Callable[[str, int], None]
-
-
-def _silent(mirror: str, rows: int) -> None:
-    """Report no progress."""
-
 
 def verify(
     names: Iterable[str] = (),
     *,
     sample: int | None = None,
-    progress: Progress = _silent,
+    progress: ProgressCallback = ignore,
     redis: RedisClient | None = None,
 ) -> list[Difference]:
     """Return all differences in these mirrors (all by default), and their quarantined changes.
@@ -74,7 +69,7 @@ def quarantined(names: Iterable[str]) -> list[Difference]:
 
 
 def _run_of(
-    mirror: Mirror, session: Session, progress: Progress
+    mirror: Mirror, session: Session, progress: ProgressCallback
 ) -> "_Verification | _LazyVerification | _TableVerification":
     if isinstance(mirror, TableMirror):
         return _TableVerification(mirror, progress)
@@ -92,7 +87,7 @@ def _note(name: str, count: int) -> None:
 class _Verification:
     """The verification of one mirror."""
 
-    def __init__(self, mirror: Mirror, session: Session, progress: Progress) -> None:
+    def __init__(self, mirror: Mirror, session: Session, progress: ProgressCallback) -> None:
         self.mirror, self.session, self.progress = mirror, session, progress
         self.shape: JsonShape = shape_of(mirror)
         self.owned = scan.Owned(mirror)
@@ -202,7 +197,7 @@ class _Verification:
 class _LazyVerification:
     """The verification of a mirror with lazy windows: those that exist in Redis."""
 
-    def __init__(self, mirror: WindowMirror, session: Session, progress: Progress) -> None:
+    def __init__(self, mirror: WindowMirror, session: Session, progress: ProgressCallback) -> None:
         self.mirror, self.windows, self.progress = mirror, Windows(mirror, session), progress
 
     def read_rows(self) -> None:
@@ -233,7 +228,7 @@ class _LazyVerification:
 class _TableVerification:
     """The verification of a table mirror, which has nothing in Redis."""
 
-    def __init__(self, mirror: TableMirror, progress: Progress) -> None:
+    def __init__(self, mirror: TableMirror, progress: ProgressCallback) -> None:
         self.mirror, self.progress = mirror, progress
 
     def read_rows(self) -> None:

@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 from redis.exceptions import RedisError
 
 from mirror import apply, marker, naming, outbox, send
+from mirror.callbacks import Step, ignore
 from mirror.conf import milliseconds, setting
 from mirror.declare import CUT, MAKING, SENTINEL, WHOLE, WindowMirror
 from mirror.redis import breaker, client, is_away, relay_client
@@ -122,7 +123,7 @@ class _Cold(Exception):
 
 
 def warm(
-    mirror: WindowMirror, owner: str, redis: RedisClient | None = None, *, step: apply.Step = apply.no_step
+    mirror: WindowMirror, owner: str, redis: RedisClient | None = None, *, step: Step = apply.no_step
 ) -> bool:
     """Make a window from SQL now. Return whether it exists then. step: as for ``apply.drain``.
 
@@ -159,7 +160,7 @@ def _claim(mirror: WindowMirror, owner: str, redis: RedisClient) -> bool:
     return True
 
 
-def _make(mirror: WindowMirror, owner: str, redis: RedisClient, step: apply.Step) -> bool:
+def _make(mirror: WindowMirror, owner: str, redis: RedisClient, step: Step) -> bool:
     shape = WarmingShape(mirror)
 
     def look(at: str) -> None:

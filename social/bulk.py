@@ -5,13 +5,14 @@ can run between two slices.
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from django.db import connection, transaction
 
 from common.database import split_slices
+from mirror.callbacks import CountCallback, ignore
 from social.content.mentions import find_mentions
 from social.content.tokens import find_hashtags
 from social.services.posts import MAX_HASHTAGS
@@ -33,13 +34,6 @@ class NewFollow(NamedTuple):
     follower_id: int
     followee_id: int
     created_at: datetime
-
-
-ReportProgress = Callable[[int], object]
-
-
-def _ignore_progress(rows: int) -> None:
-    """Ignore the number of processed rows."""
 
 
 # Without "WHERE true" SQLite parses "ON CONFLICT" as the condition of a join.
@@ -70,7 +64,7 @@ _INSERT_HASHTAGS: Final = """
 """
 
 
-def create_posts(rows: Iterable[NewPost], *, marked: bool = False, told: ReportProgress = _ignore_progress) -> int:
+def create_posts(rows: Iterable[NewPost], *, marked: bool = False, told: CountCallback = ignore) -> int:
     """Create these posts in their order, with ascending ids. Return the number of new posts.
 
     Texts are stored unchanged. With ``marked``, mentions and hashtags are read from the texts; each text that may
@@ -87,7 +81,7 @@ def create_posts(rows: Iterable[NewPost], *, marked: bool = False, told: ReportP
     return new
 
 
-def create_follows(rows: Iterable[NewFollow], *, told: ReportProgress = _ignore_progress) -> int:
+def create_follows(rows: Iterable[NewFollow], *, told: CountCallback = ignore) -> int:
     """Create these follows in their order. Return the number of new follows.
 
     ``told`` is called after each slice with the number of its rows. Raises IntegrityError if a user does not exist, or

@@ -10,7 +10,6 @@ After a crash at any step the next run finds the claimed sessions first, by thei
 lost in between, a session exists exactly if SQL still has its row.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.db.models import Q
@@ -23,6 +22,7 @@ from accounts.sessions import last_seen
 from accounts.sessions.ending import SESSIONS_PER_SLICE, end_sessions
 from accounts.sessions.last_seen import LUA_DIR
 from mirror.backup.restore import restore
+from mirror.callbacks import ProgressCallback, ignore
 from mirror.conf import setting
 from mirror.redis import relay_client
 from mirror.redis_types import RedisClient
@@ -33,7 +33,6 @@ CLAIMS_PER_CALL = 100  # sessions per call of the script
 DIGESTS_PER_REPLY = 1000  # digests per reply
 
 claim_script = Script(LUA_DIR / "claim.lua")
-ProgressCallback = Callable[[str, int], object]
 
 
 @dataclass
@@ -55,7 +54,7 @@ def clean_sessions(
     limit: int,
     *,
     seconds: float | None = None,
-    progress: ProgressCallback = lambda what, count: None,
+    progress: ProgressCallback = ignore,
     redis: RedisClient | None = None,
 ) -> CleaningReport:
     """Keep the newest ``limit`` sessions, and end older and expired ones within a budget of ``seconds``.

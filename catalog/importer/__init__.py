@@ -9,7 +9,7 @@ The import only adds missing rows. An existing book, identified by its goodreads
 """
 
 from catalog.importer import clean
-from catalog.importer.books import COLUMNS, ImportReport, ProgressCallback, find_imported_ids, import_books
+from catalog.importer.books import COLUMNS, ImportReport, find_imported_ids, import_books
 from catalog.importer.files import BadFile, Table
 from catalog.importer.tags import TAG_COLUMNS, TAGGING_COLUMNS, import_taggings, import_tags
 
@@ -19,7 +19,6 @@ __all__ = [
     "TAG_COLUMNS",
     "BadFile",
     "ImportReport",
-    "ProgressCallback",
     "Table",
     "clean",
     "find_imported_ids",

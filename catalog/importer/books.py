@@ -1,7 +1,7 @@
 """Import books and their authors."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from catalog.importer import clean
 from catalog.importer.files import DataProblems, Table, split_batches
 from catalog.models import Author, Book
+from mirror.callbacks import ProgressCallback
 
 COLUMNS = (
     "book_id", "goodreads_book_id", "authors", "original_publication_year", "original_title", "title",
@@ -21,8 +22,6 @@ UNTITLED = "[untitled]"
 MAX_TITLE_LENGTH = 500
 MAX_AUTHOR_LENGTH = 300
 MAX_LANGUAGE_LENGTH = 10
-
-ProgressCallback = Callable[[str, int], None]
 
 
 @dataclass

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from django.db import transaction
 
 from catalog.importer import clean
-from catalog.importer.books import ImportReport, ProgressCallback, find_ids_by_goodreads_id
+from catalog.importer.books import ImportReport, find_ids_by_goodreads_id
 from catalog.importer.files import Table, split_batches
 from catalog.models import Tag
 from catalog.names import normalise
 from catalog.tags.aliases import resolve_aliases
 from catalog.tags.bulk import add_counted_taggings, get_or_create_ids
+from mirror.callbacks import ProgressCallback
 
 TAG_COLUMNS = ("tag_id", "tag_name")
 TAGGING_COLUMNS = ("goodreads_book_id", "tag_id", "count")

@@ -7,7 +7,7 @@ over.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -23,6 +23,7 @@ from loginlog.storage.items import DaySegment, LoginMonth
 from loginlog.storage.tombstones import Known
 from mirror.backup import marks, registry
 from mirror.backup.flush import flush
+from mirror.callbacks import Step, ignore
 from mirror.lease import lease
 from mirror.redis import relay_client
 from mirror.redis_types import RedisClient
@@ -32,7 +33,6 @@ logger = logging.getLogger("loginlog")
 
 MONTHS_PER_WATCH: Final = 500  # months of users per WATCH
 LEASE_SECONDS: Final = 3600.0
-StepHook = Callable[[str], object]
 
 
 class TooYoung(ValueError):
@@ -49,13 +49,7 @@ class ExpiredMonth:
     file: Path | None
 
 
-def _ignore_step(name: str) -> None:
-    """Do nothing between the steps; tests stop an expiry here."""
-
-
-def expire_months(
-    older_than: int | None = None, *, redis: RedisClient | None = None, step: StepHook = _ignore_step
-) -> list[ExpiredMonth]:
+def expire_months(older_than: int | None = None, *, redis: RedisClient | None = None, step: Step = ignore) -> list[ExpiredMonth]:
     """Remove the months from Redis that ended more than ``older_than`` days ago (default: the setting).
 
     Return the outcome of each month, an empty list while another process runs an expiry. Raises TooYoung for less than
@@ -90,7 +84,7 @@ class _MonthExpiry:
     ``begun``.
     """
 
-    def __init__(self, redis: RedisClient, month: date, changes: dict[str, int], begun: int, step: StepHook) -> None:
+    def __init__(self, redis: RedisClient, month: date, changes: dict[str, int], begun: int, step: Step) -> None:
         self.redis, self.month, self.changes, self.begun, self.step = redis, month, changes, begun, step
         self.backup = registry.get(scripts.BACKUP_NAME)
         self.skipped = 0  # bitmaps with a mark, or with a bit that SQL lacks

@@ -13,7 +13,7 @@ concurrent flushes do the same work twice. If they end in the wrong order, ``sav
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -21,6 +21,7 @@ from django.db.models.functions import Now
 
 from mirror.backup import epoch, marks
 from mirror.backup.declare import Backup
+from mirror.callbacks import ProgressCallback, Step, ignore
 from mirror.conf import setting
 from mirror.models import BackupState
 from mirror.redis import relay_client
@@ -31,17 +32,6 @@ logger = logging.getLogger("mirror")
 STARTS = 5  # how often a flush starts over when Redis is lost
 LONGEST_ERROR = 300
 NOT_KEPT = "it was written, and SQL does not have it"
-
-Step = Callable[[str], object]
-Progress = Callable[[str, int], object]
-
-
-def _no_step(name: str) -> None:
-    """Do nothing between the steps. Tests stop a flush here."""
-
-
-def _silent(backup: str, items: int) -> None:
-    """Report no progress."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +54,8 @@ def flush(
     items: Sequence[str] | None = None,
     again: bool = False,
     redis: RedisClient | None = None,
-    step: Step = _no_step,
-    progress: Progress = _silent,
+    step: Step = ignore,
+    progress: ProgressCallback = ignore,
 ) -> Flushed:
     """Write the items that are marked now to SQL, or as many as fit in ``seconds``. Items marked later are left.
 

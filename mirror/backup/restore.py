@@ -4,7 +4,7 @@ It runs while the site runs. Newer values in Redis are kept (``put_back``). If R
 changes: the marker is not set, and the restore starts over. Progress is stored in SQL, with its epoch.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from django.db.models import F
@@ -13,6 +13,7 @@ from mirror.backup import epoch, marks
 from mirror.backup.declare import Backup
 from mirror.backup.flush import flush
 from mirror.backup.verify import Difference, verify
+from mirror.callbacks import ProgressCallback, ignore
 from mirror.conf import setting
 from mirror.models import BackupState
 from mirror.redis import relay_client
@@ -20,12 +21,6 @@ from mirror.redis_types import RedisClient
 from mirror.relay import Deadline
 
 STARTS = 5  # how often a restore starts over before it gives up for now
-
-Progress = Callable[[str, int], object]
-
-
-def _silent(backup: str, items: int) -> None:
-    """Report no progress."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +38,7 @@ def restore(
     *,
     again: bool = False,
     redis: RedisClient | None = None,
-    progress: Progress = _silent,
+    progress: ProgressCallback = ignore,
 ) -> Restored:
     """Restore the items that Redis lost, if any, from the position where the last restore stopped.
 

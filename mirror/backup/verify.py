@@ -3,13 +3,14 @@
 Both cannot be read at the same moment, so a difference counts only if every comparison finds it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 from django.db.models.functions import Now
 
 from mirror.backup import epoch, marks
 from mirror.backup.declare import Backup
+from mirror.callbacks import ProgressCallback, ignore
 from mirror.compare import number_looks
 from mirror.conf import setting
 from mirror.models import BackupState
@@ -20,12 +21,6 @@ from mirror.redis_types import RedisClient
 # unsaved: SQL lacks an item of Redis, which is not marked.
 Kind = Literal["missing", "stale", "stray", "unsaved"]
 LONGEST = 200  # maximum number of characters shown of a value
-
-Progress = Callable[[str, int], object]
-
-
-def _silent(backup: str, items: int) -> None:
-    """Report no progress."""
 
 
 class Difference(NamedTuple):
@@ -42,7 +37,7 @@ def verify(
     backup: Backup,
     *,
     items: Sequence[str] | None = None,
-    progress: Progress = _silent,
+    progress: ProgressCallback = ignore,
     redis: RedisClient | None = None,
 ) -> list[Difference]:
     """Return all differences of a backup, or of these items. ``progress`` is called with the size of each chunk.

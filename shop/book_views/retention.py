@@ -6,7 +6,6 @@ as long as such a list lives (``SESSION_COOKIE_AGE``). Views of users feed recom
 change recommendations. Popularity needs only the last hours.
 """
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -15,14 +14,13 @@ from django.db.models import Q, QuerySet
 
 from common import clock
 from common.database import SLICE_SIZE
+from mirror.callbacks import CountCallback, ignore
 from mirror.conf import setting
 from mirror.relay import Deadline
 from shop.models import View
 
 MIN_KEPT_DAYS: Final = 31  # covers the week between view and purchase, the sessions' lists, and a reserve
 MAX_KEPT_DAYS: Final = 100 * 365
-
-ReportProgress = Callable[[int], object]
 
 
 class RetentionTooShort(ValueError):
@@ -37,9 +35,7 @@ def get_kept_since(days: int | None = None) -> datetime:
     return clock.now() - timedelta(days=min(days, MAX_KEPT_DAYS))
 
 
-def expire_views(
-    days: int | None = None, seconds: float | None = None, told: ReportProgress = lambda count: None
-) -> int:
+def expire_views(days: int | None = None, seconds: float | None = None, told: CountCallback = ignore) -> int:
     """Delete expired views, or as many as fit into ``seconds``. Return their number.
 
     days: the age of users' views, instead of ``SHOP_VIEW_DAYS``. ``told`` is called with the number of views after each

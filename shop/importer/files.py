@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from catalog.importer import ImportReport, ProgressCallback, Table, clean
+from catalog.importer import ImportReport, Table, clean
 from catalog.shelves.models import STARS
+from mirror.callbacks import ProgressCallback
 
 COLUMNS: Final = ("user_id", "book_id")
 VIEWS_FILE: Final = "to_read.csv"

@@ -12,13 +12,13 @@ from accounts.names import fold
 from accounts.users import bulk
 from catalog.shelves.models import Shelf, ShelfEntry
 from common.database import split_slices
+from mirror.callbacks import CountCallback
 from shop.book_views.retention import get_kept_since
 from shop.importer import synthetic
 from shop.importer.bulk import bulk_insert
 from shop.importer.files import Pair
 from shop.models import Order, OrderLine, OrderState, Product, View
 
-ReportProgress = Callable[[int], object]
 T = TypeVar("T")
 
 
@@ -34,7 +34,7 @@ def make_reader_name(user: int) -> str:
     return f"goodbooks reader {user}"
 
 
-def import_readers(users: Iterable[int], told: ReportProgress) -> tuple[dict[int, int], int]:
+def import_readers(users: Iterable[int], told: CountCallback) -> tuple[dict[int, int], int]:
     """Create missing readers, without the means to log in. Return user ids by reader number, and the number of new
     users.
     """
@@ -50,7 +50,7 @@ def import_readers(users: Iterable[int], told: ReportProgress) -> tuple[dict[int
     return found, new
 
 
-def import_views(pairs: Iterable[Pair], known: PrimaryKeys, told: ReportProgress) -> int:
+def import_views(pairs: Iterable[Pair], known: PrimaryKeys, told: CountCallback) -> int:
     """Add missing views. Return the number of new rows."""
     return sum(_add_slice(_add_views, some, known, told) for some in split_slices(pairs))
 
@@ -74,12 +74,12 @@ def _add_views(some: Sequence[Pair], known: PrimaryKeys) -> int:
     return bulk_insert(View, rows)
 
 
-def import_purchases(pairs: Iterable[Pair], known: PrimaryKeys, told: ReportProgress) -> int:
+def import_purchases(pairs: Iterable[Pair], known: PrimaryKeys, told: CountCallback) -> int:
     """Add missing orders, one for each rating, as sent long ago. Return the number of new rows."""
     return sum(_add_slice(_add_orders, some, known, told) for some in split_slices(pairs))
 
 
-def import_shelves(wanted: Iterable[Pair], rated: Iterable[Pair], known: PrimaryKeys, told: ReportProgress) -> int:
+def import_shelves(wanted: Iterable[Pair], rated: Iterable[Pair], known: PrimaryKeys, told: CountCallback) -> int:
     """Shelve rated books as read and wanted books as such, unless their reader has shelved them. Return the number of
     rows.
     """
@@ -106,7 +106,7 @@ def _make_shelf_entry(shelf: Shelf, pair: Pair, known: PrimaryKeys) -> ShelfEntr
 
 
 def _add_slice(
-    add: Callable[[Sequence[T], PrimaryKeys], int], some: Sequence[T], known: PrimaryKeys, told: ReportProgress
+    add: Callable[[Sequence[T], PrimaryKeys], int], some: Sequence[T], known: PrimaryKeys, told: CountCallback
 ) -> int:
     with transaction.atomic():
         new = add(some, known)

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from django.db import transaction
 
-from catalog.importer import ImportReport, ProgressCallback
+from catalog.importer import ImportReport
 from common.database import split_slices
+from mirror.callbacks import ProgressCallback
 from shop.importer import synthetic
 from shop.models import Product
 

@@ -1,12 +1,13 @@
 """Compute all recommendations and write those that have changed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
 
 from common import clock
+from mirror.callbacks import CountCallback, ignore
 from shop.models import Product, Recommendation
 from shop.recommend import history
 from shop.recommend.also_bought import find_also_bought
@@ -14,7 +15,6 @@ from shop.recommend.bought_after_view import find_bought_after_view
 from shop.recommend.history import ProductViews, Purchases
 
 PRODUCTS_PER_SLICE: Final = 100  # products per transaction, whose views are in memory at once
-ReportProgress = Callable[[int], object]
 RecommendationLists = tuple[list[Any], list[Any]]  # of a product: bought, viewbuy
 
 
@@ -37,7 +37,7 @@ class RebuildResult:
         return asdict(self)
 
 
-def rebuild_recommendations(told: ReportProgress = lambda products: None) -> RebuildResult:
+def rebuild_recommendations(told: CountCallback = ignore) -> RebuildResult:
     """Compute all recommendations while the site runs. ``told`` is called with the number of products after each slice.
 
     Interrupted and concurrent runs are safe: each slice is one transaction, and unchanged rows are not written.
