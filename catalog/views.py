@@ -17,7 +17,7 @@ from catalog.listing.filters import read_filters
 from catalog.listing.results import MAX_PAGES, BookList
 from catalog.selectors import find_books, find_books_by_author, get_author, get_book_page
 from catalog.signals import book_shown
-from common.web import is_partial, json_response, wants_json
+from common.web import is_partial, json_error, json_response, wants_json
 
 
 @require_safe
@@ -107,7 +107,7 @@ def _parse_page_count(text: str | None, most: int) -> int:
 
 def _render_not_found(request: HttpRequest, message: str) -> HttpResponse:
     if wants_json(request):
-        response = json_response({"error": {"message": message}}, 404)
+        response = json_error(message, 404)
     else:
         # Render the site's own page instead of raising Http404, so that the response gets its Vary header.
         not_found: Any = get_resolver().resolve_error_handler(404)

@@ -1,14 +1,12 @@
 """The views of this application, one module per kind of page."""
 
 from accounts.views import staff
-from accounts.views.answers import redirect_window, render_refusal, render_too_often, require_login
+from accounts.views.answers import render_refusal, render_too_often
 from accounts.views.too_many import describe_wait
 
 __all__ = [
     "describe_wait",
-    "redirect_window",
     "render_refusal",
     "render_too_often",
-    "require_login",
     "staff",
 ]

@@ -1,29 +1,13 @@
-"""Responses that several views share, in HTML, for htmx and in JSON: login required, refusal, rate limit."""
-
-from urllib.parse import urlencode
+"""Responses that several views share, in HTML, for htmx and in JSON: refusal, rate limit."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django_htmx.http import HttpResponseClientRedirect
 
 from accounts.views.too_many import describe_wait
-from common.web import json_response, redirect_to, wants_json
-
-
-def require_login(request: HttpRequest, way_on: str | None = None) -> HttpResponse:
-    """Redirect to the login page, which leads on to ``way_on`` (default: this URL); in JSON, status 401."""
-    if wants_json(request):
-        return json_response({"error": {"message": _("Log in first.")}}, 401)
-    given = urlencode({"next": way_on or request.get_full_path()})
-    return redirect_window(request, f"{reverse('accounts:login')}?{given}")
-
-
-def redirect_window(request: HttpRequest, address: str) -> HttpResponse:
-    """Redirect the whole window, also for a request of htmx."""
-    return HttpResponseClientRedirect(address) if request.htmx else redirect_to(address)  # type: ignore[attr-defined]
+from common.web import json_error, wants_json
 
 
 def render_refusal(request: HttpRequest, why: str, address: str, status: int) -> HttpResponse:
@@ -32,7 +16,7 @@ def render_refusal(request: HttpRequest, why: str, address: str, status: int) ->
     A request of htmx is redirected to ``address``, which shows the reason as a message.
     """
     if wants_json(request):
-        return json_response({"error": {"message": why}}, status)
+        return json_error(why, status)
     if request.htmx:  # type: ignore[attr-defined]
         messages.error(request, why)
         response: HttpResponse = HttpResponseClientRedirect(address)

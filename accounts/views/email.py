@@ -4,13 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
-from django.contrib.auth.mixins import LoginRequiredMixin
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 from django.views.generic import FormView, TemplateView
@@ -21,10 +18,11 @@ from accounts.models import EmailChange
 from accounts.views.limits import FormLimit, LimitedFormMixin, make_link_limit
 from accounts.views.passwords import make_password_limit
 from accounts.views.too_many import render_too_many
+from common.web import get_user_id, personal_page
 
 
-@method_decorator([sensitive_post_parameters("password"), never_cache], name="dispatch")
-class ChangeEmail(LoginRequiredMixin, LimitedFormMixin, FormView):
+@method_decorator([sensitive_post_parameters("password"), personal_page], name="dispatch")
+class ChangeEmail(LimitedFormMixin, FormView):
     """Request another address."""
 
     template_name = "accounts/email_change.html"
@@ -46,8 +44,7 @@ class ChangeEmail(LoginRequiredMixin, LimitedFormMixin, FormView):
 
 
 @require_POST
-@never_cache
-@login_required
+@personal_page
 def send_link_again(request: HttpRequest) -> HttpResponse:
     """Send the link to the address that waits for verification again."""
     change = EmailChange.objects.filter(pk=request.user.pk).first()
@@ -59,8 +56,8 @@ def send_link_again(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(reverse("accounts:account"))
 
 
-@method_decorator(never_cache, name="dispatch")
-class ConfirmEmail(LoginRequiredMixin, TemplateView):
+@method_decorator(personal_page, name="dispatch")
+class ConfirmEmail(TemplateView):
     """The page of the link. Its button sets the address, not the visit alone, because mail scanners follow links.
 
     Only the requesting user may set it, so that the owner of a mistyped address cannot take over the account.
@@ -69,11 +66,11 @@ class ConfirmEmail(LoginRequiredMixin, TemplateView):
     template_name = "accounts/email_confirm.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        wish = addresses.find_request(self.request.user.pk or 0, kwargs["token"])
+        wish = addresses.find_request(get_user_id(self.request), kwargs["token"])
         return super().get_context_data(**kwargs) | {"wish": wish}
 
     def post(self, request: HttpRequest, token: str) -> HttpResponse:
-        if not addresses.verify_address(request.user.pk or 0, token):
+        if not addresses.verify_address(get_user_id(request), token):
             return self.get(request, token=token)
         messages.success(request, _("Your email address was changed."))
         return HttpResponseRedirect(reverse("accounts:account"))

@@ -7,7 +7,6 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout
-from django.contrib.auth.mixins import LoginRequiredMixin
 from django.core.serializers.json import DjangoJSONEncoder
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.urls import reverse
@@ -26,10 +25,11 @@ from accounts.personal.registry import all_parts
 from accounts.second_factor import entering
 from accounts.views.limits import FormLimit, LimitedFormMixin
 from accounts.views.passwords import make_password_limit
+from common.web import personal_page
 
 
-@method_decorator([sensitive_post_parameters("password"), never_cache], name="dispatch")
-class OwnPasswordView(LoginRequiredMixin, LimitedFormMixin, FormView):
+@method_decorator([sensitive_post_parameters("password"), personal_page], name="dispatch")
+class OwnPasswordView(LimitedFormMixin, FormView):
     """A form that asks only for the current password."""
 
     form_class = OwnPasswordForm

@@ -2,22 +2,20 @@
 
 from django.contrib import messages
 from django.contrib.auth import logout
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views import View
-from django.views.decorators.cache import never_cache
 
 from accounts.models import User
 from accounts.sessions.listing import MAX_SESSIONS, find_session, list_sessions
 from accounts.sessions.services import end_other_sessions, end_session
-from common.web import redirect_to_view
+from common.web import personal_page, redirect_to_view
 
 
-@method_decorator([never_cache, login_required], name="dispatch")
+@method_decorator(personal_page, name="dispatch")
 class Sessions(View):
     """GET: list sessions. POST ``end=HANDLE``: end one; ``others=1``: end all but the current one. 404 if not found."""
 
@@ -53,7 +51,7 @@ class Sessions(View):
 
 def _get_user(request: HttpRequest) -> User:
     user = request.user
-    assert isinstance(user, User)  # guaranteed by ``login_required``
+    assert isinstance(user, User)  # guaranteed by ``personal_page``
     return user
 
 

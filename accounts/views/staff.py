@@ -1,7 +1,6 @@
 """The login view of the admin, which uses the site's own login page with its limits and counts."""
 
 from django.contrib.admin.sites import site
-from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -9,7 +8,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from accounts.second_factor import recent
-from common.web import get_next_address, redirect_to
+from common.web import get_next_address, redirect_to, require_login
 
 
 @require_safe
@@ -26,4 +25,4 @@ def log_in(request: HttpRequest) -> HttpResponse:
         return recent.redirect_to_confirm(target)
     if request.user.is_authenticated:
         raise PermissionDenied
-    return redirect_to_login(target)
+    return require_login(request, target)

@@ -9,7 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from catalog.search.selectors import SearchResults, search
-from common.web import is_partial, json_response, wants_json
+from common.web import get_user_id, is_partial, json_response, wants_json
 
 MIN_SUGGESTION_LENGTH: Final = 2  # letters of a text that gets suggestions
 MAX_SUGGESTED_BOOKS: Final = 6  # books
@@ -25,7 +25,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
     text, suggests = request.GET.get("q", ""), is_partial(request)
     if suggests and len(text.strip()) < MIN_SUGGESTION_LENGTH:
         text = ""
-    found = search(text, int(request.user.pk or 0), MAX_SUGGESTED_BOOKS if suggests else None)
+    found = search(text, get_user_id(request), MAX_SUGGESTED_BOOKS if suggests else None)
     if wants_json(request):
         response = json_response(_build_json(found))
     else:

@@ -5,7 +5,6 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.views import redirect_to_login
 from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -26,11 +25,14 @@ from common import clock
 from common.ids import MAX_ID
 from common.web import (
     get_next_address,
+    get_user_id,
     is_partial,
+    json_error,
     json_response,
     personal_page,
     redirect_to,
     redirect_to_view,
+    require_login,
     wants_json,
 )
 
@@ -49,7 +51,7 @@ def own_shelf(request: HttpRequest, shelf: Shelf) -> HttpResponse:
 
     The template gets ``page``, a ShelfPage, and ``shelves``, a Shelves.
     """
-    user_id, year = _get_user_id(request), get_today().year
+    user_id, year = get_user_id(request), get_today().year
     shelves = get_shelf_summary(user_id, year)
     page = find_shelf_page(user_id, shelf, request.GET.get("after", ""))
     address = reverse("shelves:shelf", args=[shelf])
@@ -93,12 +95,8 @@ def change_entry(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method != "POST":
         return redirect_to(book_page)
     if not request.user.is_authenticated:
-        return (
-            redirect_to_login(book_page)
-            if not wants_json(request)
-            else _render_refusal(request, _("Log in first."), 401)
-        )
-    user_id = _get_user_id(request)
+        return require_login(request, book_page)
+    user_id = get_user_id(request)
     if refusal := _check_rate_limit(request, book_page):
         return refusal
     form = EntryForm(request.POST)
@@ -135,7 +133,7 @@ def change_goal(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and not form.is_valid():
         return _render_refusal(request, _get_first_error(form), 400, reverse("shelves:shelf", args=[Shelf.READ]))
     if request.method == "POST":
-        services.set_goal(_get_user_id(request), year, form.cleaned_data["books"])
+        services.set_goal(get_user_id(request), year, form.cleaned_data["books"])
     return redirect_to(get_next_address(request, reverse("shelves:shelf", args=[Shelf.READ])))
 
 
@@ -148,7 +146,7 @@ def change_privacy(request: HttpRequest, shelf: Shelf) -> HttpResponse:
     if request.method == "POST" and not form.is_valid():
         return _render_refusal(request, _get_first_error(form), 400, address)
     if request.method == "POST":
-        services.set_privacy(_get_user_id(request), shelf, form.cleaned_data["privacy"])
+        services.set_privacy(get_user_id(request), shelf, form.cleaned_data["privacy"])
         messages.success(request, _("Saved."))
     return redirect_to(address)
 
@@ -156,10 +154,6 @@ def change_privacy(request: HttpRequest, shelf: Shelf) -> HttpResponse:
 def get_today() -> date:
     """Return the present date in the site's time zone."""
     return timezone.localdate(clock.now())
-
-
-def _get_user_id(request: HttpRequest) -> int:
-    return int(request.user.pk or 0)
 
 
 def _get_first_error(form: Form) -> str:
@@ -182,7 +176,7 @@ def _check_rate_limit(request: HttpRequest, address: str) -> HttpResponse | None
 def _render_refusal(request: HttpRequest, why: str, status: int, address: str = "") -> HttpResponse:
     """Return an answer that nothing was changed. htmx gets only the message, and shows it in place of the button."""
     if wants_json(request):
-        return json_response({"error": {"message": why}}, status)
+        return json_error(why, status)
     context = {"why": why, "back": address}
     template = "catalog/shelves/_refused.html" if is_partial(request) else "catalog/shelves/refused.html"
     return render(request, template, context, status=status)

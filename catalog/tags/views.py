@@ -11,13 +11,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from accounts.ratelimit import count_event
-from accounts.views import render_refusal, render_too_often, require_login
+from accounts.views import render_refusal, render_too_often
 from catalog.models import Book
 from catalog.selectors import get_book
 from catalog.tags import votes
 from catalog.tags.shown import build_tags_context
 from common.ids import MAX_ID
-from common.web import is_partial, json_response, redirect_to, wants_json
+from common.web import is_partial, json_response, redirect_to, require_login, wants_json
 from mirror.middleware import done_before
 from mirror.sql_only import sql_only
 

@@ -1,20 +1,33 @@
 """Helpers for views: answers in HTML and JSON, redirects, error pages, themes and uploads."""
 
 from common.web import appearance, well_known
-from common.web.answers import JSON_TYPE, is_partial, json_response, personal_page, wants_json
+from common.web.answers import (
+    JSON_TYPE,
+    get_user_id,
+    is_partial,
+    json_error,
+    json_response,
+    personal_page,
+    require_login,
+    wants_json,
+)
 from common.web.appearance import get_theme
-from common.web.redirects import get_next_address, redirect_to, redirect_to_view
+from common.web.redirects import get_next_address, redirect_to, redirect_to_view, redirect_window
 
 __all__ = [
     "JSON_TYPE",
     "appearance",
     "get_next_address",
     "get_theme",
+    "get_user_id",
     "is_partial",
+    "json_error",
     "json_response",
     "personal_page",
     "redirect_to",
     "redirect_to_view",
+    "redirect_window",
+    "require_login",
     "wants_json",
     "well_known",
 ]

@@ -1,15 +1,18 @@
 """Helpers for pages that answer in HTML or, on request, in JSON."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Final
 
 import orjson
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
+
+from common.web.redirects import redirect_window
 
 JSON_TYPE: Final = "application/json"
 View = Callable[..., HttpResponse]
@@ -33,27 +36,47 @@ def is_partial(request: HttpRequest) -> bool:
     return "HX-Request" in headers and not whole
 
 
+def get_user_id(request: HttpRequest) -> int:
+    """Return the id of the logged-in visitor, or 0 for others."""
+    return int(request.user.pk or 0)
+
+
 def json_response(content: Any, status: int = 200) -> HttpResponse:
     """Return an answer with ``content`` as JSON."""
     return HttpResponse(orjson.dumps(content), content_type=JSON_TYPE, status=status)
 
 
-def personal_page(view: View) -> View:
-    """Decorate a page about the logged-in visitor, which no cache may keep.
+def json_error(message: str, status: int) -> HttpResponse:
+    """Return a JSON answer with the reason of a refusal."""
+    return json_response({"error": {"message": message}}, status)
 
-    Other visitors are redirected to the log-in page, which leads back to the page (JSON: 401).
+
+def require_login(request: HttpRequest, way_on: str | None = None) -> HttpResponse:
+    """Redirect to the login page, which leads on to ``way_on`` (default: this URL); in JSON, status 401."""
+    if wants_json(request):
+        return json_error(_("Log in first."), 401)
+    return redirect_window(request, redirect_to_login(way_on or request.get_full_path()).url)
+
+
+def personal_page(view: View | None = None, *, permission: str = "") -> Any:
+    """Decorate a view for the logged-in visitor, or for staff with ``permission``, which no cache may keep.
+
+    Other visitors get the answer of ``require_login``. Raises PermissionDenied without the permission.
     """
+    if view is None:
+        return partial(personal_page, permission=permission)
 
     @never_cache
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if request.user.is_authenticated:
-            response = view(request, *args, **kwargs)
-        elif wants_json(request):
-            response = json_response({"error": {"message": _("Log in first.")}}, 401)
+        user = request.user
+        if not user.is_authenticated:
+            response = require_login(request)
+        elif permission and not (user.is_staff and user.has_perm(permission)):
+            raise PermissionDenied
         else:
-            response = redirect_to_login(request.get_full_path())
-        patch_vary_headers(response, ["Accept"])
+            response = view(request, *args, **kwargs)
+        patch_vary_headers(response, ["Accept", "HX-Request"])
         return response
 
     return guarded

@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from django.http import HttpRequest, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django_htmx.http import HttpResponseClientRedirect
 
 MAX_ADDRESS_LENGTH: Final = 2000  # characters of a ``next``; Django refuses redirects of more than 2,048
 
@@ -17,6 +18,11 @@ def redirect_to(address: str, *, status: int = 302) -> HttpResponseRedirect:
 def redirect_to_view(name: str, *arguments: object) -> HttpResponseRedirect:
     """Redirect to the address of a view. Raises NoReverseMatch for a wrong name or wrong arguments."""
     return HttpResponseRedirect(reverse(name, args=arguments))
+
+
+def redirect_window(request: HttpRequest, address: str) -> HttpResponse:
+    """Redirect the whole window, also for a request of htmx."""
+    return HttpResponseClientRedirect(address) if request.htmx else redirect_to(address)  # type: ignore[attr-defined]
 
 
 def get_next_address(request: HttpRequest, default: str, given: str | None = None) -> str:

@@ -1,24 +1,17 @@
 """Pages of the login log, in HTML and (``Accept: application/json``) in JSON. No page is cached."""
 
-from collections.abc import Callable
-from functools import wraps
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from django.contrib.auth.views import redirect_to_login
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
-from django.utils.cache import patch_vary_headers
-from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from accounts.audit.log import Kind, record_event
 from accounts.models import User
 from accounts.names import fold
-from common.web import json_response, redirect_to_view, wants_json
+from common.web import get_user_id, json_error, json_response, personal_page, redirect_to_view, wants_json
 from loginlog import selectors
 from loginlog.days import today
 from loginlog.reports import calendar as mine
@@ -26,7 +19,6 @@ from loginlog.reports import csv, parameters, staff
 from loginlog.reports.analytics import ALL_TYPES
 from loginlog.reports.parameters import EARLIEST_DAY, BadQuery, Range
 
-View = Callable[..., HttpResponse]
 CSV_TABLES: Final = {"activity": csv.export_activity, "retention": csv.export_retention}
 
 
@@ -35,41 +27,18 @@ PAGE_SIZE: Final = 100  # users per page
 MAX_CURSOR_DIGITS: Final = 18  # digits
 
 
-def _page_for(permission: str | None = None) -> Callable[[View], View]:
-    """Return a decorator for uncached pages that need a login or, with ``permission``, staff with that permission.
-
-    Visitors without a login are redirected to the login page (JSON: 401); others without the permission get a 403.
-    """
-
-    def decorate(view: View) -> View:
-        @require_safe
-        @never_cache
-        @wraps(view)
-        def guarded(request: HttpRequest, **given: Any) -> HttpResponse:
-            if not request.user.is_authenticated:
-                response = _error_json(_("Log in first."), 401) if wants_json(request) else _to_login(request)
-            elif permission and not (request.user.is_staff and request.user.has_perm(permission)):
-                raise PermissionDenied
-            else:
-                response = view(request, **given)
-            patch_vary_headers(response, ["Accept"])
-            return response
-
-        return guarded
-
-    return decorate
-
-
-@_page_for()
+@require_safe
+@personal_page
 def calendar(request: HttpRequest) -> HttpResponse:
     """Show the user's own login days (``?from=&to=``; default: this year).
 
     The template gets ``calendar``, a ``mine.Calendar``.
     """
-    return _show_calendar(request, int(request.user.pk or 0), {})
+    return _show_calendar(request, get_user_id(request), {})
 
 
-@_page_for(REPORT_PERMISSION)
+@require_safe
+@personal_page(permission=REPORT_PERMISSION)
 def user_calendar(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the login days of a user to staff (``?from=&to=``). The template also gets ``person``, a ``User``."""
     return _show_calendar(request, pk, {"person": get_object_or_404(User, pk=pk)})
@@ -88,7 +57,8 @@ def _show_calendar(request: HttpRequest, user_id: int, context: dict[str, Any]) 
     return render(request, "loginlog/calendar.html", context)
 
 
-@_page_for(REPORT_PERMISSION)
+@require_safe
+@personal_page(permission=REPORT_PERMISSION)
 def active_users(request: HttpRequest) -> HttpResponse:
     """List the users that logged in on one of these days, in pages (``?from=&to=&type=&after=``).
 
@@ -123,7 +93,8 @@ def _parse_cursor(text: str) -> int:
     return int(text) if is_number else -1
 
 
-@_page_for(REPORT_PERMISSION)
+@require_safe
+@personal_page(permission=REPORT_PERMISSION)
 def staff_report(request: HttpRequest) -> HttpResponse:
     """Show the login report (``?from=&to=&by=week|month&reading=on|after&type=``).
 
@@ -157,17 +128,9 @@ def _find_neighbouring_years(shown: Range, this_year: int) -> dict[str, Range | 
 
 def _respond_invalid(request: HttpRequest, template: str, error: BadQuery, context: dict[str, Any]) -> HttpResponse:
     if wants_json(request):
-        return _error_json(str(error), 400)
+        return json_error(str(error), 400)
     typed = {"first": request.GET.get("from", ""), "last": request.GET.get("to", "")}
     return render(request, template, {"error": error, "typed": typed, **context}, status=400)
-
-
-def _error_json(message: str, status: int) -> HttpResponse:
-    return json_response({"error": {"message": message}}, status)
-
-
-def _to_login(request: HttpRequest) -> HttpResponse:
-    return redirect_to_login(request.get_full_path())
 
 
 def _csv_response(text: str, name: str) -> HttpResponse:

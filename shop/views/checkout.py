@@ -5,17 +5,15 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.mixins import LoginRequiredMixin
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views import View
-from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.ratelimit import count_event
-from common.web import redirect_to, redirect_to_view
+from common.web import get_user_id, personal_page, redirect_to, redirect_to_view
 from shop.carts import reading
 from shop.forms import CheckoutForm, PayForm
 from shop.models import Order, OrderState, PaymentState
@@ -30,8 +28,8 @@ SUBMISSION_LIMIT: Final = 100, 600  # rate limit of submissions per user: number
 HTTP_CONFLICT, HTTP_TOO_MANY = 409, 429
 
 
-@method_decorator([sensitive_post_parameters("card"), never_cache], name="dispatch")
-class Checkout(LoginRequiredMixin, View):
+@method_decorator([sensitive_post_parameters("card"), personal_page], name="dispatch")
+class Checkout(View):
     """GET shows the cart and the address form. POST creates the order and charges the card."""
 
     http_method_names = ["get", "head", "post", "options"]
@@ -87,16 +85,14 @@ class Checkout(LoginRequiredMixin, View):
         return render(request, "shop/checkout.html", context, status=status)
 
 
-@method_decorator([sensitive_post_parameters("card"), never_cache], name="dispatch")
-class Pay(LoginRequiredMixin, View):
+@method_decorator([sensitive_post_parameters("card"), personal_page], name="dispatch")
+class Pay(View):
     """Another attempt to pay for the user's own reserved order."""
 
     http_method_names = ["get", "head", "post", "options"]
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if not request.user.is_authenticated:
-            return self.handle_no_permission()
-        view = get_order(request.user.pk, kwargs["pk"])
+        view = get_order(get_user_id(request), kwargs["pk"])
         if view is None:
             raise Http404
         if view.order.state != OrderState.RESERVED:

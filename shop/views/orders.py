@@ -7,11 +7,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from common.ids import parse_id
-from common.web import json_response, personal_page, redirect_to_view, wants_json
+from common.web import get_user_id, json_error, json_response, personal_page, redirect_to_view, wants_json
 from shop.selectors.orders import OrderView, get_order, list_orders
 from shop.services import orders as order_services
 from shop.services.errors import OrderNotFound, OrderStateRefused
-from shop.views.responses import json_error
 
 
 @require_safe
@@ -20,7 +19,7 @@ def orders(request: HttpRequest) -> HttpResponse:
     """List the user's orders, newest first, from ``?after=`` on. The template receives ``page``, a
     ``shop.selectors.orders.OrderPage``.
     """
-    page = list_orders(_get_user_id(request), parse_id(request.GET.get("after", "")))
+    page = list_orders(get_user_id(request), parse_id(request.GET.get("after", "")))
     next_url = None if page.after is None else f"{request.path}?after={page.after}"
     if wants_json(request):
         return json_response({"results": [order.brief() for order in page.orders], "next": next_url})
@@ -68,12 +67,8 @@ def cancel_order(request: HttpRequest, pk: int) -> HttpResponse:
     return _redirect_to_order(pk)
 
 
-def _get_user_id(request: HttpRequest) -> int:
-    return int(request.user.pk or 0)
-
-
 def _get_own_order(request: HttpRequest, pk: int) -> OrderView | None:
-    return get_order(_get_user_id(request), pk)
+    return get_order(get_user_id(request), pk)
 
 
 def _order_not_found() -> HttpResponse:

@@ -16,8 +16,8 @@ from django_htmx.http import trigger_client_event
 from accounts.models import User
 from accounts.names import fold, make_public_path
 from accounts.ratelimit import count_event
-from accounts.views import redirect_window, render_refusal, render_too_often, require_login
-from common.web import get_next_address, json_response, wants_json
+from accounts.views import render_refusal, render_too_often
+from common.web import get_next_address, json_response, redirect_window, require_login, wants_json
 from social.relations.profiles import Profile, get_profile_by_name
 from social.services import people
 

@@ -9,12 +9,10 @@ from urllib.parse import quote
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from accounts.views import require_login
 from catalog.selectors import get_author, get_book
-from common.web import is_partial, json_response, wants_json
+from common.web import get_user_id, is_partial, json_response, personal_page, wants_json
 from social.content.tokens import fold_hashtag
 from social.selectors import get_mentions_of, get_posts_about, get_posts_about_books_by, get_posts_tagged
 from social.timelines.pages import PostPage, parse_cursor
@@ -52,12 +50,10 @@ def author_posts(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_safe
-@never_cache
+@personal_page
 def mentions(request: HttpRequest) -> HttpResponse:
     """Show the posts that mention the logged-in reader (``?after=``)."""
-    if not request.user.is_authenticated:
-        return require_login(request)
-    page = get_mentions_of(int(request.user.pk or 0), parse_cursor(request.GET.get("after")))
+    page = get_mentions_of(get_user_id(request), parse_cursor(request.GET.get("after")))
     return _render_page(request, page, "social/mentions.html", "/mentions/", {})
 
 

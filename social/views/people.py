@@ -11,11 +11,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import get_resolver
 from django.utils.cache import patch_vary_headers
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from accounts.views import require_login
-from common.web import is_partial, json_response, redirect_to, wants_json
+from common.web import get_user_id, is_partial, json_response, personal_page, redirect_to, wants_json
 from social.relations import lists as people_lists
 from social.relations.common import CommonReaders, find_common_follows
 from social.relations.lists import ListedReader, PeoplePage
@@ -77,12 +75,10 @@ def _show_follows(request: HttpRequest, name: str, kind: str, find: Callable[...
 
 
 @require_safe
-@never_cache
+@personal_page
 def people(request: HttpRequest) -> HttpResponse:
     """Show suggestions, and the newest followed, muted and blocked readers."""
-    if not request.user.is_authenticated:
-        return require_login(request)
-    me = request.user.pk
+    me = get_user_id(request)
     suggested = suggest_readers(me)
     lists = {
         "following": people_lists.list_following(me, me, size=MAX_LISTED),
@@ -100,13 +96,11 @@ def people(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@never_cache
+@personal_page
 def muted_or_blocked(request: HttpRequest, kind: str) -> HttpResponse:
     """List the muted or blocked readers, newest first (``?after=``), for the logged-in reader alone."""
-    if not request.user.is_authenticated:
-        return require_login(request)
     find = people_lists.list_muted if kind == "muted" else people_lists.list_blocked
-    page = find(request.user.pk, parse_cursor(request.GET.get("after")))
+    page = find(get_user_id(request), parse_cursor(request.GET.get("after")))
     older = _build_page_url(f"/people/{kind}/", page.after)
     return respond(
         request, "social/shunned.html", {"people": page.people, "next": older, "kind": kind}, _list_json(page, older)

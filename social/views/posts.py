@@ -14,8 +14,17 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.ratelimit import count_event, give_back
-from accounts.views import describe_wait, require_login
-from common.web import get_next_address, is_partial, json_response, redirect_to, wants_json
+from accounts.views import describe_wait
+from common.web import (
+    get_next_address,
+    get_user_id,
+    is_partial,
+    json_response,
+    personal_page,
+    redirect_to,
+    require_login,
+    wants_json,
+)
 from mirror.middleware import done_before
 from mirror.sql_only import sql_only
 from social.models import Post
@@ -64,13 +73,11 @@ def one_post(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
+@personal_page
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """GET: ask for confirmation. POST: delete the post."""
-    if not request.user.is_authenticated:
-        return require_login(request)
     if request.method == "POST":
-        if not delete_post(pk, by=request.user.pk):
+        if not delete_post(pk, by=get_user_id(request)):
             if Post.objects.filter(pk=pk).exists():
                 raise Http404
             done_before(request)  # the first of two clicks has deleted it

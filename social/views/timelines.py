@@ -10,8 +10,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from accounts.views import require_login
-from common.web import is_partial, json_response, wants_json
+from common.web import get_user_id, is_partial, json_response, personal_page, require_login, wants_json
 from social.selectors import MAX_NEW_POSTS, count_new_posts, get_global_timeline, get_home_timeline
 from social.timelines.pages import PostPage, parse_cursor
 
@@ -21,16 +20,14 @@ MAX_SEEN_IDS: Final = 100  # ids in an address
 
 
 @require_safe
-@never_cache
+@personal_page
 def home(request: HttpRequest) -> HttpResponse:
     """Show the home timeline (``?after=``). The template gets ``page``, a ``PostPage``.
 
     Visitors without a login are redirected to the login page (JSON: 401).
     """
-    if not request.user.is_authenticated:
-        return _vary_on_format(require_login(request))
     after = parse_cursor(request.GET.get("after"))
-    page = get_home_timeline(int(request.user.pk or 0), after)
+    page = get_home_timeline(get_user_id(request), after)
     return _render_page(
         request, page, "social/home.html", HOME, {"is_first": after is None, "poll_url": _build_poll_url(page)}
     )
@@ -97,4 +94,4 @@ def _build_poll_url(page: PostPage) -> str:
 
 
 def _count_new(request: HttpRequest, since: int, seen: Any) -> int:
-    return count_new_posts(int(request.user.pk or 0), since, {pk for pk in seen if pk})
+    return count_new_posts(get_user_id(request), since, {pk for pk in seen if pk})

@@ -142,5 +142,5 @@ def test_the_page_shows_posts_that_mention_the_reader(client: Client) -> None:
 
 
 def test_visitors_have_no_mentions(client: Client) -> None:
-    assert client.get("/mentions/").headers["Location"] == "/accounts/login/?next=%2Fmentions%2F"
+    assert client.get("/mentions/").headers["Location"] == "/accounts/login/?next=/mentions/"
     assert client.get("/mentions/", headers={"Accept": JSON}).status_code == 401

@@ -47,7 +47,7 @@ def test_a_post_is_created(client: Client, alice: User) -> None:
 
 def test_visitors_are_redirected_to_the_login_page(client: Client) -> None:
     response = client.post("/posts/", {"text": "hello"})
-    assert response.headers["Location"] == "/accounts/login/?next=%2Fhome%2F"
+    assert response.headers["Location"] == "/accounts/login/?next=/home/"
     refused = client.post("/posts/", {"text": "hello"}, headers={"Accept": JSON})
     assert (refused.status_code, refused.json()) == (401, {"error": {"message": "Log in first."}})
     assert not Post.objects.exists()

@@ -129,7 +129,7 @@ def test_sql_gives_the_same_page(reader: Client, path: str) -> None:
 
 
 def test_visitors_have_no_home_timeline(client: Client) -> None:
-    assert client.get("/home/").headers["Location"] == "/accounts/login/?next=%2Fhome%2F"
+    assert client.get("/home/").headers["Location"] == "/accounts/login/?next=/home/"
     refused = client.get("/home/", headers=JSON)
     assert (refused.status_code, refused.json()) == (401, {"error": {"message": "Log in first."}})
     assert "Home timeline" not in client.get("/").content.decode()

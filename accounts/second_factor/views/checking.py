@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from django.contrib import messages
-from django.contrib.auth.mixins import LoginRequiredMixin
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
@@ -20,7 +19,7 @@ from accounts.second_factor import entering, factors, passkeys, pending, recent
 from accounts.second_factor.forms import FactorForm, ProofForm
 from accounts.views.limits import FormLimit, LimitedFormMixin
 from accounts.views.passwords import make_password_limit
-from common.web import get_next_address, redirect_to, redirect_to_view
+from common.web import get_next_address, personal_page, redirect_to, redirect_to_view
 
 DAY_SECONDS: Final = 86_400
 
@@ -85,14 +84,14 @@ class LoginFactor(FactorView):
         return response
 
 
-class Confirm(LoginRequiredMixin, FactorView):
+@method_decorator(personal_page, name="dispatch")
+class Confirm(FactorView):
     """Ask a logged-in user for the password or a second factor again, and redirect to ``next``."""
 
     form_class = ProofForm
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if request.user.is_authenticated:
-            self.owner = User.objects.get(pk=request.user.pk)
+        self.owner = User.objects.get(pk=request.user.pk)
         return super().dispatch(request, *args, **kwargs)
 
     def limits(self) -> Iterable[FormLimit]:

@@ -6,7 +6,6 @@ import re
 from typing import Any, Final
 
 from django.contrib import messages
-from django.contrib.auth.views import redirect_to_login
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -26,7 +25,7 @@ from accounts.second_factor import app_codes, entering, factors, passkeys, pendi
 from accounts.second_factor.forms import AppForm, PasskeyForm
 from accounts.second_factor.models import AuthenticatorApp, Passkey
 from accounts.sessions.services import end_other_sessions
-from common.web import redirect_to_view
+from common.web import redirect_to_view, require_login
 
 PASSKEY_ID_PATTERN: Final = re.compile(r"[0-9]{1,18}")
 NEW_SECRET_KEY: Final = "_app_secret"  # secret of an app that is being added, encrypted because sessions are stored
@@ -47,7 +46,7 @@ class FactorOwnerView(View):
             return super().dispatch(request, *args, **kwargs)
         user = pending.get_user(request)
         if user is None or factors.has_factor(user.pk):  # an existing factor must be given first
-            return redirect_to_login(request.get_full_path())
+            return require_login(request)
         self.owner, self.is_login = user, True
         return super().dispatch(request, *args, **kwargs)
 
