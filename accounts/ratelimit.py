@@ -17,6 +17,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from accounts import keys
+from mirror.bounded import Bounded
 from mirror.redis import RedisError, breaker, client, is_away
 from mirror.scripts import Script
 
@@ -84,36 +85,32 @@ def normalize_address(given: str) -> str:
 
 
 class LocalCounters:
-    """Counters in the memory of this process. Above ``MOST_SUBJECTS`` counters the oldest ones are dropped."""
+    """Counters in the memory of this process. Above ``MAX_LOCAL_COUNTERS`` the oldest ones are dropped."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._found: dict[str, tuple[float, int]] = {}  # subject -> (end of the period, count)
+        self._found = Bounded[str, tuple[float, int]](MAX_LOCAL_COUNTERS)  # subject -> (end of the period, count)
 
     def allow(self, subject: str, limit: int, seconds: float) -> int:
         """Count one event of ``subject``; see ``allow`` in this module."""
         now = time.monotonic()
         with self._lock:
-            until, count = self._found.get(subject, (0.0, 0))
+            until, count = self._found.get(subject) or (0.0, 0)
             if until <= now:
-                self._found.pop(subject, None)
                 until, count = now + seconds, 0
-            while len(self._found) >= MAX_LOCAL_COUNTERS and subject not in self._found:
-                del self._found[next(iter(self._found))]
-            self._found[subject] = (until, count + 1)
+            self._found.put(subject, (until, count + 1))
         return 0 if count < limit else math.ceil(until - now)
 
     def give_back(self, subject: str) -> None:
         """Subtract one from the counter of ``subject``, if it is above 0."""
         with self._lock:
-            until, count = self._found.get(subject, (0.0, 0))
+            until, count = self._found.get(subject) or (0.0, 0)
             if count:
-                self._found[subject] = (until, count - 1)
+                self._found.put(subject, (until, count - 1))
 
     def clear(self) -> None:
         """Remove all counters."""
-        with self._lock:
-            self._found.clear()
+        self._found.clear()
 
 
 _local_counters = LocalCounters()

@@ -1,7 +1,6 @@
 """Automatic marks at logins and at the first request of a day, and erasure of deleted users."""
 
 import logging
-import threading
 from datetime import date
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from accounts.models import User
 from loginlog import services
 from loginlog.corrections import erasure
 from loginlog.days import today
+from mirror.bounded import Bounded
 from mirror.redis import client
 
 logger = logging.getLogger("loginlog")
@@ -23,36 +23,7 @@ logger = logging.getLogger("loginlog")
 MAX_REMEMBERED: Final = 100_000
 RememberedMark = tuple[str, int, str, date]  # Redis' incarnation, user id, user type, day
 
-
-class _RecentMarks:
-    """The marks that this process has made. Above ``KEPT`` it forgets all of them."""
-
-    def __init__(self) -> None:
-        self._seen: set[RememberedMark] = set()
-        self._lock = threading.Lock()
-
-    def __contains__(self, what: RememberedMark) -> bool:
-        return what in self._seen
-
-    def add(self, what: RememberedMark) -> None:
-        """Remember a mark."""
-        with self._lock:
-            if len(self._seen) >= MAX_REMEMBERED:
-                self._seen.clear()
-            self._seen.add(what)
-
-    def discard(self, what: RememberedMark) -> None:
-        """Forget a mark."""
-        with self._lock:
-            self._seen.discard(what)
-
-    def clear(self) -> None:
-        """Forget all marks."""
-        with self._lock:
-            self._seen.clear()
-
-
-recent_marks = _RecentMarks()
+recent_marks: Final = Bounded[RememberedMark, bool](MAX_REMEMBERED)  # the marks that this process has made
 
 
 def mark_seen(user: AbstractBaseUser | AnonymousUser) -> None:
@@ -63,7 +34,7 @@ def mark_seen(user: AbstractBaseUser | AnonymousUser) -> None:
     if not isinstance(user, User) or not user.is_authenticated:
         return
     what = _build_current_mark(user)
-    if what not in recent_marks:
+    if not recent_marks.get(what):
         transaction.on_commit(lambda: _mark_safely(what))
 
 
@@ -79,13 +50,13 @@ def _mark_safely(what: RememberedMark) -> None:
     except DatabaseError:
         logger.exception("The login of user %s on %s was not marked", user_id, day)
     else:
-        recent_marks.add(what)
+        recent_marks.put(what, True)
 
 
 @receiver(user_logged_in, dispatch_uid="loginlog")
 def _mark_login(*, user: Any, **kwargs: object) -> None:
     if isinstance(user, User):  # mark it again, because the earlier login may have been removed
-        recent_marks.discard(_build_current_mark(user))
+        recent_marks.forget(_build_current_mark(user))
     mark_seen(user)
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Hashable
 from weakref import WeakSet
 
+from mirror.bounded import Bounded
 from mirror.throttle import Throttle
 
 _all = WeakSet["FailureLog"]()
@@ -14,13 +15,13 @@ _all = WeakSet["FailureLog"]()
 class FailureLog:
     """Count failures by key inside one process, and log each state once.
 
-    clock: a monotonic one, in seconds. max_keys: with one more, all are forgotten.
+    clock: a monotonic one, in seconds. max_keys: with one more, the oldest is forgotten.
     """
 
     def __init__(
         self, logger: logging.Logger, *, clock: Callable[[], float] = time.monotonic, max_keys: int = 10_000
     ) -> None:
-        self._logger, self._max_keys, self._counts = logger, max_keys, dict[Hashable, int]()
+        self._logger, self._counts = logger, Bounded[Hashable, int](max_keys)
         self._reminders = Throttle("FAILURE_LOG_SECONDS", clock=clock, max_keys=max_keys)
         self._lock = threading.Lock()
         _all.add(self)
@@ -28,9 +29,8 @@ class FailureLog:
     def add(self, key: Hashable, text: str, *args: object, error: BaseException | None = None) -> None:
         """Count a failure. Log the first one, with its traceback if ``error`` is given."""
         with self._lock:
-            if len(self._counts) >= self._max_keys:
-                self._counts.clear()
-            count = self._counts[key] = self._counts.get(key, 0) + 1
+            count = (self._counts.get(key) or 0) + 1
+            self._counts.put(key, count)
         is_due = self._reminders.allows(key)
         if count == 1:
             self._logger.error(text, *args, exc_info=error)
@@ -39,10 +39,9 @@ class FailureLog:
 
     def end(self, key: Hashable, text: str, *args: object) -> None:
         """Log the end of a failure with the count; nothing without a failure."""
-        if key not in self._counts:
-            return
         with self._lock:
-            count = self._counts.pop(key, 0)
+            count = self._counts.get(key)
+            self._counts.forget(key)
         if count:
             self._logger.warning("%s (after %d failures)", text % args, count)
 

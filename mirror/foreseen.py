@@ -25,7 +25,7 @@ class Foreseen:
 
     def __init__(self) -> None:
         self._strangers: Plan = ()
-        self._own = Bounded[Plan](VISITORS)
+        self._own = Bounded[str, Plan](VISITORS)
 
     @contextmanager
     def ahead(self, visitor: str | None) -> Generator[None, None, None]:

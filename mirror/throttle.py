@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable
 
+from mirror.bounded import Bounded
 from mirror.conf import setting
 
 
@@ -11,23 +12,22 @@ class Throttle:
     """Allow each key once per interval.
 
     interval: the name of the ``MIRROR`` setting that has the seconds. clock: a monotonic one, in seconds. max_keys:
-    with one more, all are forgotten.
+    with one more, the oldest is forgotten.
     """
 
     def __init__(self, interval: str, *, clock: Callable[[], float] = time.monotonic, max_keys: int = 10_000) -> None:
-        self.interval, self.clock, self.max_keys = interval, clock, max_keys
-        self._allowed_at: dict[Hashable, float] = {}
+        self.interval, self.clock = interval, clock
+        self._allowed_at = Bounded[Hashable, float](max_keys)
         self._lock = threading.Lock()
 
     def allows(self, key: Hashable = None) -> bool:
         """Return whether the interval has passed for ``key``. A new one then begins."""
         now, seconds = self.clock(), float(setting(self.interval))
         with self._lock:
-            if now - self._allowed_at.get(key, -seconds) < seconds:
+            allowed_at = self._allowed_at.get(key)
+            if allowed_at is not None and now - allowed_at < seconds:
                 return False
-            if len(self._allowed_at) >= self.max_keys:
-                self._allowed_at.clear()
-            self._allowed_at[key] = now
+            self._allowed_at.put(key, now)
             return True
 
     def reset(self) -> None:

@@ -6,7 +6,7 @@ each book's tags, and the sets of filters. It also holds the orders and sets of 
 """
 
 from bisect import bisect_left, insort
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from heapq import nsmallest
 from math import inf
@@ -21,6 +21,7 @@ from catalog.listing.filters import Narrowing, SetNarrowing
 from catalog.local import facets
 from catalog.local.orders import Order
 from catalog.tags import similar
+from mirror.bounded import Bounded
 from mirror.entries import Contribution, Entry, Member, Members, Scored
 from mirror.local import LocalCopy
 
@@ -65,7 +66,7 @@ class CatalogIndex:
             places[name] = dict.fromkeys(places[sorts.DEFAULT_SORT], inf) | places[name]
         self._orders = {name: Order(found) for name, found in places.items()}
         self._all = BitMap64(places[sorts.DEFAULT_SORT])
-        self._remembered: OrderedDict[_ResultKey, tuple[BitMap64, TagCounts]] = OrderedDict()
+        self._remembered = Bounded[_ResultKey, tuple[BitMap64, TagCounts]](MAX_CACHED_RESULTS)
 
     def _sort_entries(
         self, entries: Iterable[Contribution]
@@ -227,11 +228,7 @@ class CatalogIndex:
             for narrowing in narrowings:
                 books = books & self._narrowed(narrowing)
             known = books, self._find_facets(books, self._hidden | query.find_terms(node) if node else self._hidden)
-            self._remembered[name] = known
-            if len(self._remembered) > MAX_CACHED_RESULTS:
-                self._remembered.popitem(last=False)
-        else:
-            self._remembered.move_to_end(name)
+        self._remembered.put(name, known)
         return known
 
     def _narrowed(self, narrowing: Narrowing) -> BitMap64:

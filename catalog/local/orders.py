@@ -9,6 +9,7 @@ from typing import Any
 from pyroaring import BitMap64
 
 from catalog.listing.sql import Position
+from mirror.bounded import Bounded
 
 # Relative costs: to visit the next book of the order, and to sort one result.
 WALK_COST, SORT_COST = 1, 4
@@ -21,7 +22,7 @@ class Order:
     def __init__(self, keys: Mapping[int, Any]) -> None:
         self.keys = dict(keys)
         self._sorted: list[Position] = sorted((key, pk) for pk, key in self.keys.items())
-        self._ranges: dict[tuple[Any, Any], BitMap64] = {}  # results of ``between``, cleared when a book moves
+        self._ranges = Bounded[tuple[Any, Any], BitMap64](MAX_CACHED_RANGES)  # cleared when a book moves
 
     def put(self, pk: int, key: Any) -> None:
         """Set the key of book ``pk``."""
@@ -68,9 +69,7 @@ class Order:
             start = 0 if low is None else bisect_left(self._sorted, (low,))
             end = self._count_keyed() if high is None else bisect_right(self._sorted, (high, inf))
             found = BitMap64([pk for _, pk in self._sorted[start:end]])
-            if len(self._ranges) >= MAX_CACHED_RANGES:
-                self._ranges.clear()
-            self._ranges[low, high] = found
+            self._ranges.put((low, high), found)
         return found
 
     def _count_keyed(self) -> int:

@@ -1,52 +1,18 @@
 """Dense ids of users in the day bitmaps. SQL assigns them, and each process caches them."""
 
-import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Final
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from loginlog.models import Erased, Number
+from mirror.bounded import Bounded
 
 MAX_CACHED: Final = 100_000  # users in the cache of a process
 USERS_PER_STATEMENT: Final = 500  # users per statement
 
-
-class DenseIdCache:
-    """A least-recently-used cache of dense ids by user id."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, int] = {}
-        self._lock = threading.Lock()
-
-    def get(self, user_id: int) -> int | None:
-        """Return the cached dense id, or None."""
-        with self._lock:
-            number = self._known.pop(user_id, None)
-            if number is not None:
-                self._known[user_id] = number  # newest last
-            return number
-
-    def keep(self, numbers: Mapping[int, int]) -> None:
-        """Cache these dense ids."""
-        with self._lock:
-            self._known |= numbers
-            while len(self._known) > MAX_CACHED:
-                del self._known[next(iter(self._known))]
-
-    def forget(self, user_id: int) -> None:
-        """Remove a user whose dense id was erased."""
-        with self._lock:
-            self._known.pop(user_id, None)
-
-    def clear(self) -> None:
-        """Empty the cache (for tests)."""
-        with self._lock:
-            self._known.clear()
-
-
-dense_id_cache = DenseIdCache()
+dense_id_cache: Final = Bounded[int, int](MAX_CACHED)
 
 
 def get_dense_id(user_id: int) -> tuple[int, bool]:
@@ -57,11 +23,12 @@ def get_dense_id(user_id: int) -> tuple[int, bool]:
     """
     number = dense_id_cache.get(user_id)
     if number is not None:
+        dense_id_cache.put(user_id, number)  # drop users that were not seen for long
         return number, True
     row, made = Number.objects.get_or_create(user_id=user_id)
     clean = not Erased.objects.filter(user_pk=user_id).exists()
     if clean and not (made and transaction.get_connection().in_atomic_block):  # a rollback could remove it
-        dense_id_cache.keep({user_id: row.pk})
+        dense_id_cache.put(user_id, row.pk)
     return row.pk, clean
 
 
@@ -78,7 +45,8 @@ def get_dense_ids(user_ids: Collection[int]) -> tuple[dict[int, int], set[int]]:
         asked |= _find_dense_ids(missing)
     fresh = {user: number for user, (number, clean) in asked.items() if clean}
     if not transaction.get_connection().in_atomic_block:
-        dense_id_cache.keep(fresh)
+        for user, number in fresh.items():
+            dense_id_cache.put(user, number)
     return found | {user: number for user, (number, _) in asked.items()}, asked.keys() - fresh.keys()
 
 

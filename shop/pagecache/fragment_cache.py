@@ -43,8 +43,8 @@ class RenderedFragments(NamedTuple):
     parts: FragmentParts
 
 
-_rendered: Final = Bounded[RenderedFragments](MAX_PAGES)
-_plans: Final = Bounded[tuple[Asked, ...]](MAX_PAGES)
+_rendered: Final = Bounded[str, RenderedFragments](MAX_PAGES)
+_plans: Final = Bounded[str, tuple[Asked, ...]](MAX_PAGES)
 
 
 def get_planned_reads(path: str) -> tuple[Asked, ...] | None:

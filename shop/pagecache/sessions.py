@@ -37,8 +37,8 @@ class VisitorSession(NamedTuple):
     is_known: bool = False
 
 
-_sessions: Final = Bounded[VisitorSession](MAX_SESSIONS)
-_plans: Final = Bounded[tuple[Asked, ...]](MAX_PAGES)
+_sessions: Final = Bounded[str, VisitorSession](MAX_SESSIONS)
+_plans: Final = Bounded[str, tuple[Asked, ...]](MAX_PAGES)
 
 
 def get_visitor_session(http: HttpRequest) -> VisitorSession | None:

@@ -49,7 +49,7 @@ class LocalCopy(NamedTuple):
 
 
 breaker = Breaker()
-_copies: Final = Bounded[LocalCopy](MAX_COPIES)
+_copies: Final = Bounded[str, LocalCopy](MAX_COPIES)
 
 
 def _keep_copy(digest: str, shell: StoredPage | None, seconds: float = 0.0) -> StoredPage | None:

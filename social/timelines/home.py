@@ -6,10 +6,10 @@ authors that the reader follows, and the posts of the pulled authors known from 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from threading import Lock
 from typing import Any, Final
 
 from mirror import registry, window
+from mirror.bounded import Bounded
 from mirror.declare import WindowMirror
 from mirror.read import read
 from mirror.redis_types import RedisPipeline
@@ -25,26 +25,8 @@ MAX_BLOCKS_AND_MUTES: Final = 500  # blocks and mutes; above this limit, check o
 MAX_PULLED_AUTHORS: Final = 500  # followed pulled authors; above this limit, SQL answers
 MAX_CACHED_READERS: Final = 10_000  # readers
 
-
-class _PulledAuthorsCache:
-    """The pulled authors of recent readers, as this process last read them. Readers without any take no space."""
-
-    def __init__(self) -> None:
-        self._lock, self._authors = Lock(), dict[int, tuple[int, ...]]()
-
-    def get(self, reader: int) -> tuple[int, ...]:
-        return self._authors.get(reader, ())
-
-    def put(self, reader: int, authors: tuple[int, ...]) -> None:
-        with self._lock:
-            self._authors.pop(reader, None)
-            if authors:
-                self._authors[reader] = authors
-            if len(self._authors) > MAX_CACHED_READERS:
-                del self._authors[next(iter(self._authors))]
-
-
-_pulled_authors = _PulledAuthorsCache()
+# The pulled authors of recent readers, as this process last read them. Readers without any take no space.
+_pulled_authors: Final = Bounded[int, tuple[int, ...]](MAX_CACHED_READERS)
 
 
 def _get_timeline_mirror() -> WindowMirror:
@@ -62,7 +44,7 @@ class HomeFeed(WindowFeed):
     _shunned: frozenset[int] | None = field(default=frozenset(), init=False)  # None: above MOST_SHUNNED
 
     def from_redis(self, below: int, limit: int) -> Chunk | None:
-        mirror, owner, expected = _get_timeline_mirror(), str(self.viewer), _pulled_authors.get(self.viewer)
+        mirror, owner, expected = _get_timeline_mirror(), str(self.viewer), _pulled_authors.get(self.viewer) or ()
 
         def ask(pipe: RedisPipeline) -> None:
             window.ask(pipe, mirror, owner, below, limit)
@@ -81,7 +63,10 @@ class HomeFeed(WindowFeed):
         self._shunned = frozenset(map(int, shunned)) if len(shunned) <= MAX_BLOCKS_AND_MUTES else None
         authors = tuple(sorted(map(int, pulls)))
         if authors != expected:
-            _pulled_authors.put(self.viewer, authors)
+            if authors:
+                _pulled_authors.put(self.viewer, authors)
+            else:
+                _pulled_authors.forget(self.viewer)
             again = read(MIRRORS, lambda pipe: self._queue_posts(pipe, authors, below, limit))
             if again is None or len(authors) > MAX_PULLED_AUTHORS:
                 return None

@@ -87,10 +87,10 @@ def test_a_process_cannot_use_a_cached_erased_dense_id(redis: Redis) -> None:
     services.mark_login(user, ago(1))
     old = Number.objects.get(user=user).pk
     services.erase_user(user)
-    dense_ids.dense_id_cache.keep({user.pk: old})
+    dense_ids.dense_id_cache.put(user.pk, old)
     services.mark_login(user, ago(0))
     assert bits(redis, old) == []
-    dense_ids.dense_id_cache.keep({user.pk: old})
+    dense_ids.dense_id_cache.put(user.pk, old)
     services.mark_logins([(user.pk, "client", ago(2))])
     assert bits(redis, old) == []
     assert selectors.find_login_days(user, ago(5), ago(0)) == [ago(2), ago(0)]
@@ -102,7 +102,7 @@ def test_the_next_flush_clears_erased_bits_in_an_emptied_redis(redis: Redis) -> 
     old = Number.objects.get(user=user).pk
     services.erase_user(user)
     redis.flushdb()
-    dense_ids.dense_id_cache.keep({user.pk: old})
+    dense_ids.dense_id_cache.put(user.pk, old)
     services.mark_login(user, ago(0))
     services.mark_login(other, ago(0))
     sync()

@@ -20,6 +20,6 @@ def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_remembered() -> None:
     """Empty the process's cache of pulled authors."""
-    monkeypatch.setattr(home, "_pulled_authors", home._PulledAuthorsCache())
+    home._pulled_authors.clear()
