@@ -4,69 +4,69 @@ Each docstring gives the type of the key, its content, its lifetime ("Life") and
 ("Owner").
 """
 
-from mirror.naming import key, slot_of
+from mirror.naming import slot_of
 
 
 def login(user_id: int | str) -> str:
     """Hash: id, name, name_key (folded), login_times, last_login_time (ISO 8601, UTC; empty: never), user_type,
     is_active ("1", "0") of a user. Life: as the user. Owner: UserMirror.
     """
-    return key(f"login:{user_id}")
+    return f"login:{user_id}"
 
 
 def login_id(name: str) -> str:
     """String: id of the user with this name (case-folded, NFKC). Life: as the name. Owner: UserMirror."""
-    return key(f"login:{name}:id")
+    return f"login:{name}:id"
 
 
 def login_times() -> str:
     """Sorted set: ids of active users by number of logins, without users at 0. Life: always. Owner: UserMirror."""
-    return key("login:login_times")
+    return "login:login_times"
 
 
 def last_login_times() -> str:
     """List: ids of the last 100 distinct users to log in, newest first. Life: always. Owner: LastLoginsMirror."""
-    return key("login:last_login_times")
+    return "login:last_login_times"
 
 
 def tokens() -> str:
     """Hash: from the digest of a token to the id of its user. Life: as the session. Owner: SessionMirror."""
-    return key("login:")
+    return "login:"
 
 
 def recent() -> str:
     """Sorted set: digests of tokens by the time they were last seen (seconds since 1970; 0: being removed).
     Life: as the session. Owner: LastSeenBackup.
     """
-    return key("recent:")
+    return "recent:"
 
 
 def recent_marks() -> str:
     """Sorted set: digests, by version, with a time in ``recent:`` that SQL does not have yet. It shares the slot of
     ``recent:``. Life: until the flush. Owner: LastSeenBackup.
     """
-    return key(f"mirror:marks:{slot_of(recent())}")
+    return f"mirror:marks:{slot_of(recent())}"
 
 
 def session(digest: str) -> str:
     """String (JSON): a session's data, its expiry, and the fields of its user that every request needs.
     Life: as the session. Owner: SessionMirror.
     """
-    return key(f"session:{digest}")
+    return f"session:{digest}"
 
 
 def sessions_of(user_id: int | str) -> str:
     """Sorted set: digests of a user's sessions by start time. Life: as the sessions. Owner: SessionMirror."""
-    return key(f"sessions:{user_id}")
+    return f"sessions:{user_id}"
 
 
 def limit(name: str, digest: str) -> str:
     """String: the count of one subject under a rate limit. Life: the limit's period. Owner: accounts.ratelimit."""
-    return key(f"limit:{name}:{digest}")
+    return f"limit:{name}:{digest}"
 
 
 def tries(digest: str) -> str:
     """String: the number of login attempts of a name, an address or both that failed or are in progress. All these keys
     share one slot. Life: the limit's period. Owner: accounts.lockout.
     """
-    return key(f"tries:{{login}}:{digest}")
+    return f"tries:{{login}}:{digest}"

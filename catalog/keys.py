@@ -1,155 +1,153 @@
 """Names of the Redis keys of the catalogue; connections add the prefix."""
 
-from mirror.naming import key
-
 
 def book(book_id: int | str) -> str:
     """String (JSON): title, authors, year, tags and other fields of a book. Life: as the book. Owner: BookMirror."""
-    return key(f"book:{book_id}")
+    return f"book:{book_id}"
 
 
 def tag(name: str) -> str:
     """Set: ids of the books with a tag. Life: while a book has it. Owner: BookMirror."""
-    return key("{tag}:" + name)
+    return "{tag}:" + name
 
 
 def popular() -> str:
     """Sorted set: book id by popularity. Life: always. Owner: BookMirror."""
-    return key("books:popular")
+    return "books:popular"
 
 
 def newest() -> str:
     """Sorted set: book id by year of first publication (unknown: -inf). Life: always. Owner: BookMirror."""
-    return key("books:newest")
+    return "books:newest"
 
 
 def ratings() -> str:
     """Sorted set: book id by mean rating (none: -inf). Life: always. Owner: BookMirror."""
-    return key("books:rating")
+    return "books:rating"
 
 
 def language(code: str) -> str:
     """Set: ids of the books in a language (code of two or three letters). Life: while a book has it.
     Owner: BookMirror.
     """
-    return key("{language}:" + code)
+    return "{language}:" + code
 
 
 def author(author_id: int | str) -> str:
     """String (JSON): name of an author. Life: as the author. Owner: AuthorMirror."""
-    return key(f"author:{author_id}")
+    return f"author:{author_id}"
 
 
 def books_by(author_id: int | str) -> str:
     """Set: ids of the books of an author. Life: while the author has a book. Owner: BookMirror."""
-    return key(f"{{author}}:{author_id}")
+    return f"{{author}}:{author_id}"
 
 
 def series(author_id: int | str, name: str) -> str:
     """Sorted set: "<book id, 19 digits> NUL <title>" of the single volumes of an author's series (folded name), by
     volume number. Life: while it has a volume. Owner: BookMirror.
     """
-    return key(f"{{series}}:{author_id}:{name}")
+    return f"{{series}}:{author_id}:{name}"
 
 
 def titles() -> str:
     """Sorted set: "<sort text of the title> NUL <book id>", all scored 0. Life: always. Owner: BookMirror."""
-    return key("books:title")
+    return "books:title"
 
 
 def changes() -> str:
     """Stream: changed entries of the catalogue, for the copies in the processes.
     Life: about the last 10,000. Owner: BookMirror.
     """
-    return key("books:changes")
+    return "books:changes"
 
 
 def tag_record(tag_id: int | str) -> str:
     """String (JSON): name of a tag. Life: as the tag. Owner: TagMirror."""
-    return key(f"tag:{tag_id}")
+    return f"tag:{tag_id}"
 
 
 def tag_names() -> str:
     """Sorted set: "<name of a tag> NUL <tag id>", all scored 0. Life: always. Owner: TagMirror."""
-    return key("tags:name")
+    return "tags:name"
 
 
 def search_document(pk: str) -> str:
     """String (JSON): names of the search lists that contain a document. Life: as the document.
     Owner: DocumentMirror.
     """
-    return key(f"search:document:{pk}")
+    return f"search:document:{pk}"
 
 
 def search_term(text: str) -> str:
     """String (JSON): a word of the search vocabulary. Life: while a document has it. Owner: TermMirror."""
-    return key(f"search:term:{text}")
+    return f"search:term:{text}"
 
 
 def search_list(name: str) -> str:
     """Sorted set: documents or words by minus their weight (catalog.search.entries names the lists).
     Life: while it has a member. Owner: DocumentMirror, TermMirror.
     """
-    return key(f"search:{name}")
+    return f"search:{name}"
 
 
 def hidden_tag(tag_id: int | str) -> str:
     """String (JSON): name of a hidden tag. Life: while it is hidden. Owner: HiddenTagMirror."""
-    return key(f"hidden_tag:{tag_id}")
+    return f"hidden_tag:{tag_id}"
 
 
 def hidden_tags() -> str:
     """Sorted set: ids of hidden tags, all scored 0. Life: while a tag is hidden. Owner: HiddenTagMirror."""
-    return key("tags:hidden")
+    return "tags:hidden"
 
 
 def hidden_names() -> str:
     """Set: "<name of a hidden tag> NUL <tag id>". Life: while a tag is hidden. Owner: HiddenTagMirror."""
-    return key("tags:hidden:names")
+    return "tags:hidden:names"
 
 
 def tag_vote(vote_id: int | str) -> str:
     """String (JSON): user, book and tag of a vote. Life: as the vote. Owner: TagVoteMirror."""
-    return key(f"tag_vote:{vote_id}")
+    return f"tag_vote:{vote_id}"
 
 
 def tags_of_reader(user_id: int | str, book_id: int | str) -> str:
     """Sorted set: "<name of a tag> NUL <vote id>" of a reader's votes for a book, all scored 0. Life: as the votes.
     Owner: TagVoteMirror.
     """
-    return key(f"uid:{{{user_id}}}:book:{book_id}:tags")
+    return f"uid:{{{user_id}}}:book:{book_id}:tags"
 
 
 def shelf_entry(user_and_book: str) -> str:
     """String (JSON): shelf, stars and dates of a book on a reader's shelf. Life: while the reader is active.
     Owner: ShelfEntryMirror.
     """
-    return key(f"shelved:{user_and_book}")
+    return f"shelved:{user_and_book}"
 
 
 def shelf_of(user_id: int | str, shelf: str) -> str:
     """Sorted set: "<date> <book id, 19 digits>" of each book on a shelf of a reader, all scored 0. Life: while the
     reader is active. Owner: ShelfEntryMirror.
     """
-    return key(f"shelf:{shelf}:{{{user_id}}}")
+    return f"shelf:{shelf}:{{{user_id}}}"
 
 
 def readers_of(book_id: int | str) -> str:
     """Sorted set: user id by shelf (0: want to read, 1: reading, 2: read), public shelves only. Life: while it has a
     reader. Owner: ShelfEntryMirror.
     """
-    return key(f"book:{{{book_id}}}:readers")
+    return f"book:{{{book_id}}}:readers"
 
 
 def stars_of(book_id: int | str) -> str:
     """Sorted set: user id by stars, public shelves only. Life: while it has a reader.
     Owner: ShelfEntryMirror.
     """
-    return key(f"book:{{{book_id}}}:stars")
+    return f"book:{{{book_id}}}:stars"
 
 
 def shelf_settings(user_id: int | str) -> str:
     """String (JSON): privacy of a reader's shelves, and the reader's yearly goals. Life: as the reader.
     Owner: ShelfSettingsMirror.
     """
-    return key(f"shelves:{user_id}")
+    return f"shelves:{user_id}"

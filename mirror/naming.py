@@ -13,11 +13,6 @@ def with_prefix(name: str) -> str:
     return prefix.current() + name
 
 
-def key(name: str) -> str:
-    """Return the name itself."""
-    return name
-
-
 def marker(mirror: str) -> str:
     """String: the warm marker of a mirror; all are in one slot. Life: until the mirror goes cold. Owner: mirror."""
     return f"mirror:{{warm}}:{mirror}"

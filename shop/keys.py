@@ -3,100 +3,100 @@
 The docstrings are the source of the key documentation.
 """
 
-from mirror.naming import key, slot_of, with_prefix
+from mirror.naming import slot_of, with_prefix
 
 
 def product(product_id: int | str) -> str:
     """String (JSON): price, copies left and sales of a product. Life: as the product. Owner: ProductMirror."""
-    return key(f"product:{product_id}")
+    return f"product:{product_id}"
 
 
 def products_by_price() -> str:
     """Sorted set: product id by price in cents, of products for sale. Life: always. Owner: ProductMirror."""
-    return key("products:price")
+    return "products:price"
 
 
 def products_in_stock() -> str:
     """Set: ids of the products that are for sale and have copies left. Life: always. Owner: ProductMirror."""
-    return key("products:in-stock")
+    return "products:in-stock"
 
 
 def sale(sale_id: int | str) -> str:
     """String (JSON): name, start, end and products of a sale. Life: as the sale. Owner: SaleMirror."""
-    return key(f"sale:{sale_id}")
+    return f"sale:{sale_id}"
 
 
 def sales_by_end() -> str:
     """Sorted set: sale id by its end (seconds since 1970). Life: always. Owner: SaleMirror."""
-    return key("sales:ends")
+    return "sales:ends"
 
 
 def last_viewed(digest: str) -> str:
     """Sorted set: the last 25 books that a visitor viewed, by time (seconds since 1970). Life: as the session, and at
     most two weeks after the last view. Owner: shop.viewing.
     """
-    return key(f"viewed:{{{digest}}}")
+    return f"viewed:{{{digest}}}"
 
 
 def popularity() -> str:
     """Sorted set: book id by its negated popularity, halved every five minutes. Life: always. Owner:
     shop.book_views.popularity.
     """
-    return key("viewed:")
+    return "viewed:"
 
 
 def last_viewed_marker(digest: str) -> str:
     """String: the warm marker of the backup of views when a visitor's list was last completed from SQL. Life: as the
     list. Owner: shop.viewing.
     """
-    return key(f"viewed:{{{digest}}}:known")
+    return f"viewed:{{{digest}}}:known"
 
 
 def view_marks() -> str:
     """Sorted set: views that SQL does not have yet ("visitor|user|book|microseconds"), by version; in the slot of
     ``viewed:``. Life: until they are flushed. Owner: ViewBackup.
     """
-    return key(f"mirror:marks:{slot_of(popularity())}")
+    return f"mirror:marks:{slot_of(popularity())}"
 
 
 def counted_view(visitor: str, book_id: int | str) -> str:
     """String: a visitor's view of a book was counted; in the slot of ``viewed:``. Life: half an hour. Owner:
     shop.book_views.popularity.
     """
-    return key(f"{slot_of(popularity())}:once:{visitor}:{book_id}")
+    return f"{slot_of(popularity())}:once:{visitor}:{book_id}"
 
 
 def popularity_period() -> str:
     """String: the five-minute period (counted since 1970) of the scores in ``viewed:``; in its slot. Life: always.
     Owner: shop.book_views.popularity.
     """
-    return key(f"{slot_of(popularity())}:period")
+    return f"{slot_of(popularity())}:period"
 
 
 def popularity_marker() -> str:
     """String: the warm marker of the backup of views under which ``viewed:`` counts all views; in its slot. Life: until
     Redis loses data. Owner: shop.book_views.popularity.
     """
-    return key(f"{slot_of(popularity())}:whole")
+    return f"{slot_of(popularity())}:whole"
 
 
 def popularity_rebuild_token() -> str:
     """String: the token of a running rebuild of ``viewed:``; in its slot. Life: until the rebuild ends. Owner:
     shop.book_views.popularity.
     """
-    return key(f"{slot_of(popularity())}:since")
+    return f"{slot_of(popularity())}:since"
 
 
 def popularity_from_sql(token: str) -> str:
     """Sorted set: counts from SQL that a rebuild adds to ``viewed:``; in its slot. Life: an hour at most. Owner:
     shop.book_views.popularity.
     """
-    return key(f"{slot_of(popularity())}:before:{token}")
+    return f"{slot_of(popularity())}:before:{token}"
 
 
 def cart(digest: str) -> str:
     """Hash: quantity by product id. Life: as the session; a day after it was moved. Owner: CartBackup."""
-    return key(f"cart:{{{digest}}}")
+    return f"cart:{{{digest}}}"
 
 
 def cart_state(digest: str) -> str:
@@ -104,59 +104,59 @@ def cart_state(digest: str) -> str:
     replaces it); by product id "quantity version price added" of each line, removed ones too; by "order:<key>" the same
     of orders that took lines out. Life: as the cart's. Owner: CartBackup.
     """
-    return key(f"cart:{{{digest}}}:version")
+    return f"cart:{{{digest}}}:version"
 
 
 def row_schedule() -> str:
     """Sorted set: product id by the time when its row is due (seconds since 1970). Life: always. Owner:
     shop.rowcache.
     """
-    return key("schedule:")
+    return "schedule:"
 
 
 def row_delays() -> str:
     """Sorted set: product id by the allowed age of its cached row, in seconds. Life: always. Owner: shop.rowcache."""
-    return key("delay:")
+    return "delay:"
 
 
 def sale_row_delays() -> str:
     """Sorted set: products with rows that are cached because of a sale, by their delay. Life: always. Owner:
     shop.rowcache.plan.
     """
-    return key("rowcache:sales")
+    return "rowcache:sales"
 
 
 def cached_row(product_id: int | str) -> str:
     """String (JSON): a product's row, a few seconds old. Life: three times its delay. Owner: shop.rowcache."""
-    return key(f"inv:{product_id}")
+    return f"inv:{product_id}"
 
 
 def recommendation(product_id: int | str) -> str:
     """String (JSON): recommendations for a product, with their reasons. Life: as the product. Owner:
     RecommendationMirror.
     """
-    return key(f"rec:{product_id}")
+    return f"rec:{product_id}"
 
 
 def also_bought(product_id: int | str) -> str:
     """Sorted set: the best 64 products that buyers of this one also bought, by score. Life: as the product. Owner:
     RecommendationMirror.
     """
-    return key(f"rec:{product_id}:bought")
+    return f"rec:{product_id}:bought"
 
 
 def bought_after_view(product_id: int | str) -> str:
     """Sorted set: the best 64 products that viewers of this one bought, by score. Life: as the product. Owner:
     RecommendationMirror.
     """
-    return key(f"rec:{product_id}:viewbuy")
+    return f"rec:{product_id}:viewbuy"
 
 
 def shortage(product_id: int | str) -> str:
     """String: the number of copies that a refused checkout found. Life: seconds, or until copies come back. Owner:
     shop.shortages.
     """
-    return key(f"hold:{product_id}")
+    return f"hold:{product_id}"
 
 
 def cached_page(digest: str) -> str:

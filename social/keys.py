@@ -1,75 +1,73 @@
 """Every Redis key of this application, without the prefix that connections add."""
 
-from mirror.naming import key
-
 
 def post(post_id: int | str) -> str:
     """String (JSON): a post's author, time, text, book and mentions. Life: while the post is visible.
     Owner: PostMirror.
     """
-    return key(f"post:{post_id}")
+    return f"post:{post_id}"
 
 
 def posts_of(user_id: int | str) -> str:
     """Sorted set: ids of all posts of a user, by id. Life: as the posts. Owner: PostMirror."""
-    return key(f"uid:{{{user_id}}}:posts")
+    return f"uid:{{{user_id}}}:posts"
 
 
 def following(user_id: int | str) -> str:
     """Set: ids of the users that a user follows. Life: as the follows. Owner: FollowMirror."""
-    return key(f"uid:{{{user_id}}}:following")
+    return f"uid:{{{user_id}}}:following"
 
 
 def followers(user_id: int | str) -> str:
     """Set: ids of a user's followers. Life: as the follows. Owner: FollowMirror."""
-    return key(f"uid:{{{user_id}}}:followers")
+    return f"uid:{{{user_id}}}:followers"
 
 
 def pulls(user_id: int | str) -> str:
     """Set: ids of the pulled authors that a user follows. Life: as the follows. Owner: FollowMirror."""
-    return key(f"uid:{{{user_id}}}:pulls")
+    return f"uid:{{{user_id}}}:pulls"
 
 
 def shuns(user_id: int | str) -> str:
     """Set: ids of users that a user has muted or blocked, or that have blocked the user. Life: as these rows.
     Owner: ShunMirror.
     """
-    return key(f"uid:{{{user_id}}}:shuns")
+    return f"uid:{{{user_id}}}:shuns"
 
 
 def timeline(user_id: int | str) -> str:
     """Sorted set: the newest 400 posts of a user and of followed authors, by id, and the sentinel 0 (score 0: the
     window is complete; -1: SQL has more). Life: 6 to 7 days after the last read. Owner: TimelineMirror.
     """
-    return key(f"uid:{{{user_id}}}:timeline")
+    return f"uid:{{{user_id}}}:timeline"
 
 
 def mentions_of(user_id: int | str) -> str:
     """Sorted set: ids of the newest 200 posts that mention a user, by id. Life: as the posts.
     Owner: MentionsMirror.
     """
-    return key(f"uid:{{{user_id}}}:mentions")
+    return f"uid:{{{user_id}}}:mentions"
 
 
 def global_timeline() -> str:
     """Sorted set: ids of the newest 1,000 posts, by id. Life: always. Owner: GlobalMirror."""
-    return key("global:timeline")
+    return "global:timeline"
 
 
 def author_posts(author_id: int | str) -> str:
     """Sorted set: ids of the newest 200 posts about books of an author, by id. Life: as the posts.
     Owner: AuthorPostsMirror.
     """
-    return key(f"author:{{{author_id}}}:posts")
+    return f"author:{{{author_id}}}:posts"
 
 
 def book_posts(book_id: int | str) -> str:
     """Sorted set: ids of the newest 200 posts about a book, by id. Life: as the posts. Owner: BookPostsMirror."""
-    return key(f"book:{{{book_id}}}:posts")
+    return f"book:{{{book_id}}}:posts"
 
 
 def hashtag(name: str) -> str:
     """Sorted set: ids of the newest 1,000 posts with a hashtag (folded), by id. Life: as the posts.
     Owner: HashtagMirror.
     """
-    return key(f"{{hashtag}}:{name}")
+    return f"{{hashtag}}:{name}"

@@ -7,7 +7,6 @@ from redis.client import Pipeline
 
 from accounts.sessions import companions
 from accounts.sessions.engine import SessionStore
-from mirror.naming import key
 from mirror.recorder import record
 from mirror.redis import breaker
 from tests.support.accounts.sessions import alice, desk, read_token, warm_sessions
@@ -21,19 +20,19 @@ def two(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register two companions, with two commands and with one."""
     monkeypatch.setattr(companions, "_registered", {})
     companions.register("first", 2, ask_two)
-    companions.register("second", 1, lambda pipe, digest: pipe.get(key(f"c:{digest}")))
+    companions.register("second", 1, lambda pipe, digest: pipe.get(f"c:{digest}"))
 
 
 def ask_two(pipe: Pipeline, digest: str) -> None:
-    pipe.get(key("a"))
-    pipe.hget(key("b"), digest)
+    pipe.get("a")
+    pipe.hget("b", digest)
 
 
 def test_companions_share_the_round_trip_of_the_session(desk: Client, redis: Redis) -> None:
     session = SessionStore(read_token(desk))
     for name, value in [("a", 1), (f"c:{session.digest}", 3)]:
-        redis.set(key(name), value)
-    redis.hset(key("b"), str(session.digest), 2)
+        redis.set(name, value)
+    redis.hset("b", str(session.digest), 2)
     with record() as seen:
         session.load()
     assert (seen.round_trips, seen.sql) == (1, [])

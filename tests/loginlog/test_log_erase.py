@@ -10,7 +10,6 @@ from loginlog.models import DayBits, Erased, MonthBits, Number
 from loginlog.storage import bitmaps, dense_ids, scripts
 from mirror.backup.restore import restore
 from mirror.backup.verify import verify
-from mirror.naming import key
 from mirror.redis import breaker
 from tests.support.loginlog.tools import ago, backup, keys_of, make_user, restore_login_log, sync
 from tests.support.servers import RedisServer
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def bits(redis: Redis, number: int) -> list[str]:
     """Return the day bitmaps, and the population, in Redis that contain a dense id."""
     return [name for name in keys_of(redis, "login") if "Day_" in name or "population" in name
-            if redis.getbit(key(name), number)]  # fmt: skip
+            if redis.getbit(name, number)]  # fmt: skip
 
 
 def test_a_deleted_user_leaves_no_bit(redis: Redis) -> None:

@@ -13,7 +13,6 @@ from redis.exceptions import ResponseError
 from mirror import Member, Scored, Value, apply, outbox, plan, registry, relay
 from mirror.entries import Entry
 from mirror.models import Change
-from mirror.naming import key
 from tests.support.mirror import world
 from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Item
@@ -24,7 +23,7 @@ ITEM = registry.get("titem")
 
 
 def name_of(redis: Redis, name: str) -> object:
-    return redis.get(key(f"titem:name:{name}"))
+    return redis.get(f"titem:name:{name}")
 
 
 class Late(ItemMirror):
@@ -104,22 +103,22 @@ def test_drain_with_outdated_rows_does_not_take_a_name_back(redis: Redis) -> Non
 def test_strays_named_by_a_change_are_removed(redis: Redis) -> None:
     item = make("a", "red")
     drained()
-    strays: list[Entry] = [Member(key("{tlabel}:blue"), str(item.pk)), Value(key("titem:name:x"), str(item.pk))]
-    strays_of_another = Value(key("titem:name:y"), str(item.pk))
+    strays: list[Entry] = [Member("{tlabel}:blue", str(item.pk)), Value("titem:name:x", str(item.pk))]
+    strays_of_another = Value("titem:name:y", str(item.pk))
     for stray in (*strays, strays_of_another):
         redis.sadd(stray.key, stray.member) if type(stray) is Member else redis.set(*stray)
-    redis.set(key("titem:name:y"), "another's by now")
+    redis.set("titem:name:y", "another's by now")
     told = [plan.as_list(stray) for stray in (*strays, strays_of_another)]
     outbox.append("titem", [str(item.pk)], strays=orjson.dumps(told).decode())
     drained()
     assert name_of(redis, "y") == b"another's by now"
-    redis.delete(key("titem:name:y"))
+    redis.delete("titem:name:y")
     assert world.dump(redis) == world.by_orm()
 
 
 def test_named_stray_that_has_become_valid_is_kept(redis: Redis) -> None:
     item = make("a", "red", score=4)
-    told: list[Entry] = [Member(key("{tlabel}:red"), str(item.pk)), Scored(key("titems:score"), str(item.pk), 1.0)]
+    told: list[Entry] = [Member("{tlabel}:red", str(item.pk)), Scored("titems:score", str(item.pk), 1.0)]
     outbox.append("titem", [str(item.pk)], strays=orjson.dumps([plan.as_list(e) for e in told]).decode())
     drained()
     assert world.dump(redis) == world.by_orm()
@@ -128,7 +127,7 @@ def test_named_stray_that_has_become_valid_is_kept(redis: Redis) -> None:
 def test_change_that_names_strays_rewrites_every_entry(redis: Redis) -> None:
     item = make("a", "red")
     drained()
-    redis.delete(key("{tlabel}:red"))
+    redis.delete("{tlabel}:red")
     outbox.append("titem", [str(item.pk)], strays="[]")
     drained()
     assert world.dump(redis) == world.by_orm()
@@ -148,12 +147,12 @@ def test_unreadable_record_is_rewritten_with_all_its_entries(garbage: str, redis
 def test_change_stays_pending_when_an_entry_cannot_be_written(redis: Redis) -> None:
     """The record was written in the same transaction. It must not hide the missing entry."""
     item = make("a", "red", score=1)
-    redis.set(key("titems:score"), "of the wrong type")
+    redis.set("titems:score", "of the wrong type")
     with pytest.raises(ResponseError, match="WRONGTYPE"):
         apply.drain(ITEM, [str(item.pk)])
     relay.drain_all()
     assert Change.objects.pending().filter(mirror="titem", key=str(item.pk)).exists()
-    redis.delete(key("titems:score"))
+    redis.delete("titems:score")
     drained()
     assert world.dump(redis) == world.by_orm()
 
@@ -165,29 +164,29 @@ class Told(ItemMirror):
     """An item mirror with a feed."""
 
     def feed(self) -> str:
-        return key("titem:feed")
+        return "titem:feed"
 
 
 def told(redis: Redis) -> list[list[Any]]:
     """Return the entries of the feed, and empty it."""
-    entries: Any = redis.xrange(key("titem:feed"))
+    entries: Any = redis.xrange("titem:feed")
     found = [orjson.loads(fields[b"d"]) for _, fields in entries]
-    redis.delete(key("titem:feed"))
+    redis.delete("titem:feed")
     return [sorted(news) for news in found]
 
 
 def test_feed_reports_added_removed_and_rescored_entries(redis: Redis) -> None:
     item = make("a", "red", score=1)
-    pk, score, red = str(item.pk), key("titems:score"), key("{tlabel}:red")
+    pk, score, red = str(item.pk), "titems:score", "{tlabel}:red"
     apply.drain(Told(), [pk])
-    came = [[1, "set", red, pk], [1, "string", key("titem:name:a"), pk], [1, "zset", score, pk, 1]]
+    came = [[1, "set", red, pk], [1, "string", "titem:name:a", pk], [1, "zset", score, pk, 1]]
     assert told(redis) == [came]
     Item.objects.update(score=2)
     apply.drain(Told(), [pk])
     assert told(redis) == [[[1, "zset", score, pk, 2]]]
     item.delete()
     apply.drain(Told(), [pk])
-    went = [[0, "set", red, pk], [0, "string", key("titem:name:a"), pk], [0, "zset", score, pk, 2]]
+    went = [[0, "set", red, pk], [0, "string", "titem:name:a", pk], [0, "zset", score, pk, 2]]
     assert told(redis) == [went]
 
 
@@ -203,6 +202,6 @@ def test_feed_is_trimmed_to_its_length(redis: Redis, settings: Settings) -> None
     settings.MIRROR = {**settings.MIRROR, "FEED_LENGTH": 100}
     item = make("a")
     for score in range(400):
-        redis.xadd(key("titem:feed"), {"d": str(score)})
+        redis.xadd("titem:feed", {"d": str(score)})
     apply.drain(Told(), [str(item.pk)])
-    assert redis.xlen(key("titem:feed")) < 300  # MAXLEN ~ removes whole nodes of a hundred entries
+    assert redis.xlen("titem:feed") < 300  # MAXLEN ~ removes whole nodes of a hundred entries

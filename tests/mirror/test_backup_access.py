@@ -6,7 +6,6 @@ import pytest
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from mirror import naming
 from mirror.backup import access
 from mirror.backup.access import ensure, fetch
 from mirror.backup.flush import flush
@@ -52,12 +51,12 @@ def test_lost_items_are_read_from_sql_and_restored(emptied: None, redis: Redis) 
     assert fetch(best(), ["alice", "bob"]) == {"alice": 3}
     assert content("b") == {"x": 1, "y": 2}
     assert scores_in(redis) == {"alice": 3}
-    assert redis.hgetall(naming.key("tbasket:b")).keys() == {b"version", b"x", b"y"}
+    assert redis.hgetall("tbasket:b").keys() == {b"version", b"x", b"y"}
 
 
 def test_items_of_a_partial_backup_are_restored_when_read(emptied: None, redis: Redis) -> None:
     warm()
-    assert not redis.exists(naming.key("tbasket:b"))
+    assert not redis.exists("tbasket:b")
     assert content("b") == {"x": 1, "y": 2}
     with record() as seen:
         assert content("b") == {"x": 1, "y": 2}
@@ -100,7 +99,7 @@ def test_backup_with_its_own_read_method_can_be_fetched(
     emptied: None, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read(self: Any, client: Any, items: Any) -> Any:
-        return self.said(items, [client.zmscore(naming.key("tbest"), items)])
+        return self.said(items, [client.zmscore("tbest", items)])
 
     monkeypatch.setattr(BestBackup, "read", read)
     assert fetch(best(), ["alice"]) == {"alice": 3}
@@ -124,7 +123,7 @@ def test_sql_answers_while_redis_is_down_and_the_breaker_opens(harm: str, redis_
 
 def test_key_of_the_wrong_type_is_answered_by_sql(redis: Redis) -> None:
     Best.objects.create(player="alice", score=3)
-    redis.set(naming.key("tbest"), "x")
+    redis.set("tbest", "x")
     assert fetch(best(), ["alice"]) == {"alice": 3}
     assert not breaker.open()
 
@@ -203,7 +202,7 @@ def test_repeated_loss_raises_not_restored_and_writes_nothing(
     monkeypatch.setattr(access, "_merged", lose)
     with pytest.raises(access.NotRestored):
         put("b", "z", 3)
-    assert not redis.exists(naming.key("tbasket:b"))
+    assert not redis.exists("tbasket:b")
 
 
 def test_script_is_loaded_again_after_script_flush(redis: Redis) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from mirror import naming
 from mirror.management.commands.backup import Command
 from tests.support.mirror import command
 from tests.support.mirror.app.backups import BestBackup, best, play
@@ -27,7 +26,7 @@ def run(*arguments: str, **options: Any) -> command.Ran:
 def spoilt(redis: Redis) -> None:
     """Create one item that Redis lacks and one that only Redis has."""
     Best.objects.create(player="alice", score=3)
-    redis.zadd(naming.key("tbest"), {"nobody": 1})
+    redis.zadd("tbest", {"nobody": 1})
 
 
 @pytest.mark.parametrize("action", ACTIONS)
@@ -113,7 +112,7 @@ def test_verify_lists_differences_and_exits_with_1(spoilt: None) -> None:
 
 
 def test_restore_repairs_differences(spoilt: None, redis: Redis) -> None:
-    redis.zadd(naming.key("tbest"), {"unmarked": 7})
+    redis.zadd("tbest", {"unmarked": 7})
     found = run("restore", "tbest")
     assert found.code == 0
     assert found.out.splitlines()[0] == "tbest: 1 item checked"

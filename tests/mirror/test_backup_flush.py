@@ -219,7 +219,7 @@ def test_quarantined_item_is_retried_after_a_write_or_on_request(redis: Redis) -
     flush(best())
     play(redis, "alice", 700)
     assert flush(best()).items == 1
-    redis.zadd(naming.key("tbest"), {"bob": 5})
+    redis.zadd("tbest", {"bob": 5})
     assert flush(best()).items == 0
     assert flush(best(), again=True).items == 1
     assert scores() == {"alice": 700, "bob": 5}
@@ -240,8 +240,8 @@ def test_item_missing_from_sql_after_its_save_is_quarantined(redis: Redis, monke
 def test_unreadable_item_delays_no_other_item(redis: Redis) -> None:
     put("good", "x", 1)
     put("bad", "x", 1)
-    redis.delete(naming.key("tbasket:bad"))
-    redis.set(naming.key("tbasket:bad"), "no hash")
+    redis.delete("tbasket:bad")
+    redis.set("tbasket:bad", "no hash")
     done = flush(baskets())
     assert (done.items, done.aside) == (1, 1)
     assert lines() == {"good": {"x": 1}}

@@ -31,7 +31,7 @@ def players(count: int) -> None:
 
 
 def line_of(redis: Redis, basket: str, line: str) -> Any:
-    return redis.hget(naming.key(f"tbasket:{basket}"), line)
+    return redis.hget(f"tbasket:{basket}", line)
 
 
 def test_unknown_redis_is_filled_and_becomes_warm(redis: Redis, twos: None) -> None:
@@ -191,7 +191,7 @@ def test_concurrent_restores_do_no_harm(redis: Redis, twos: None) -> None:
 def test_restore_on_request_reads_every_item(redis: Redis) -> None:
     players(3)
     restore(best())
-    redis.delete(naming.key("tbest"))
+    redis.delete("tbest")
     assert restore(best()).items == 0
     assert restore(best(), again=True).items == 3
     assert scores_in(redis) == scores()

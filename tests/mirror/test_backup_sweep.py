@@ -92,7 +92,7 @@ def test_failing_declaration_delays_no_other_backup(
 def test_quarantined_items_are_retried_once_per_interval(redis: Redis) -> None:
     play(redis, "alice", 666)
     sweep()
-    redis.zadd(naming.key("tbest"), {"alice": 5})
+    redis.zadd("tbest", {"alice": 5})
     due(redis)
     assert sweep() == 0
     assert 0 < redis.pttl(naming.lease("again:tbest")) <= 3600_000
@@ -131,7 +131,7 @@ def test_tasks_flush_restore_and_verify(redis: Redis) -> None:
     play(redis, "alice", 3)
     play(redis, "bob", 666)
     flush(best())
-    redis.zadd(naming.key("tbest"), {"bob": 5})
+    redis.zadd("tbest", {"bob": 5})
     assert tasks.flush_backup("tbest") == 1
     warm()
     assert tasks.restore_backup("tbest") == 2

@@ -7,7 +7,6 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import naming
 from mirror.backup import verify as verifying
 from mirror.backup.declare import Backup
 from mirror.backup.flush import flush
@@ -32,7 +31,7 @@ def spoilt(redis: Redis) -> None:
     for number in range(5):
         play(redis, f"p{number}", number)
     flush(best())
-    key = naming.key("tbest")
+    key = "tbest"
     redis.zrem(key, "p0")
     redis.zadd(key, {"p1": 100, "p5": 5, "nobody 6": 6})
     Best.objects.filter(player="p2").update(score=200)
@@ -65,11 +64,11 @@ def test_repair_keeps_the_newer_value(spoilt: None, redis: Redis) -> None:
 
 
 def test_repair_returns_items_that_it_could_not_repair(redis: Redis) -> None:
-    redis.zadd(naming.key("tbest"), {"alice": 666})
+    redis.zadd("tbest", {"alice": 666})
     assert put_right(best(), verify(best())) == []
     assert marked(redis, best()) == {"alice"}
     Best.objects.create(player="bob", score=3)
-    redis.zadd(naming.key("tbest"), {"bob": 2})
+    redis.zadd("tbest", {"bob": 2})
     found = verify(best())
 
     def refuse(self: BestBackup, *args: object) -> None:

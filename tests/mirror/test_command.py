@@ -7,7 +7,6 @@ from redis import Redis
 
 from mirror import apply, rebuild, registry
 from mirror.models import Change
-from mirror.naming import key
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item, Label, Odd
 from tests.support.mirror.command import ACTIONS, run
@@ -27,8 +26,8 @@ def item() -> Item:
 @pytest.fixture
 def spoilt(item: Item, redis: Redis) -> None:
     """Add one stray entry and remove one valid entry."""
-    redis.sadd(key("{tlabel}:red"), 9)
-    redis.zrem(key("titems:score"), 7)
+    redis.sadd("{tlabel}:red", 9)
+    redis.zrem("titems:score", 7)
 
 
 @pytest.mark.parametrize("action", ACTIONS)
@@ -69,7 +68,7 @@ def test_status_prints_the_progress_of_an_interrupted_rebuild() -> None:
 
 def test_rebuild_prints_the_numbers_of_rows_and_strays(redis: Redis) -> None:
     Item.objects.create(name="a")
-    redis.set(key("titem:999"), "{}")
+    redis.set("titem:999", "{}")
     assert run("rebuild", "titem", "t'odd").out == "titem: 1 row, 1 stray removed\nt'odd: 0 rows, 0 strays removed\n"
     assert run("rebuild", "titem", "--json").said == [
         {"mirror": "titem", "rows": 1, "strays": 0, "skipped": False, "waits": [], "faults": []}
@@ -77,7 +76,7 @@ def test_rebuild_prints_the_numbers_of_rows_and_strays(redis: Redis) -> None:
 
 
 def test_rebuild_skips_a_mirror_that_another_process_rebuilds(redis: Redis) -> None:
-    redis.set(key("mirror:lease:rebuild:t'odd"), "them")
+    redis.set("mirror:lease:rebuild:t'odd", "them")
     assert run("rebuild", "t'odd").out == "t'odd: another process is rebuilding it\n"
 
 
@@ -85,8 +84,8 @@ def test_verify_lists_differences_and_exits_with_1(spoilt: None) -> None:
     found = run("verify", "titem")
     assert found.code == 1
     assert found.out.splitlines() == [
-        f"titem 7: missing {key('titems:score')} 7: SQL has 2.0, Redis has nothing",
-        f"titem 9: stray {key('{tlabel}:red')} 9: SQL has nothing, Redis has present",
+        f"titem 7: missing {'titems:score'} 7: SQL has 2.0, Redis has nothing",
+        f"titem 9: stray {'{tlabel}:red'} 9: SQL has nothing, Redis has present",
         "2 differences",
     ]
 
@@ -98,8 +97,8 @@ def test_verify_as_json_has_all_fields_of_a_difference(spoilt: None) -> None:
         "mirror": "titem",
         "pk": "9",
         "kind": "stray",
-        "key": key("{tlabel}:red"),
-        "entry": [key("{tlabel}:red"), "9"],
+        "key": "{tlabel}:red",
+        "entry": ["{tlabel}:red", "9"],
         "expected": None,
         "found": "",
     }
@@ -169,8 +168,8 @@ def test_drain_exits_with_1_while_changes_are_pending(item: Item, monkeypatch: p
 def test_explain_compares_every_entry_and_exits_with_1_on_a_difference(spoilt: None) -> None:
     found = run("explain", "mirrortest.Item", "7")
     assert found.code == 1
-    assert f"  ! {key('titems:score')} 7  SQL: 2.0  Redis: nothing" in found.out.splitlines()
-    assert f"  = {key('{tlabel}:red')} 7  SQL: present  Redis: present" in found.out.splitlines()
+    assert f"  ! {'titems:score'} 7  SQL: 2.0  Redis: nothing" in found.out.splitlines()
+    assert f"  = {'{tlabel}:red'} 7  SQL: present  Redis: present" in found.out.splitlines()
     assert run("explain", "titem", "7", "--json").said[0]["mirror"] == "titem"
 
 

@@ -6,7 +6,6 @@ from redis import Redis
 
 from mirror import rebuild, verify
 from mirror.management.commands.mirror import Command
-from mirror.naming import key
 from mirror.redis import client
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item, Label, Odd
@@ -66,12 +65,12 @@ def test_status_works_while_redis_is_down(redis_server: RedisServer) -> None:
 
 
 def test_key_of_the_wrong_type_is_named(item: Item, redis: Redis) -> None:
-    redis.delete(key("titems:score"))
-    redis.rpush(key("titems:score"), "x")
+    redis.delete("titems:score")
+    redis.rpush("titems:score", "x")
     for action in ("verify", "repair", "rebuild"):
         found = run(action, "titem")
         assert (found.code, found.err.count("\n")) == (2, 1)
-        assert key("titems:score") in found.err
+        assert "titems:score" in found.err
 
 
 def test_unexpected_error_is_one_line_unless_a_traceback_is_requested(monkeypatch: pytest.MonkeyPatch) -> None:

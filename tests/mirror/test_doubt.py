@@ -42,11 +42,11 @@ def item(pk: int) -> Reading | None:
 
 
 def followed_by(person: int) -> Reading | None:
-    return read(["tfollow"], lambda pipe: pipe.smembers(naming.key(f"tuid:{{{person}}}:following")))
+    return read(["tfollow"], lambda pipe: pipe.smembers(f"tuid:{{{person}}}:following"))
 
 
 def is_followed(one: int, other: int) -> Reading | None:
-    return read(["tfollow"], lambda pipe: pipe.smismember(naming.key(f"tuid:{{{one}}}:following"), [other]))
+    return read(["tfollow"], lambda pipe: pipe.smismember(f"tuid:{{{one}}}:following", [other]))
 
 
 def stop_heartbeat(redis: Redis) -> None:
@@ -104,12 +104,12 @@ def test_pending_changes_of_rows_behind_a_record_count(redis: Redis) -> None:
 def test_members_of_an_entry_count_as_rows(redis: Redis) -> None:
     Item.objects.filter(pk=2).update(score=9)
     stop_heartbeat(redis)
-    scores = naming.key("titems:score")
+    scores = "titems:score"
     assert read(["titem"], lambda pipe: pipe.zscore(scores, "1")) is not None
     assert read(["titem"], lambda pipe: pipe.zscore(scores, "2")) is None
     assert read(["titem"], lambda pipe: pipe.zrange(scores, 0, -1, withscores=True)) is None
-    assert read(["titem"], lambda pipe: pipe.get(naming.key("titem:name:item 1"))) is not None
-    assert read(["titem"], lambda pipe: pipe.get(naming.key("titem:name:item 2"))) is None
+    assert read(["titem"], lambda pipe: pipe.get("titem:name:item 1")) is not None
+    assert read(["titem"], lambda pipe: pipe.get("titem:name:item 2")) is None
 
 
 def test_pending_edge_counts_for_the_sets_that_it_will_enter(redis: Redis) -> None:
@@ -117,7 +117,7 @@ def test_pending_edge_counts_for_the_sets_that_it_will_enter(redis: Redis) -> No
     stop_heartbeat(redis)
     assert followed_by(5) is None
     assert followed_by(6) is not None
-    followers = naming.key("tuid:{7}:followers")
+    followers = "tuid:{7}:followers"
     assert read(["tfollow"], lambda pipe: pipe.sscan(followers)) is None
     assert is_followed(5, 7) is None
     assert is_followed(5, 6) is not None

@@ -5,7 +5,6 @@ from redis import Redis
 
 from mirror import explain, relay, scan
 from mirror.explain import NothingToExplain
-from mirror.naming import key
 from tests.support.mirror.app.models import Follow, Item, Label
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
@@ -25,29 +24,29 @@ def of_item(pk: str = "7") -> explain.Explained:
 
 def test_equal_row_has_no_differences(item: Item) -> None:
     found = of_item()
-    assert found.key == key("titem:7")
+    assert found.key == "titem:7"
     assert found.sql == found.redis == '{"group":null,"id":7,"labels":["red"],"name":"a","score":2}'
     assert found.entries == [
-        (key("titems:score"), "7", "2.0", "2.0"),
-        (key("titem:name:a"), "", "7", "7"),
-        (key("{tlabel}:red"), "7", "", ""),
+        ("titems:score", "7", "2.0", "2.0"),
+        ("titem:name:a", "", "7", "7"),
+        ("{tlabel}:red", "7", "", ""),
     ]
     assert not found.differs
 
 
 def test_missing_and_different_entries_are_shown(item: Item, redis: Redis) -> None:
-    redis.zadd(key("titems:score"), {"7": 5})
-    redis.srem(key("{tlabel}:red"), 7)
+    redis.zadd("titems:score", {"7": 5})
+    redis.srem("{tlabel}:red", 7)
     found = of_item()
-    assert (key("titems:score"), "7", "2.0", "5.0") in found.entries
-    assert (key("{tlabel}:red"), "7", "", None) in found.entries
+    assert ("titems:score", "7", "2.0", "5.0") in found.entries
+    assert ("{tlabel}:red", "7", "", None) in found.entries
     assert found.differs
 
 
 def test_entries_of_an_outdated_record_are_shown(item: Item) -> None:
     item.labels.clear()
     found = of_item()
-    assert (key("{tlabel}:red"), "7", None, "") in found.entries
+    assert ("{tlabel}:red", "7", None, "") in found.entries
     assert found.pending
 
 
@@ -73,9 +72,9 @@ def test_edge_is_found_by_both_its_ends() -> None:
 
 
 def test_stray_edge_is_shown(redis: Redis) -> None:
-    redis.sadd(key("tuid:{1}:following"), 2)
+    redis.sadd("tuid:{1}:following", 2)
     (found,) = explain.explain("tfollow", "1:2")
-    assert (key("tuid:{1}:following"), "2", None, "") in found.entries
+    assert ("tuid:{1}:following", "2", None, "") in found.entries
     assert found.differs
 
 
@@ -91,14 +90,14 @@ def test_impossible_key_is_refused(pk: str) -> None:
 
 
 def test_unreadable_record_is_shown_as_text(item: Item, redis: Redis) -> None:
-    redis.set(key("titem:7"), b"\xffnonsense")
+    redis.set("titem:7", b"\xffnonsense")
     found = of_item()
     assert found.redis == "�nonsense"
     assert found.differs
 
 
 def test_key_of_the_wrong_type_is_named(item: Item, redis: Redis) -> None:
-    redis.delete(key("titems:score"))
-    redis.set(key("titems:score"), "x")
+    redis.delete("titems:score")
+    redis.set("titems:score", "x")
     with pytest.raises(scan.WrongType, match="titems:score"):
         of_item()

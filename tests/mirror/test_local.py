@@ -12,7 +12,6 @@ from redis.client import Pipeline
 from mirror import apply, local, naming, registry
 from mirror.entries import Contribution, Entry, Field, Scored, Value, single
 from mirror.local import LocalCopy
-from mirror.naming import key
 from mirror.plan import news, place
 from mirror.read import read
 from mirror.rebuild import rebuild
@@ -31,7 +30,7 @@ class FedItems(ItemMirror):
     """The mirror of items with a feed."""
 
     def feed(self) -> str:
-        return key("titems:changes")
+        return "titems:changes"
 
 
 class Plain:
@@ -55,7 +54,7 @@ class Counting(LocalCopy[Plain]):
 
     def __init__(self) -> None:
         self.loads = 0
-        super().__init__("titem", lambda: key("titems:score"), self._make)
+        super().__init__("titem", lambda: "titems:score", self._make)
 
     def _make(self, entries: Iterable[Contribution]) -> Plain:
         self.loads += 1
@@ -136,7 +135,7 @@ def test_replies_belong_to_the_answer_that_requested_them(mirrored: FedItems, lo
     added = Item.objects.create(name="added", score=9)
 
     def newest(structure: Plain) -> str:
-        return max(entry[1] for entry in structure.held.values() if entry[0] == key("titems:score"))
+        return max(entry[1] for entry in structure.held.values() if entry[0] == "titems:score")
 
     answer = loaded.ask(newest, lambda pipe, pk: pipe.get(mirrored.record_key(pk)))
     assert answer is not None
@@ -281,7 +280,7 @@ def test_copy_takes_two_round_trips_under_constant_writes(mirrored: FedItems, lo
 
 def test_changes_within_a_round_trip_are_applied(mirrored: FedItems, loaded: Counting) -> None:
     """The feed is read after all other data, so no data can be newer than the answer."""
-    came = Scored(key("titems:score"), "999", 1.0)
+    came = Scored("titems:score", "999", 1.0)
 
     def meanwhile(pipe: Pipeline, answer: object) -> None:
         pipe.xadd(mirrored.feed(), {"d": news([], [came])})
@@ -329,7 +328,7 @@ def test_outdated_feed_entries_are_not_applied_again(mirrored: FedItems, loaded:
 
 def test_answer_is_never_older_than_the_request(mirrored: FedItems, loaded: Counting) -> None:
     """Readers in threads must see at least the value that was written before they asked."""
-    place_of_score = (key("titems:score"), str(Item.objects.get(name="item 0").pk))
+    place_of_score = ("titems:score", str(Item.objects.get(name="item 0").pk))
     written, is_over, answers = [0.0], threading.Event(), list[tuple[float, float]]()
 
     def ask() -> None:

@@ -141,9 +141,9 @@ def test_marker_is_restamped_only_if_neither_it_nor_redis_has_changed(redis: Red
 
 
 def test_feed_reports_every_new_generation(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ItemMirror, "feed", lambda self: naming.key("titem:feed"))
+    monkeypatch.setattr(ItemMirror, "feed", lambda self: "titem:feed")
     rebuild.rebuild(["titem"])
-    news: Any = redis.xrevrange(naming.key("titem:feed"), count=1)
+    news: Any = redis.xrevrange("titem:feed", count=1)
     assert news[0][1] == {b"reset": said("titem").rpartition(b"|")[2]}
 
 

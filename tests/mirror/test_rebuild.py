@@ -216,6 +216,6 @@ def test_error_for_an_unknown_mirror_lists_the_known_ones() -> None:
 def test_full_drain_writes_entries_that_the_record_already_lists(redis: Redis) -> None:
     item = Item.objects.create(name="a")
     relay.drain_all()
-    redis.delete(naming.key("titems:score"))
+    redis.delete("titems:score")
     apply.drain(registry.get("titem"), [str(item.pk)], full=True)
-    assert redis.zscore(naming.key("titems:score"), item.pk) == 0
+    assert redis.zscore("titems:score", item.pk) == 0

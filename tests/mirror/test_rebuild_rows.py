@@ -6,7 +6,7 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import marker, naming, rebuild, registry, relay, scan, verify
+from mirror import marker, rebuild, registry, relay, scan, verify
 from mirror.models import Change
 from mirror.redis import client, relay_client
 from tests.support.mirror import world
@@ -76,14 +76,14 @@ def test_failing_row_stays_pending_and_stops_no_rebuild(redis: Redis, monkeypatc
 def test_unwritable_entry_is_written_once_it_can_be(redis: Redis) -> None:
     item = Item.objects.create(name="a", score=3)
     relay.drain_all()
-    redis.delete(naming.key("titems:score"))
-    redis.set(naming.key("titems:score"), "of the wrong type")
+    redis.delete("titems:score")
+    redis.set("titems:score", "of the wrong type")
     with pytest.raises(scan.WrongType):
         rebuild.rebuild(["titem"])
     assert not marker.is_warm(client(), "titem")
-    redis.delete(naming.key("titems:score"))
+    redis.delete("titems:score")
     relay.drain_all()
-    assert redis.zscore(naming.key("titems:score"), item.pk) == 3
+    assert redis.zscore("titems:score", item.pk) == 3
 
 
 def test_new_layout_is_cold_until_its_rebuild_removes_the_old_keys(
@@ -93,25 +93,25 @@ def test_new_layout_is_cold_until_its_rebuild_removes_the_old_keys(
     rebuild.rebuild(["tgroup"])
     mirror = registry.get("tgroup")
     monkeypatch.setattr(mirror, "version", 2)
-    monkeypatch.setattr(GroupHash, "key", lambda self, pk: naming.key(f"tgroup2:{pk}"))
-    monkeypatch.setattr(GroupHash, "retired", lambda self: [naming.key("tgroup:")])
+    monkeypatch.setattr(GroupHash, "key", lambda self, pk: f"tgroup2:{pk}")
+    monkeypatch.setattr(GroupHash, "retired", lambda self: ["tgroup:"])
     assert not marker.is_warm(client(), "tgroup")
     rebuild.rebuild(["tgroup"])
     assert marker.is_warm(client(), "tgroup")
-    assert not redis.exists(naming.key(f"tgroup:{group.pk}"))
-    assert redis.hgetall(naming.key(f"tgroup2:{group.pk}")) == {b"name": b"g", b"items": b"0"}
+    assert not redis.exists(f"tgroup:{group.pk}")
+    assert redis.hgetall(f"tgroup2:{group.pk}") == {b"name": b"g", b"items": b"0"}
 
 
 def test_strays_are_removed(redis: Redis) -> None:
     item = Item.objects.create(name="a")
-    redis.set(naming.key("titem:999"), "{}")
-    redis.set(naming.key("titem:name:ghost"), "999")
-    redis.zadd(naming.key("titems:score"), {"998": 1})
-    redis.sadd(naming.key("{tlabel}:ghost"), "997", str(item.pk))
-    redis.set(naming.key("titemless"), "not the mirror's own")
+    redis.set("titem:999", "{}")
+    redis.set("titem:name:ghost", "999")
+    redis.zadd("titems:score", {"998": 1})
+    redis.sadd("{tlabel}:ghost", "997", str(item.pk))
+    redis.set("titemless", "not the mirror's own")
     done = rebuild.rebuild(["titem"])
     assert done[0].strays == 5
-    assert redis.get(naming.key("titemless")) == b"not the mirror's own"
-    redis.delete(naming.key("titemless"))
+    assert redis.get("titemless") == b"not the mirror's own"
+    redis.delete("titemless")
     rebuild.rebuild(["tgroup", "latest", "tfollow"])
     assert world.dump(redis) == world.by_orm()

@@ -7,7 +7,6 @@ from redis import Redis
 from mirror import relay, repair, verify
 from mirror.compare import Difference
 from mirror.models import Change
-from mirror.naming import key
 from mirror.recorder import record
 from mirror.redis import relay_client
 from tests.support.mirror import world
@@ -25,20 +24,20 @@ def spoilt(redis: Redis) -> world.World:
     Follow.objects.create(follower=1, followed=2)
     relay.drain_all()
     right = world.dump(redis)
-    redis.delete(key("titem:1"), key("tgroup:3"))
-    redis.set(key("titem:2"), '{"id": 2, "name": "0", "score": 0, "labels": ["blue"]}')
-    redis.set(key("titem:77"), '{"id": 77, "name": "x", "score": 0, "labels": ["red"]}')
-    redis.set(key("titem:78"), "nonsense")
-    redis.srem(key("{tlabel}:red"), 3)
-    redis.sadd(key("{tlabel}:red"), 79)
-    redis.sadd(key("{tlabel}:ghost"), 1, 80)
-    redis.zadd(key("titems:score"), {"4": 99, "81": 1})
-    redis.set(key("titem:name:4"), "1")
-    redis.set(key("titem:name:nobody"), "82")
-    redis.hset(key("tgroup:4"), "name", "x")
-    redis.srem(key("tuid:{1}:following"), 2)
-    redis.sadd(key("tuid:{5}:followers"), 6)
-    redis.lpush(key("titems:latest"), 99)
+    redis.delete("titem:1", "tgroup:3")
+    redis.set("titem:2", '{"id": 2, "name": "0", "score": 0, "labels": ["blue"]}')
+    redis.set("titem:77", '{"id": 77, "name": "x", "score": 0, "labels": ["red"]}')
+    redis.set("titem:78", "nonsense")
+    redis.srem("{tlabel}:red", 3)
+    redis.sadd("{tlabel}:red", 79)
+    redis.sadd("{tlabel}:ghost", 1, 80)
+    redis.zadd("titems:score", {"4": 99, "81": 1})
+    redis.set("titem:name:4", "1")
+    redis.set("titem:name:nobody", "82")
+    redis.hset("tgroup:4", "name", "x")
+    redis.srem("tuid:{1}:following", 2)
+    redis.sadd("tuid:{5}:followers", 6)
+    redis.lpush("titems:latest", 99)
     return right
 
 
@@ -67,8 +66,8 @@ def test_ordered_repairs_are_applied_by_any_relay(spoilt: world.World, redis: Re
 
 
 def test_stray_that_became_valid_after_the_order_is_kept(redis: Redis) -> None:
-    redis.sadd(key("{tlabel}:red"), "7")
-    redis.set(key("titem:name:a"), "7")
+    redis.sadd("{tlabel}:red", "7")
+    redis.set("titem:name:a", "7")
     repair.order(verify.verify(["titem"], redis=relay_client()))
     Item.objects.create(pk=7, name="a").labels.add(Label.objects.create(name="red"))
     relay.drain_all()
@@ -76,7 +75,7 @@ def test_stray_that_became_valid_after_the_order_is_kept(redis: Redis) -> None:
 
 
 def test_name_taken_over_after_the_order_is_kept(redis: Redis) -> None:
-    redis.set(key("titem:name:a"), "99")
+    redis.set("titem:name:a", "99")
     repair.order(verify.verify(["titem"], redis=relay_client()))
     item = Item.objects.create(name="a")
     relay.drain_keys("titem", [str(item.pk)])
@@ -92,8 +91,8 @@ def test_repair_without_differences_does_nothing() -> None:
 
 @pytest.mark.parametrize("member", ["x", "9" * 30])
 def test_impossible_member_is_removed(member: str, redis: Redis) -> None:
-    redis.sadd(key("{tlabel}:red"), member)
-    redis.sadd(key("tuid:{1}:following"), member)
+    redis.sadd("{tlabel}:red", member)
+    redis.sadd("tuid:{1}:following", member)
     differences = verify.verify(redis=relay_client())
     repair.order(differences)
     repair.carry_out(differences)

@@ -11,7 +11,6 @@ from redis import Redis
 
 from mirror import apply, naming, registry, relay, values, verify
 from mirror.entries import Member, Members, Scored
-from mirror.naming import key
 from mirror.redis import client
 from mirror.session import Session
 from mirror.shapes import ABSENT, EdgeShape, HashShape, JsonShape, SummaryShape, shape_of
@@ -30,9 +29,9 @@ def test_each_kind_of_mirror_has_its_shape() -> None:
 
 
 def test_watched_key_is_the_own_key_or_a_guard() -> None:
-    assert JSON.watched("7") == key("titem:7")
+    assert JSON.watched("7") == "titem:7"
     assert EDGE.watched("1:2") == naming.guard("tfollow", "1:2")
-    assert SUMMARY.watched("7") == SUMMARY.watched("8") == key("titems:latest")
+    assert SUMMARY.watched("7") == SUMMARY.watched("8") == "titems:latest"
 
 
 def drain_one(mirror: str, pk: str) -> object:
@@ -77,7 +76,7 @@ def test_writing_a_missing_row_leaves_no_key_and_breaks_watches(kind: str, redis
         other.set("x", "1")
         with pytest.raises(Exception, match="Watched"):
             other.execute()
-    assert redis.keys(key("*")) == []
+    assert redis.keys("*") == []
 
 
 def test_writing_an_equal_value_breaks_watches(redis: Redis) -> None:
@@ -127,14 +126,14 @@ def test_keys_of_the_wrong_type_raise_an_error_and_delete_nothing(
 ) -> None:
     Item.objects.create(pk=1, name="a")
     relay.drain_all()
-    record = redis.get(key("titem:1"))
+    record = redis.get("titem:1")
     assert record
     Item.objects.filter(pk=1).update(name="b")
     load = JSON.mirror.load
     monkeypatch.setattr(JSON.mirror, "load", lambda pks: {int(pk): row for pk, row in load(pks).items()})
     with pytest.raises(TypeError, match=r"titem: load\(\) returned the key 1; keys are str"):
         work()
-    assert redis.get(key("titem:1")) == record
+    assert redis.get("titem:1") == record
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from redis import Redis
 from mirror import compare, outbox, registry, relay, scan, verify
 from mirror.compare import Difference
 from mirror.models import Change, State
-from mirror.naming import key
 from mirror.redis import relay_client
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Group, Item, Label
@@ -36,7 +35,7 @@ def found(*names: str, **options: Any) -> list[Difference]:
 
 def told(differences: list[Difference]) -> list[tuple[str, str, str, str]]:
     """Return the differences without their values and without the namespace of their keys."""
-    return sorted((d.mirror, d.pk, d.kind, d.key.removeprefix(key(""))) for d in differences)
+    return sorted((d.mirror, d.pk, d.kind, d.key.removeprefix("")) for d in differences)
 
 
 def test_equal_rows_have_no_differences(item: Item) -> None:
@@ -48,32 +47,32 @@ def test_empty_databases_have_no_differences() -> None:
 
 
 CASES: dict[str, tuple[Callable[[Redis], object], tuple[str, str, str, str]]] = {
-    "a record that is missing": (lambda r: r.delete(key("titem:7")), ("titem", "7", "missing", "titem:7")),
-    "a record that is stale": (lambda r: r.set(key("titem:7"), "{}"), ("titem", "7", "stale", "titem:7")),
-    "a record that is stray": (lambda r: r.set(key("titem:8"), "{}"), ("titem", "8", "stray", "titem:8")),
-    "a hash that is missing": (lambda r: r.delete(key("tgroup:3")), ("tgroup", "3", "missing", "tgroup:3")),
-    "a field that is stale": (lambda r: r.hset(key("tgroup:3"), "name", "x"), ("tgroup", "3", "stale", "tgroup:3")),
-    "a field too many": (lambda r: r.hset(key("tgroup:3"), "x", "y"), ("tgroup", "3", "stale", "tgroup:3")),
-    "a hash that is stray": (lambda r: r.hset(key("tgroup:4"), "a", "b"), ("tgroup", "4", "stray", "tgroup:4")),
-    "a member that is missing": (lambda r: r.srem(key("{tlabel}:red"), 7), ("titem", "7", "missing", "{tlabel}:red")),
-    "a member that is stray": (lambda r: r.sadd(key("{tlabel}:red"), 9), ("titem", "9", "stray", "{tlabel}:red")),
-    "a set that is stray": (lambda r: r.sadd(key("{tlabel}:x"), 7), ("titem", "7", "stray", "{tlabel}:x")),
-    "a score that is missing": (lambda r: r.zrem(key("titems:score"), 7), ("titem", "7", "missing", "titems:score")),
-    "a score that is stale": (lambda r: r.zadd(key("titems:score"), {"7": 5}), ("titem", "7", "stale", "titems:score")),
-    "a score that is stray": (lambda r: r.zadd(key("titems:score"), {"9": 5}), ("titem", "9", "stray", "titems:score")),
-    "a name that is missing": (lambda r: r.delete(key("titem:name:a")), ("titem", "7", "missing", "titem:name:a")),
-    "a name that is stale": (lambda r: r.set(key("titem:name:a"), "9"), ("titem", "7", "stale", "titem:name:a")),
-    "a name that is stray": (lambda r: r.set(key("titem:name:b"), "7"), ("titem", "7", "stray", "titem:name:b")),
+    "a record that is missing": (lambda r: r.delete("titem:7"), ("titem", "7", "missing", "titem:7")),
+    "a record that is stale": (lambda r: r.set("titem:7", "{}"), ("titem", "7", "stale", "titem:7")),
+    "a record that is stray": (lambda r: r.set("titem:8", "{}"), ("titem", "8", "stray", "titem:8")),
+    "a hash that is missing": (lambda r: r.delete("tgroup:3"), ("tgroup", "3", "missing", "tgroup:3")),
+    "a field that is stale": (lambda r: r.hset("tgroup:3", "name", "x"), ("tgroup", "3", "stale", "tgroup:3")),
+    "a field too many": (lambda r: r.hset("tgroup:3", "x", "y"), ("tgroup", "3", "stale", "tgroup:3")),
+    "a hash that is stray": (lambda r: r.hset("tgroup:4", "a", "b"), ("tgroup", "4", "stray", "tgroup:4")),
+    "a member that is missing": (lambda r: r.srem("{tlabel}:red", 7), ("titem", "7", "missing", "{tlabel}:red")),
+    "a member that is stray": (lambda r: r.sadd("{tlabel}:red", 9), ("titem", "9", "stray", "{tlabel}:red")),
+    "a set that is stray": (lambda r: r.sadd("{tlabel}:x", 7), ("titem", "7", "stray", "{tlabel}:x")),
+    "a score that is missing": (lambda r: r.zrem("titems:score", 7), ("titem", "7", "missing", "titems:score")),
+    "a score that is stale": (lambda r: r.zadd("titems:score", {"7": 5}), ("titem", "7", "stale", "titems:score")),
+    "a score that is stray": (lambda r: r.zadd("titems:score", {"9": 5}), ("titem", "9", "stray", "titems:score")),
+    "a name that is missing": (lambda r: r.delete("titem:name:a"), ("titem", "7", "missing", "titem:name:a")),
+    "a name that is stale": (lambda r: r.set("titem:name:a", "9"), ("titem", "7", "stale", "titem:name:a")),
+    "a name that is stray": (lambda r: r.set("titem:name:b", "7"), ("titem", "7", "stray", "titem:name:b")),
     "an edge that is missing": (
-        lambda r: r.srem(key("tuid:{1}:following"), 2),
+        lambda r: r.srem("tuid:{1}:following", 2),
         ("tfollow", "1:2", "missing", "tuid:{1}:following"),
     ),
     "an edge that is stray": (
-        lambda r: r.sadd(key("tuid:{9}:followers"), 8),
+        lambda r: r.sadd("tuid:{9}:followers", 8),
         ("tfollow", "8:9", "stray", "tuid:{9}:followers"),
     ),
-    "a summary that is missing": (lambda r: r.delete(key("titems:latest")), ("latest", "", "missing", "titems:latest")),
-    "a summary that is stale": (lambda r: r.lpush(key("titems:latest"), 9), ("latest", "", "stale", "titems:latest")),
+    "a summary that is missing": (lambda r: r.delete("titems:latest"), ("latest", "", "missing", "titems:latest")),
+    "a summary that is stale": (lambda r: r.lpush("titems:latest", 9), ("latest", "", "stale", "titems:latest")),
 }
 
 
@@ -86,7 +85,7 @@ def test_every_kind_of_difference_is_found(case: str, item: Item, redis: Redis) 
 
 
 def test_stray_summary_is_found(redis: Redis) -> None:
-    redis.rpush(key("titems:latest"), "9")
+    redis.rpush("titems:latest", "9")
     assert told(found()) == [("latest", "", "stray", "titems:latest")]
 
 
@@ -96,17 +95,17 @@ def test_many_differences_in_many_chunks_are_found(redis: Redis, settings: Setti
     for n in range(1, 36):
         Item.objects.create(pk=n, name=str(n)).labels.add(label)
     relay.drain_all()
-    redis.srem(key("{tlabel}:red"), *range(1, 36, 2))
-    redis.sadd(key("{tlabel}:red"), *range(100, 300))
+    redis.srem("{tlabel}:red", *range(1, 36, 2))
+    redis.sadd("{tlabel}:red", *range(100, 300))
     differences = found()
     assert sum(d.kind == "missing" for d in differences) == 18
     assert sum(d.kind == "stray" for d in differences) == 200
 
 
 def test_difference_shows_both_values(item: Item, redis: Redis) -> None:
-    redis.zadd(key("titems:score"), {"7": 5})
+    redis.zadd("titems:score", {"7": 5})
     (difference,) = found()
-    assert str(difference) == f"titem 7: stale '{key('titems:score')} 7': SQL has 2.0, Redis has 5.0"
+    assert str(difference) == f"titem 7: stale '{'titems:score'} 7': SQL has 2.0, Redis has 5.0"
 
 
 @pytest.mark.parametrize("mirror", ["titem", "latest"])
@@ -125,13 +124,13 @@ def test_quarantined_row_is_listed_and_not_compared(item: Item) -> None:
 
 
 def test_difference_that_disappears_is_not_reported(item: Item, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    redis.srem(key("{tlabel}:red"), 7)
+    redis.srem("{tlabel}:red", 7)
     look, looks = compare.look, list[int]()
 
     def arrives_meanwhile(*args: Any) -> list[Difference]:
         seen = look(*args)
         looks.append(len(seen))
-        redis.sadd(key("{tlabel}:red"), 7)
+        redis.sadd("{tlabel}:red", 7)
         return seen
 
     monkeypatch.setattr(compare, "look", arrives_meanwhile)
@@ -143,7 +142,7 @@ def test_row_that_changes_during_the_comparison_is_not_reported(
     item: Item, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the reads of SQL and of Redis, a change is made, drained and marked."""
-    redis.set(key("titem:7"), "{}")
+    redis.set("titem:7", "{}")
     ask = outbox.pending_of
 
     def drained_meanwhile(*args: Any) -> Any:
@@ -159,7 +158,7 @@ def test_row_that_changes_during_the_comparison_is_not_reported(
 
 
 def test_only_the_named_mirrors_are_verified(item: Item, redis: Redis) -> None:
-    redis.delete(key("titem:7"), key("tgroup:3"))
+    redis.delete("titem:7", "tgroup:3")
     assert {d.mirror for d in found("tgroup")} == {"tgroup"}
 
 
@@ -167,57 +166,57 @@ def test_sample_verifies_so_many_rows_and_no_strays(item: Item, redis: Redis) ->
     for n in range(20, 40):
         Item.objects.create(pk=n, name=str(n))
     relay.drain_all()
-    redis.set(key("titem:999"), "{}")
+    redis.set("titem:999", "{}")
     for n in range(20, 40):
-        redis.delete(key(f"titem:{n}"))
-    redis.delete(key("titem:7"))
+        redis.delete(f"titem:{n}")
+    redis.delete("titem:7")
     assert len({d.pk for d in found("titem", sample=5)}) == 5
     assert len({d.pk for d in found("titem", sample=500)}) == 21
 
 
 @pytest.mark.parametrize("name", ["titems:score", "titem:name:a", "{tlabel}:red"])
 def test_key_of_the_wrong_type_is_named(name: str, item: Item, redis: Redis) -> None:
-    redis.delete(key(name))
-    redis.rpush(key(name), "x")
+    redis.delete(name)
+    redis.rpush(name, "x")
     with pytest.raises(scan.WrongType, match=name.replace("{", r"\{")):
         found()
 
 
 @pytest.mark.parametrize("name", ["tgroup:3", "titems:latest"])
 def test_record_of_the_wrong_type_is_named(name: str, item: Item, redis: Redis) -> None:
-    redis.delete(key(name))
-    redis.sadd(key(name), "x")
+    redis.delete(name)
+    redis.sadd(name, "x")
     with pytest.raises(scan.WrongType, match=name):
         found()
 
 
 def test_keys_outside_of_the_columns_range_are_handled(item: Item, redis: Redis) -> None:
-    redis.set(key("titem:99999999999999999999999"), "{}")
-    redis.set(key("titem:07"), "{}")
-    redis.set(key("titem:-1"), "{}")
+    redis.set("titem:99999999999999999999999", "{}")
+    redis.set("titem:07", "{}")
+    redis.set("titem:-1", "{}")
     assert told(found()) == [("titem", "-1", "stray", "titem:-1")]
 
 
 def test_members_that_are_no_text_are_named_with_their_key(item: Item, redis: Redis) -> None:
-    redis.sadd(key("{tlabel}:red"), b"\xff\xfe")
+    redis.sadd("{tlabel}:red", b"\xff\xfe")
     with pytest.raises(scan.WrongType, match=r"red.*no text"):
         found()
 
 
 def test_keys_that_are_no_text_are_ignored(item: Item, redis: Redis) -> None:
-    redis.set(key("titem:name:").encode() + b"\xff", "7")
+    redis.set(b"titem:name:" + b"\xff", "7")
     assert found() == []
 
 
 @pytest.mark.parametrize("member", ["x", "9" * 30, "", "7:7", "07"])
 def test_impossible_members_are_strays(member: str, item: Item, redis: Redis) -> None:
-    redis.sadd(key("{tlabel}:red"), member)
-    redis.sadd(key("tuid:{1}:following"), member)
+    redis.sadd("{tlabel}:red", member)
+    redis.sadd("tuid:{1}:following", member)
     assert {(d.kind, d.pk) for d in found()} == {("stray", member), ("stray", f"1:{member}")}
 
 
 def test_result_is_saved_for_the_admin(item: Item, redis: Redis) -> None:
-    redis.set(key("titem:8"), "{}")
+    redis.set("titem:8", "{}")
     found("titem")
     state = State.objects.get(mirror="titem")
     assert state.differences == 1

@@ -14,7 +14,6 @@ from redis import Redis
 
 from mirror import status, verify
 from mirror.models import Change
-from mirror.naming import key
 from mirror.read import read
 from mirror.redis import relay_client
 from tests.support.mirror import world
@@ -138,9 +137,9 @@ class Watcher:
         self.by_redis += 1
 
     def _ask(self, pipe: Redis) -> None:
-        pipe.mget([key(f"titem:{item.pk}") for item in self.items])
-        pipe.smembers(key("{tlabel}:still"))
-        pipe.smembers(key("tuid:{1000}:following"))
+        pipe.mget([f"titem:{item.pk}" for item in self.items])
+        pipe.smembers("{tlabel}:still")
+        pipe.smembers("tuid:{1000}:following")
 
     def sees_sql(self) -> None:
         """Wait until SQL answers a read."""

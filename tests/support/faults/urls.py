@@ -5,7 +5,6 @@ from django.http import HttpRequest, JsonResponse
 from django.urls import include, path
 from django.views.decorators.csrf import csrf_exempt
 
-from mirror.naming import key
 from mirror.read import read
 from tests.support.mirror.app.models import Item
 
@@ -19,7 +18,7 @@ def item(request: HttpRequest, pk: int) -> JsonResponse:
         row = Item.objects.get(pk=pk)
         row.name = request.POST["name"]
         row.save()
-    found = read(["titem"], lambda pipe: pipe.get(key(f"titem:{pk}")))
+    found = read(["titem"], lambda pipe: pipe.get(f"titem:{pk}"))
     name = orjson.loads(found.replies[0])["name"] if found else Item.objects.get(pk=pk).name
     return JsonResponse({"name": name, "by": "redis" if found else "sql"})
 

@@ -65,7 +65,7 @@ def scores() -> dict[str, int]:
 
 def scores_in(server: Redis) -> dict[str, int]:
     """Return the scores in Redis."""
-    return {item.decode(): int(s) for item, s in server.zrange(naming.key("tbest"), 0, -1, withscores=True)}
+    return {item.decode(): int(s) for item, s in server.zrange("tbest", 0, -1, withscores=True)}
 
 
 def lines() -> dict[str, dict[str, int]]:

@@ -11,7 +11,6 @@ from django.test import override_settings
 
 from accounts.models import User
 from catalog.models import Book
-from mirror.naming import key
 from mirror.redis import relay_client
 from shop.models import Product
 from tests.support.catalog import goodbooks
@@ -62,10 +61,10 @@ def _runs(folder: Path) -> Iterator[tuple[str, ...]]:
 
 def _mirror_runs() -> Iterator[tuple[str, ...]]:
     redis = relay_client()
-    redis.delete(key("book:1"))
-    redis.sadd(key("{tag}:ruby"), 99)
+    redis.delete("book:1")
+    redis.sadd("{tag}:ruby", 99)
     yield from (("mirror", action, "book") for action in ("verify", "repair"))
-    redis.delete(key("book:1"))
+    redis.delete("book:1")
     Book.objects.filter(pk=1).update(title="Erlang")  # sends no signal, so the change stays pending
     yield ("mirror", "explain", "catalog.Book", "1")
     yield ("mirror", "drain")
@@ -90,7 +89,7 @@ def _backup_runs() -> Iterator[tuple[str, ...]]:
     yield ("backup", "status")
     yield ("backup", "flush")
     redis = relay_client()
-    redis.delete(*redis.keys(key("loginLog_*")))
+    redis.delete(*redis.keys("loginLog_*"))
     yield from (("backup", action) for action in ("verify", "restore", "status"))
 
 

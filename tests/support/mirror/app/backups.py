@@ -10,7 +10,6 @@ from redis.client import Pipeline
 
 from mirror.backup import Backup, access, guarded, register, script
 from mirror.backup.registry import get
-from mirror.naming import key
 from mirror.scripts import Script
 from tests.support.mirror.app.models import Basket, Best
 
@@ -29,7 +28,7 @@ class BestBackup(Backup):
     whole = True
 
     def ask(self, pipe: Pipeline, items: Sequence[str]) -> None:
-        pipe.zmscore(key("tbest"), list(items))
+        pipe.zmscore("tbest", list(items))
 
     def said(self, items: Sequence[str], replies: Sequence[Any]) -> Mapping[str, int]:
         return {item: int(score) for item, score in zip(items, replies[0], strict=True) if score is not None}
@@ -44,7 +43,7 @@ class BestBackup(Backup):
         return dict(Best.objects.filter(player__in=items).values_list("player", "score"))
 
     def put_back(self, redis: Redis, values: Mapping[str, int]) -> None:
-        _restore_scores(redis, [key("tbest")], [part for item, value in values.items() for part in (value, item)])
+        _restore_scores(redis, ["tbest"], [part for item, value in values.items() for part in (value, item)])
 
     def items_after(self, after: str | None, limit: int) -> list[str]:
         rows = Best.objects.order_by("player")
@@ -53,14 +52,14 @@ class BestBackup(Backup):
         return list(rows.values_list("player", flat=True)[:limit])
 
     def scan(self, redis: Redis) -> Iterator[list[str]]:
-        for member, _ in redis.zscan_iter(key("tbest")):
+        for member, _ in redis.zscan_iter("tbest"):
             yield [member.decode()]
 
     def is_stray(self, items: Sequence[str]) -> Sequence[str]:
         return [item for item in items if item.startswith("nobody")]
 
     def drop(self, redis: Redis, items: Sequence[str]) -> None:
-        redis.zrem(key("tbest"), *items)
+        redis.zrem("tbest", *items)
 
 
 class Content(NamedTuple):
@@ -78,7 +77,7 @@ class BasketBackup(Backup):
 
     def ask(self, pipe: Pipeline, items: Sequence[str]) -> None:
         for item in items:
-            pipe.hgetall(key(f"tbasket:{item}"))
+            pipe.hgetall(f"tbasket:{item}")
 
     def said(self, items: Sequence[str], replies: Sequence[Any]) -> Mapping[str, Content]:
         found = {}
@@ -107,7 +106,7 @@ class BasketBackup(Backup):
     def put_back(self, redis: Redis, values: Mapping[str, Content]) -> None:
         for item, value in values.items():
             flat = [part for line in value.lines.items() for part in line]
-            _restore_baskets(redis, [key(f"tbasket:{item}")], [value.version, *flat])
+            _restore_baskets(redis, [f"tbasket:{item}"], [value.version, *flat])
 
     def items_after(self, after: str | None, limit: int) -> list[str]:
         rows = Basket.objects.order_by("name")
@@ -116,7 +115,7 @@ class BasketBackup(Backup):
         return list(rows.values_list("name", flat=True)[:limit])
 
     def scan(self, redis: Redis) -> Iterator[list[str]]:
-        start = key("tbasket:")
+        start = "tbasket:"
         for name in redis.scan_iter(f"{start}*", count=1000):
             yield [name.decode().removeprefix(start)]
 
@@ -133,10 +132,10 @@ def baskets() -> Backup:
 
 def play(redis: Redis, player: str, score: int) -> None:
     """Write a score to Redis, if it is the player's best one. A score below zero removes the player."""
-    _score(redis, [key("tbest"), best().marks()], [player, score])
+    _score(redis, ["tbest", best().marks()], [player, score])
 
 
 def put(basket: str, line: str, quantity: int, redis: Redis | None = None) -> int:
     """Set a line of a basket in Redis, or remove it with quantity 0. Return the number of lines."""
-    keys = [key(f"tbasket:{basket}"), baskets().marks()]
+    keys = [f"tbasket:{basket}", baskets().marks()]
     return int(access.write(baskets(), [basket], _put, keys, [basket, line, quantity], redis=redis))

@@ -22,7 +22,6 @@ from mirror import (
     register,
 )
 from mirror.declare import Record
-from mirror.naming import key
 from tests.support.mirror.app import windows  # noqa: F401  (registers its mirrors)
 from tests.support.mirror.app.models import Follow, Group, Item, Odd
 
@@ -71,11 +70,11 @@ class FollowEdge(EdgeMirror):
 
     def entries(self, pk: str) -> Iterable[Entry]:
         follower, followed = pk.split(":")
-        yield Member(key(f"tuid:{{{follower}}}:following"), followed)
-        yield Member(key(f"tuid:{{{followed}}}:followers"), follower)
+        yield Member(f"tuid:{{{follower}}}:following", followed)
+        yield Member(f"tuid:{{{followed}}}:followers", follower)
 
     def families(self) -> Sequence[Family]:
-        return [Family(key("tuid:{"), "set", _edge)]
+        return [Family("tuid:{", "set", _edge)]
 
 
 def _edge(name: str, member: str) -> str:
@@ -93,7 +92,7 @@ class LatestItems(SummaryMirror):
     watches = [Watch(Item)]
 
     def record_key(self, pk: str) -> str:
-        return key("titems:latest")
+        return "titems:latest"
 
     def items(self) -> list[str]:
         return [str(pk) for pk in Item.objects.order_by("-pk").values_list("pk", flat=True)[:10]]
@@ -108,7 +107,7 @@ class OddMirror(Mirror):
     watches = [Watch(Odd, "c'ödé; --")]
 
     def record_key(self, pk: str) -> str:
-        return key(f"todd:{pk}")
+        return f"todd:{pk}"
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Odd]:
         return {str(odd.code): odd for odd in Odd.objects.filter(code__in=pks)}

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 from django.db.models import Q, QuerySet
 
 from mirror import After, EdgeMirror, Entry, Family, Member, Reached, Watch, WindowMirror, register
-from mirror.naming import key
 from tests.support.mirror.app.models import Ignoring, Note, Reading, Writer
 
 FEED, OF_WRITER, OF_TOPIC, OF_ALL = 6, 4, 3, 8  # number of notes in a window
@@ -46,11 +45,11 @@ class _Edge(EdgeMirror):
 
     def entries(self, pk: str) -> Iterable[Entry]:
         reader, writer = pk.split(":")
-        yield Member(key(f"twriter:{{{reader}}}:{self.what}"), writer)
+        yield Member(f"twriter:{{{reader}}}:{self.what}", writer)
 
     def families(self) -> Sequence[Family]:
         end = f"}}:{self.what}"
-        return [Family(key("twriter:{"), "set", lambda name, member: f"{_owner(name)}:{member}", end=end)]
+        return [Family("twriter:{", "set", lambda name, member: f"{_owner(name)}:{member}", end=end)]
 
 
 @register
@@ -87,13 +86,13 @@ class NotesOfWriter(WindowMirror):
     watches = [Watch(Note, "writer_id", only=("hidden",)), Watch(Writer, only=("active",))]
 
     def record_key(self, pk: str) -> str:
-        return key(f"twriter:{{{pk}}}:notes")
+        return f"twriter:{{{pk}}}:notes"
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
         return {pk: newest(shown().filter(writer=int(pk)), limit) for pk in numbers(pks)}
 
     def families(self) -> Sequence[Family]:
-        return [Family(key("twriter:{"), "zset", lambda name, member: _owner(name), end="}:notes")]
+        return [Family("twriter:{", "zset", lambda name, member: _owner(name), end="}:notes")]
 
 
 @register
@@ -109,13 +108,13 @@ class NotesOfTopic(WindowMirror):
     ]
 
     def record_key(self, pk: str) -> str:
-        return key("{ttopic}:" + pk)
+        return "{ttopic}:" + pk
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
         return {pk: newest(shown().filter(topic=pk), limit) for pk in pks}
 
     def families(self) -> Sequence[Family]:
-        return [Family(key("{ttopic}:"), "zset", lambda name, member: name.removeprefix(key("{ttopic}:")))]
+        return [Family("{ttopic}:", "zset", lambda name, member: name.removeprefix("{ttopic}:"))]
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         return _topics(Q(), after, limit)
@@ -141,13 +140,13 @@ class NewestNotes(WindowMirror):
     ]
 
     def record_key(self, pk: str) -> str:
-        return key("tnotes:newest")
+        return "tnotes:newest"
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
         return {"": newest(shown(), limit)}
 
     def families(self) -> Sequence[Family]:
-        return [Family(key("tnotes:newest"), "zset", lambda name, member: "", whole=True)]
+        return [Family("tnotes:newest", "zset", lambda name, member: "", whole=True)]
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         return [""] if after is None else []
@@ -173,13 +172,13 @@ class FeedWindow(WindowMirror):
     )
 
     def record_key(self, pk: str) -> str:
-        return key(f"twriter:{{{pk}}}:feed")
+        return f"twriter:{{{pk}}}:feed"
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
         return {pk: newest(feed_of(int(pk)), limit) for pk in numbers(pks)}
 
     def families(self) -> Sequence[Family]:
-        return [Family(key("twriter:{"), "zset", lambda name, member: _owner(name), end="}:feed")]
+        return [Family("twriter:{", "zset", lambda name, member: _owner(name), end="}:feed")]
 
     def reach(self, rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
         notes = [tuple(map(int, row.split(":"))) for row in rows]
@@ -194,7 +193,7 @@ class FeedWindow(WindowMirror):
         return found
 
     def sources(self, owner: str) -> tuple[str, str]:
-        return key(f"twriter:{{{owner}}}:reads"), key(f"twriter:{{{owner}}}:ignores")
+        return f"twriter:{{{owner}}}:reads", f"twriter:{{{owner}}}:ignores"
 
 
 def _readers(values: Sequence[str], after: str | None, limit: int) -> list[str]:
