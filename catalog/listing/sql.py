@@ -16,14 +16,11 @@ from django.db.models import Count, F, Q, QuerySet
 from django.db.models.expressions import OrderBy
 
 from catalog.books import languages
-from catalog.books.records import load_book_records
 from catalog.listing import sorts
 from catalog.listing.filters import Narrowing
 from catalog.models import Book, Tagging
 from catalog.query import And, Node, Not, Tag, find_terms, normalise_query
 from mirror.conf import setting
-
-__all__ = ["Position", "count_books", "filter_books", "find_facets", "find_page", "load_book_records"]
 
 Position = tuple[Any, int]  # key, id
 

@@ -25,19 +25,7 @@ from shop.products.records import load_products, make_product_record
 from shop.services import carts, stock
 from shop.services.errors import CartChanged, CartEmpty, PriceRose, Refused, Shortage, SoldOut
 from shop.services.order_steps import record_step
-from shop.services.orders import cancel_order, expire_order, mark_order_sent
-from shop.services.payments import pay_order, sell_free_order
-
-__all__ = [
-    "OrderAddress",
-    "begin_checkout",
-    "cancel_order",
-    "expire_order",
-    "finish_checkout",
-    "make_order_key",
-    "mark_order_sent",
-    "pay_order",
-]
+from shop.services.payments import sell_free_order
 
 MAX_ATTEMPTS: Final = 3  # attempts if copies come back between the failed reservation and the count
 

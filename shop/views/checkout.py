@@ -22,6 +22,7 @@ from shop.selectors.checkout import get_initial_address, make_checkout_page
 from shop.selectors.orders import get_order
 from shop.services import checkout as services
 from shop.services.errors import CartChanged, CartEmpty, PriceRose, Refused, SoldOut
+from shop.services.payments import pay_order
 from shop.visitors import get_session_digest
 
 SUBMISSION_LIMIT: Final = 100, 600  # rate limit of submissions per user: number, period in seconds
@@ -125,7 +126,7 @@ def pay_and_redirect(request: HttpRequest, order: Order, card: TypedCard | None)
     if card is None:  # made earlier from another window, when it was not free
         return redirect_to_view("shop:pay", order.pk)
     try:
-        order = services.pay_order(order, card)
+        order = pay_order(order, card)
     except Refused as refusal:
         messages.error(request, str(refusal))
         return redirect_to_view("shop:order", order.pk)

@@ -13,6 +13,7 @@ from social import keys
 from social.mirrors.edges import split_key
 from social.models import Hashtag, Mention, Post
 from social.queries import windows
+from social.queries.home import find_pushed_posts
 
 TIMELINE_LENGTH = 400
 ACTIVE_SECONDS = 7 * 24 * 3600
@@ -51,7 +52,7 @@ class TimelineMirror(_PostWindow):
         return keys.timeline(pk)
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
-        return windows.find_pushed_posts(pks, limit)
+        return find_pushed_posts(pks, limit)
 
     def reach(self, rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
         return windows.find_reached_timelines(rows, after, limit)

@@ -16,7 +16,6 @@ from common.ids import parse_ids
 from mirror import Reached
 from mirror.conf import setting
 from social.models import Follow, Hashtag, Mention, Post
-from social.queries.home import find_home_posts, find_pushed_posts
 
 _IS_VISIBLE = "NOT p.is_hidden AND EXISTS (SELECT 1 FROM accounts_user u WHERE u.id = p.user_id AND u.is_active)"
 _POSTS_ABOUT_BOOK = f"""
@@ -34,8 +33,6 @@ _POSTS_TAGGED = f"""
     SELECT p.id FROM social_hashtag h JOIN social_post p ON p.id = h.post_id
      WHERE h.name = {{key}} AND {_IS_VISIBLE} ORDER BY h.post_id DESC LIMIT {{limit}}
 """
-
-__all__ = ["find_home_posts", "find_pushed_posts"]
 
 
 def _query_each_key(one: str, keys: Sequence[Any], limit: int, kind: str = "bigint") -> dict[str, list[int]]:

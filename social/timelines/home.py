@@ -15,7 +15,7 @@ from mirror.read import read
 from mirror.redis_types import RedisPipeline
 from social import keys
 from social.mirrors.windows import ACTIVE_SECONDS
-from social.queries import windows
+from social.queries.home import find_home_posts
 from social.timelines.feeds import WindowFeed, parse_chunk, queue_posts_by
 from social.timelines.pages import Chunk, PostRecord
 
@@ -82,7 +82,7 @@ class HomeFeed(WindowFeed):
             pipe.smismember(keys.shuns(self.viewer), [*authors])
 
     def from_sql(self, below: int, limit: int) -> list[int]:
-        return windows.find_home_posts(self.viewer, below, limit)
+        return find_home_posts(self.viewer, below, limit)
 
     def beside_records(self, pipe: RedisPipeline) -> None:
         if self._is_due:

@@ -19,7 +19,7 @@ from mirror.slices import Outcome
 from social import keys
 from social.mirrors.windows import TIMELINE_LENGTH
 from social.models import Follow, Post
-from social.queries import windows
+from social.queries.home import find_pushed_posts
 from tests.bench.table import Comparison
 
 FANS: Final = 100_000
@@ -120,7 +120,7 @@ def _readers() -> list[int]:
 
 def _bare_timeline(redis: Redis, reader: int) -> None:
     found, key = (
-        windows.find_pushed_posts([str(reader)], TIMELINE_LENGTH + 1).get(str(reader), ()),
+        find_pushed_posts([str(reader)], TIMELINE_LENGTH + 1).get(str(reader), ()),
         keys.timeline(reader),
     )
     pipe = redis.pipeline(transaction=True)

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import call_command
 
 from accounts.models import User
+from catalog.books.records import load_book_records
 from catalog.listing import sql
 from catalog.models import Author, Book, Tag
 from catalog.query import parse
@@ -38,7 +39,7 @@ def test_the_seeds_people_exist_but_cannot_log_in() -> None:
 
 def test_the_seeds_books_have_their_authors() -> None:
     call_command("loaddata", "seed_examples", verbosity=0)
-    assert [(r["title"], r["authors"]) for r in sql.load_book_records([1, 2, 3])] == [
+    assert [(r["title"], r["authors"]) for r in load_book_records([1, 2, 3])] == [
         ("The Ruby Programming Language", ["Mark Pilgrim"]),
         ("Ruby on rail", ["David Flanagan"]),
         ("Programming Erlang", ["Joe Armstrong"]),
@@ -77,9 +78,7 @@ def test_loading_the_demo_again_changes_nothing(capsys: pytest.CaptureFixture[st
     ]
     assert Book.objects.count() == BOOK_COUNT
     assert Change.objects.count() == changes
-    shown = {
-        record["title"]: record for record in sql.load_book_records(list(Book.objects.values_list("pk", flat=True)))
-    }
+    shown = {record["title"]: record for record in load_book_records(list(Book.objects.values_list("pk", flat=True)))}
     for demo in generate_books():
         assert shown[demo.title]["authors"] == list(demo.authors)
         assert shown[demo.title]["tags"] == sorted(demo.tags)

@@ -14,6 +14,7 @@ from shop.carts import reading
 from shop.models import FakeCharge, Order, OrderState, Payment, PaymentState, Product
 from shop.payments import fake
 from shop.services import carts, checkout
+from shop.services.orders import cancel_order
 from tests.support.shop.carts import restore_backups
 from tests.support.shop.checkouts import assert_ledger_is_right, check_out
 from tests.support.shop.make import make_product
@@ -256,7 +257,7 @@ def test_cancelling_during_a_payment_announces_the_refund(
 
     def cancelled_meanwhile(self: fake.FakeProvider, *asked: Any) -> Any:
         answer = charge(self, *asked)
-        checkout.cancel_order(Order.objects.get().pk, User.objects.get())
+        cancel_order(Order.objects.get().pk, User.objects.get())
         return answer
 
     monkeypatch.setattr(fake.FakeProvider, "charge", cancelled_meanwhile)

@@ -11,8 +11,10 @@ from shop.carts import reading
 from shop.models import EventKind, Order, OrderState, Payment, Product
 from shop.payments import fake
 from shop.services import carts
-from shop.services.checkout import begin_checkout, cancel_order, mark_order_sent, pay_order
+from shop.services.checkout import begin_checkout
 from shop.services.confirmations import send_confirmation
+from shop.services.orders import cancel_order, mark_order_sent
+from shop.services.payments import pay_order
 from shop.services.settle import Settled, settle_all
 from shop.tasks import tell
 from tests.shop.test_checkout_page import GIVEN, desk, digest_in, hidden, text_of

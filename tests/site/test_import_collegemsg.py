@@ -23,7 +23,7 @@ from mirror.declare import CUT, SENTINEL, WHOLE
 from mirror.models import Change
 from mirror.rebuild import rebuild
 from social.models import Follow, Post
-from social.queries import windows
+from social.queries.home import find_home_posts
 from social.selectors import get_home_timeline
 from tests.support import real_data, samples
 from tests.support.loginlog.ranges import check_ranges
@@ -167,7 +167,7 @@ def test_an_imported_file_agrees_with_mirrors_home_timelines_and_login_log(
     }
     check_ranges(file)
     monkeypatch.setattr(
-        windows, "find_home_posts", cache(windows.find_home_posts)
+        "social.timelines.home.find_home_posts", cache(find_home_posts)
     )  # valid, because nothing is written from here on
     ends = set()
     for reader in chosen:
