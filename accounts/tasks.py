@@ -9,13 +9,13 @@ from redis.exceptions import RedisError
 
 from accounts.audit import log as audit
 from accounts.deletion import services as deletion
-from accounts.mail import tasks as letter_tasks
+from accounts.mail.tasks import send_email, send_reset_links
 from accounts.sessions import cleaning
 from mirror.lease import lease
 from mirror.redis import is_away, relay_client
 from mirror.redis_types import RedisClient
 
-__all__ = ["clean_sessions", "delete_accounts", "letter_tasks"]
+__all__ = ["clean_sessions", "delete_accounts", "send_email", "send_reset_links"]
 logger = logging.getLogger("accounts")
 
 

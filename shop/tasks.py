@@ -13,7 +13,7 @@ from shop.carts import sync
 from shop.recommend import build
 from shop.rowcache import daemon
 from shop.services import confirmations
-from shop.services import settle as settling
+from shop.services.settle import settle_all
 
 logger = logging.getLogger("shop")
 EXPIRE_BUDGET_SECONDS = 60  # budget of one run
@@ -27,9 +27,9 @@ def settle() -> list[int]:
     """
     try:
         with lease(relay_client(), "shop-settle") as mine:
-            return list(settling.settle_all()) if mine else []
+            return list(settle_all()) if mine else []
     except RedisError:
-        return list(settling.settle_all())
+        return list(settle_all())
 
 
 @shared_task(name="shop.tasks.confirm", autoretry_for=(OSError,), retry_backoff=10, max_retries=3)

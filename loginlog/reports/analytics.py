@@ -12,8 +12,7 @@ from typing import Final
 import numpy as np
 
 from loginlog.days import ONE_DAY, list_days
-from loginlog.reports import cohorts
-from loginlog.reports import tables as windows
+from loginlog.reports import cohorts, tables
 from loginlog.reports.cohorts import Cohort, Period, Reading
 from loginlog.reports.tables import Table
 from loginlog.storage.reading import Span
@@ -53,9 +52,9 @@ def compute_activity(first: date, last: date, types: Sequence[str], union: ReadU
         chunk = wanted[start : start + DAYS_PER_CALL]
         shown = sum(day >= first for day in chunk)
         for kind, rows in _read_tables(chunk, types, union).items():
-            rows = windows.stack([kept[kind], rows]) if kind in kept else rows
+            rows = tables.stack([kept[kind], rows]) if kind in kept else rows
             for width, numbers in zip(WINDOW_DAYS, found[kind], strict=True):
-                numbers += windows.count_rolling(rows, width, shown)
+                numbers += tables.count_rolling(rows, width, shown)
             kept[kind] = rows[-LEAD_TIME.days :]
     return [Activity(kind, *numbers) for kind, numbers in found.items()]
 
@@ -64,8 +63,8 @@ def _read_tables(chunk: Sequence[date], types: Sequence[str], union: ReadUnions)
     """Return a table for all types together and one for each type, with a row per day."""
     raws = union([Span(day, day, kind) for kind in types for day in chunk])
     size = len(chunk)
-    tables = {kind: windows.build_table(raws[i * size : (i + 1) * size]) for i, kind in enumerate(types)}
-    return {ALL_TYPES: windows.union(list(tables.values())), **tables}
+    found = {kind: tables.build_table(raws[i * size : (i + 1) * size]) for i, kind in enumerate(types)}
+    return {ALL_TYPES: tables.union(list(found.values())), **found}
 
 
 def compute_retention(
@@ -87,7 +86,7 @@ def compute_retention(
     earlier = since is not None and since < periods[0].first
     if since is not None and earlier:
         spans.append(Span(since, periods[0].first - ONE_DAY, user_type))
-    rows = windows.build_table(union(spans) if since else [b""] * len(spans))
+    rows = tables.build_table(union(spans) if since else [b""] * len(spans))
     active, before = rows[: len(periods)], rows[len(periods) :]
     seen = before if earlier else np.zeros_like(rows[:1])
     return cohorts.compute_cohorts(periods, seen, active, reading, today)

@@ -15,7 +15,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import pgettext
 
-from loginlog import days as calendar
+from loginlog.days import last_day_of_month, list_days
 
 SQUARE_SIDE: Final = 24  # of a square, including the gap to the next
 MAX_LEVEL: Final = 4  # shades, in addition to an empty square
@@ -59,13 +59,13 @@ def draw_sheet(
     """
     start = (first.replace(day=1).weekday() - _first_weekday()) % 7
     squares = []
-    for day in calendar.list_days(first, last):
+    for day in list_days(first, last):
         row, column = divmod(start + day.day - 1, 7)
         shade = "ahead" if day > today else f"l{levels.get(day, 0)}"
         shade += " today" if day == today else ""
         x, y = column * SQUARE_SIDE, (row + 1) * SQUARE_SIDE
         squares.append((shade, day_title(day), x + 1, y + 1, x + SQUARE_SIDE // 2, y + 16, day.day))
-    rows = (start + calendar.last_day_of_month(first).day + 6) // 7 + 1
+    rows = (start + last_day_of_month(first).day + 6) // 7 + 1
     picture = format_html(
         '<svg class="sheet-of-days" role="img" viewBox="0 0 {} {}" aria-label="{}"><g class="weekdays">{}</g>{}</svg>',
         7 * SQUARE_SIDE,

@@ -14,9 +14,9 @@ from accounts.names import fold
 from common.web import get_user_id, json_error, json_response, personal_page, redirect_to_view, wants_json
 from loginlog import selectors
 from loginlog.days import today
-from loginlog.reports import calendar as mine
 from loginlog.reports import csv, parameters, staff
 from loginlog.reports.analytics import ALL_TYPES
+from loginlog.reports.calendar import build_calendar
 from loginlog.reports.parameters import EARLIEST_DAY, BadQuery, Range
 
 CSV_TABLES: Final = {"activity": csv.export_activity, "retention": csv.export_retention}
@@ -32,7 +32,7 @@ MAX_CURSOR_DIGITS: Final = 18  # digits
 def calendar(request: HttpRequest) -> HttpResponse:
     """Show the user's own login days (``?from=&to=``; default: this year).
 
-    The template gets ``calendar``, a ``mine.Calendar``.
+    The template gets ``calendar``, a ``loginlog.reports.calendar.Calendar``.
     """
     return _show_calendar(request, get_user_id(request), {})
 
@@ -50,7 +50,7 @@ def _show_calendar(request: HttpRequest, user_id: int, context: dict[str, Any]) 
         shown = parameters.parse_range(request.GET, parameters.year_range(now.year), now)
     except BadQuery as error:
         return _respond_invalid(request, "loginlog/calendar.html", error, context)
-    found = mine.build_calendar(user_id, shown, now)
+    found = build_calendar(user_id, shown, now)
     if wants_json(request):
         return json_response(found.as_json())
     context |= {"calendar": found, "asked": shown, **_find_neighbouring_years(shown, now.year)}

@@ -19,7 +19,7 @@ from mirror.redis_types import RedisPipeline
 from mirror.sql_away import SQL_AWAY
 from social import keys
 from social.models import Block, Follow, Mute, Post
-from social.relations import blocks as shuns
+from social.relations.blocks import find_blocked_and_muted
 
 USER_FIELDS: Final = ("name", "is_active")  # of the user mirror's record
 
@@ -205,5 +205,5 @@ def find_people_in_sql(viewer: int, ids: Sequence[int]) -> list[Person]:
     """Return the same readers as ``read_people`` from SQL, in a fixed number of queries."""
     found = User.objects.using(setting("DATABASE")).filter(pk__in=ids, is_active=True)
     names: Mapping[int, str] = dict(found.values_list("pk", "username"))
-    shunned = shuns.find_blocked_and_muted(viewer, names)
+    shunned = find_blocked_and_muted(viewer, names)
     return [Person(pk, names[pk]) for pk in ids if pk in names and pk not in shunned]

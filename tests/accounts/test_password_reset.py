@@ -19,7 +19,7 @@ from accounts import services
 from accounts import tasks as accounts_tasks
 from accounts.lockout.models import FailedLogins
 from accounts.mail import outgoing
-from accounts.mail import tasks as letter_tasks
+from accounts.mail import tasks as mail_tasks
 from accounts.models import EmailChange, Session, User
 from accounts.passwords import services as passwords
 from accounts.sessions.services import end_all_sessions
@@ -405,4 +405,4 @@ def test_names_are_escaped_in_the_html_email(alice: User) -> None:
 def test_workers_know_the_tasks() -> None:
     current_app.loader.import_default_modules()
     assert {"accounts.tasks.send_letter", "accounts.tasks.send_reset_links"} <= set(current_app.tasks)
-    assert accounts_tasks.letter_tasks is letter_tasks  # workers load the tasks by this import
+    assert accounts_tasks.send_email is mail_tasks.send_email  # workers load the tasks by this import
