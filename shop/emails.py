@@ -28,12 +28,12 @@ EMAIL_KINDS: Final = ("confirmed", "cancelled", "sent")
 
 
 def make_email(about: str, order: Order) -> EmailMessage:
-    """Return an unsent email about an order, rendered from ``shop/letters/<about>``. One query, for its lines."""
+    """Return an unsent email about an order, rendered from ``shop/mails/<about>``. One query, for its lines."""
     assert about in EMAIL_KINDS, about
     context: dict[str, Any] = {"order": order, "lines": list(order.lines.order_by("pk"))}
     with override(order.language or settings.LANGUAGE_CODE):
-        subject = render_to_string(f"shop/letters/{about}_subject.txt", context)
-        text = render_to_string(f"shop/letters/{about}.txt", context)
+        subject = render_to_string(f"shop/mails/{about}_subject.txt", context)
+        text = render_to_string(f"shop/mails/{about}.txt", context)
     return EmailMessage(" ".join(subject.split()), text, to=[order.email])
 
 

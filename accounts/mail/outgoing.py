@@ -27,11 +27,11 @@ _executor: Final = ThreadPoolExecutor(1, thread_name_prefix="letters")
 
 
 def render_email(about: str, to: str, language: str, **context: Any) -> EmailMultiAlternatives:
-    """Return an unsent email with text and HTML parts, from the templates ``accounts/letters/<about>``."""
+    """Return an unsent email with text and HTML parts, from the templates ``accounts/mails/<about>``."""
     with override(language):
-        subject = render_to_string(f"accounts/letters/{about}_subject.txt", context)
-        text = render_to_string(f"accounts/letters/{about}.txt", context)
-        html = render_to_string(f"accounts/letters/{about}.html", {**context, "subject": " ".join(subject.split())})
+        subject = render_to_string(f"accounts/mails/{about}_subject.txt", context)
+        text = render_to_string(f"accounts/mails/{about}.txt", context)
+        html = render_to_string(f"accounts/mails/{about}.html", {**context, "subject": " ".join(subject.split())})
     letter = EmailMultiAlternatives(" ".join(subject.split()), text, to=[to])
     letter.attach_alternative(html, "text/html")
     return letter
