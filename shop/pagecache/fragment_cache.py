@@ -64,13 +64,13 @@ def clear_caches() -> None:
 
 
 def get_shared_fragments(
-    visit: Visit, digest: str, holes: Sequence[int], as_nobody: RenderAnonymously
+    visit: Visit, digest: str, placeholders: Sequence[int], as_nobody: RenderAnonymously
 ) -> FragmentParts:
     """Return these fragments of the page ``digest``: all of them, or none if they are not equal for everyone.
 
-    ``holes`` must be the same in each call for one digest.
+    ``placeholders`` must be the same in each call for one digest.
     """
-    if not holes:
+    if not placeholders:
         return {}
     asked, kept = visit.asked, _rendered.get(digest)
     if kept and kept.facts == visit.facts and time.monotonic() < kept.until:
@@ -83,7 +83,8 @@ def get_shared_fragments(
         return {}
     secret = http.META.get("CSRF_COOKIE", "")
     made = {
-        n: [piece.encode() for piece in split_at_tokens(fill, secret)] for n, fill in zip(holes, fills, strict=True)
+        n: [piece.encode() for piece in split_at_tokens(fill, secret)]
+        for n, fill in zip(placeholders, fills, strict=True)
     }
     if not own.missed and not seen.sql:
         _rendered.put(digest, RenderedFragments(visit.facts, time.monotonic() + FRAGMENT_SECONDS, made))

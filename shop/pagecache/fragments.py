@@ -1,9 +1,9 @@
 """Cache fragments: parts of a page that differ between visitors, or that change while the page is cached.
 
-``{% hole "name" person theme %}...{% endhole %}`` encloses a part of a template. When no page is being cached, the tag
-renders its content. When one is, it leaves a placeholder, and the page is split there. The fragment is rendered when
-the page is served. Its context has the request, the context processors and the values that the page declares
-(``Page.values``), but no variables of the surrounding template.
+``{% placeholder "name" person theme %}...{% endplaceholder %}`` encloses a part of a template. When no
+page is being cached, the tag renders its content. When one is, it leaves a placeholder, and the page is split there.
+The fragment is rendered when the page is served. Its context has the request, the context processors and the values
+that the page declares (``Page.values``), but no variables of the surrounding template.
 
 The words state when the fragment is rendered. In all other cases the visitor gets the version of an anonymous visitor:
 
@@ -53,29 +53,29 @@ class PageSplit:
     is_broken: a fragment is in a template without a name, so it could not be found again.
     """
 
-    holes: list[tuple[Fragment, str]] = field(default_factory=list)
+    placeholders: list[tuple[Fragment, str]] = field(default_factory=list)
     # Unpredictable and new for each page, so that no text of a reader can contain a placeholder.
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
     is_broken: bool = False
 
-    def mark(self, hole: Fragment, fill: str) -> SafeString:
+    def mark(self, placeholder: Fragment, fill: str) -> SafeString:
         """Return the placeholder of the next fragment."""
-        self.holes.append((hole, fill))
-        return mark_safe(f"<!--{self.nonce}:{len(self.holes) - 1}-->")
+        self.placeholders.append((placeholder, fill))
+        return mark_safe(f"<!--{self.nonce}:{len(self.placeholders) - 1}-->")
 
     def split(self, text: str) -> list[str]:
         """Return the pieces around the placeholders, one more than there are placeholders.
 
-        Raises NotCuttable if a placeholder is missing, repeated or out of order, or if a fragment occurs twice.
+        Raises SplitError if a placeholder is missing, repeated or out of order, or if a fragment occurs twice.
         """
-        places = [hole[:2] for hole, _ in self.holes]
+        places = [placeholder[:2] for placeholder, _ in self.placeholders]
         if self.is_broken:
-            raise SplitError("a hole is in a template without a name")
+            raise SplitError("a placeholder is in a template without a name")
         if len(set(places)) != len(places):
-            raise SplitError(f"a hole is there more than once: {places}")
+            raise SplitError(f"a placeholder is there more than once: {places}")
         pieces = re.split(f"<!--{self.nonce}:([0-9]+)-->", text)
         if pieces[1::2] != [str(number) for number in range(len(places))] or text.count(self.nonce) != len(places):
-            raise SplitError("the marks of the holes did not come through as they went in")
+            raise SplitError("the marks of the placeholders changed on the way")
         return pieces[::2]
 
 
@@ -103,23 +103,23 @@ def _without_split() -> Generator[None, None, None]:
 
 
 class FragmentNode(Node):
-    """The node of the tag. hole: None in a template without a name, which cannot be part of a cached page."""
+    """The node of the tag. placeholder: None in a template without a name, which cannot be part of a cached page."""
 
-    def __init__(self, hole: Fragment | None, nodelist: NodeList) -> None:
-        self.hole, self.nodelist = hole, nodelist
+    def __init__(self, placeholder: Fragment | None, nodelist: NodeList) -> None:
+        self.placeholder, self.nodelist = placeholder, nodelist
 
     def render(self, context: Context) -> SafeString:
         """Return the enclosed part, or a placeholder."""
         cut = _current_split.get()
         if cut is None:
             return self.nodelist.render(context)
-        if self.hole is None:
+        if self.placeholder is None:
             cut.is_broken = True
             return self.nodelist.render(context)
-        if self.hole.words & LIVE_WORDS:
-            return cut.mark(self.hole, "")
+        if self.placeholder.words & LIVE_WORDS:
+            return cut.mark(self.placeholder, "")
         with _without_split():  # a nested fragment is a part of the outer one
-            return cut.mark(self.hole, self.nodelist.render(context))
+            return cut.mark(self.placeholder, self.nodelist.render(context))
 
 
 def compile_fragment(parser: Parser, token: Token) -> FragmentNode:
@@ -127,8 +127,8 @@ def compile_fragment(parser: Parser, token: Token) -> FragmentNode:
     _, *rest = token.split_contents()
     quoted, words = (rest[0] if rest else ""), frozenset(rest[1:])
     if not re.fullmatch(r'"[a-z-]+"', quoted) or not words or words - FRAGMENT_WORDS:
-        raise TemplateSyntaxError(f'{{% hole "name" words %}} takes a name and some of {sorted(FRAGMENT_WORDS)}')
-    nodelist = parser.parse(("endhole",))
+        raise TemplateSyntaxError(f'{{% placeholder "name" words %}} takes a name and some of {sorted(FRAGMENT_WORDS)}')
+    nodelist = parser.parse(("endplaceholder",))
     parser.delete_first_token()
     template = getattr(parser.origin, "template_name", None)
     return FragmentNode(Fragment(str(template), quoted.strip('"'), words) if template else None, nodelist)
@@ -136,12 +136,14 @@ def compile_fragment(parser: Parser, token: Token) -> FragmentNode:
 
 @cache
 def get_fragment_node(template: str, name: str) -> tuple[Template, FragmentNode]:
-    """Return the tag of this fragment and its template. Raises NotCuttable if the template has no such tag."""
+    """Return the tag of this fragment and its template. Raises SplitError if the template has no such tag."""
     whole: Template = get_template(template).template  # type: ignore[attr-defined]
     found = whole.nodelist.get_nodes_by_type(FragmentNode)
-    nodes = [node for node in found if isinstance(node, FragmentNode) and node.hole and node.hole.name == name]
+    nodes = [
+        node for node in found if isinstance(node, FragmentNode) and node.placeholder and node.placeholder.name == name
+    ]
     if len(nodes) != 1:
-        raise SplitError(f"{len(nodes)} holes {name!r} in {template}")
+        raise SplitError(f"{len(nodes)} placeholders {name!r} in {template}")
     return whole, nodes[0]
 
 

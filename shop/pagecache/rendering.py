@@ -72,8 +72,8 @@ def render_page(asked: PageRequest, ahead: Prefetched, get_response: GetResponse
     encode = str.encode
     return StoredPage(
         list(map(encode, pieces)),
-        [hole for hole, _ in cut.holes],
-        [encode(fill) for _, fill in cut.holes],
+        [placeholder for placeholder, _ in cut.placeholders],
+        [encode(fill) for _, fill in cut.placeholders],
         headers,
         made,
     )

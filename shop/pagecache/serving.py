@@ -56,14 +56,18 @@ class PageServer:
     def serve_page(self, visit: Visit, digest: str, shell: StoredPage) -> HttpResponse:
         """Return the page for this visitor."""
         asked, http = visit.asked, visit.asked.http
-        live = [n for n, hole in enumerate(shell.holes) if "reads" in hole.words]
+        live = [n for n, placeholder in enumerate(shell.placeholders) if "reads" in placeholder.words]
         with translation.override(asked.language):
             http.LANGUAGE_CODE = asked.language
             parts = fragment_cache.get_shared_fragments(
                 visit, digest, live, lambda nobody: self._render_anonymously(nobody, asked, shell, live)
             )
             who = asked.who | ALWAYS_WORDS
-            own = [n for n, hole in enumerate(shell.holes) if hole.words & who or (n in live and n not in parts)]
+            own = [
+                n
+                for n, placeholder in enumerate(shell.placeholders)
+                if placeholder.words & who or (n in live and n not in parts)
+            ]
             shared = {n: part for n, part in parts.items() if n not in own}
             if own:
                 return self._behind(http, lambda http: _make_response(http, visit, shell, own, shared))
@@ -82,7 +86,7 @@ class PageServer:
         fills: list[str] = []
 
         def answer(http: HttpRequest) -> HttpResponse:
-            fills.extend(render_fragments(http, [shell.holes[n] for n in live], asked.target.values))
+            fills.extend(render_fragments(http, [shell.placeholders[n] for n in live], asked.target.values))
             return HttpResponse()
 
         return fills, self._behind(http, answer)
@@ -109,7 +113,7 @@ def _make_response(
         target.shown(http)
     fills = list(shell.fills)
     if own:
-        rendered = render_fragments(http, [shell.holes[n] for n in own], target.values)
+        rendered = render_fragments(http, [shell.placeholders[n] for n in own], target.values)
         for n, fill in zip(own, rendered, strict=True):
             fills[n] = fill.encode()
     token = get_token(http).encode() if any(len(part) > 1 for part in shared.values()) else b""
@@ -121,10 +125,10 @@ def _make_response(
     )
 
 
-def render_fragments(http: HttpRequest, holes: Iterable[Fragment], values: Mapping[str, Any]) -> list[str]:
+def render_fragments(http: HttpRequest, placeholders: Iterable[Fragment], values: Mapping[str, Any]) -> list[str]:
     """Return the fragments rendered for this request."""
     context, filled = RequestContext(http, dict(values)), list[str]()
-    places = [get_fragment_node(hole.template, hole.name) for hole in holes]
+    places = [get_fragment_node(placeholder.template, placeholder.name) for placeholder in placeholders]
     with ExitStack() as stack:
         for template, node in places:
             if context.template is None:  # run the context processors once for all fragments

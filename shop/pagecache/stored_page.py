@@ -28,7 +28,7 @@ class StoredPage:
     """
 
     pieces: Sequence[bytes]
-    holes: Sequence[Fragment]
+    placeholders: Sequence[Fragment]
     fills: Sequence[bytes]
     headers: Mapping[str, str]
     made: float
@@ -45,17 +45,19 @@ class StoredPage:
 
     def to_bytes(self) -> bytes:
         """Encode the page for the cache server."""
-        holes = [[hole.template, hole.name, sorted(hole.words)] for hole in self.holes]
+        placeholders = [
+            [placeholder.template, placeholder.name, sorted(placeholder.words)] for placeholder in self.placeholders
+        ]
         texts = [[part.decode() for part in parts] for parts in (self.pieces, self.fills)]
-        return orjson.dumps([*texts, holes, self.headers, self.made])
+        return orjson.dumps([*texts, placeholders, self.headers, self.made])
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> "StoredPage":
         """Decode a page from the cache server."""
-        pieces, fills, holes, headers, made = orjson.loads(raw)
+        pieces, fills, placeholders, headers, made = orjson.loads(raw)
         return cls(
             [piece.encode() for piece in pieces],
-            [Fragment(template, name, frozenset(words)) for template, name, words in holes],
+            [Fragment(template, name, frozenset(words)) for template, name, words in placeholders],
             [fill.encode() for fill in fills],
             headers,
             made,
@@ -63,6 +65,6 @@ class StoredPage:
 
     def filled(self, fills: Sequence[bytes]) -> bytes:
         """Return the page with these fragments."""
-        parts: list[Any] = [b""] * (2 * len(self.holes) + 1)
+        parts: list[Any] = [b""] * (2 * len(self.placeholders) + 1)
         parts[::2], parts[1::2] = self.pieces, fills
         return b"".join(parts)

@@ -132,7 +132,7 @@ def test_a_full_cache_server_does_not_break_the_page(product: Product, server: R
 
 
 def fails(*args: object, **kwargs: object) -> None:
-    raise ValueError("a hole fails")
+    raise ValueError("a placeholder fails")
 
 
 @pytest.mark.parametrize("who", ["", "alice"])

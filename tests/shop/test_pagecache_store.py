@@ -55,8 +55,8 @@ OLD, OVER = 301.0, 601.0  # ages in seconds
 
 
 def test_a_page_is_unchanged_by_its_encoding() -> None:
-    hole = Fragment("base.html", "person", frozenset({"person", "address"}))
-    one = StoredPage([b"a", "é".encode()], [hole], [b"\xe4\xb9\xa6"], {"Vary": "Cookie"}, 1.5)
+    placeholder = Fragment("base.html", "person", frozenset({"person", "address"}))
+    one = StoredPage([b"a", "é".encode()], [placeholder], [b"\xe4\xb9\xa6"], {"Vary": "Cookie"}, 1.5)
     assert StoredPage.from_bytes(one.to_bytes()) == one
     assert one.filled([b"-"]) == "a-é".encode()
 

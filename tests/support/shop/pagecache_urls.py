@@ -15,7 +15,7 @@ from catalog.selectors import get_book
 from mirror.redis import client
 from shop.pagecache.registry import CachedPage
 
-FRAME = "{% load holes %}<p>{{ text }}</p>"
+FRAME = "{% load placeholders %}<p>{{ text }}</p>"
 
 
 def _page(request: HttpRequest, text: str = "well", body: str = FRAME) -> HttpResponse:
@@ -110,8 +110,8 @@ def asks_sql(request: HttpRequest, pk: int) -> HttpResponse:
     return _page(request)
 
 
-def has_a_hole_without_a_name(request: HttpRequest, pk: int) -> HttpResponse:
-    return _page(request, body='{% load holes %}{% hole "one" always %}well{% endhole %}')
+def has_a_placeholder_without_a_name(request: HttpRequest, pk: int) -> HttpResponse:
+    return _page(request, body='{% load placeholders %}{% placeholder "one" always %}well{% endplaceholder %}')
 
 
 VIEWS: dict[str, Any] = {
@@ -119,7 +119,7 @@ VIEWS: dict[str, Any] = {
     for view in (
         *(sets_a_cookie, reads_the_session, writes_the_session, asks_who_it_is, leaves_a_message, has_a_token),
         *(varies_by_cookie, varies_by_everything, is_private, is_not_to_be_stored, is_an_error, is_no_html),
-        *(is_compressed, streams, asks_redis, asks_sql, has_a_hole_without_a_name),
+        *(is_compressed, streams, asks_redis, asks_sql, has_a_placeholder_without_a_name),
     )
 }
 urlpatterns = [

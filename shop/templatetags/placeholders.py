@@ -1,8 +1,8 @@
-"""The ``{% hole %}`` tag of ``shop.pagecache.fragments``."""
+"""The ``{% placeholder %}`` tag of ``shop.pagecache.fragments``."""
 
 from django import template
 
 from shop.pagecache.fragments import compile_fragment
 
 register = template.Library()
-register.tag("hole", compile_fragment)
+register.tag("placeholder", compile_fragment)

@@ -17,38 +17,42 @@ from tests.support.shop.page_cache import Made, get_page, made, page_path, produ
 pytestmark = pytest.mark.on_sqlite
 
 __all__ = ["made", "product"]
-HOLE = Fragment("a.html", "a", frozenset({"person"}))
+PLACEHOLDER = Fragment("a.html", "a", frozenset({"person"}))
 OTHER = Fragment("a.html", "b", frozenset({"always"}))
 
 
 def template(body: str) -> Template:
-    return Template("{% load holes %}" + body, origin=Origin("test", template_name="test.html"))
+    return Template("{% load placeholders %}" + body, origin=Origin("test", template_name="test.html"))
 
 
 def test_outside_of_the_cache_the_tag_renders_its_content() -> None:
-    found = template('a{% hole "one" person %}{{ text }}{% endhole %}c').render(Context({"text": "<b>"}))
+    found = template('a{% placeholder "one" person %}{{ text }}{% endplaceholder %}c').render(Context({"text": "<b>"}))
     assert found == "a&lt;b&gt;c"
 
 
 def test_a_page_is_split_and_keeps_the_anonymous_fragments() -> None:
     with split_pages() as cut:
-        page = f"a{cut.mark(HOLE, 'one')}b{cut.mark(OTHER, '')}c"
+        page = f"a{cut.mark(PLACEHOLDER, 'one')}b{cut.mark(OTHER, '')}c"
     assert cut.split(page) == ["a", "b", "c"]
-    assert cut.holes == [(HOLE, "one"), (OTHER, "")]
+    assert cut.placeholders == [(PLACEHOLDER, "one"), (OTHER, "")]
 
 
 def test_a_nested_fragment_is_a_part_of_the_outer_one() -> None:
-    nested = template('a{% hole "one" person %}b{% hole "two" always %}c{% endhole %}d{% endhole %}e')
+    nested = template(
+        'a{% placeholder "one" person %}b{% placeholder "two" always %}c{% endplaceholder %}d{% endplaceholder %}e'
+    )
     with split_pages() as cut:
         page = nested.render(Context())
     assert cut.split(page) == ["a", "e"]
-    assert cut.holes == [(Fragment("test.html", "one", frozenset({"person"})), "bcd")]
+    assert cut.placeholders == [(Fragment("test.html", "one", frozenset({"person"})), "bcd")]
 
 
 def test_live_fragments_are_not_rendered_with_the_page() -> None:
     with split_pages() as cut:
-        page = template('a{% hole "one" reads %}{{ text }}{% endhole %}').render(Context({"text": "mine"}))
-    assert (cut.split(page), [fill for _, fill in cut.holes]) == (["a", ""], [""])
+        page = template('a{% placeholder "one" reads %}{{ text }}{% endplaceholder %}').render(
+            Context({"text": "mine"})
+        )
+    assert (cut.split(page), [fill for _, fill in cut.placeholders]) == (["a", ""], [""])
 
 
 @pytest.mark.parametrize(
@@ -57,27 +61,27 @@ def test_live_fragments_are_not_rendered_with_the_page() -> None:
 )
 def test_the_tag_requires_a_name_and_known_words(tag: str) -> None:
     with pytest.raises(TemplateSyntaxError, match="takes a name"):
-        Template(f"{{% load holes %}}{{% hole {tag} %}}{{% endhole %}}")
+        Template(f"{{% load placeholders %}}{{% placeholder {tag} %}}{{% endplaceholder %}}")
 
 
 def test_text_of_a_reader_is_no_placeholder() -> None:
     cut = PageSplit()
     forged = f"<!--{'0' * 32}:0--><!--{PageSplit().nonce}:0-->"
-    page = f"{forged}a{cut.mark(HOLE, '')}b{forged}"
+    page = f"{forged}a{cut.mark(PLACEHOLDER, '')}b{forged}"
     assert cut.split(page) == [f"{forged}a", f"b{forged}"]
 
 
 @pytest.mark.parametrize("spoilt", ["{0}{0}", "", "{1}{0}", "{0}{1}{1}", "{0}{1} {nonce}"])
 def test_a_page_with_damaged_placeholders_is_refused(spoilt: str) -> None:
     cut = PageSplit()
-    marks = [cut.mark(HOLE, ""), cut.mark(OTHER, "")]
+    marks = [cut.mark(PLACEHOLDER, ""), cut.mark(OTHER, "")]
     with pytest.raises(SplitError):
         cut.split(spoilt.format(*marks, nonce=cut.nonce))
 
 
 def test_a_fragment_in_a_loop_is_refused() -> None:
     cut = PageSplit()
-    page = str(cut.mark(HOLE, "1")) + cut.mark(HOLE, "2")
+    page = str(cut.mark(PLACEHOLDER, "1")) + cut.mark(PLACEHOLDER, "2")
     with pytest.raises(SplitError, match="more than once"):
         cut.split(page)
 
@@ -88,7 +92,7 @@ def test_each_page_has_its_own_placeholders() -> None:
 
 @pytest.mark.parametrize("name", ["person", "messages", "looks", "theme", "scheme", "timeline"])
 def test_the_base_template_has_these_fragments(name: str) -> None:
-    assert get_fragment_node("base.html", name)[1].hole
+    assert get_fragment_node("base.html", name)[1].placeholder
 
 
 def test_a_missing_fragment_is_an_error() -> None:
