@@ -67,7 +67,7 @@ def _find_in_redis(asked: _ListRequest) -> ListAnswer | None:
     def records(pipe: RedisPipeline, found: QueryAnswer) -> None:
         if pks := _get_page_ids(found, asked):
             pipe.mget([keys.book(pk) for pk in pks])
-            extras.add_card_commands(pipe, pks)
+            extras.card_extras.add_commands(pipe, pks)
 
     def find(index: CatalogIndex) -> QueryAnswer:
         return index.find(asked.node, asked.order, asked.after, asked.size + 1, asked.narrowings)
@@ -157,11 +157,11 @@ def get_book_page(pk: int) -> BookPage | None:
 
     def ask(pipe: RedisPipeline) -> None:
         pipe.get(keys.book(pk))
-        extras.add_commands(pipe, pk)
+        extras.page_extras.add_commands(pipe, pk)
 
-    reading = read(["book", *extras.find_required_mirrors()], ask)
+    reading = read(["book", *extras.page_extras.list_mirrors()], ask)
     if reading is None:
         book = next(iter(load_records_from_sql([pk])), None)
-        return None if book is None else BookPage(book, extras.load_from_sql(pk))
+        return None if book is None else BookPage(book, extras.page_extras.load_from_sql(pk))
     raw, *replies = reading.replies
-    return None if raw is None else BookPage(BookRecord(raw), extras.read_replies(pk, replies))
+    return None if raw is None else BookPage(BookRecord(raw), extras.page_extras.read_replies(replies, pk))

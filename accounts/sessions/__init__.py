@@ -1,6 +1,7 @@
 """Logins: the session engine, its rows and tokens, the list of devices, and the end of sessions."""
 
-from accounts.sessions import companions, rows
+from accounts.sessions import rows
+from accounts.sessions.companions import companions
 from accounts.sessions.engine import SessionStore
 from accounts.sessions.signals import sessions_ending, token_rotated
 

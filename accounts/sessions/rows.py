@@ -13,7 +13,7 @@ from django.db.models import Model
 
 from accounts import keys
 from accounts.models import Session, User
-from accounts.sessions import companions
+from accounts.sessions.companions import companions
 from mirror.conf import setting
 from mirror.declare import Record
 from mirror.read import read
@@ -125,7 +125,7 @@ def read_session(digest: str) -> SessionReading:
         record = make_record(row) if row else None
     if record is None or has_expired(record):
         return SessionReading()
-    return SessionReading(record, seen, companions.split_replies(beside) if reading else {})
+    return SessionReading(record, seen, companions.read_replies(beside) if reading else {})
 
 
 def add_commands(pipe: RedisPipeline, digest: str) -> None:

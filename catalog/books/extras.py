@@ -1,9 +1,6 @@
-"""Extras: data of other applications about books, read in the same round trip as the books.
+"""Extras: data of other applications about books, read in the same round trip as the books."""
 
-The catalogue knows none of these applications. Each registers its extras in ``AppConfig.ready``.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,13 +10,12 @@ from django.utils.safestring import SafeString, mark_safe
 from mirror.redis_types import RedisPipeline
 
 
-@dataclass(frozen=True)
-class Extra:
-    """An addition to a book's page and its JSON.
+@dataclass(frozen=True, kw_only=True)
+class Extra(Addition):
+    """An addition to a book's page and its JSON. Its subject is the id of a book.
 
-    name: its key in the template variable ``extras``. mirrors: the mirrors that must be warm. ask: adds exactly one
-    command to a pipeline. found: returns the value for the book with this id from the reply. by_sql: returns the same
-    value from SQL. fields: returns the fields that the value adds to the book's JSON.
+    name: also its key in the template variable ``extras``. fields: returns the fields that the value adds to the
+    book's JSON.
     """
 
     name: str
@@ -30,13 +26,12 @@ class Extra:
     fields: Callable[[Any], Mapping[str, Any]]
 
 
-@dataclass(frozen=True)
-class CardExtra:
-    """An addition to the cards of a list of books.
+@dataclass(frozen=True, kw_only=True)
+class CardExtra(Addition):
+    """An addition to the cards of a list of books. Its subject is a list of ids, its value has one value for each card.
 
-    ask: adds exactly one command for all cards. The command must read data of a mirror that places books
-    (``listing.sorts``), which is therefore warm whenever the list is. found: returns the value of each card from the
-    reply. by_sql: returns the same values from SQL. words: renders a value for a card.
+    ask: must read data of a mirror that places books (``listing.sorts``), which is therefore warm whenever the list is.
+    found: gets the reply alone. words: renders a value for a card.
     """
 
     name: str
@@ -90,34 +85,35 @@ CardValues = Sequence[Sequence[Any]]  # for each card extra, its value for each 
 
 
 def register_card_extra(extra: CardExtra) -> None:
-    """Register ``extra`` for cards, after the extras that are already registered."""
-    _card_extras[extra.name] = extra
+    """Register ``extra`` for cards, after the Callable[[Any], SafeString]
 
 
-def add_card_commands(pipe: RedisPipeline, ids: Sequence[int]) -> None:
-    """Add the commands of all card extras to a pipeline."""
-    for extra in _card_extras.values():
-        extra.ask(pipe, ids)
+page_extras: Final = Additions[Extra]()
+card_extras: Final = Additions[CardExtra]()
 
 
-def count_card_commands() -> int:
-    """Return the number of commands that ``ask_for_cards`` adds."""
-    return len(_card_extras)
+def join_json(raw: RedisPipeline, values: Mapping[str, Any]) -> bytes:
+    """Return the record ``raw`` (a non-empty JSON object) with the fields of all extras as one JSON object."""
+    more: dict[str, Any] = {}
+    for name, value in values.items():
+        more.update(page_extras.registered[name].fields(value))
+    return b"%b,%b" % (raw[:-1], orjson.dumps(more)[1:]) if more else raw
 
 
-def read_card_replies(replies: Sequence[Any]) -> CardValues:
-    """Return the values of all card extras, from the replies to ``ask_for_cards``."""
-    return [extra.found(reply) for extra, reply in zip(_card_extras.values(), replies, strict=True)]
+def read_card_replies(replies: Iterable[Any]) -> CardValues:
+    """Return the values of all card extras, from the replies to their commands."""
+    return list(card_extras.read_replies(replies).values())
 
 
 def load_cards_from_sql(ids: Sequence[int]) -> CardValues:
-    """Return the same values as ``found_for_cards``, from SQL."""
-    return [extra.by_sql(ids) for extra in _card_extras.values()] if ids else []
+    """Return the same values as ``read_card_replies``, from SQL."""
+    return list(card_extras.load_from_sql(ids).values()) if ids else []
 
 
 def render_card_extras(beside: CardValues) -> list[SafeString]:
     """Return the additional HTML of each card. The list is empty without card extras and without cards."""
     if not beside:
         return []
-    words = [map(extra.words, values) for extra, values in zip(_card_extras.values(), beside, strict=True)]
+    extras = card_extras.registered.values()
+    words = [map(extra.words, values) for extra, values in zip(extras, beside, strict=True)]
     return [mark_safe("".join(of_one)) for of_one in zip(*words, strict=True)]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
 from django.db.models import Count
@@ -157,7 +156,7 @@ def _load_candidates(wanted: _CandidateIds, viewer: int) -> _LoadedCandidates:
     def ask(pipe: RedisPipeline) -> None:
         if wanted.books:
             pipe.mget(list(map(keys.book, wanted.books)))
-            extras.add_card_commands(pipe, wanted.books)
+            extras.card_extras.add_commands(pipe, wanted.books)
         for tag in wanted.tags:
             pipe.scard(keys.tag(tag.name))
         for readers in _reader_sources:
@@ -173,7 +172,7 @@ def _load_candidates(wanted: _CandidateIds, viewer: int) -> _LoadedCandidates:
         return _load_candidates_from_sql(wanted, viewer)
     replies = iter(reading.replies)
     raws = next(replies) if wanted.books else []
-    beside = extras.read_card_replies(list(islice(replies, extras.count_card_commands()))) if wanted.books else ()
+    beside = extras.read_card_replies(replies) if wanted.books else ()
     tags = [tag._replace(weight=count) for tag, count in zip(wanted.tags, replies, strict=False)]
     rest = list(replies)
     found = [reader for readers in _reader_sources for reader in readers.read(wanted.readers, rest)]

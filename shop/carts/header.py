@@ -10,6 +10,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from accounts.sessions import companions
+from common.additions import Addition
 from mirror import naming
 from mirror.backup import epoch
 from mirror.redis import client
@@ -26,7 +27,7 @@ _CART_ATTRIBUTE = "_cart_now"
 
 def register_companion() -> None:
     """Register the number of copies as a companion of the session."""
-    companions.register(NAME, 2, _queue_copies)
+    companions.register(Addition(name=NAME, size=2, ask=_queue_copies))
 
 
 def _queue_copies(pipe: RedisPipeline, digest: str) -> None:

@@ -22,7 +22,7 @@ MAX_CACHED_PRICES: Final = 4096  # rendered prices that are cached
 
 def register() -> None:
     """Register the shop's extras with the catalogue."""
-    extras.register_extra(
+    extras.page_extras.register(
         extras.Extra(
             name="product",
             mirrors=("product",),
@@ -33,7 +33,7 @@ def register() -> None:
         )
     )
     page.register_extra()
-    extras.register_card_extra(
+    extras.card_extras.register(
         extras.CardExtra(
             name="product",
             ask=lambda pipe, ids: pipe.mget([keys.product(pk) for pk in ids]),

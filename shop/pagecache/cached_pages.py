@@ -19,7 +19,7 @@ def _make_book_read(pk: int) -> Asked:
 
 
 def _make_extras_read(pk: int) -> Asked:
-    return Asked.of(extras.find_required_mirrors(), lambda pipe: extras.add_commands(pipe, pk))
+    return Asked.of(extras.page_extras.list_mirrors(), lambda pipe: extras.page_extras.add_commands(pipe, pk))
 
 
 def _make_book_context(pk: int) -> Mapping[str, Any]:

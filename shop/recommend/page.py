@@ -21,7 +21,7 @@ def register_extra() -> None:
     """Register recommendations with the catalogue. The stock of recommended books takes another round trip when it is
     needed.
     """
-    extras.register_extra(
+    extras.page_extras.register(
         extras.Extra(
             name="recommendations",
             mirrors=("recommendation",),

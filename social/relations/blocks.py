@@ -7,7 +7,7 @@ members count as blocked: a page then shows too little rather than too much.
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from accounts.users import HidingRule
+from common.additions import Addition
 from mirror.conf import setting
 from mirror.read import read
 from mirror.redis_types import RedisPipeline
@@ -72,4 +72,6 @@ def _parse_blocks(viewer: int, people: Sequence[int], reply: Any) -> set[int]:
 
 
 # Lists of logins name every reader except those with a block between them and the viewer.
-HIDE_BLOCKED: Final = HidingRule("shun", _queue_blocks, _parse_blocks, find_blocked)
+HIDE_BLOCKED: Final = Addition(
+    name="shun", mirrors=["shun"], ask=_queue_blocks, found=_parse_blocks, by_sql=find_blocked
+)

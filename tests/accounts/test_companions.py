@@ -7,6 +7,7 @@ from redis.client import Pipeline
 
 from accounts.sessions import companions
 from accounts.sessions.engine import SessionStore
+from common.additions import Addition
 from mirror.recorder import record
 from mirror.redis import breaker
 from tests.support.accounts.sessions import alice, desk, read_token, warm_sessions
@@ -18,9 +19,9 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 @pytest.fixture(autouse=True)
 def two(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register two companions, with two commands and with one."""
-    monkeypatch.setattr(companions, "_registered", {})
-    companions.register("first", 2, ask_two)
-    companions.register("second", 1, lambda pipe, digest: pipe.get(f"c:{digest}"))
+    monkeypatch.setattr(companions, "registered", {})
+    companions.register(Addition(name="first", size=2, ask=ask_two))
+    companions.register(Addition(name="second", ask=lambda pipe, digest: pipe.get(f"c:{digest}")))
 
 
 def ask_two(pipe: Pipeline, digest: str) -> None:
@@ -36,14 +37,14 @@ def test_companions_share_the_round_trip_of_the_session(desk: Client, redis: Red
     with record() as seen:
         session.load()
     assert (seen.round_trips, seen.sql) == (1, [])
-    assert (session.said("first"), session.said("second")) == ([b"1", b"2"], [b"3"])
+    assert (session.said("first"), session.said("second")) == ((b"1", b"2"), (b"3",))
     assert session.said("nobody") is None
 
 
 def test_replies_are_dropped_with_a_new_token(desk: Client) -> None:
     session = SessionStore(read_token(desk))
     assert session.get("_auth_user_id")
-    assert session.said("second") == [None]
+    assert session.said("second") == (None,)
     session.cycle_key()
     assert session.said("second") is None
 
