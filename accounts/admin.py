@@ -36,7 +36,6 @@ from accounts.sessions.devices import describe_device
 from accounts.sessions.listing import make_handle
 from accounts.sessions.services import SESSIONS_PER_TRANSACTION, end_all_sessions, end_by_digest
 
-MAX_SELECTED_ROWS: Final = 1000  # users or sessions that one action changes
 NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 admin.site.unregister(Group)
@@ -58,24 +57,14 @@ class LoginStatsInline(StackedInline):
 
 
 class LimitedActionsAdmin(AuditedAdmin):
-    """Base for lists with actions that run inside a request, so they are limited to ``AT_ONCE`` rows."""
+    """Base for lists with actions that run inside a request, so they are limited to a number of rows."""
 
-    list_per_page = 50
     paginator: Any = BoundedPaginator
-    show_full_result_count = False
-
-    def _get_selected_rows(self, request: HttpRequest, rows: QuerySet[Any]) -> list[Any]:
-        """Return the selected rows. With too many of them, show a message and return an empty list."""
-        chosen = list(rows.order_by("pk")[: MAX_SELECTED_ROWS + 1])
-        if len(chosen) <= MAX_SELECTED_ROWS:
-            return chosen
-        text = gettext("Too many selected: choose at most %(n)d.") % {"n": MAX_SELECTED_ROWS}
-        self.message_user(request, text, messages.ERROR)
-        return []
+    max_selected = 1000
 
     def _report_ended_sessions(self, request: HttpRequest, count: int) -> None:
         text = ngettext("%(n)d session was ended.", "%(n)d sessions were ended.", count)
-        self.message_user(request, text % {"n": count}, messages.SUCCESS)
+        self.done(request, text, count)
 
 
 @admin.register(User)
@@ -182,7 +171,7 @@ class UserAdmin(DjangoUserAdmin, LimitedActionsAdmin):
     def end_sessions(self, request: HttpRequest, users: QuerySet[User]) -> None:
         if not request.user.is_superuser:
             users = users.exclude(Q(is_superuser=True) | Q(is_staff=True))
-        chosen = self._get_selected_rows(request, users)
+        chosen = self.chosen(request, users)
         if not chosen:
             return
         log_rows(request, chosen, CHANGE, gettext("Ended all sessions."))
@@ -191,7 +180,7 @@ class UserAdmin(DjangoUserAdmin, LimitedActionsAdmin):
     @admin.action(description=_("Remove second factors of selected users"), permissions=["remove_factors"])
     def remove_factors(self, request: HttpRequest, users: QuerySet[User]) -> None:
         """Remove lost second factors, so that their owners can log in, and end the owners' sessions."""
-        chosen = self._get_selected_rows(request, users)
+        chosen = self.chosen(request, users)
         for user in chosen:
             factors.remove_all(user, actor=request.user)
         if chosen:
@@ -201,7 +190,7 @@ class UserAdmin(DjangoUserAdmin, LimitedActionsAdmin):
                 "The second factors of %(n)d users were removed.",
                 len(chosen),
             )
-            self.message_user(request, text % {"n": len(chosen)}, messages.SUCCESS)
+            self.done(request, text, len(chosen))
 
     def has_remove_factors_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_superuser)
@@ -258,7 +247,7 @@ class SessionAdmin(LimitedActionsAdmin):
 
     @admin.action(description=_("End selected sessions"), permissions=["delete"])
     def end_selected(self, request: HttpRequest, sessions: QuerySet[Session]) -> None:
-        rows = self._get_selected_rows(request, sessions)
+        rows = self.chosen(request, sessions)
         chosen = [session.pk for session in rows]
         if chosen:
             log_rows(request, rows, DELETION)

@@ -133,8 +133,6 @@ class BookAdmin(TagActionAdmin):
     readonly_fields = ["goodreads_id"]
     fields = ["title", "authors", "year", "language", "isbn", "popularity", "rating", "goodreads_id"]
     actions = ["add_tag", "remove_tag"]
-    list_per_page = 50
-    show_full_result_count = False
     ordering = ["-popularity", "pk"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Book]:
@@ -197,8 +195,6 @@ class AuthorAdmin(AuditedAdmin):
     list_display = ["name", "book_list"]
     search_fields = ["name"]
     ordering = ["name"]
-    list_per_page = 50
-    show_full_result_count = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Author]:
         return _annotate_book_counts(super().get_queryset(request), Book.authors.through, "author_id")
@@ -218,8 +214,6 @@ class TagAdmin(TagActionAdmin):
     search_fields = ["name"]
     ordering = ["name"]
     actions = ["merge"]
-    list_per_page = 50
-    show_full_result_count = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Tag]:
         return _annotate_book_counts(super().get_queryset(request), Tagging, "tag_id")
@@ -260,8 +254,6 @@ class TagAliasAdmin(AuditedAdmin):
     list_select_related = ["tag"]
     search_fields = ["name", "tag__name"]
     autocomplete_fields = ["tag"]
-    list_per_page = 50
-    show_full_result_count = False
 
     def save_model(self, request: HttpRequest, obj: TagAlias, form: ModelForm, change: bool) -> None:
         aliases.save_alias(obj)

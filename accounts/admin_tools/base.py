@@ -1,7 +1,7 @@
 """Base classes for admin lists of big tables: bounded counts, no additions, actions on a limited number of rows."""
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from django.contrib import messages
 from django.contrib.admin.models import DELETION, LogEntry
@@ -13,23 +13,36 @@ from unfold.admin import ModelAdmin
 from accounts.admin_tools.paginator import BoundedPaginator
 from accounts.audit.log import log_rows
 
-MAX_SELECTED_ROWS: Final = 200  # rows that one action changes inside one request
-
 
 class AuditedAdmin(ModelAdmin):
-    """Base that also records deletions of several rows in the audit log."""
+    """Base that also records deletions of several rows in the audit log, and limits the rows of an action."""
+
+    list_per_page = 50
+    show_full_result_count = False
+    max_selected: ClassVar[int] = 200  # rows that one action changes inside one request
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[LogEntry]:
         """Record the deletion of each row."""
         return log_rows(request, queryset, DELETION)
 
+    def chosen(self, request: HttpRequest, rows: QuerySet[Any]) -> list[Any]:
+        """Return the selected rows. With too many of them, show a message and return an empty list."""
+        found = list(rows.order_by("pk")[: self.max_selected + 1])
+        if len(found) <= self.max_selected:
+            return found
+        text = gettext("Too many selected: choose at most %(n)d.") % {"n": self.max_selected}
+        self.message_user(request, text, messages.ERROR)
+        return []
+
+    def done(self, request: HttpRequest, text: str, count: int) -> None:
+        """Show the number of changed rows."""
+        self.message_user(request, text % {"n": count}, messages.SUCCESS if count else messages.WARNING)
+
 
 class BigTableAdmin(AuditedAdmin):
     """A list of a table that may have millions of rows, newest first. Rows are neither added nor edited."""
 
-    list_per_page = 50
     paginator: Any = BoundedPaginator
-    show_full_result_count = False
     ordering: ClassVar[Any] = ["-pk"]
     sortable_by: ClassVar[Any] = []
 
@@ -40,19 +53,6 @@ class BigTableAdmin(AuditedAdmin):
         """Return the actions without Django's bulk deletion, which bypasses the services."""
         return {name: action for name, action in super().get_actions(request).items() if name != "delete_selected"}
 
-    def chosen(self, request: HttpRequest, rows: QuerySet[Any]) -> list[Any]:
-        """Return the selected rows. With too many of them, show a message and return an empty list."""
-        found = list(rows.order_by("pk")[: MAX_SELECTED_ROWS + 1])
-        if len(found) <= MAX_SELECTED_ROWS:
-            return found
-        text = gettext("Too many selected: choose at most %(n)d.") % {"n": MAX_SELECTED_ROWS}
-        self.message_user(request, text, messages.ERROR)
-        return []
-
     def log(self, request: HttpRequest, rows: Iterable[Model], flag: int, said: str) -> None:
         """Record an action on each of ``rows`` in the audit log."""
         log_rows(request, rows, flag, said)
-
-    def done(self, request: HttpRequest, text: str, count: int) -> None:
-        """Show the number of changed rows."""
-        self.message_user(request, text % {"n": count}, messages.SUCCESS if count else messages.WARNING)

@@ -1,23 +1,21 @@
 """Failed logins in the admin, with an action that ends lock-outs."""
 
-from typing import Any, Final
+from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.admin.models import CHANGE
 from django.db.models import F, Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
-from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from accounts import lockout
+from accounts.admin_tools.base import AuditedAdmin
 from accounts.admin_tools.paginator import BoundedPaginator
 from accounts.audit.log import log_rows
 from accounts.lockout.models import FailedLogins
-
-MAX_SELECTED_ROWS: Final = 500
 
 
 class LockedFilter(admin.SimpleListFilter):
@@ -35,7 +33,7 @@ class LockedFilter(admin.SimpleListFilter):
 
 
 @admin.register(FailedLogins)
-class FailedLoginsAdmin(ModelAdmin):
+class FailedLoginsAdmin(AuditedAdmin):
     """Counters of failed logins. Staff can remove them with "unlock", but not edit them."""
 
     list_display = ["kind", "name", "address", "count", "allowed", "ends_at", "locked"]
@@ -43,9 +41,8 @@ class FailedLoginsAdmin(ModelAdmin):
     list_filter = [LockedFilter, "kind"]
     search_fields = ["name", "address"]
     ordering = ["-ends_at"]
-    list_per_page = 50
     paginator = BoundedPaginator
-    show_full_result_count = False
+    max_selected = 500
     actions = ["unlock"]
 
     @display(description=_("locked out"), boolean=True)
@@ -54,11 +51,11 @@ class FailedLoginsAdmin(ModelAdmin):
 
     @admin.action(description=_("Reset selected counters, so that logins are possible again"), permissions=["unlock"])
     def unlock(self, request: HttpRequest, rows: QuerySet[FailedLogins]) -> None:
-        chosen = list(rows.order_by("pk")[:MAX_SELECTED_ROWS])
+        chosen = self.chosen(request, rows)
         log_rows(request, chosen, CHANGE, str(_("Reset selected counters, so that logins are possible again")))
         count = lockout.unlock(keys=[row.pk for row in chosen])
-        text = ngettext("%(n)d counter was reset.", "%(n)d counters were reset.", count) % {"n": count}
-        self.message_user(request, text, messages.SUCCESS)
+        text = ngettext("%(n)d counter was reset.", "%(n)d counters were reset.", count)
+        self.done(request, text, count)
 
     def has_unlock_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("accounts.delete_failedlogins"))

@@ -252,7 +252,7 @@ def test_the_action_can_end_the_sessions_of_its_sender(staff: Client) -> None:
 
 
 def test_the_action_refuses_too_many_users(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accounts_admin, "MAX_SELECTED_ROWS", 2)
+    monkeypatch.setattr(accounts_admin.LimitedActionsAdmin, "max_selected", 2)
     people = make_people([1, 1, 1])
     there = logged_in(people[0])
     act(staff, USERS, "end_sessions", *people)

@@ -10,7 +10,7 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
-from accounts.admin_tools import base as admin_base
+from accounts.admin_tools import AuditedAdmin
 from accounts.models import User
 from mirror.recorder import record
 from shop.models import (  # fmt: skip
@@ -219,7 +219,7 @@ def test_orders_are_found_by_number_customer_address_and_state(staff: Client, mo
 
 
 def test_an_action_on_too_many_rows_is_refused(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admin_base, "MAX_SELECTED_ROWS", 1)
+    monkeypatch.setattr(AuditedAdmin, "max_selected", 1)
     orders = [make_order(None, make_product(), key=str(n), state=OrderState.PAID) for n in range(2)]
     assert "choose at most 1" in act(staff, ORDERS, "mark_sent", *orders)
     assert "choose at most 1" in act(staff, ORDERS, "cancel_orders", *orders)

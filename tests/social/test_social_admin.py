@@ -8,8 +8,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from redis import Redis
 
-from accounts.admin_tools import base as admin_base
-from accounts.admin_tools import paginator
+from accounts.admin_tools import AuditedAdmin, paginator
 from accounts.models import User
 from catalog.models import Book
 from mirror.recorder import record
@@ -204,7 +203,7 @@ NO_INLINES = {f"{name}-{what}": "0" for name in ("mentions", "hashtags") for wha
 
 
 def test_too_many_selected_rows_are_refused(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admin_base, "MAX_SELECTED_ROWS", 2)
+    monkeypatch.setattr(AuditedAdmin, "max_selected", 2)
     (alice,) = make_users("alice")
     rows = make_posts(alice, 3)
     assert "choose at most 2" in act(staff, POSTS, "remove", *rows)
