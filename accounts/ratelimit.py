@@ -1,6 +1,6 @@
 """A rate limit, counted in Redis in one atomic step.
 
->>> if wait := allow("password-reset", email, limit=3, seconds=3600): ...   # try again in `wait` seconds
+>>> if wait := count_event("password-reset", email, limit=3, seconds=3600): ...   # try again in `wait` seconds
 
 While Redis is away each process counts on its own, so that a limit applies per process.
 """
@@ -10,6 +10,7 @@ import ipaddress
 import math
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -41,6 +42,12 @@ def count_event(name: str, subject: object, limit: int, seconds: float) -> int:
             if is_away(error):
                 breaker.failed()
     return _local_counters.allow(digest, limit, seconds)
+
+
+def count_at_rates(name: str, subject: object, rates: Iterable[tuple[int, int]]) -> int:
+    """Count one event at each rate (number, seconds) up to one that is exceeded. Return 0, or the seconds to wait."""
+    waits = (count_event(f"{name}-{seconds}", subject, limit, seconds) for limit, seconds in rates)
+    return next(filter(None, waits), 0)
 
 
 def give_back(name: str, subject: object) -> None:

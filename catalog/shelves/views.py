@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.ratelimit import count_event
+from accounts.ratelimit import count_at_rates
 from accounts.views import describe_wait
 from catalog.shelves import services
 from catalog.shelves.forms import EntryForm, GoalForm, PrivacyForm
@@ -161,10 +161,7 @@ def _get_first_error(form: Form) -> str:
 
 
 def _check_rate_limit(request: HttpRequest, address: str) -> HttpResponse | None:
-    waits = (
-        count_event(f"shelf-{seconds}", request.user.pk, limit, seconds) for limit, seconds in settings.SHELF_RATES
-    )
-    seconds = next(filter(None, waits), 0)
+    seconds = count_at_rates("shelf", request.user.pk, settings.SHELF_RATES)
     if not seconds:
         return None
     why = _("Too many requests. Try again in %(wait)s.") % {"wait": describe_wait(seconds)}

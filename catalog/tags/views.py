@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from accounts.ratelimit import count_event
+from accounts.ratelimit import count_at_rates
 from accounts.views import render_refusal, render_too_often
 from catalog.models import Book
 from catalog.selectors import get_book
@@ -31,8 +31,7 @@ def give_tag(request: HttpRequest, pk: int) -> HttpResponse:
     address = reverse("catalog:book", args=[pk])
     if not request.user.is_authenticated:
         return require_login(request, address)
-    waits = (count_event(f"tag-{seconds}", request.user.pk, most, seconds) for most, seconds in settings.TAG_RATES)
-    if wait := next(filter(None, waits), 0):
+    if wait := count_at_rates("tag", request.user.pk, settings.TAG_RATES):
         return render_too_often(request, wait, address)
     return _apply_vote(request, request.user.pk, pk, votes.give_tag)
 

@@ -15,7 +15,7 @@ from django_htmx.http import trigger_client_event
 
 from accounts.models import User
 from accounts.names import fold, make_public_path
-from accounts.ratelimit import count_event
+from accounts.ratelimit import count_at_rates
 from accounts.views import render_refusal, render_too_often
 from common.web import get_next_address, json_response, redirect_window, require_login, wants_json
 from social.relations.profiles import Profile, get_profile_by_name
@@ -122,7 +122,4 @@ def _find_user(name: str) -> Profile | None:
 
 def _seconds_to_wait(user_id: int, verb: str) -> int:
     """Return the seconds until the action is allowed, or 0. Undoing an action has no rate limit."""
-    if verb.startswith("un"):
-        return 0
-    waits = (count_event(f"{verb}-{seconds}", user_id, most, seconds) for most, seconds in settings.FOLLOW_RATES)
-    return next(filter(None, waits), 0)
+    return 0 if verb.startswith("un") else count_at_rates(verb, user_id, settings.FOLLOW_RATES)

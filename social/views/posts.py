@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.ratelimit import count_event, give_back
+from accounts.ratelimit import count_at_rates, count_event, give_back
 from accounts.views import describe_wait
 from common.web import (
     get_next_address,
@@ -100,12 +100,8 @@ def _post_or_404(request: HttpRequest, pk: int) -> PostRecord:
 
 def _seconds_to_wait(user_id: int) -> int:
     """Count an attempt and a post. Return the seconds until the next post is allowed; 0 if this one is allowed."""
-    limits = [
-        ("post-try", *settings.POST_TRIES),
-        *((f"post-{seconds}", n, seconds) for n, seconds in settings.POST_RATES),
-    ]
-    waits = (count_event(name, user_id, most, seconds) for name, most, seconds in limits)
-    return next(filter(None, waits), 0)
+    wait = count_event("post-try", user_id, *settings.POST_TRIES)
+    return wait or count_at_rates("post", user_id, settings.POST_RATES)
 
 
 def _create_post(user_id: int, draft: Draft) -> Post:
