@@ -4,22 +4,20 @@ The actions are implemented elsewhere: ``mirror.outbox`` retries or discards qua
 verify and rebuild mirrors.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext, ngettext
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 from unfold.decorators import display
 
 from mirror import outbox, registry, send, status
 from mirror.backup import admin as backup_admin  # noqa: F401  (registers its page)
 from mirror.management import texts
 from mirror.models import Change, State
-from mirror.read_only import ReadOnly
+from mirror.read_only import ReadOnly, StatusAdmin
 
 
 class Standing(admin.SimpleListFilter):
@@ -76,38 +74,19 @@ class ChangeAdmin(ReadOnly):
 
 
 @admin.register(State)
-class StateAdmin(ReadOnly):
+class StateAdmin(StatusAdmin):
     """The mirrors with their status and actions."""
 
     list_display = ["mirror", "warm", "rows", "pending", "oldest", "aside", "layout", "verified_at", "differences"]
-    list_display_links = None
     actions = ["verify", "rebuild"]
+    column = "mirror"
+    texts = texts
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[State]:
-        return super().get_queryset(request).filter(mirror__in=[mirror.name for mirror in registry.all_mirrors()])
+    def find_names(self) -> list[str]:
+        return [mirror.name for mirror in registry.all_mirrors()]
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the list with a row for every mirror, even if it was never rebuilt."""
-        states = State.objects.using(outbox.using())
-        known = set(states.values_list("mirror", flat=True))
-        new = [State(mirror=mirror.name) for mirror in registry.all_mirrors() if mirror.name not in known]
-        if new:
-            states.bulk_create(new, ignore_conflicts=True)
-        return super().changelist_view(request, extra_context)
-
-    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        """Return the page of the list with the status of each mirror, fetched for all of them at once."""
-        changelist: ChangeList = super().get_changelist_instance(request)
-        statuses = {found.mirror: found for found in status.statuses()}
-        for state in changelist.result_list:
-            state.status = statuses[state.mirror]
-        return changelist
-
-    @display(description=_("state"), label={"warm": "success", "cold": "warning", "unknown": "danger"})
-    def warm(self, state: Any) -> tuple[str, str]:
-        """Whether the mirror is warm, and the progress of its rebuild."""
-        warm = state.status.warm
-        return "unknown" if warm is None else "warm" if warm else "cold", texts.state(state.status)
+    def find_statuses(self) -> list[status.Status]:
+        return status.statuses()
 
     @display(description=_("rows"))
     def rows(self, state: Any) -> str:
@@ -136,18 +115,8 @@ class StateAdmin(ReadOnly):
 
     @admin.action(description=_("Verify: compare Redis with SQL in both directions"), permissions=["act"])
     def verify(self, request: HttpRequest, queryset: QuerySet[State]) -> None:
-        self._ask(request, queryset, send.verify)
+        self.send_tasks(request, queryset, send.verify)
 
     @admin.action(description=_("Rebuild from SQL (SQL answers all reads meanwhile)"), permissions=["act"])
     def rebuild(self, request: HttpRequest, queryset: QuerySet[State]) -> None:
-        self._ask(request, queryset, lambda mirror: send.rebuild(mirror, if_cold=False))
-
-    def _ask(self, request: HttpRequest, queryset: QuerySet[State], ask: Callable[[str], bool]) -> None:
-        """Send a task for each mirror, and report whether the broker accepted it."""
-        for state in queryset:
-            if ask(state.mirror):
-                text = gettext("%(mirror)s: requested; the result will appear here.") % {"mirror": state.mirror}
-                self.message_user(request, text, messages.SUCCESS)
-            else:
-                text = gettext("%(mirror)s: the broker is not responding.") % {"mirror": state.mirror}
-                self.message_user(request, text, messages.ERROR)
+        self.send_tasks(request, queryset, lambda mirror: send.rebuild(mirror, if_cold=False))

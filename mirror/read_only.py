@@ -1,10 +1,16 @@
 """The base of the mirror's admin pages."""
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
 
+from django.contrib import messages
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
+from unfold.decorators import display
 
 from mirror.conf import setting
 
@@ -30,3 +36,58 @@ class ReadOnly(ModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).using(setting("DATABASE"))
+
+
+class StatusAdmin(ReadOnly):
+    """The declarations of one kind, one row each, with their status and actions that are sent to Celery.
+
+    column: the field with the name of a declaration. texts: the module that describes a status.
+    """
+
+    list_display_links = None
+    column: ClassVar[str]
+    texts: Any
+
+    def find_names(self) -> list[str]:
+        """Return the names of the declarations."""
+        raise NotImplementedError
+
+    def find_statuses(self) -> Iterable[Any]:
+        """Return the status of each declaration."""
+        raise NotImplementedError
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).filter(**{f"{self.column}__in": self.find_names()})
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show the list with a row for every declaration, even if it has never been used."""
+        states = self.model._base_manager.using(setting("DATABASE"))
+        known = set(states.values_list(self.column, flat=True))
+        new = [self.model(**{self.column: name}) for name in self.find_names() if name not in known]
+        if new:
+            states.bulk_create(new, ignore_conflicts=True)
+        return super().changelist_view(request, extra_context)
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """Return the page of the list with the status of each row, fetched for all of them at once."""
+        changelist: ChangeList = super().get_changelist_instance(request)
+        statuses = {getattr(found, self.column): found for found in self.find_statuses()}
+        for state in changelist.result_list:
+            state.status = statuses[getattr(state, self.column)]
+        return changelist
+
+    @display(description=_("state"), label={"warm": "success", "cold": "warning", "unknown": "danger"})
+    def warm(self, state: Any) -> tuple[str, str]:
+        """Whether the data is complete, and the progress if not."""
+        warm = state.status.warm
+        return "unknown" if warm is None else "warm" if warm else "cold", self.texts.state(state.status)
+
+    def send_tasks(self, request: HttpRequest, queryset: QuerySet[Any], send: Callable[[str], bool]) -> None:
+        """Send a task for each row, and report whether the broker accepted it."""
+        for name in queryset.values_list(self.column, flat=True):
+            if send(name):
+                text = gettext("%(name)s: requested; the result will appear here.") % {"name": name}
+                self.message_user(request, text, messages.SUCCESS)
+            else:
+                text = gettext("%(name)s: the broker is not responding.") % {"name": name}
+                self.message_user(request, text, messages.ERROR)
