@@ -122,9 +122,7 @@ class _Cold(Exception):
     """A required mirror is cold."""
 
 
-def warm(
-    mirror: WindowMirror, owner: str, redis: RedisClient | None = None, *, step: Step = apply.no_step
-) -> bool:
+def warm(mirror: WindowMirror, owner: str, redis: RedisClient | None = None, *, step: Step = ignore) -> bool:
     """Make a window from SQL now. Return whether it exists then. step: as for ``apply.drain``.
 
     A window is not made without an owner in SQL, nor while its mirror or one in ``after`` is cold, because pushes

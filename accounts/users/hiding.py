@@ -1,14 +1,10 @@
 """Hide users from a viewer wherever users are listed, in the round trip that reads their names.
 
-This application does not know blocks. An application that does registers a rule: an addition whose subject is a NamedTuple
-
-from mirror.redis_types import RedisPipeline
-
-
+This application does not know blocks. An application that does registers a rule: an addition whose subject is a viewer
 and users, by id, and whose value is the ids that it hides.
 """
 
-from collections.abc Callable[[RedisPipeline, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from common.additions import Addition, Additions
@@ -21,7 +17,7 @@ def list_mirrors(viewer: int | None) -> list[str]:
     return [] if viewer is None else rules.list_mirrors()
 
 
-def add_commands(pipe: RedisPipeline, viewer: int | None, people: Sequence[int]) -> None:
+def add_commands(pipe: Any, viewer: int | None, people: Sequence[int]) -> None:
     """Add the commands of all rules; none for an anonymous visitor or an empty list of users."""
     if viewer is not None and people:
         rules.add_commands(pipe, viewer, people)

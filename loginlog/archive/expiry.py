@@ -49,7 +49,9 @@ class ExpiredMonth:
     file: Path | None
 
 
-def expire_months(older_than: int | None = None, *, redis: RedisClient | None = None, step: Step = ignore) -> list[ExpiredMonth]:
+def expire_months(
+    older_than: int | None = None, *, redis: RedisClient | None = None, step: Step = ignore
+) -> list[ExpiredMonth]:
     """Remove the months from Redis that ended more than ``older_than`` days ago (default: the setting).
 
     Return the outcome of each month, an empty list while another process runs an expiry. Raises TooYoung for less than
