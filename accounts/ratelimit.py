@@ -19,7 +19,7 @@ from django.http import HttpRequest
 
 from accounts import keys
 from mirror.bounded import Bounded
-from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis import try_redis
 from mirror.scripts import Script
 
 _LUA: Final = Path(__file__).parent / "lua"
@@ -34,14 +34,13 @@ def count_event(name: str, subject: object, limit: int, seconds: float) -> int:
     The period starts with the first event; refused events do not extend it. Never raises.
     """
     digest = _hash_subject(name, subject)
-    if not breaker.open():
-        try:
-            wait = _count_script(client(), [keys.limit(name, digest)], [limit, int(seconds * 1000)])
-            return math.ceil(int(wait) / 1000)
-        except RedisError as error:
-            if is_away(error):
-                breaker.failed()
-    return _local_counters.allow(digest, limit, seconds)
+    return try_redis(
+        lambda redis: math.ceil(
+            int(_count_script(redis, [keys.limit(name, digest)], [limit, int(seconds * 1000)])) / 1000
+        ),
+        lambda: _local_counters.allow(digest, limit, seconds),
+        warning="",
+    )
 
 
 def count_at_rates(name: str, subject: object, rates: Iterable[tuple[int, int]]) -> int:
@@ -54,12 +53,7 @@ def give_back(name: str, subject: object) -> None:
     """Undo the last count of ``allow``, for an event that turned out not to fall under the limit. Never raises."""
     digest = _hash_subject(name, subject)
     _local_counters.give_back(digest)
-    if not breaker.open():
-        try:
-            _give_back_script(client(), [keys.limit(name, digest)])
-        except RedisError as error:
-            if is_away(error):
-                breaker.failed()
+    try_redis(lambda redis: _give_back_script(redis, [keys.limit(name, digest)]), lambda: None, warning="")
 
 
 def _hash_subject(name: str, subject: object) -> str:

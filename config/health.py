@@ -8,12 +8,11 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from redis.exceptions import RedisError
 
 from mirror.backup import status as backup_status
 from mirror.backup.status import BackupStatus
 from mirror.conf import setting
-from mirror.redis import breaker, client
+from mirror.redis import try_redis
 from mirror.status import Status, statuses
 
 MAX_DELAY_SECONDS = 10.0  # changes normally wait for milliseconds
@@ -59,13 +58,7 @@ def _remove_names(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def _redis_answers() -> bool:
-    if breaker.open():
-        return False
-    try:
-        return bool(client().ping())
-    except RedisError:
-        breaker.failed()
-        return False
+    return try_redis(lambda redis: bool(redis.ping()), lambda: False, warning="")
 
 
 def _build_report(redis: bool, found: list[Status], backups: list[BackupStatus]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from loginlog.storage import bitmaps, reading
 from loginlog.storage import sql as store
 from loginlog.storage.items import parse_member
 from loginlog.storage.reading import Span
-from mirror.redis import RedisError, breaker, client
+from mirror.redis import try_redis
 
 USERS_PER_STATEMENT: Final = 1000  # users per statement
 
@@ -148,10 +148,5 @@ def find_first_day() -> date | None:
 
 
 def _find_first_month_in_redis() -> date | None:
-    if breaker.open():
-        return None
-    try:
-        members: list[Any] = client().zrange(keys.months(), 0, -1)
-    except RedisError:
-        return None
+    members: list[Any] = try_redis(lambda redis: redis.zrange(keys.months(), 0, -1), list, warning="")
     return min((parse_member(member.decode())[0] for member in members), default=None)

@@ -12,7 +12,7 @@ from loginlog.corrections import erasure, removal
 from loginlog.days import day_of, today
 from loginlog.storage import dense_ids, direct, scripts
 from loginlog.storage.direct import Mark
-from mirror.redis import RedisError, breaker, client, is_away, relay_client
+from mirror.redis import relay_client, try_redis
 from mirror.redis_types import RedisClient
 
 logger = logging.getLogger("loginlog")
@@ -39,17 +39,11 @@ def mark_login_as(user_id: int, user_type: str, day: date) -> bool:
     for _ in range(MAX_TRIES):
         number, clean = dense_ids.get_dense_id(user_id)
         login = Mark(user_id, number, user_type, day)
-        if not clean or breaker.open():
+        replies = _try_redis([login]) if clean else None
+        if replies is None or replies[0][1] == scripts.REMOVED:
             break
-        try:
-            ((_, done),) = _mark_in_redis(client(), [login])
-        except RedisError as error:
-            _note_failure(error)
-            break
-        if done >= 0:
-            return done == scripts.NEW
-        if done == scripts.REMOVED:
-            break
+        if replies[0][1] >= 0:
+            return replies[0][1] == scripts.NEW
         dense_ids.dense_id_cache.forget(user_id)  # erased by another process
     _write_to_sql([login])
     return True
@@ -76,10 +70,8 @@ def _send_marks(marks: Sequence[Mark]) -> int:
     """Mark these logins in one round trip, and one that loads the script. Return the number of new ones."""
     if not marks:
         return 0
-    try:
-        replies = _mark_in_redis(relay_client(), marks)
-    except RedisError as error:
-        _note_failure(error)
+    replies = _try_redis(marks, relay_client())
+    if replies is None:
         _write_to_sql(marks)
         return len(marks)
     gone = [mark for mark, reply in replies if reply == scripts.ERASED]
@@ -90,6 +82,12 @@ def _send_marks(marks: Sequence[Mark]) -> int:
     if removed := [mark for mark, reply in replies if reply == scripts.REMOVED]:
         _write_to_sql(removed)
     return sum(reply == scripts.NEW for _, reply in replies) + len(gone) + len(removed)
+
+
+def _try_redis(marks: Sequence[Mark], redis: Any = None) -> list[Reply] | None:
+    """Mark these logins in Redis, with this client or that of requests. Return None while Redis is away."""
+    warning = "Redis did not answer, logins go to SQL: %s"
+    return try_redis(lambda used: _mark_in_redis(used, marks), lambda: None, logger, warning, redis=redis)
 
 
 def _mark_in_redis(redis: RedisClient, marks: Sequence[Mark]) -> list[Reply]:
@@ -125,12 +123,6 @@ def _group_marks(marks: Sequence[Mark]) -> list[list[Mark]]:
     return [
         group[at : at + LOGINS_PER_CALL] for group in found.values() for at in range(0, len(group), LOGINS_PER_CALL)
     ]
-
-
-def _note_failure(error: RedisError) -> None:
-    if is_away(error):
-        breaker.failed()
-    logger.warning("Redis did not answer, logins go to SQL: %s", error)
 
 
 def erase_user(user: User) -> bool:

@@ -8,14 +8,14 @@ import logging
 import threading
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Any
 
 from django.db import Error as DatabaseError
 from django.db import transaction
-from redis.exceptions import RedisError
 
 from mirror import chains, outbox, push, registry, relay, send, spread
 from mirror.conf import setting
-from mirror.redis import breaker, client
+from mirror.redis import breaker, try_redis
 
 logger = logging.getLogger("mirror")
 
@@ -85,17 +85,18 @@ def _order(group: Group) -> tuple[bool, bool, int, Group]:
 
 def _drain(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) -> tuple[list[str], list[str]]:
     """Drain a group. Return the drained rows, and the keys that remain (for a source: its keys, or rows)."""
-    if breaker.open():
-        return [], keys
-    try:
+
+    def drain(redis: Any) -> tuple[list[str], list[str]]:
         if (mirror, source) in registry.pushed():
-            return _push(mirror, source, keys, deadline)
+            # One slice, which reaches the authors' windows and a few others. No chained mirror follows.
+            is_left = deadline.passed() or push.first(mirror, source, keys, redis)
+            return [], keys if is_left else []
         if source:
-            return _drain_source(mirror, source, keys, deadline)
-        return _drain_rows(mirror, keys, deadline)
-    except RedisError as error:
-        breaker.failed()
-        logger.warning("Redis did not answer, the relay will catch up: %s", error)
+            return _drain_source(redis, mirror, source, keys, deadline)
+        return _drain_rows(redis, mirror, keys, deadline)
+
+    try:
+        return try_redis(drain, lambda: ([], keys), logger, "Redis did not answer, the relay will catch up: %s")
     except DatabaseError as error:
         logger.warning("SQL did not answer, the relay will catch up: %s", error)
     except Exception:  # an error of the declaration; the relay finds the failing key, and the other hints continue
@@ -103,23 +104,19 @@ def _drain(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) 
     return [], keys
 
 
-def _drain_rows(mirror: str, keys: list[str], deadline: relay.Deadline) -> tuple[list[str], list[str]]:
-    rest = relay.drain_keys(mirror, keys, deadline, redis=client(), tries=relay.HASTY)[1]
+def _drain_rows(redis: Any, mirror: str, keys: list[str], deadline: relay.Deadline) -> tuple[list[str], list[str]]:
+    rest = relay.drain_keys(mirror, keys, deadline, redis=redis, tries=relay.HASTY)[1]
     return keys[: len(keys) - len(rest)], rest
 
 
-def _push(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) -> tuple[list[str], list[str]]:
-    """Push one slice, which reaches the authors' windows and a few others. No chained mirror follows."""
-    is_left = deadline.passed() or push.first(mirror, source, keys, client())
-    return [], keys if is_left else []
-
-
-def _drain_source(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) -> tuple[list[str], list[str]]:
+def _drain_source(
+    redis: Any, mirror: str, source: str, keys: list[str], deadline: relay.Deadline
+) -> tuple[list[str], list[str]]:
     done: list[str] = []
     if deadline.passed():
         return done, keys
     for pks in spread.slices(mirror, source, keys):
-        drained, rest = _drain_rows(mirror, pks, deadline)
+        drained, rest = _drain_rows(redis, mirror, pks, deadline)
         done += drained
         if rest:
             return done, rest

@@ -9,7 +9,6 @@ A caller that knows the reads of a request, or has recorded those of the previou
 >>> ahead.asked  # the reads of the block: the guesses for the next time
 """
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from mirror import doubt, marker, naming, quick, send, sql_only
-from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis import client, is_away
 from mirror.redis_types import RedisClient, RedisPipeline
 
 logger = logging.getLogger("mirror")
@@ -154,42 +153,45 @@ def fetch(
 
     A guess with a cold mirror is left out. beside: adds further commands to the pipeline.
     """
-    if sql_only.wanted() or breaker.open():
+    groups = (needed, *guesses)
+    fetched = None if sql_only.wanted() else try_redis(lambda redis: _send(redis, groups, beside), lambda: None)
+    if fetched is None:
         return None
-    redis, groups = client(), (needed, *guesses)
+    evidence, said, others = fetched
+    if None in said:
+        send.sweep_soon()
+    said = _believed(evidence, groups, said)
+    if said[0] is None:
+        return None
+    ahead = Prefetched(said, others)
+    for group, answer in zip(groups, said, strict=True):
+        if answer is not None:
+            ahead.learn(group, answer)
+    return ahead
+
+
+def _send(
+    redis: Any, groups: Sequence[Asked], beside: Callable[[Any], object]
+) -> tuple[doubt.Evidence, list[Said | None], list[Any]]:
+    """Return the evidence, the replies of each group, and the replies to the further commands."""
     pipe = redis.pipeline(transaction=False)
     for group in groups:
         pipe.command_stack.extend((args, options.copy()) for args, options in group.commands)
     beside(pipe)
     names = list(dict.fromkeys(name for group in groups for name in group.mirrors))
     markers = ("MGET", *map(naming.marker, names), *doubt.keys())
-    try:
-        (before,), replies, (after,) = quick.execute(pipe, around=[markers])
-        evidence = doubt.Evidence.of(before[len(names) :], redis)
-        before, after = before[: len(names)], after[: len(names)]
-        # A marker that has changed meanwhile does not count.
-        found = {name: one if one == other else None for name, one, other in zip(names, before, after, strict=True)}
-        said, start = list[Said | None](), 0
-        whole = dict(zip(names, marker.generations(redis, names, list(found.values())) or (), strict=False))
-        for group in groups:
-            end = start + len(group.commands)
-            said.append(_said(redis, group, found, whole, replies[start:end]))
-            start = end
-    except RedisError as error:
-        if is_away(error):
-            breaker.failed()
-        logger.warning("Redis did not answer, SQL does: %s", error)
-        return None
-    if None in said:
-        send.sweep_soon()
-    said = _believed(evidence, groups, said)
-    if said[0] is None:
-        return None
-    ahead = Prefetched(said, replies[start:])
-    for group, answer in zip(groups, said, strict=True):
-        if answer is not None:
-            ahead.learn(group, answer)
-    return ahead
+    (before,), replies, (after,) = quick.execute(pipe, around=[markers])
+    evidence = doubt.Evidence.of(before[len(names) :], redis)
+    before, after = before[: len(names)], after[: len(names)]
+    # A marker that has changed meanwhile does not count.
+    found = {name: one if one == other else None for name, one, other in zip(names, before, after, strict=True)}
+    said, start = list[Said | None](), 0
+    whole = dict(zip(names, marker.generations(redis, names, list(found.values())) or (), strict=False))
+    for group in groups:
+        end = start + len(group.commands)
+        said.append(_said(redis, group, found, whole, replies[start:end]))
+        start = end
+    return evidence, said, replies[start:]
 
 
 def _believed(evidence: doubt.Evidence, groups: Sequence[Asked], said: Sequence[Said | None]) -> list[Said | None]:

@@ -4,12 +4,11 @@
 >>> if found is None: ...   # cold, or Redis is away: SQL answers
 """
 
-import logging
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from mirror import doubt, marker, naming, prefetch, quick, send, sql_only
-from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis import client, is_away
 from mirror.redis_types import RedisPipeline
 
 logger = logging.getLogger("mirror")
@@ -31,30 +30,28 @@ def read(mirrors: Sequence[str], ask: Callable[[RedisPipeline], object]) -> Read
     """
     if sql_only.wanted():
         return None
-    redis = client()
-    pipe = redis.pipeline(transaction=False)
+    pipe = client().pipeline(transaction=False)
     ask(pipe)
     foreseen = prefetch.present()
     if foreseen and (said := foreseen.answer(mirrors, pipe.command_stack)):
         return Reading(*said)
-    if breaker.open():
-        return None
-    # Markers before and after: a pipeline is no transaction, and the mirror may be lost in between.
-    markers, count = ("MGET", *map(naming.marker, mirrors), *doubt.keys()), len(mirrors)
-    try:
+
+    def send_commands(redis: Any) -> tuple[list[Any], tuple[str, ...] | None, doubt.Evidence] | None:
+        # Markers before and after: a pipeline is no transaction, and the mirror may be lost in between.
+        markers, count = ("MGET", *map(naming.marker, mirrors), *doubt.keys()), len(mirrors)
         (before,), replies, (after,) = quick.execute(pipe, around=[markers])
         if before[:count] != after[:count]:
             return None
         generations = marker.generations(redis, mirrors, before[:count])
-    except RedisError as error:
-        if is_away(error):
-            breaker.failed()
-        logger.warning("Redis did not answer, SQL does: %s", error)
+        return replies, generations, doubt.Evidence.of(before[count:], redis)
+
+    sent = try_redis(send_commands, lambda: None)
+    if sent is None:
         return None
+    replies, generations, evidence = sent
     if generations is None:
         send.sweep_soon()  # which replays Redis or requests rebuilds
         return None
-    evidence = doubt.Evidence.of(before[count:], redis)
     if any(evidence.groups_for_sql([doubt.Group(mirrors, pipe.command_stack, replies)])):
         return None
     return Reading(replies, generations)

@@ -6,10 +6,11 @@ when they open. So a restarted or replaced server is noticed before any data is 
 commands to ``mirror.recorder``.
 """
 
+import logging
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django_redis import get_redis_connection
 from django_redis.pool import ConnectionFactory
@@ -32,6 +33,9 @@ from mirror import prefix, recorder
 from mirror.conf import setting
 from mirror.redis_types import RedisClient
 from mirror.session import Session, get_pool
+
+logger = logging.getLogger("mirror")
+T = TypeVar("T")
 
 # Errors that mean "Redis is away" rather than "this command is wrong". redis-py has classes for some error replies,
 # from whose text it removes the code. The others are recognized by their codes.
@@ -268,6 +272,30 @@ def with_prefix(redis: RedisClient, text: str) -> RedisClient:
     return get_pool(redis).prefixed(redis, text) if text else redis
 
 
+def try_redis(
+    use: Callable[[Any], T],
+    otherwise: Callable[[], T],
+    log: logging.Logger = logger,
+    warning: str = "Redis did not answer, SQL does: %s",
+    *about: object,
+    redis: Any = None,
+) -> T:
+    """Return ``use(client())``, or ``otherwise()`` if Redis is away or replies with an error.
+
+    warning: logged with ``about`` and the error; "" for none. redis: another client, used even while the breaker is
+    open.
+    """
+    if redis is not None or not breaker.open():
+        try:
+            return use(client() if redis is None else redis)
+        except RedisError as error:
+            if is_away(error):
+                breaker.failed()
+            if warning:
+                log.warning(warning, *about, error)
+    return otherwise()
+
+
 def incarnation(redis: RedisClient, *, ask: bool = False) -> str:
     """Return the incarnation of the server, as learned by the newest connection, or asked for now.
 
@@ -284,4 +312,4 @@ def incarnation(redis: RedisClient, *, ask: bool = False) -> str:
     return pool.incarnation
 
 
-__all__ = ["RedisError", "breaker", "client", "incarnation", "is_away", "relay_client"]
+__all__ = ["RedisError", "breaker", "client", "incarnation", "is_away", "relay_client", "try_redis"]

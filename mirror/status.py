@@ -6,12 +6,11 @@ from typing import Any
 
 from django.db.models import Count as CountOf
 from django.db.models import Min, Q
-from redis.exceptions import RedisError
 
 from mirror import marker, naming, outbox, registry, triggers, window_count
 from mirror.declare import Mirror, SummaryMirror, WindowMirror
 from mirror.models import Change, State
-from mirror.redis import breaker, client, is_away
+from mirror.redis import try_redis
 from mirror.redis_types import RedisClient
 from mirror.window_count import Count
 
@@ -49,19 +48,15 @@ def warm_mirrors(redis: RedisClient | None = None) -> dict[str, bool | None]:
     names = [mirror.name for mirror in registry.all_mirrors()]
     if not names:
         return {}
-    try:
-        if redis is None and breaker.open():
-            return dict.fromkeys(names, UNKNOWN_WARM)
-        redis = redis or client()
+
+    def ask(redis: Any) -> dict[str, bool | None]:
         pipe = redis.pipeline(transaction=False)
         for name in names:
             pipe.get(naming.marker(name))
         found = pipe.execute()
         return {n: marker.generations(redis, [n], [f]) is not None for n, f in zip(names, found, strict=True)}
-    except RedisError as error:
-        if is_away(error):
-            breaker.failed()
-        return dict.fromkeys(names, UNKNOWN_WARM)
+
+    return try_redis(ask, lambda: dict.fromkeys(names, UNKNOWN_WARM), warning="", redis=redis)
 
 
 def rows_of(name: str) -> int | None:

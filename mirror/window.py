@@ -18,13 +18,11 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from redis.exceptions import RedisError
-
 from mirror import apply, marker, naming, outbox, send
 from mirror.callbacks import Step, ignore
 from mirror.conf import milliseconds, setting
 from mirror.declare import CUT, MAKING, SENTINEL, WHOLE, WindowMirror
-from mirror.redis import breaker, client, is_away, relay_client
+from mirror.redis import relay_client, try_redis
 from mirror.redis_types import RedisClient, RedisPipeline
 from mirror.session import Conflict
 from mirror.throttle import Throttle
@@ -104,18 +102,17 @@ def those_there(mirror: WindowMirror, owners: Sequence[str], redis: RedisClient)
 
 def warm_soon(mirror: WindowMirror, owner: str) -> None:
     """Send a task that warms a window which a reader found cold. One task serves all its readers. Never raises."""
-    if breaker.open() or not requests.allows((mirror.name, owner)):
-        return
-    try:
-        lease = naming.lease(f"warm:{mirror.name}:{owner}")
-        if not client().set(lease, "1", px=milliseconds("WARM_REQUEST_SECONDS"), nx=True):
+    lease = naming.lease(f"warm:{mirror.name}:{owner}")
+
+    def request(redis: Any) -> None:
+        if not requests.allows((mirror.name, owner)):
+            return
+        if not redis.set(lease, "1", px=milliseconds("WARM_REQUEST_SECONDS"), nx=True):
             return
         if not send.warm(mirror.name, owner):
-            client().delete(lease)
-    except RedisError as error:
-        if is_away(error):
-            breaker.failed()
-        logger.warning("The window %s of %s stays cold: %s", owner, mirror.name, error)
+            redis.delete(lease)
+
+    try_redis(request, lambda: None, logger, "The window %s of %s stays cold: %s", owner, mirror.name)
 
 
 class _Cold(Exception):

@@ -1,10 +1,11 @@
 """The number of windows in Redis, at a bounded cost."""
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from mirror import registry, scan
 from mirror.declare import Mirror, WindowMirror
-from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis import try_redis
 from mirror.redis_types import RedisClient
 from mirror.session import Session
 
@@ -27,19 +28,16 @@ def windows(redis: RedisClient | None = None) -> dict[str, Count]:
     windows, the windows of all owners are checked instead.
     """
     owned = [scan.Owned(mirror) for mirror in registry.all_mirrors() if isinstance(mirror, WindowMirror)]
-    if not owned or (redis is None and breaker.open()):
-        return {}
-    try:
-        with Session(redis or client()) as session:
-            seen, looked_at, is_all = _some_keys(session)
-            share = 1.0 if is_all else session.ask([("DBSIZE",)])[0] / looked_at
-            counts = {one.mirror: sum(one.family_of(key) is not None for key in seen) for one in owned}
-            rare = [] if is_all else [mirror for mirror, count in counts.items() if count < ENOUGH]
-            exact = {mirror: _of_owners(mirror, session) for mirror in rare}
-    except RedisError as error:
-        if is_away(error):
-            breaker.failed()
-        return {}
+    return try_redis(lambda redis: _count(owned, redis), dict[str, Count], warning="", redis=redis) if owned else {}
+
+
+def _count(owned: Sequence[scan.Owned], redis: Any) -> dict[str, Count]:
+    with Session(redis) as session:
+        seen, looked_at, is_all = _some_keys(session)
+        share = 1.0 if is_all else session.ask([("DBSIZE",)])[0] / looked_at
+        counts = {one.mirror: sum(one.family_of(key) is not None for key in seen) for one in owned}
+        rare = [] if is_all else [mirror for mirror, count in counts.items() if count < ENOUGH]
+        exact = {mirror: _of_owners(mirror, session) for mirror in rare}
     return {
         mirror.name: exact.get(mirror) or Count(round(count * share), not is_all) for mirror, count in counts.items()
     }

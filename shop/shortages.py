@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from django.conf import settings
-from redis.exceptions import RedisError
 
-from mirror.redis import breaker, client, is_away
+from mirror.redis import try_redis
 from mirror.redis_types import RedisPipeline
 from shop import keys
 
@@ -42,14 +41,9 @@ def forget_stock(product_ids: Iterable[int]) -> None:
 
 
 def _execute_pipeline(queue: Callable[[RedisPipeline], object], away: list[Any]) -> list[Any]:
-    if breaker.open():
-        return away
-    try:
-        pipe = client().pipeline(transaction=False)
+    def execute(redis: Any) -> list[Any]:
+        pipe = redis.pipeline(transaction=False)
         queue(pipe)
         return list(pipe.execute())
-    except RedisError as error:
-        if is_away(error):
-            breaker.failed()
-        logger.warning("Redis did not take a hold: %s", error)
-        return away
+
+    return try_redis(execute, lambda: away, logger, "Redis did not take a hold: %s")

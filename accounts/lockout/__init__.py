@@ -8,13 +8,15 @@ emptied Redis starts with them, and while Redis is away SQL alone counts the att
 import logging
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from accounts.lockout import counters_redis, counters_sql
 from accounts.lockout.limits import Counter
-from mirror.redis import RedisError, breaker, is_away
+from mirror.redis import client, try_redis
 
 logger = logging.getLogger("accounts")
+_WARNING: Final = "Redis does not count logins now, SQL does: %s"
 
 
 class LoginAttempt(NamedTuple):
@@ -28,13 +30,14 @@ class LoginAttempt(NamedTuple):
 def reserve_attempt(counters: Sequence[Counter]) -> LoginAttempt:
     """Count an attempt, unless one of its counters is full, and return it. While Redis is away, SQL counts."""
     asked = tuple(counters)
-    if not breaker.open():
-        try:
-            wait = counters_redis.reserve(asked, counters_sql.read_counts(asked))
-            return LoginAttempt(asked, math.ceil(wait), in_redis=True)
-        except RedisError as error:
-            _log_redis_error(error)
-    return LoginAttempt(asked, math.ceil(counters_sql.reserve(asked)))
+    return try_redis(
+        lambda redis: LoginAttempt(
+            asked, math.ceil(counters_redis.reserve(redis, asked, counters_sql.read_counts(asked))), in_redis=True
+        ),
+        lambda: LoginAttempt(asked, math.ceil(counters_sql.reserve(asked))),
+        logger,
+        _WARNING,
+    )
 
 
 def record_failure(this: LoginAttempt) -> None:
@@ -50,13 +53,13 @@ def record_success(this: LoginAttempt) -> None:
     counters_sql.clear(own)
     if not this.in_redis:
         counters_sql.give_back(shared)
-    if not breaker.open():
-        try:
-            counters_redis.clear([counter.key for counter in own])
-            if this.in_redis:
-                counters_redis.give_back(shared)
-        except RedisError as error:
-            _log_redis_error(error)
+
+    def reset(redis: Any) -> None:
+        counters_redis.clear(redis, [counter.key for counter in own])
+        if this.in_redis:
+            counters_redis.give_back(redis, shared)
+
+    try_redis(reset, lambda: None, logger, _WARNING)
 
 
 def unlock(*, name: str | None = None, address: str | None = None, keys: Sequence[str] | None = None) -> int:
@@ -67,14 +70,5 @@ def unlock(*, name: str | None = None, address: str | None = None, keys: Sequenc
     count = 0
     for found in counters_sql.remove(name=name, address=address, keys=keys):
         count += len(found)
-        try:
-            counters_redis.clear(found)
-        except RedisError as error:
-            _log_redis_error(error)
+        try_redis(partial(counters_redis.clear, found=found), lambda: None, logger, _WARNING, redis=client())
     return count
-
-
-def _log_redis_error(error: RedisError) -> None:
-    if is_away(error):
-        breaker.failed()
-    logger.warning("Redis does not count logins now, SQL does: %s", error)

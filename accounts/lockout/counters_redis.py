@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from accounts import keys
 from accounts.lockout.limits import Counter
-from mirror.redis import client
 from mirror.scripts import Script
 
 _LUA: Final = Path(__file__).parent.parent / "lua"
@@ -14,7 +13,7 @@ _reserve_script: Final = Script(_LUA / "reserve.lua")
 _give_back_script: Final = Script(_LUA / "give_back.lua")
 
 
-def reserve(counters: Sequence[Counter], known: Mapping[str, tuple[int, float]]) -> float:
+def reserve(redis: Any, counters: Sequence[Counter], known: Mapping[str, tuple[int, float]]) -> float:
     """Add one to each counter, or to none if one is full. Return 0, or the seconds until none is full.
 
     known: by key, the count in SQL and the seconds until it expires.
@@ -23,16 +22,16 @@ def reserve(counters: Sequence[Counter], known: Mapping[str, tuple[int, float]])
     for counter in counters:
         count, left = known.get(counter.key, (0, 0.0))
         args += [counter.limit.allowed, counter.limit.seconds * 1000, count, max(int(left * 1000), 1)]
-    return int(_reserve_script(client(), [keys.tries(counter.key) for counter in counters], args)) / 1000
+    return int(_reserve_script(redis, [keys.tries(counter.key) for counter in counters], args)) / 1000
 
 
-def give_back(counters: Sequence[Counter]) -> None:
+def give_back(redis: Any, counters: Sequence[Counter]) -> None:
     """Subtract one from each counter."""
     if counters:
-        _give_back_script(client(), [keys.tries(counter.key) for counter in counters])
+        _give_back_script(redis, [keys.tries(counter.key) for counter in counters])
 
 
-def clear(found: Sequence[str]) -> None:
+def clear(redis: Any, found: Sequence[str]) -> None:
     """Remove the counters with these keys."""
     if found:
-        client().unlink(*map(keys.tries, found))
+        redis.unlink(*map(keys.tries, found))

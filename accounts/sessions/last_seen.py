@@ -12,12 +12,11 @@ from typing import TypeVar
 
 from django.conf import settings
 from django.db import Error as DatabaseError
-from redis.exceptions import RedisError
 
 from accounts import keys
 from accounts.models import Session
 from mirror.backup.marks import script
-from mirror.redis import breaker, client, is_away
+from mirror.redis import try_redis
 from mirror.redis_types import RedisClient
 from mirror.session import Command
 
@@ -113,12 +112,4 @@ def _is_in_sql(digest: str) -> bool:
 
 def _ask_redis(ask: Callable[[RedisClient], T], away: T) -> T:
     """Return the answer of Redis, or ``away`` if Redis does not answer."""
-    if breaker.open():
-        return away
-    try:
-        return ask(client())
-    except RedisError as error:
-        if is_away(error):
-            breaker.failed()
-        logger.warning("Redis did not take when a session was seen: %s", error)
-        return away
+    return try_redis(ask, lambda: away, logger, "Redis did not take when a session was seen: %s")

@@ -14,7 +14,7 @@ from loginlog.models import DayBits, Erased, MonthBits, Number, Unmarked
 from loginlog.storage import dense_ids, scripts
 from loginlog.storage.bitmaps import SEGMENT
 from loginlog.storage.items import parse_member
-from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis import try_redis
 from mirror.redis_types import RedisClient
 
 logger = logging.getLogger("loginlog")
@@ -65,14 +65,12 @@ def clear_day_bits(number: int, rows: QuerySet[DayBits]) -> int:
 
 def _clean_after_commit(user_id: int, number: int) -> None:
     dense_ids.dense_id_cache.forget(user_id)
-    if breaker.open():
-        return
-    try:
-        clean_redis(client(), user_id, number)
-    except RedisError as error:
-        if is_away(error):
-            breaker.failed()
-        logger.warning("Redis did not answer, the erased user's bits there wait to be wiped: %s", error)
+    try_redis(
+        lambda redis: clean_redis(redis, user_id, number),
+        lambda: None,
+        logger,
+        "Redis did not answer, the erased user's bits there wait to be wiped: %s",
+    )
 
 
 def clean_all_erased(redis: RedisClient) -> None:

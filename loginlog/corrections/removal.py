@@ -22,7 +22,7 @@ from loginlog.storage import sql as store
 from loginlog.storage.direct import Mark
 from loginlog.storage.items import Item
 from mirror.commit import after_commit
-from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis import breaker, try_redis
 from mirror.redis_types import RedisClient
 
 logger = logging.getLogger("loginlog")
@@ -60,14 +60,12 @@ def _is_in_sql(user_id: int, day: date) -> bool:
 
 
 def _clean_now(removal: Unmarked) -> None:
-    if breaker.open():
-        return
-    try:
-        apply_removals(client(), [removal])
-    except RedisError as error:
-        if is_away(error):
-            breaker.failed()
-        logger.warning("Redis did not answer, the removed login waits there: %s", error)
+    try_redis(
+        lambda redis: apply_removals(redis, [removal]),
+        lambda: None,
+        logger,
+        "Redis did not answer, the removed login waits there: %s",
+    )
 
 
 def apply_missed_removals(redis: RedisClient) -> None:

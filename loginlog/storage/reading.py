@@ -20,7 +20,7 @@ from loginlog.storage.direct import owed_to_redis
 from loginlog.storage.items import build_member
 from mirror import naming, send
 from mirror.backup import epoch
-from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis import try_redis
 from mirror.redis_types import RedisPipeline
 
 logger = logging.getLogger("loginlog")
@@ -193,21 +193,16 @@ def _run_commands(add: Callable[[RedisPipeline], object]) -> tuple[list[Any], da
 
     The month is None if Redis is not complete. Return ([], None) if Redis is away or replies with an error.
     """
-    if breaker.open():
-        return [], None
-    redis = client()
-    pipe = redis.pipeline(transaction=False)
-    pipe.get(naming.restored(scripts.BACKUP_NAME))
-    add(pipe)
-    pipe.get(naming.restored(scripts.BACKUP_NAME))
-    try:
+
+    def ask(redis: Any) -> tuple[list[Any], date | None]:
+        pipe = redis.pipeline(transaction=False)
+        pipe.get(naming.restored(scripts.BACKUP_NAME))
+        add(pipe)
+        pipe.get(naming.restored(scripts.BACKUP_NAME))
         before, *replies, after = pipe.execute()
         whole = before == after and epoch.trusted(redis, [before])[0] and not owed_to_redis
-    except RedisError as error:
-        if is_away(error):
-            breaker.failed()
-        logger.warning("Redis did not answer, SQL does: %s", error)
-        return [], None
-    if before is None:
-        send.sweep_soon()  # the sweep restores lost items
-    return replies, days.first_complete_month() if whole else None
+        if before is None:
+            send.sweep_soon()  # the sweep restores lost items
+        return replies, days.first_complete_month() if whole else None
+
+    return try_redis(ask, lambda: ([], None), logger)

@@ -4,24 +4,22 @@
 >>> reply = write(carts, ["5f3a"], SCRIPT, [key], [product, 2])  # a write that depends on the present value
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mirror import naming
 from mirror.backup import epoch
 from mirror.backup.declare import Backup
-from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis import RedisError, client, try_redis
 from mirror.redis_types import RedisClient
 from mirror.scripts import Script
 from mirror.session import Session
 
-logger = logging.getLogger("mirror")
 TRIES = 5
 COLD = b"COLD"  # reply of a guarded script that has done nothing (``guard.lua``)
 
 
-class NotRestored(RuntimeError):
+class NotRestored(RedisError):
     """Redis was lost repeatedly during a write."""
 
 
@@ -31,15 +29,7 @@ def fetch(backup: Backup, items: Sequence[str]) -> Mapping[str, Any]:
     One round trip if Redis has nothing older than SQL and has all items (or the backup is ``whole``). Items that
     are missing or may be outdated are restored from SQL first. While Redis is away, SQL alone answers.
     """
-    if breaker.open():
-        return backup.load(items)
-    try:
-        return _merged(backup, items, client())
-    except RedisError as error:
-        if is_away(error):
-            breaker.failed()
-        logger.warning("Redis did not answer, SQL does: %s", error)
-        return backup.load(items)
+    return try_redis(lambda redis: _merged(backup, items, redis), lambda: backup.load(items))
 
 
 def ensure(backup: Backup, items: Sequence[str], redis: RedisClient | None = None) -> None:

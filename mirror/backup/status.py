@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from redis.exceptions import RedisError
-
 from mirror import naming
 from mirror.backup import epoch, marks, registry
 from mirror.backup.declare import Backup
 from mirror.models import BackupState
-from mirror.redis import breaker, client, is_away
+from mirror.redis import try_redis
 from mirror.redis_types import RedisClient
 
 ERRORS = 10  # maximum number of errors in a status
@@ -55,38 +53,32 @@ def statuses(backups: Sequence[Backup] | None = None, *, redis: RedisClient | No
     """Return the status of these backups (all by default)."""
     backups = registry.all_backups() if backups is None else backups
     states = BackupState.objects.using(epoch.using()).in_bulk()
-    found = _ask_all(backups, redis)
+    found = try_redis(lambda redis: _ask_all(backups, redis), dict[str, _InRedis], warning="", redis=redis)
     return [_status(b, found.get(b.name, _InRedis()), states.get(b.name)) for b in backups]
 
 
 def _ask_all(backups: Sequence[Backup], redis: RedisClient | None) -> dict[str, _InRedis]:
-    """Return the replies of Redis for each backup, or none while it is away.
+    """Return the replies of Redis for each backup.
 
     Two round trips, and one more for each backup with quarantined items.
     """
-    try:
-        if not backups or (redis is None and breaker.open()):
-            return {}
-        redis = redis or client()
-        pipe = redis.pipeline(transaction=False)
-        pipe.time()
-        for backup in backups:
-            pipe.get(naming.restored(backup.name))
-            pipe.zcount(backup.marks(), "(0", "+inf")
-            pipe.zcount(backup.marks(), "-inf", "(0")
-            pipe.zrangebyscore(backup.marks(), "(0", "+inf", start=0, num=1, withscores=True)
-        (seconds, micros), *replies = pipe.execute()
-        now = seconds * 1_000_000 + micros
-        rows = [replies[start : start + 4] for start in range(0, len(replies), 4)]
-        warm = epoch.trusted(redis, [row[0] for row in rows])
-        return {
-            backup.name: _InRedis(good, row[1], _age(now, row[3]), row[2], _errors(backup, redis, row[2]))
-            for backup, row, good in zip(backups, rows, warm, strict=True)
-        }
-    except RedisError as error:
-        if is_away(error):
-            breaker.failed()
+    if not backups:
         return {}
+    pipe = redis.pipeline(transaction=False)
+    pipe.time()
+    for backup in backups:
+        pipe.get(naming.restored(backup.name))
+        pipe.zcount(backup.marks(), "(0", "+inf")
+        pipe.zcount(backup.marks(), "-inf", "(0")
+        pipe.zrangebyscore(backup.marks(), "(0", "+inf", start=0, num=1, withscores=True)
+    (seconds, micros), *replies = pipe.execute()
+    now = seconds * 1_000_000 + micros
+    rows = [replies[start : start + 4] for start in range(0, len(replies), 4)]
+    warm = epoch.trusted(redis, [row[0] for row in rows])
+    return {
+        backup.name: _InRedis(good, row[1], _age(now, row[3]), row[2], _errors(backup, redis, row[2]))
+        for backup, row, good in zip(backups, rows, warm, strict=True)
+    }
 
 
 def _age(now: int, oldest: Any) -> float:

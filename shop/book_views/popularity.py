@@ -21,7 +21,7 @@ from mirror import naming, quick
 from mirror.backup import epoch, script
 from mirror.conf import setting
 from mirror.read import read
-from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis import client, try_redis
 from mirror.redis_types import RedisPipeline
 from shop import keys
 from shop.models import View
@@ -60,24 +60,19 @@ def count_view(digest: str | None, book_id: int, *, visitor: str = "", user_id: 
     the session's user.
     """
     who = digest or visitor
-    if not who or breaker.open():
-        return False
-    redis = client()
-    pipe = redis.pipeline(transaction=False)
-    names, arguments = queue_count(pipe, who, book_id, user_id)
-    if digest:
-        queue_last_viewed(pipe, digest, book_id)
-    try:
+
+    def count(redis: Any) -> bool:
+        pipe = redis.pipeline(transaction=False)
+        names, arguments = queue_count(pipe, who, book_id, user_id)
+        if digest:
+            queue_last_viewed(pipe, digest, book_id)
         try:
             quick.execute(pipe)
         except NoScriptError:  # all other commands have run
             _count_script(redis, names, arguments)
-    except RedisError as error:
-        if is_away(error):
-            breaker.failed()
-        logger.warning("A view was not counted: %s", error)
-        return False
-    return True
+        return True
+
+    return bool(who) and try_redis(count, lambda: False, logger, "A view was not counted: %s")
 
 
 def queue_count(pipe: RedisPipeline, who: str, book_id: int, user_id: int | None = None) -> tuple[list[str], list[Any]]:
@@ -111,27 +106,18 @@ def is_popular(rank: int | None) -> bool:
 
 def get_rank(book_id: int) -> int | None:
     """Return the number of more popular books, or None if the book has no recent views or Redis is away."""
-    if breaker.open():
-        return None
-    try:
-        found: Any = client().zrank(keys.popularity(), str(book_id))
-    except RedisError as error:
-        if is_away(error):
-            breaker.failed()
-        return None
-    return None if found is None else int(found)
+    found: int | None = try_redis(lambda redis: redis.zrank(keys.popularity(), str(book_id)), lambda: None, warning="")
+    return found
 
 
 def forget_book(book_id: int) -> None:
     """Remove a deleted book from the popular ones, after a view of its page was counted ahead."""
-    if breaker.open():
-        return
-    try:
-        client().zrem(keys.popularity(), str(book_id))
-    except RedisError as error:
-        if is_away(error):
-            breaker.failed()
-        logger.warning("A book that is gone is still among those that are looked at: %s", error)
+    try_redis(
+        lambda redis: redis.zrem(keys.popularity(), str(book_id)),
+        lambda: None,
+        logger,
+        "A book that is gone is still among those that are looked at: %s",
+    )
 
 
 def get_most_viewed(count: int) -> list[BookRecord]:
@@ -170,21 +156,15 @@ def _read_from_redis(count: int) -> list[BookRecord] | None:
     if reading is None:
         return None
     restored, whole, found, raws = reading.replies
-    if whole is None or whole != restored or not _is_trusted(restored):
+    if whole is None or whole != restored:
+        return None
+    if not try_redis(lambda redis: epoch.trusted(redis, [restored])[0], lambda: False, warning="", redis=client()):
         return None
     _leaders[:] = ids = [int(pk) for pk in found]
     books = decode_books(guess, raws)
     if unknown := [pk for pk in ids if pk not in guess]:
         books |= get_books(unknown)
     return order_books(ids, books)[:count]
-
-
-def _is_trusted(marker: bytes) -> bool:
-    """Return whether a marker of the backup belongs to this incarnation of Redis."""
-    try:
-        return epoch.trusted(client(), [marker])[0]
-    except RedisError:
-        return False
 
 
 def _load_leaders_from_sql(count: int) -> list[int]:

@@ -17,7 +17,7 @@ from mirror import naming
 from mirror.backup import epoch
 from mirror.conf import setting
 from mirror.read import read
-from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis import client, try_redis
 from mirror.redis_types import RedisClient, RedisPipeline
 from shop import keys
 from shop.book_views import popularity
@@ -79,16 +79,15 @@ def _read_from_redis(digest: str) -> dict[int, float] | None:
         return None
     restored, known, found = reading.replies
     times = {int(pk): seen for pk, seen in found}
-    try:
-        is_sure = restored is not None and epoch.trusted(client(), [restored])[0]
-        if is_sure and known == restored:
-            return times
-        times = _merge_times(times, load_from_sql(digest))
-        if is_sure:
-            _complete_in_redis(digest, times, restored)
-    except RedisError as error:
-        if is_away(error):
-            breaker.failed()
+
+    def complete(redis: Any) -> None:
+        is_sure = restored is not None and epoch.trusted(redis, [restored])[0]
+        if not is_sure or known != restored:
+            times.update(_merge_times(times, load_from_sql(digest)))
+            if is_sure:
+                _complete_in_redis(redis, digest, times, restored)
+
+    try_redis(complete, lambda: None, warning="", redis=client())
     return times
 
 
@@ -113,10 +112,10 @@ def load_from_sql(digest: str) -> dict[int, float]:
     return times
 
 
-def _complete_in_redis(digest: str, times: Mapping[int, float], marker: bytes) -> None:
+def _complete_in_redis(redis: Any, digest: str, times: Mapping[int, float], marker: bytes) -> None:
     """Complete a list in Redis under this marker. Newer entries in Redis stay."""
     name, life = keys.last_viewed(digest), settings.SESSION_COOKIE_AGE
-    pipe = client().pipeline(transaction=False)
+    pipe = redis.pipeline(transaction=False)
     if times:
         pipe.zadd(name, {str(pk): seen for pk, seen in times.items()}, gt=True)
         pipe.zremrangebyrank(name, 0, -MAX_LAST_VIEWED - 1)
@@ -141,28 +140,25 @@ def claim_views(digest: str, user_id: int) -> None:
 
 def _move_list(old: str, new: str) -> None:
     """Copy the list to the new token. It gets no marker, so the next reader completes it from SQL."""
-    if breaker.open():
-        return
-    try:
-        redis: RedisClient = client()
+
+    def move(redis: RedisClient -> None:
         if found := redis.zrange(keys.last_viewed(old), 0, -1, withscores=True):
             redis.zadd(keys.last_viewed(new), dict(found), gt=True)
             redis.expire(keys.last_viewed(new), settings.SESSION_COOKIE_AGE)
         forget_last_viewed([old])
-    except RedisError as error:
-        logger.warning("What was seen under the old token stays there: %s", error)
+
+    try_redis(move, lambda: None, logger, "What was seen under the old token stays there: %s")
 
 
 def forget_last_viewed(digests: list[str]) -> None:
     """Delete the lists of these sessions. If Redis is away, they expire by themselves."""
-    if breaker.open():
-        return
-    try:
+
+    def forget(redis: Any) -> None:
         for start in range(0, len(digests), KEYS_PER_BATCH):
-            pipe = client().pipeline(transaction=False)
+            pipe = redis.pipeline(transaction=False)
             for digest in digests[start : start + KEYS_PER_BATCH]:
                 pipe.unlink(keys.last_viewed(digest))
                 pipe.unlink(keys.last_viewed_marker(digest))
             pipe.execute()
-    except RedisError as error:
-        logger.warning("Lists of what was seen last stay for now: %s", error)
+
+    try_redis(forget, lambda: None, logger, "Lists of what was seen last stay for now: %s")

@@ -15,7 +15,7 @@ from common import clock
 from mirror.backup import access
 from mirror.commit import after_commit
 from mirror.conf import setting
-from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis import breaker, try_redis
 from shop.carts import rows as sql
 from shop.carts import scripts, sync
 from shop.carts.content import EMPTY_CART, CartContent, combine_carts, next_version
@@ -127,36 +127,29 @@ def _push_after_commit(digests: Sequence[str]) -> None:
 
 def _push_now(digests: Sequence[str]) -> None:
     """Update Redis now. If it is away, the visitor's next requests read SQL as well."""
-    try:
-        if breaker.open():
-            get_request_state().now = True
-        else:
-            sync.push_pending_carts(digests, redis=client())
-    except RedisError as error:
-        if is_away(error):
-            breaker.failed()
-        get_request_state().now = True
-        logger.warning("Redis did not answer, it is told of carts later: %s", error)
+    try_redis(
+        lambda redis: sync.push_pending_carts(digests, redis=redis),
+        lambda: setattr(get_request_state(), "now", True),
+        logger,
+        "Redis did not answer, it is told of carts later: %s",
+    )
 
 
 def _read_from_redis(digests: Sequence[str]) -> dict[str, CartContent] | None:
     """Return Redis' content of these carts, or None while Redis is away."""
-    if breaker.open():
-        return None
-    try:
-        return dict(get_cart_backup().read(client(), digests))
-    except RedisError as error:
-        if is_away(error):
-            breaker.failed()
-        logger.warning("Redis did not answer, carts are parked as SQL knows them: %s", error)
-        return None
+    return try_redis(
+        lambda redis: dict(get_cart_backup().read(redis, digests)),
+        lambda: None,
+        logger,
+        "Redis did not answer, carts are parked as SQL knows them: %s",
+    )
 
 
 def _drop_from_redis(digests: Sequence[str]) -> None:
     """Delete erased carts from Redis now. If Redis is away, the floor in SQL removes them later."""
-    if breaker.open():
-        return
-    try:
-        scripts.drop_carts(client(), digests)
-    except RedisError as error:
-        logger.warning("Redis did not answer, it is told of erased carts later: %s", error)
+    try_redis(
+        lambda redis: scripts.drop_carts(redis, digests),
+        lambda: None,
+        logger,
+        "Redis did not answer, it is told of erased carts later: %s",
+    )

@@ -1,12 +1,12 @@
 """Read carts from Redis, with an equal answer from SQL as the fallback."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from mirror.backup import access, registry
 from mirror.backup.declare import Backup
-from mirror.redis import RedisError, breaker, client, is_away
+from mirror.redis import try_redis
 from mirror.redis_types import RedisClient
 from shop.carts.content import EMPTY_CART, PARKED, CartContent
 from shop.carts.scripts import BACKUP
@@ -71,19 +71,12 @@ def push_cart_to_redis(digest: str) -> None:
     Nothing happens while Redis is away.
     """
     known = get_cart_backup().load([digest])
-    if _try_redis(lambda redis: get_cart_backup().put_back(redis, known)):
+
+    def push(redis: Any) -> None:
+        get_cart_backup().put_back(redis, known)
         get_request_state().told = True
 
 
 def _try_redis(ask: Callable[[RedisClient], object]) -> bool:
     """Call ``ask`` with a Redis client. Return False if Redis is away or fails."""
-    if breaker.open():
-        return False
-    try:
-        ask(client())
-    except RedisError as error:
-        if is_away(error):
-            breaker.failed()
-        logger.warning("Redis did not answer, what it is to know of a cart waits: %s", error)
-        return False
-    return True
+    try_redis(push, lambda: None, logger, "Redis did not answer, what it is to know of a cart waits: %s")

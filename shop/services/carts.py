@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from mirror.backup import access
-from mirror.redis import RedisError, breaker, is_away
+from mirror.redis import try_redis
 from shop.carts import scripts
 from shop.carts.content import EMPTY_CART, CartContent, CartLimits, LimitExceeded, LineChange, apply_changes
 from shop.carts.reading import CartView, get_cart_backup, make_cart_view, push_cart_to_redis, read_cart
@@ -85,14 +85,12 @@ def get_limits() -> CartLimits:
 
 def _apply(digest: str, mode: str, changes: Sequence[LineChange], *, key: str = "", version: int = -1) -> CartView:
     try:
-        if not breaker.open():
-            try:
-                return _change_in_redis(digest, mode, changes, key, version)
-            except (RedisError, access.NotRestored) as error:
-                if is_away(error):
-                    breaker.failed()
-                logger.warning("Redis did not take a change of a cart, SQL does: %s", error)
-        return make_cart_view(write_to_sql(digest, _make_change(mode, changes, key, version)))
+        return try_redis(
+            lambda redis: _change_in_redis(digest, mode, changes, key, version),
+            lambda: make_cart_view(write_to_sql(digest, _make_change(mode, changes, key, version))),
+            logger,
+            "Redis did not take a change of a cart, SQL does: %s",
+        )
     except LimitExceeded as error:
         raise CartError(_describe_limit(error)) from error
 
