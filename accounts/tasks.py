@@ -5,14 +5,13 @@ from collections.abc import Callable
 
 from celery import shared_task
 from django.conf import settings
-from redis.exceptions import RedisError
 
 from accounts.audit import log as audit
 from accounts.deletion import services as deletion
 from accounts.mail.tasks import send_email, send_reset_links
 from accounts.sessions import cleaning
 from mirror.lease import lease
-from mirror.redis import is_away, relay_client
+from mirror.redis import work_or_wait
 from mirror.redis_types import RedisClient
 
 __all__ = ["clean_sessions", "delete_accounts", "send_email", "send_reset_links"]
@@ -44,12 +43,9 @@ def delete_accounts() -> int:
 
 def _run_alone(job: str, work: Callable[[RedisClient], int]) -> int:
     """Run a job under a lease and return its result; 0 if another process runs it, or while Redis is away."""
-    redis = relay_client()
-    try:
+
+    def run(redis: Any) -> int:
         with lease(redis, job) as mine:
             return work(redis) if mine else 0
-    except RedisError as error:
-        if not is_away(error):
-            raise
-        logger.warning("Redis is away, the job %s runs later: %s", job, error)
-        return 0
+
+    return work_or_wait(run, 0, logger, "Redis is away, the job %s runs later: %s", job)

@@ -3,10 +3,10 @@
 import logging
 
 from celery import shared_task
-from redis.exceptions import RedisError
 
 from loginlog.archive import expiry
 from loginlog.corrections import settling
+from mirror.redis import work_or_wait
 
 logger = logging.getLogger("loginlog")
 
@@ -20,8 +20,9 @@ def settle() -> bool:
 @shared_task(name="loginlog.tasks.expire")
 def expire() -> int:
     """Remove expired months from Redis. Return the number of removed bitmaps. The next day's run retries failures."""
-    try:
-        return sum(done.removed for done in expiry.expire_months())
-    except RedisError as error:
-        logger.warning("Redis is away, nothing expires: %s", error)
-        return 0
+    return work_or_wait(
+        lambda redis: sum(done.removed for done in expiry.expire_months()),
+        0,
+        logger,
+        "Redis is away, nothing expires: %s",
+    )

@@ -296,6 +296,22 @@ def try_redis(
     return otherwise()
 
 
+def work_or_wait(
+    work: Callable[[Any], T], idle: T, log: logging.Logger, waiting: str, *about: object, redis: Any = None
+) -> T:
+    """Return ``work(redis)``, or ``idle`` while Redis is away: beat requests the work again later.
+
+    redis: None stands for the client of workers. waiting: logged with ``about`` and the error. Raises other errors.
+    """
+    try:
+        return work(redis or relay_client())
+    except RedisError as error:
+        if not is_away(error):
+            raise
+        log.warning(waiting, *about, error)
+        return idle
+
+
 def incarnation(redis: RedisClient, *, ask: bool = False) -> str:
     """Return the incarnation of the server, as learned by the newest connection, or asked for now.
 
@@ -312,4 +328,4 @@ def incarnation(redis: RedisClient, *, ask: bool = False) -> str:
     return pool.incarnation
 
 
-__all__ = ["RedisError", "breaker", "client", "incarnation", "is_away", "relay_client", "try_redis"]
+__all__ = ["RedisError", "breaker", "client", "incarnation", "is_away", "relay_client", "try_redis", "work_or_wait"]

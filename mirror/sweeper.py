@@ -2,12 +2,10 @@
 
 import logging
 
-from redis.exceptions import RedisError
-
 from mirror import marker, outbox, push, registry, relay, replay, send, triggers
 from mirror.conf import setting
 from mirror.lease import lease
-from mirror.redis import is_away, relay_client
+from mirror.redis import work_or_wait
 from mirror.redis_types import RedisClient
 
 logger = logging.getLogger("mirror")
@@ -18,19 +16,16 @@ def sweep(redis: RedisClient | None = None) -> int:
 
     Do nothing while another process sweeps or Redis is away: the next sweep follows a second later.
     """
-    redis = redis or relay_client()
-    try:
-        triggers.watch(redis)  # without the lease, because another process's sweep may take long
-        with lease(redis, "sweep") as mine:
-            return _sweep(redis) if mine else 0
-    except RedisError as error:
-        if not is_away(error):
-            raise
-        logger.warning("Redis is away, changes wait: %s", error)
-        return 0
+    return work_or_wait(_sweep, 0, logger, "Redis is away, changes wait: %s", redis=redis)
 
 
-def _sweep(redis: RedisClient) -> int:
+def _sweep(redis: Any) -> int:
+    triggers.watch(redis)  # without the lease, because another process's sweep may take long
+    with lease(redis, "sweep") as mine:
+        return _sweep_alone(redis) if mine else 0
+
+
+def _sweep_alone(redis: RedisClient) -> int:
     checked, blocked = replay.check(redis), triggers.watch(redis)
     # before the drain, which may use all the time while readers wait for rebuilds
     for mirror in registry.all_mirrors():

@@ -1,6 +1,7 @@
 """The mirror's Celery tasks."""
 
 import logging
+from typing import Final
 
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
@@ -17,9 +18,11 @@ from mirror.backup import sweep as backup_sweep
 from mirror.backup import verify as comparing
 from mirror.declare import WindowMirror
 from mirror.heartbeat import Pulse
+from mirror.redis import work_or_wait
 from mirror.session import Conflict
 
 logger = logging.getLogger("mirror")
+_WAITING: Final = "Redis is away, changes wait: %s"
 _pulse: list[Pulse] = []
 
 
@@ -38,21 +41,13 @@ def _stop_pulse(**kwargs: object) -> None:
 @shared_task(name="mirror.tasks.drain_keys")
 def drain_keys(mirror: str, keys: list[str]) -> int:
     """Drain these keys, which did not fit a request's budget. After an error, the sweep drains them."""
-    try:
-        return relay.drain_keys(mirror, keys)[0]
-    except RedisError as error:
-        logger.warning("Redis is away, changes wait: %s", error)
-        return 0
+    return work_or_wait(lambda redis: relay.drain_keys(mirror, keys, redis=redis)[0], 0, logger, _WAITING)
 
 
 @shared_task(name="mirror.tasks.push")
 def push(mirror: str, source: str, keys: list[str]) -> int:
     """Push these rows (none: all pending ones) for a while, and leave the rest to another task."""
-    try:
-        return pushing.work(mirror, source, keys)
-    except RedisError as error:
-        logger.warning("Redis is away, changes wait: %s", error)
-        return 0
+    return work_or_wait(lambda redis: pushing.work(mirror, source, keys), 0, logger, _WAITING)
 
 
 @shared_task(name="mirror.tasks.sweep")

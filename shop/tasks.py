@@ -6,7 +6,7 @@ from celery import shared_task
 from redis.exceptions import RedisError
 
 from mirror.lease import lease
-from mirror.redis import relay_client
+from mirror.redis import relay_client, work_or_wait
 from shop import emails
 from shop.book_views import decay, retention
 from shop.carts import sync
@@ -49,11 +49,9 @@ def rescale_views() -> int:
     """Trim and halve the popularity of books if it is due. Return the number of periods. Beat starts it every few
     seconds.
     """
-    try:
-        return decay.maintain_popularity().periods
-    except RedisError as error:
-        logger.warning("Redis is away, views are halved later: %s", error)
-        return 0
+    return work_or_wait(
+        lambda redis: decay.maintain_popularity(redis).periods, 0, logger, "Redis is away, views are halved later: %s"
+    )
 
 
 @shared_task(name="shop.tasks.expire_views")
@@ -65,11 +63,7 @@ def expire_views() -> int:
 @shared_task(name="shop.tasks.cache_rows")
 def cache_rows() -> int:
     """Cache the rows that are due. Return their number. Beat starts it every second."""
-    try:
-        return daemon.run_once(look=False)
-    except RedisError as error:
-        logger.warning("Redis is away, rows wait: %s", error)
-        return 0
+    return work_or_wait(lambda redis: daemon.run_once(redis, look=False), 0, logger, "Redis is away, rows wait: %s")
 
 
 @shared_task(name="shop.tasks.tell", autoretry_for=(OSError,), retry_backoff=10, max_retries=6)

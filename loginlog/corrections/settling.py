@@ -9,7 +9,7 @@ from loginlog.storage import scripts
 from loginlog.storage import sql as store
 from loginlog.storage.items import POPULATION, DaySegment, DenseIdSegment, Item, LoginMonth, parse_item
 from mirror.lease import lease
-from mirror.redis import RedisError, is_away, relay_client
+from mirror.redis import work_or_wait
 from mirror.redis_types import RedisClient
 
 logger = logging.getLogger("loginlog")
@@ -22,19 +22,16 @@ def settle_redis(redis: RedisClient | None = None) -> bool:
 
     Beat runs this every few seconds. Nothing happens while Redis is away or another process holds the lease.
     """
-    redis = redis or relay_client()
-    try:
-        with lease(redis, "loginlog:settle") as mine:
-            if mine:
-                erasure.clean_all_erased(redis)
-                removal.apply_missed_removals(redis)
-                write_owed(redis)
-            return mine
-    except RedisError as error:
-        if not is_away(error):
-            raise
-        logger.warning("Redis is away, the login log waits: %s", error)
-        return False
+    return work_or_wait(_settle, False, logger, "Redis is away, the login log waits: %s", redis=redis)
+
+
+def _settle(redis: Any) -> bool:
+    with lease(redis, "loginlog:settle") as mine:
+        if mine:
+            erasure.clean_all_erased(redis)
+            removal.apply_missed_removals(redis)
+            write_owed(redis)
+        return mine
 
 
 def write_owed(redis: RedisClient) -> None:

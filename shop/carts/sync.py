@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from common import clock
 from mirror.conf import setting
-from mirror.redis import RedisError, is_away, relay_client
+from mirror.redis import relay_client, work_or_wait
 from mirror.redis_types import RedisClient
 from shop.carts import rows as sql
 from shop.carts import scripts
@@ -45,13 +45,9 @@ def push_pending_carts(digests: Sequence[str], *, redis: RedisClient) -> int:
 
 def try_push_all_pending_carts() -> int:
     """Run ``settle_all``. While Redis is away, return 0; all carts stay pending."""
-    try:
-        return push_all_pending_carts()
-    except RedisError as error:
-        if not is_away(error):
-            raise
-        logger.warning("Redis is away, it is told of carts later: %s", error)
-        return 0
+    return work_or_wait(
+        lambda redis: push_all_pending_carts(redis=redis), 0, logger, "Redis is away, it is told of carts later: %s"
+    )
 
 
 def push_all_pending_carts(*, redis: RedisClient | None = None) -> int:

@@ -1,5 +1,6 @@
 """Connections learn the incarnation when they open; the errors that mean Redis is away; and the circuit breaker."""
 
+import logging
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from mirror import quick
 from mirror.recorder import record
-from mirror.redis import Breaker, client, incarnation, is_away
+from mirror.redis import Breaker, breaker, client, incarnation, is_away, try_redis, work_or_wait
 from mirror.scripts import Script
 from mirror.session import Session
 from tests.support.servers import RedisServer, wait_until
@@ -192,3 +193,36 @@ def test_breaker_opens_after_a_failure_and_closes_after_its_time(settings: Setti
     breaker.failed()
     breaker.reset()
     assert not breaker.open()
+
+
+def test_an_error_of_a_key_falls_back_and_leaves_the_breaker_closed(
+    redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    client().set("a key", "text")
+    assert try_redis(lambda used: used.get("a key"), lambda: b"from SQL") == b"text"
+    log = logging.getLogger("shop")
+    assert try_redis(lambda used: used.llen("a key"), lambda: -1, log, "About %s: %s", "a list") == -1
+    assert not breaker.open()
+    assert [record.name for record in caplog.records] == ["shop"]
+    assert caplog.messages[0].startswith("About a list: WRONGTYPE")
+
+
+def test_a_failure_falls_back_and_opens_the_breaker(redis_server: RedisServer) -> None:
+    redis_server.kill()
+    assert try_redis(lambda used: used.ping(), lambda: "from SQL") == "from SQL"
+    assert breaker.open()
+    with record() as seen:
+        assert try_redis(lambda used: used.ping(), lambda: "from SQL") == "from SQL"
+    assert seen.round_trips == 0
+
+
+def test_work_waits_while_redis_is_away_and_other_errors_are_raised(
+    redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = logging.getLogger("shop")
+    client().set("a key", "text")
+    with pytest.raises(ResponseError, match="WRONGTYPE"):
+        work_or_wait(lambda used: used.llen("a key"), 0, log, "It waits: %s")
+    redis_server.kill()
+    assert work_or_wait(lambda used: used.llen("a key"), 0, log, "It waits: %s") == 0
+    assert [message[:10] for message in caplog.messages] == ["It waits: "]
