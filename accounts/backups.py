@@ -1,6 +1,5 @@
 """The backup of last-seen times of sessions: Redis has them first, SQL within half a minute."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,6 +10,7 @@ from django.db import connections
 from accounts import keys
 from accounts.models import Session
 from accounts.sessions import last_seen
+from mirror import arrays
 from mirror.backup import Backup, register
 from mirror.conf import setting
 from mirror.redis_types import RedisClient, RedisPipeline
@@ -23,22 +23,13 @@ SCAN_COUNT = 1000
 
 # On PostgreSQL the sessions are locked against deletion until the commit, in the order in which deletions lock them:
 # a row for a session that is being deleted would make the whole batch, or the deletion, fail.
-_UPSERT = {
-    "postgresql": """
-        INSERT INTO accounts_lastseen (session_id, seen_at)
-        SELECT session_key, given.at FROM unnest(%s::text[], %s::timestamptz[]) AS given (digest, at)
-          JOIN accounts_session ON session_key = given.digest ORDER BY session_key FOR KEY SHARE OF accounts_session
-        ON CONFLICT (session_id) DO UPDATE SET seen_at = EXCLUDED.seen_at
-         WHERE EXCLUDED.seen_at > accounts_lastseen.seen_at
-    """,
-    "sqlite": """
-        INSERT INTO accounts_lastseen (session_id, seen_at)
-        SELECT session_key, given.value FROM json_each(%s) AS given
-          JOIN accounts_session ON session_key = given.key WHERE TRUE
-        ON CONFLICT (session_id) DO UPDATE SET seen_at = excluded.seen_at
-         WHERE excluded.seen_at > accounts_lastseen.seen_at
-    """,
-}
+_UPSERT = """
+    INSERT INTO accounts_lastseen (session_id, seen_at)
+    SELECT session_key, given.at FROM {given}
+      JOIN accounts_session ON session_key = given.digest WHERE TRUE ORDER BY session_key {lock}
+    ON CONFLICT (session_id) DO UPDATE SET seen_at = excluded.seen_at
+     WHERE excluded.seen_at > accounts_lastseen.seen_at
+"""
 
 
 @register
@@ -65,13 +56,10 @@ class LastSeenBackup(Backup):
 
     def save(self, values: Mapping[str, int | None]) -> None:
         times = {item: _EPOCH + value * _MICROSECOND for item, value in values.items() if value is not None}
-        connection = connections[setting("DATABASE")]
-        if connection.vendor == "postgresql":
-            given: list[Any] = [list(times), list(times.values())]
-        else:
-            given = [json.dumps({item: f"{time:%Y-%m-%d %H:%M:%S.%f}" for item, time in times.items()})]
-        with connection.cursor() as cursor:
-            cursor.execute(_UPSERT[connection.vendor], given)
+        given, parameters = arrays.make_table({"digest": "text", "at": "timestamptz"}, times.items())
+        with connections[setting("DATABASE")].cursor() as cursor:
+            lock = "FOR KEY SHARE OF accounts_session" if cursor.db.features.has_select_for_update else ""
+            cursor.execute(_UPSERT.format(given=given, lock=lock), parameters)
 
     def load(self, items: Sequence[str]) -> Mapping[str, int]:
         rows = Session.objects.using(setting("DATABASE")).filter(pk__in=items)

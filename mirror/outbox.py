@@ -4,19 +4,18 @@ Every statement runs outside of the caller's transactions and names exact ids, n
 with a smaller id may be committed later.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db import connections, transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.db.utils import ProgrammingError
 
-from mirror import progress, registry
+from mirror import arrays, progress, registry
 from mirror.conf import setting
 from mirror.models import Change, ChangeQuerySet
 
@@ -53,33 +52,21 @@ def refuse_transaction() -> None:
         )
 
 
-def _one_of(ids: Sequence[int]) -> tuple[str, Any]:
-    """Return an SQL condition for "id is one of these" and its single parameter."""
-    if connections[using()].vendor == "postgresql":
-        # A subquery makes PostgreSQL use the index. It knows the length of a list, and would compare it row by row
-        # while its statistics do not show that the outbox has grown.
-        return "id = ANY(ARRAY(SELECT unnest(%s::bigint[])))", list(ids)
-    return "id IN (SELECT value FROM json_each(%s))", json.dumps(list(ids))
-
-
 def pending_of(mirror: str, keys: Sequence[str], layout: object = "") -> dict[str, list[Pending]]:
     """Return the unapplied changes of these keys, quarantined ones included, by key.
 
     At most the oldest ``MOST`` of each key, and fewer with many keys. The next drain gets the others. layout: of the
     caller's declaration. Raises OutdatedLayout if the same statement finds another one.
     """
-    wanted: Any = list(dict.fromkeys(keys))
+    wanted = list(dict.fromkeys(keys))
     most = min(MOST, MOST_AT_ONCE // (len(wanted) or 1) or 1)
-    own = "applied_at IS NULL AND mirror = %s AND source = '' AND key = k.value ORDER BY created_at LIMIT %s"
-    if connections[using()].vendor == "postgresql":
-        some = f"unnest(%s::text[]) AS k(value), LATERAL (SELECT id, strays FROM mirror_change WHERE {own}) AS c"
-    else:
-        some = f"json_each(%s) k JOIN mirror_change c ON c.id IN (SELECT id FROM mirror_change WHERE {own})"
-        wanted = json.dumps(wanted)
+    own = "p.applied_at IS NULL AND p.mirror = %s AND p.source = '' AND p.key = k.value ORDER BY p.created_at LIMIT %s"
+    source, values = arrays.list_values(wanted, "text")
+    changes = arrays.join_found("mirror_change", f"FROM mirror_change p WHERE {own}", "c")
     found: dict[str, list[Pending]] = defaultdict(list)
     with connections[using()].cursor() as cursor:
         cursor.execute(
-            f"SELECT c.id, k.value, c.strays FROM {some} {_OTHER_LAYOUT}", [wanted, mirror, most, mirror, str(layout)]
+            f"SELECT c.id, k.value, c.strays FROM {source} {changes} {_OTHER_LAYOUT}", [*values, mirror, most, mirror, str(layout)]
         )
         for row in map(Pending._make, cursor.fetchall()):
             found[row.key].append(row)
@@ -97,33 +84,23 @@ _OTHER_LAYOUT = (
 
 def pending_among(changes: Collection[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     """Return which of these changes (mirror, source, key) are not applied, quarantined ones included."""
-    own = "applied_at IS NULL AND mirror = k.mirror AND mirror > '' AND key = k.key AND source = k.source"
-    first = f"SELECT id FROM mirror_change WHERE {own} ORDER BY created_at LIMIT 1"
-    wanted: list[Any]
-    if connections[using()].vendor == "postgresql":
-        found = f"unnest(%s::text[], %s::text[], %s::text[]) AS k(mirror, source, key), LATERAL ({first}) AS c"
-        wanted = list(map(list, zip(*changes, strict=True)))
-    else:
-        names = enumerate(("mirror", "source", "key"))
-        parts = ", ".join(f"json_extract(value, '$[{n}]') AS {name}" for n, name in names)
-        found = f"(SELECT {parts} FROM json_each(%s)) k JOIN mirror_change c ON c.id = ({first})"
-        wanted = [json.dumps(list(changes))]
+    own = "p.applied_at IS NULL AND p.mirror = k.mirror AND p.mirror > '' AND p.key = k.key AND p.source = k.source"
+    first = f"FROM mirror_change p WHERE {own} ORDER BY p.created_at LIMIT 1"
+    source, values = arrays.make_table(dict.fromkeys(("mirror", "source", "key"), "text"), changes, "k")
     with connections[using()].cursor() as cursor:
-        cursor.execute(f"SELECT k.mirror, k.source, k.key FROM {found}", wanted)
+        found = arrays.join_found("mirror_change", first, "c")
+        cursor.execute(f"SELECT k.mirror, k.source, k.key FROM {source} {found}", values)
         return [(mirror, source, key) for mirror, source, key in cursor.fetchall()]
 
 
 def pending_of_mirrors(names: Collection[str], limit: int) -> list[tuple[str, str, str]]:
     """Return up to ``limit`` pending changes (mirror, source, key) of each of these mirrors, in no order of time."""
-    wanted: Any = list(names)
-    own = "applied_at IS NULL AND quarantined_at IS NULL AND mirror = k.value AND mirror > ''"
-    first = f"FROM mirror_change WHERE {own} ORDER BY key, created_at LIMIT %s"
-    if connections[using()].vendor == "postgresql":
-        found = f"unnest(%s::text[]) AS k(value), LATERAL (SELECT mirror, source, key {first}) AS c"
-    else:
-        found, wanted = f"json_each(%s) k JOIN mirror_change c ON c.id IN (SELECT id {first})", json.dumps(wanted)
+    own = "p.applied_at IS NULL AND p.quarantined_at IS NULL AND p.mirror = k.value AND p.mirror > ''"
+    first = f"FROM mirror_change p WHERE {own} ORDER BY p.key, p.created_at LIMIT %s"
+    source, values = arrays.list_values(names, "text")
     with connections[using()].cursor() as cursor:
-        cursor.execute(f"SELECT c.mirror, c.source, c.key FROM {found}", [wanted, limit])
+        found = arrays.join_found("mirror_change", first, "c")
+        cursor.execute(f"SELECT c.mirror, c.source, c.key FROM {source} {found}", [*values, limit])
         return [(mirror, source, key) for mirror, source, key in cursor.fetchall()]
 
 
@@ -151,22 +128,22 @@ def mark_applied(ids: Sequence[int], incarnation: str) -> int:
     """
     if not ids:
         return 0
-    condition, values = _one_of(ids)
+    condition, values = arrays.match_any(ids)
     now = "CLOCK_TIMESTAMP()" if connections[using()].vendor == "postgresql" else _SQLITE_NOW
     with connections[using()].cursor() as cursor:
         cursor.execute(
             f"UPDATE mirror_change SET applied_at = {now}, incarnation = %s, quarantined_at = NULL"
-            f" WHERE applied_at IS NULL AND {condition}",
-            [incarnation, values],
+            f" WHERE applied_at IS NULL AND id {condition}",
+            [incarnation, *values],
         )
         return int(cursor.rowcount)
 
 
 def write_anew(ids: Sequence[int]) -> None:
     """Record that every entry of these changes' rows has to be written again, whatever their records list."""
-    condition, values = _one_of(ids)
+    condition, values = arrays.match_any(ids)
     with connections[using()].cursor() as cursor:
-        cursor.execute(f"UPDATE mirror_change SET strays = %s WHERE strays = '' AND {condition}", [ANEW, values])
+        cursor.execute(f"UPDATE mirror_change SET strays = %s WHERE strays = '' AND id {condition}", [ANEW, *values])
 
 
 _SQLITE_NOW = "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')"
@@ -259,9 +236,9 @@ def purge(limit: int = PURGE) -> int:
     now, age = clock(), float(setting("KEEP_SECONDS"))
     oldest = datetime.fromtimestamp(now - age, tz=UTC)
     found = Change.objects.using(using()).filter(applied_at__lt=oldest).order_by("applied_at")
-    condition, values = _one_of(list(found.values_list("id", flat=True)[:limit]))
+    condition, values = arrays.match_any(list(found.values_list("id", flat=True)[:limit]))
     with connections[using()].cursor() as cursor:
-        cursor.execute(f"DELETE FROM mirror_change WHERE {condition}", [values])
+        cursor.execute(f"DELETE FROM mirror_change WHERE id {condition}", values)
         return int(cursor.rowcount)
 
 

@@ -4,7 +4,6 @@ Each slice is committed by itself. So on SQLite other writers need not wait for 
 can run between two slices.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -98,11 +97,9 @@ def create_follows(rows: Iterable[NewFollow], *, told: CountCallback = ignore) -
 def _save_mentions_and_hashtags(rows: Sequence[NewPost]) -> None:
     """Save the mentions and hashtags of these posts."""
     with connection.cursor() as cursor:
-        types = ("bigint", "text")
-        cursor.execute(
-            _SELECT_WRITTEN_POSTS.format(rows=_build_source_sql(types)),
-            _build_parameters([(row.user_id, row.key) for row in rows]),
-        )
+        source, values = _make_table(("bigint", "text"), [(row.user_id, row.key) for row in rows])
+        cursor.execute(_SELECT_WRITTEN_POSTS.format(rows=source), values)
+
         written = cursor.fetchall()
     mentions = [(pk, *found) for pk, author, text in written for found in find_mentions(text, author)]
     _insert_rows(_INSERT_MENTIONS, ("bigint", "bigint", "text"), mentions)
@@ -115,21 +112,11 @@ def _insert_rows(sql: str, types: Sequence[str], rows: Sequence[tuple[Any, ...]]
     if not rows:
         return 0
     with connection.cursor() as cursor:
-        cursor.execute(sql.format(rows=_build_source_sql(types)), _build_parameters(rows))
+        source, values = _make_table(types, rows)
+        cursor.execute(sql.format(rows=source), values)
         return max(0, int(cursor.rowcount))
 
 
-def _build_source_sql(types: Sequence[str]) -> str:
-    """Return SQL for a table ``v`` of the given rows, in their order, with the columns a, b, c ..."""
-    names = "abcdefgh"[: len(types)]
-    if connection.vendor == "postgresql":
-        return f"unnest({', '.join(f'%s::{kind}[]' for kind in types)}) AS v({', '.join(names)})"
-    columns = (f"json_extract(value, '$[{number}]') AS {name}" for number, name in enumerate(names))
-    return f"(SELECT {', '.join(columns)} FROM json_each(%s)) v"
-
-
-def _build_parameters(rows: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Return these rows as parameters for the SQL of ``_source``."""
-    adapt = connection.ops.adapt_datetimefield_value
-    adapted = [[adapt(value) if isinstance(value, datetime) else value for value in row] for row in rows]
-    return [json.dumps(adapted)] if connection.vendor == "sqlite" else [list(c) for c in zip(*adapted, strict=True)]
+def _make_table(types: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> arrays.Source:
+    """Return a table ``v`` of these rows, in their order, with the columns a, b, c ..."""
+    return arrays.make_table(dict(zip("abcde", types, strict=False)), rows, "v")

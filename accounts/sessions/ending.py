@@ -4,17 +4,16 @@ A crash may happen after any step, and all steps can be repeated: the next run o
 ``accounts.sessions.cleaning`` finds sessions that were ended only in part.
 """
 
-import json
 from collections.abc import Sequence
 
-from django.db import connections, transaction
+from django.db import transaction
 from django.db.models import Q
 from django.db.models.expressions import RawSQL
 
 from accounts.models import LastSeen, Session
 from accounts.sessions import last_seen
 from accounts.sessions.signals import sessions_ending
-from mirror import registry, relay
+from mirror import arrays, registry, relay
 from mirror.conf import setting
 from mirror.redis_types import RedisClient
 
@@ -46,15 +45,14 @@ def delete_sessions(digests: Sequence[str], *, only: Q = ANY_SESSION) -> list[st
     """
     using = str(setting("DATABASE"))
     with transaction.atomic(using=using):
-        rows = Session.objects.using(using).filter(only, pk__in=_digests_parameter(digests, using)).order_by("pk")
+        rows = Session.objects.using(using).filter(only, pk__in=_digests_parameter(digests)).order_by("pk")
         ended = list(rows.select_for_update().values_list("pk", flat=True))
-        LastSeen.objects.filter(session_id__in=_digests_parameter(ended, using))._raw_delete(using)
-        Session.objects.filter(pk__in=_digests_parameter(ended, using))._raw_delete(using)
+        LastSeen.objects.filter(session_id__in=_digests_parameter(ended))._raw_delete(using)
+        Session.objects.filter(pk__in=_digests_parameter(ended))._raw_delete(using)
     return ended
 
 
-def _digests_parameter(digests: Sequence[str], using: str) -> RawSQL:
+def _digests_parameter(digests: Sequence[str]) -> RawSQL:
     """Return the digests as one SQL parameter: thousands of single ones cost Django more than the deletion itself."""
-    is_postgres = connections[using].vendor == "postgresql"
-    sql = "SELECT jsonb_array_elements_text(%s::jsonb)" if is_postgres else "SELECT value FROM json_each(%s)"
-    return RawSQL(sql, [json.dumps(list(digests))])
+    source, values = arrays.list_values(digests, "text")
+    return RawSQL(f"SELECT value FROM {source}", values)

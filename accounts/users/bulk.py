@@ -1,9 +1,8 @@
 """Create many users and their login counts in few statements, for importers. Existing users are left unchanged."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.contrib.auth.hashers import make_password
 from django.db import connection, transaction
@@ -11,6 +10,7 @@ from django.db import connection, transaction
 from accounts.models import User
 from accounts.names import fold, valid_name
 from common.database import split_slices
+from mirror import arrays
 
 NAMES_PER_QUERY = 5000  # names per query
 
@@ -50,7 +50,7 @@ def _find_ids(keys: Sequence[str]) -> dict[str, int]:
 
 _RAISE_TOTALS_SQL = """
     INSERT INTO accounts_loginstats AS s (user_id, login_times, last_login_time)
-    {rows}
+    SELECT * FROM {rows} WHERE true
     ON CONFLICT (user_id) DO UPDATE SET
         login_times = CASE WHEN excluded.login_times > s.login_times THEN excluded.login_times ELSE s.login_times END,
         last_login_time = CASE
@@ -59,12 +59,7 @@ _RAISE_TOTALS_SQL = """
         END
     WHERE excluded.login_times > s.login_times OR excluded.last_login_time > s.last_login_time
 """
-# Without "WHERE true" SQLite parses "ON CONFLICT" as the condition of a join.
-_ROWS_SQL = {
-    "postgresql": "SELECT * FROM unnest(%s::bigint[], %s::integer[], %s::timestamptz[])",
-    "sqlite": "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]')"
-    " FROM json_each(%s) WHERE true",
-}
+_TYPES = {"user_id": "bigint", "times": "integer", "last": "timestamptz"}
 
 
 def raise_login_totals(logins: Mapping[int, LoginTotals]) -> int:
@@ -77,11 +72,7 @@ def raise_login_totals(logins: Mapping[int, LoginTotals]) -> int:
 
 
 def _raise_slice(rows: Sequence[tuple[int, int, datetime]]) -> int:
-    adapt = connection.ops.adapt_datetimefield_value
-    adapted = [(pk, times, adapt(last)) for pk, times, last in rows]
-    given: list[Any] = [list(column) for column in zip(*adapted, strict=True)]
-    if connection.vendor == "sqlite":
-        given = [json.dumps(adapted)]
+    source, values = arrays.make_table(_TYPES, rows)
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_RAISE_TOTALS_SQL.format(rows=_ROWS_SQL[connection.vendor]), given)
+        cursor.execute(_RAISE_TOTALS_SQL.format(rows=source), values)
         return max(0, int(cursor.rowcount))

@@ -10,6 +10,7 @@ from django.db import connections
 from django.db.backends.utils import CursorWrapper
 
 from catalog.books.series import parse_series
+from mirror import arrays
 from mirror.conf import setting
 
 Record = dict[str, Any]
@@ -45,35 +46,30 @@ class BookRow(NamedTuple):
 # costs three to four times as much for 330,294 pairs, and PostgreSQL would read all tags to name those of one book.
 _BOOKS = (
     "SELECT b.id, b.title, b.sort_title, b.year, b.language, b.isbn, b.popularity, b.rating, {tags}, {authors}"
-    " FROM catalog_book b WHERE b.id {among}"
+    " FROM catalog_book b WHERE b.id"
 )
-_SQLITE = _BOOKS.format(
-    tags="(SELECT json_array(json_group_array(l.tag_id), json_group_array(l.imported_count))"
-    " FROM catalog_book_tags l WHERE l.book_id = b.id)",
-    authors="(SELECT json_group_array(author_id) FROM"
-    " (SELECT author_id FROM catalog_book_authors l WHERE l.book_id = b.id ORDER BY l.id))",
-    among="IN (SELECT value FROM json_each(%s))",
-)
-_POSTGRESQL = _BOOKS.format(
-    tags="(SELECT json_build_array(json_agg(l.tag_id), json_agg(l.imported_count))::text"
-    " FROM catalog_book_tags l WHERE l.book_id = b.id)",
-    authors="ARRAY(SELECT l.author_id FROM catalog_book_authors l WHERE l.book_id = b.id ORDER BY l.id)",
-    among="= ANY(%s)",
-)
+_SELECT_BOOKS = {
+    "sqlite": _BOOKS.format(
+        tags="(SELECT json_array(json_group_array(l.tag_id), json_group_array(l.imported_count))"
+        " FROM catalog_book_tags l WHERE l.book_id = b.id)",
+        authors="(SELECT json_group_array(author_id) FROM"
+        " (SELECT author_id FROM catalog_book_authors l WHERE l.book_id = b.id ORDER BY l.id))",
+    ),
+    "postgresql": _BOOKS.format(
+        tags="(SELECT json_build_array(json_agg(l.tag_id), json_agg(l.imported_count))::text"
+        " FROM catalog_book_tags l WHERE l.book_id = b.id)",
+        authors="array_to_json(ARRAY("
+        "SELECT l.author_id FROM catalog_book_authors l WHERE l.book_id = b.id ORDER BY l.id))::text",
+    ),
+}
 
 
 def load_book_rows(ids: Sequence[int]) -> list[BookRow]:
     """Return the existing books among ``ids``, in no order. This takes four statements for any number of books."""
     connection = connections[setting("DATABASE")]
     with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            cursor.execute(_POSTGRESQL, [list(ids)])
-            rows = cursor.fetchall()
-            author_ids = [row[9] for row in rows]
-        else:
-            cursor.execute(_SQLITE, [orjson.dumps(list(ids)).decode()])
-            rows = cursor.fetchall()
-            author_ids = [orjson.loads(row[9]) for row in rows]
+        rows = _select_rows(cursor, _SELECT_BOOKS[connection.vendor], ids)
+        author_ids = [orjson.loads(row[9]) for row in rows]
         counts = [orjson.loads(row[8]) for row in rows]
         votes = _count_votes(cursor, ids)
         tags = _read_tag_names(cursor, set().union(*(of_tags or () for of_tags, _ in counts)))
@@ -135,10 +131,8 @@ def _split_tags(
 
 def _select_rows(cursor: CursorWrapper, select: str, ids: Iterable[int], end: str = "") -> list[Any]:
     """Return the rows of a statement that ends with the column to compare with ``ids``."""
-    if cursor.db.vendor == "postgresql":
-        cursor.execute(f"{select} = ANY(%s) {end}", [list(ids)])
-    else:
-        cursor.execute(f"{select} IN (SELECT value FROM json_each(%s)) {end}", [orjson.dumps(list(ids)).decode()])
+    condition, values = arrays.match_any(ids)
+    cursor.execute(f"{select} {condition} {end}", values)
     return list(cursor.fetchall())
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Final
 
-from django.db import connections
 from django.db.models import F
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Collate
@@ -18,7 +17,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from catalog import keys
-from mirror.conf import setting
+from mirror import arrays
 from mirror.entries import Scored
 
 
@@ -83,10 +82,8 @@ class Sort:
 
 
 def _build_title_expression() -> Combinable:
-    """Return the sort title in code point order: the default of SQLite, and collation "C" of PostgreSQL."""
-    if connections[setting("DATABASE")].vendor == "postgresql":
-        return Collate("sort_title", "C")
-    return F("sort_title")
+    """Return the sort title in code point order."""
+    return Collate("sort_title", arrays.byte_collation())
 
 
 DEFAULT_SORT: Final = "popular"

@@ -20,6 +20,7 @@ from catalog.listing import sorts
 from catalog.listing.filters import Narrowing
 from catalog.models import Book, Tagging
 from catalog.query import And, Node, Not, Tag, find_terms, normalise_query
+from mirror import arrays
 from mirror.conf import setting
 
 Position = tuple[Any, int]  # key, id
@@ -69,7 +70,7 @@ _SELECT_FACETS = """
     SELECT t.name, c.books
     FROM (SELECT l.tag_id, COUNT(*) AS books FROM catalog_book_tags l {where} GROUP BY l.tag_id) c
     JOIN catalog_tag t ON t.id = c.tag_id AND NOT t.hidden
-    ORDER BY c.books DESC, t.name {collation}
+    ORDER BY c.books DESC, t.name COLLATE "{collation}"
     LIMIT %s
 """
 
@@ -87,10 +88,9 @@ def find_facets(node: Node | None, limit: int = 20, narrowings: Sequence[Narrowi
             filter_books(node, narrowings).values("pk").query.get_compiler(connection=connection).as_sql()
         )
         where = f"WHERE l.book_id IN ({inner})"
-    collation = 'COLLATE "C"' if connection.vendor == "postgresql" else "COLLATE BINARY"
     with connection.cursor() as cursor:
         # Read a few more rows, because the query's own tags may be among them.
-        sql = _SELECT_FACETS.format(where=where, collation=collation)
+        sql = _SELECT_FACETS.format(where=where, collation=arrays.byte_collation())
         cursor.execute(sql, [*parameters, limit + len(named)])
         return [(name, books) for name, books in cursor.fetchall() if name not in named][:limit]
 

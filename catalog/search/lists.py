@@ -2,32 +2,30 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import Any, Final
 
-import orjson
 from django.db import connections
 from django.db.backends.utils import CursorWrapper
 
+from mirror import arrays
 from mirror.conf import setting
 
 Member = tuple[str, int]  # member, weight
 Entry = tuple[str, str, int]  # key, member, weight
+_TYPES: Final = {"key": "text", "member": "text", "weight": "bigint"}
 
 
 def read_lists(keys: Collection[str], limit: int) -> dict[str, list[Member]]:
     """Return up to ``limit`` members of each list, heaviest first, then by their bytes. Empty lists are left out."""
     found: dict[str, list[Member]] = defaultdict(list)
     with _open_cursor() as cursor:
-        wanted: Any = list(keys)
-        is_postgres = cursor.db.vendor == "postgresql"
-        by = "weight DESC, member" + (' COLLATE "C"' if is_postgres else "")
-        best = f"FROM search_posting WHERE key = k.value ORDER BY {by} LIMIT %s"
-        if is_postgres:
-            some = f"unnest(%s::text[]) k(value), LATERAL (SELECT member, weight {best}) p"
-        else:
-            some = f"json_each(%s) k JOIN search_posting p ON p.id IN (SELECT id {best})"
-            wanted = orjson.dumps(wanted).decode()
-        cursor.execute(f"SELECT k.value, p.member, p.weight FROM {some} ORDER BY k.value, {by}", [wanted, limit])
+        by = f'p.weight DESC, p.member COLLATE "{arrays.byte_collation()}"'
+        source, values = arrays.list_values(keys, "text")
+        best = f"FROM search_posting p WHERE p.key = k.value ORDER BY {by} LIMIT %s"
+        found_sql = arrays.join_found("search_posting", best, "p")
+        cursor.execute(
+            f"SELECT k.value, p.member, p.weight FROM {source} {found_sql} ORDER BY k.value, {by}", [*values, limit]
+        )
         for key, member, weight in cursor.fetchall():
             found[key].append((member, weight))
     return found
@@ -37,12 +35,12 @@ def change_lists(remove: Iterable[Entry], add: Iterable[Entry]) -> None:
     """Remove entries, then add entries or update their weights."""
     with _open_cursor() as cursor:
         if gone := list(remove):
-            pairs, values = _build_rows_sql(cursor, gone)
+            pairs, values = arrays.make_table(_TYPES, gone)
             cursor.execute(
                 f"DELETE FROM search_posting WHERE (key, member) IN (SELECT key, member FROM {pairs})", values
             )
         if new := list(add):
-            rows, values = _build_rows_sql(cursor, new)
+            rows, values = arrays.make_table(_TYPES, new)
             cursor.execute(
                 f"INSERT INTO search_posting (key, member, weight) SELECT key, member, weight FROM {rows} WHERE true"
                 " ON CONFLICT (member, key) DO UPDATE SET weight = excluded.weight",

@@ -1,6 +1,5 @@
 """Bulk writes that add missing rows in few statements."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -8,6 +7,7 @@ from django.db import connection
 from django.db.models import Model
 
 from catalog.models import Author, Tag
+from mirror import arrays
 
 
 def get_or_create_ids(model: type[Tag | Author], names: Sequence[str]) -> tuple[dict[str, int], int]:
@@ -27,21 +27,16 @@ def get_or_create_ids(model: type[Tag | Author], names: Sequence[str]) -> tuple[
 
 _INSERT_TAGGINGS = """
     INSERT INTO catalog_book_tags (book_id, tag_id, imported_count)
-    SELECT v.book, v.tag, v.count FROM ({rows}) v
+    SELECT v.book, v.tag, v.count FROM {rows}
     WHERE NOT EXISTS (SELECT 1 FROM catalog_book_tags l WHERE l.book_id = v.book AND l.tag_id = v.tag)
     ON CONFLICT DO NOTHING
 """
 _SET_COUNTS = """
     INSERT INTO catalog_book_tags (book_id, tag_id, imported_count)
-    SELECT v.book, v.tag, v.count FROM ({rows}) v WHERE true
+    SELECT v.book, v.tag, v.count FROM {rows} WHERE true
     ON CONFLICT (book_id, tag_id) DO UPDATE SET imported_count = excluded.imported_count
     WHERE catalog_book_tags.imported_count <> excluded.imported_count
 """
-_ROWS_BY_VENDOR = {
-    "postgresql": "SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::int[]) AS p(book, tag, count)",
-    "sqlite": "SELECT json_extract(value, '$[0]') AS book, json_extract(value, '$[1]') AS tag,"
-    " json_extract(value, '$[2]') AS count FROM json_each(%s)",
-}
 
 
 def add_taggings(pairs: Iterable[tuple[int, int]]) -> int:
@@ -67,9 +62,8 @@ def add_counted_taggings(counts: Mapping[tuple[int, int], int]) -> int:
 def _write_taggings(sql: str, rows: Sequence[tuple[int, int, int]]) -> int:
     """Run a statement for rows of book, tag and count, and return the number of rows written."""
     with connection.cursor() as cursor:
-        columns = list(map(list, zip(*rows, strict=True))) or [[], [], []]
-        given = columns if connection.vendor == "postgresql" else [json.dumps(rows)]
-        cursor.execute(sql.format(rows=_ROWS_BY_VENDOR[connection.vendor]), given)
+        source, values = arrays.make_table({"book": "bigint", "tag": "bigint", "count": "int"}, rows, "v")
+        cursor.execute(sql.format(rows=source), values)
         return int(cursor.rowcount)
 
 

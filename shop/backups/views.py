@@ -1,12 +1,12 @@
 """The backup of views: written to Redis first, and to SQL within two seconds."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Self
 
 from django.db import connections
 
+from mirror import arrays
 from mirror.backup import Backup, register
 from mirror.conf import setting
 from mirror.redis_types import RedisClient, RedisPipeline
@@ -24,13 +24,7 @@ _INSERT_VIEWS = """
       LEFT JOIN accounts_session s ON s.session_key = given.visitor
      WHERE TRUE ON CONFLICT DO NOTHING
 """
-_INSERT_ON_POSTGRESQL = _INSERT_VIEWS.format(
-    given="unnest(%s::text[], %s::bigint[], %s::bigint[], %s::timestamptz[]) AS given (visitor, person, book, seen_at)"
-)
-_INSERT_ON_SQLITE = _INSERT_VIEWS.format(
-    given="(SELECT json_extract(value, '$[0]') AS visitor, json_extract(value, '$[1]') AS person,"
-    " json_extract(value, '$[2]') AS book, json_extract(value, '$[3]') AS seen_at FROM json_each(%s)) AS given"
-)
+_TYPES = {"visitor": "text", "person": "bigint", "book": "bigint", "seen_at": "timestamptz"}
 
 
 class ViewFact(NamedTuple):
@@ -76,16 +70,9 @@ class ViewBackup(Backup):
 
     def save(self, values: Mapping[str, bool | None]) -> None:
         facts = [ViewFact.parse(item) for item in values]
-        connection = connections[setting("DATABASE")]
-        if connection.vendor == "postgresql":
-            rows = [(f.visitor, f.user_id, f.book_id, f.seen_at) for f in facts]
-            statement = _INSERT_ON_POSTGRESQL
-            given: list[Any] = [list(column) for column in zip(*rows, strict=True)]
-        else:
-            texts = [(f.visitor, f.user_id, f.book_id, f"{f.seen_at:%Y-%m-%d %H:%M:%S.%f}") for f in facts]
-            statement, given = _INSERT_ON_SQLITE, [json.dumps(texts)]
-        with connection.cursor() as cursor:
-            cursor.execute(statement, given)
+        given, parameters = arrays.make_table(_TYPES, [(f.visitor, f.user_id, f.book_id, f.seen_at) for f in facts])
+        with connections[setting("DATABASE")].cursor() as cursor:
+            cursor.execute(_INSERT_VIEWS.format(given=given), parameters)
 
     def load(self, items: Sequence[str]) -> Mapping[str, bool]:
         facts = {item: ViewFact.parse(item) for item in items}

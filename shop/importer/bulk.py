@@ -4,12 +4,12 @@ This is several times faster than ``bulk_create``, and even more with DEBUG, whi
 rows stay as they are.
 """
 
-import json
 from collections.abc import Iterable
-from typing import Any
 
 from django.db import connection
-from django.db.models import AutoField, Field, Model
+from django.db.models import AutoField, Model
+
+from mirror import arrays
 
 
 def bulk_insert(model: type[Model], rows: Iterable[Model]) -> int:
@@ -24,17 +24,12 @@ def bulk_insert(model: type[Model], rows: Iterable[Model]) -> int:
     if not values:
         return 0
     quote = connection.ops.quote_name
-    columns = ", ".join(quote(str(field.column)) for field in fields)
+    types = {quote(str(field.column)): str(field.db_type(connection)) for field in fields}
+    source, parameters = arrays.make_table(types, values)
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO {quote(model._meta.db_table)} ({columns}) {_make_source(fields)} ON CONFLICT DO NOTHING",
-            [json.dumps(values)] if connection.vendor == "sqlite" else [list(c) for c in zip(*values, strict=True)],
+            f"INSERT INTO {quote(model._meta.db_table)} ({', '.join(types)}) SELECT * FROM {source} WHERE true"
+            " ON CONFLICT DO NOTHING",
+            parameters,
         )
         return max(0, int(cursor.rowcount))
-
-
-def _make_source(fields: "list[Field[Any, Any]]") -> str:
-    if connection.vendor == "postgresql":
-        return f"SELECT * FROM unnest({', '.join(f'%s::{field.db_type(connection)}[]' for field in fields)})"
-    values = ", ".join(f"json_extract(value, '$[{number}]')" for number in range(len(fields)))
-    return f"SELECT {values} FROM json_each(%s) WHERE true"  # else "ON" would start a join's condition

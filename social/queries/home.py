@@ -6,10 +6,9 @@ posts from that id upwards. So the query stays fast for a reader of two thousand
 million posts.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from django.db import connections
 
@@ -18,22 +17,13 @@ from mirror.conf import setting
 
 POSTS_PER_PROBE: Final = 4
 
-_READERS: Final = {
-    "postgresql": "SELECT unnest(%s::bigint[]) AS key",
-    "sqlite": "SELECT value AS key FROM json_each(%s)",
-}
-# Joins the newest posts of each row's author. SQLite has no LATERAL, so it looks the ids up one by one.
-_NEWEST: Final = {
-    "postgresql": "CROSS JOIN LATERAL ({posts}) AS p",
-    "sqlite": "CROSS JOIN social_post AS p ON p.id IN ({posts})",
-}
 _POSTS: Final = """
-    SELECT q.id FROM social_post AS q
-     WHERE q.user_id = s.author AND NOT q.is_hidden AND ({which}) AND q.id < {below} AND q.id >= {lowest}
-     ORDER BY q.id DESC LIMIT {limit}
+      FROM social_post AS p
+     WHERE p.user_id = s.author AND NOT p.is_hidden AND ({which}) AND p.id < {below} AND p.id >= {lowest}
+     ORDER BY p.id DESC LIMIT {limit}
 """
 _HOME: Final = """
-    WITH readers AS ({keys}),
+    WITH readers AS (SELECT value AS key FROM {readers}),
     followed AS (
         SELECT k.key, f.followee_id AS author FROM readers AS k JOIN social_follow AS f ON f.follower_id = k.key
          WHERE NOT EXISTS (SELECT 1 FROM social_mute m WHERE m.user_id = k.key AND m.muted_id = f.followee_id)
@@ -71,33 +61,31 @@ def find_home_posts(user_id: int, below: int, limit: int) -> list[int]:
 def find_pushed_posts(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
     """Return the ids of the newest posts on each home timeline, without pulled posts of other authors."""
     return _query_posts(
-        parse_ids(pks), MAX_ID, limit, whose=_PUSHED_AUTHORS, which="NOT q.is_pulled OR q.user_id = s.key"
+        parse_ids(pks), MAX_ID, limit, whose=_PUSHED_AUTHORS, which="NOT p.is_pulled OR p.user_id = s.key"
     )
 
 
 def _query_posts(readers: Sequence[int], below: int, limit: int, *, whose: str, which: str) -> dict[str, list[int]]:
     """Return ids of posts by reader.
 
-    ``whose`` is an SQL condition on the authors ``u``, ``which`` one on their posts ``q``.
+    ``whose`` is an SQL condition on the authors ``u``, ``which`` one on their posts ``p``.
     """
-    connection = connections[setting("DATABASE")]
-    kind = connection.vendor
 
     def newest(lowest: str, limit: int) -> str:
         posts = _POSTS.format(which=which, below=int(below), lowest=lowest, limit=int(limit))
-        return _NEWEST[kind].format(posts=posts)
+        return arrays.join_found("social_post", posts, "p")
 
+    source, values = arrays.list_values(readers, "bigint")
     sql = _HOME.format(
-        keys=_READERS[kind],
+        readers=source,
         whose=whose,
         limit=int(limit),
         few=newest("0", min(POSTS_PER_PROBE, limit)),
         newest=newest("l.id", limit),
     )
-    given: Any = list(readers) if kind == "postgresql" else json.dumps(list(readers))
     found: dict[str, list[int]] = defaultdict(list)
-    with connection.cursor() as cursor:
-        cursor.execute(sql, [given])
+    with connections[setting("DATABASE")].cursor() as cursor:
+        cursor.execute(sql, values)
         for key, pk in cursor.fetchall():
             found[str(key)].append(pk)
     return found

@@ -3,7 +3,6 @@
 Ids come newest first. Every function takes a fixed number of queries for any number of keys.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,42 +12,35 @@ from django.db.models import QuerySet
 
 from catalog.models import Book
 from common.ids import parse_ids
-from mirror import Reached
+from mirror import Reached, arrays
 from mirror.conf import setting
 from social.models import Follow, Hashtag, Mention, Post
 
 _IS_VISIBLE = "NOT p.is_hidden AND EXISTS (SELECT 1 FROM accounts_user u WHERE u.id = p.user_id AND u.is_active)"
 _POSTS_ABOUT_BOOK = f"""
-    SELECT p.id FROM social_post p WHERE p.book_id = {{key}} AND {_IS_VISIBLE} ORDER BY p.id DESC LIMIT {{limit}}
+    FROM social_post p WHERE p.book_id = k.value AND {_IS_VISIBLE} ORDER BY p.id DESC LIMIT {{limit}}
 """
 _POSTS_ABOUT_AUTHOR = f"""
-    SELECT p.id FROM catalog_book_authors l JOIN social_post p ON p.book_id = l.book_id
-     WHERE l.author_id = {{key}} AND {_IS_VISIBLE} ORDER BY p.id DESC LIMIT {{limit}}
+    FROM catalog_book_authors l JOIN social_post p ON p.book_id = l.book_id
+     WHERE l.author_id = k.value AND {_IS_VISIBLE} ORDER BY p.id DESC LIMIT {{limit}}
 """
 _POSTS_MENTIONING = f"""
-    SELECT p.id FROM social_mention m JOIN social_post p ON p.id = m.post_id
-     WHERE m.user_id = {{key}} AND {_IS_VISIBLE} ORDER BY m.post_id DESC LIMIT {{limit}}
+    FROM social_mention m JOIN social_post p ON p.id = m.post_id
+     WHERE m.user_id = k.value AND {_IS_VISIBLE} ORDER BY m.post_id DESC LIMIT {{limit}}
 """
 _POSTS_TAGGED = f"""
-    SELECT p.id FROM social_hashtag h JOIN social_post p ON p.id = h.post_id
-     WHERE h.name = {{key}} AND {_IS_VISIBLE} ORDER BY h.post_id DESC LIMIT {{limit}}
+    FROM social_hashtag h JOIN social_post p ON p.id = h.post_id
+     WHERE h.name = k.value AND {_IS_VISIBLE} ORDER BY h.post_id DESC LIMIT {{limit}}
 """
 
 
 def _query_each_key(one: str, keys: Sequence[Any], limit: int, kind: str = "bigint") -> dict[str, list[int]]:
-    """Run the statement ``one`` for each of ``keys``, in one query. Return ids by key."""
-    connection = connections[setting("DATABASE")]
+    """Find the posts ``one`` (without its SELECT) for each of ``keys``, in one query. Return ids by key."""
     found: dict[str, list[int]] = defaultdict(list)
-    if connection.vendor == "postgresql":
-        inner = one.format(key="k.key", limit=int(limit))
-        sql = f"SELECT k.key, t.id FROM unnest(%s::{kind}[]) AS k(key), LATERAL ({inner}) AS t ORDER BY 1, 2 DESC"
-        given: Any = list(keys)
-    else:
-        inner = one.format(key="k.value", limit=int(limit))
-        sql = f"SELECT k.value, t.id FROM json_each(%s) k JOIN social_post t ON t.id IN ({inner}) ORDER BY 1, 2 DESC"
-        given = json.dumps(list(keys))
-    with connection.cursor() as cursor:
-        cursor.execute(sql, [given])
+    source, values = arrays.list_values(keys, kind)
+    posts = arrays.join_found("social_post", one.format(limit=int(limit)), "t")
+    with connections[setting("DATABASE")].cursor() as cursor:
+        cursor.execute(f"SELECT k.value, t.id FROM {source} {posts} ORDER BY 1, 2 DESC", values)
         for key, pk in cursor.fetchall():
             found[str(key)].append(pk)
     return found
