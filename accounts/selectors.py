@@ -63,32 +63,17 @@ def read_leaderboard(me: int | None = None, at: str = "", last: int = DEFAULT_LA
     return _read_leaderboard_from_redis(me, at, last) or leaderboard_sql.read_leaderboard(me, at, last)
 
 
-_expected_ids: list[int] = []  # ids in the list of last logins, as this process last read it
-
-
 def read_last_logins(limit: int = 5, me: int | None = None) -> list[LastLogin]:
     """Return the last logins, newest first, without users hidden from the viewer ``me`` (None: anonymous).
 
-    While the mirrors are warm: 1 round trip, which also reads the records of the users that were on the list at the
-    last call, and a second one only if the list has new users.
+    While the mirrors are warm: 2 round trips, and none if the page foresees them (``mirror.foreseen``).
     """
-    global _expected_ids
-    expected = _expected_ids
-
-    def ask(pipe: RedisPipeline) -> None:
-        pipe.lrange(keys.last_login_times(), 0, limit - 1)
-        _add_user_commands(pipe, expected, me)
-
-    reading = read(["user", "last_logins", *hiding.list_mirrors(me)], ask)
-    if reading is None:
+    reading = read(["user", RedisPipeline) lambda pipe: pipe.lrange(keys.last_login_times(), 0, limit - 1))
+    newest = [int(pk) for pk in reading.replies[0]] if reading else []
+    people = _read_users(newest, me) if reading else None
+    if people is None:
         return leaderboard_sql.read_last_logins(limit, me)
-    ids, *replies = reading.replies
-    newest = _expected_ids = [int(pk) for pk in ids]
-    people = _parse_users(expected, replies, me, newest), _read_users([pk for pk in newest if pk not in expected], me)
-    if people[0] is None or people[1] is None:
-        return leaderboard_sql.read_last_logins(limit, me)
-    found = people[0] | people[1]
-    return [found[pk] for pk in newest if pk in found]
+    return [people[pk] for pk in newest if pk in people]
 
 
 def _read_leaderboard_from_redis(me: int | None, at: str, last: int) -> Leaderboard | None:
@@ -129,23 +114,27 @@ def _add_user_commands(pipe: RedisPipeline, pks: Sequence[int], me: int | None) 
     hiding.add_commands(pipe, me, pks)
 
 
-def _parse_users(
-    pks: Sequence[int], replies: Sequence[Any], me: int | None, wanted: Sequence[int]
-) -> dict[int, LastLogin] | None:
-    """Return the users by id, without unwanted and hidden ones; None if one was deleted or is inactive."""
-    hidden = hiding.parse_hidden_ids(me, pks, replies[len(pks) :])
-    records = {pk: record for pk, record in zip(pks, replies, strict=False) if pk in wanted}
-    if any(is_active != b"1" for _, _, is_active in records.values()):
-        return None
-    return {
-        pk: LastLogin(pk, name.decode(), time.decode()) for pk, (name, time, _) in records.items() if pk not in hidden
-    }
+def _parse_users(pks: Sequence[int], me: int | None) -> dict[int, LastLogin] | None:
+    """Return these users by id, without hidden ones, with one round trip.
 
-
-def _read_users(pks: Sequence[int], me: int | None) -> dict[int, LastLogin] | None:
-    """Return these users by id, with one round trip. None: as ``_read_people``, or Redis does not answer."""
+    None: one was deleted or is inactive, or Redis does not answer.
+    """
     wanted = list(dict.fromkeys(pks))
     if not wanted:
         return {}
-    reading = read(["user", *hiding.list_mirrors(me)], lambda pipe: _add_user_commands(pipe, wanted, me))
-    return None if reading is None else _parse_users(wanted, reading.replies, me, wanted)
+
+    def ask(pipe: Any) -> None:
+        for pk in wanted:
+            pipe.hmget(keys.login(pk), USER_FIELDS)
+        hiding.add_commands(pipe, me, wanted)
+
+    reading = read(["user", *hiding.list_mirrors(me)], ask)
+    records = reading.replies[: len(wanted)] if reading else []
+    if reading is None or any(is_active != b"1" for _, _, is_active in records):
+        return None
+    hidden = hiding.parse_hidden_ids(me, wanted, reading.replies[len(wanted) :])
+    return {
+        pk: LastLogin(pk, name.decode(), time.decode())
+        for pk, (name, time, _) in zip(wanted, records, strict=True)
+        if pk not in hidden
+    }

@@ -7,12 +7,12 @@
 A wrong guess costs time and is otherwise harmless: a ``read`` of anything else is sent as usual.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
 from mirror.bounded import Bounded
-from mirror.prefetch import Asked, Prefetched, fetch, known
+from mirror.prefetch import Asked, Prefetched, fetch, known, select_guesses
 
 VISITORS: Final = 1024  # maximum number of visitors with remembered reads
 NOTHING: Final = Asked((), ())
@@ -31,12 +31,12 @@ class Foreseen:
     def ahead(self, visitor: str | None) -> Generator[None, None, None]:
         """Prefetch the expected reads of the block. visitor: an identifier, or None for an anonymous visitor."""
         shared = self._strangers
-        plan = _once((*shared, *((visitor and self._own.get(visitor)) or ())))
+        plan = select_guesses((*shared, *((visitor and self._own.get(visitor)) or ())))
         found = (fetch(NOTHING, plan) if plan else None) or Prefetched([], [])
         with known(found):
             yield
         if found.missed:
-            asked = _once(found.asked)
+            asked = select_guesses(found.asked)
             if visitor is None:
                 self._strangers = asked
             else:
@@ -47,7 +47,3 @@ class Foreseen:
         """Forget all reads (for tests)."""
         self._strangers = ()
         self._own.clear()
-
-
-def _once(asked: Sequence[Asked]) -> Plan:
-    return tuple({one.key: one for one in asked if one.is_harmless()}.values())

@@ -65,6 +65,11 @@ class Asked(NamedTuple):
         return all(args[0] in HARMLESS and len(args) <= LONGEST for args, _ in self.commands)
 
 
+def select_guesses(asked: Iterable[Asked]) -> tuple[Asked, ...]:
+    """Return the reads that may be sent as guesses, in their order, without duplicates."""
+    return tuple({one.key: one for one in asked if one.is_harmless()}.values())
+
+
 class Said(NamedTuple):
     """The replies to one ``Asked``. generations: as in a ``Reading``."""
 

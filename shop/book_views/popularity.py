@@ -25,7 +25,7 @@ from mirror.redis import client, try_redis
 from mirror.redis_types import RedisPipeline
 from shop import keys
 from shop.models import View
-from shop.selectors.books import decode_books, get_books, order_books, queue_books
+from shop.selectors.books import get_books, order_books
 
 logger = logging.getLogger("shop")
 
@@ -120,17 +120,12 @@ def forget_book(book_id: int) -> None:
     )
 
 
-def get_most_viewed(count: int) -> list[BookRecord]:
-    """Return the most viewed books.
-
-    If Redis has complete counts, it takes one round trip if the same books lead as last time, else two. Otherwise SQL
-    answers.
-    """
-    return get_popular_books(count).books
-
-
 def get_popular_books(count: int) -> PopularBooks:
-    """Return the most viewed books, or the most read ones on a site without recent views."""
+    """Return the most viewed books, or the most read ones on a site without recent views.
+
+    If Redis has complete counts: 2 round trips, and none if the page foresees them (``mirror.foreseen``). Otherwise
+    SQL answers.
+    """
     books = _read_from_redis(count)
     if books is None:
         books = order_books(ids := _load_leaders_from_sql(count), get_books(ids))
@@ -139,32 +134,24 @@ def get_popular_books(count: int) -> PopularBooks:
     return PopularBooks(find_books().books[:count], is_viewed=False)
 
 
-_leaders: list[int] = []  # the leaders of the last call, which are likely to lead again
-
-
 def _read_from_redis(count: int) -> list[BookRecord] | None:
     """Return the most viewed books, or None if Redis is away or its counts are incomplete."""
-    guess = _leaders[:]
 
     def ask(pipe: RedisPipeline) -> None:
         pipe.get(naming.restored(BACKUP))
         pipe.get(keys.popularity_marker())
         pipe.zrange(keys.popularity(), 0, 2 * count - 1)  # more than needed, because some may be deleted
-        queue_books(pipe, guess)
 
     reading = read(["book"], ask)
     if reading is None:
         return None
-    restored, whole, found, raws = reading.replies
+    restored, whole, found = reading.replies
     if whole is None or whole != restored:
         return None
     if not try_redis(lambda redis: epoch.trusted(redis, [restored])[0], lambda: False, warning="", redis=client()):
         return None
-    _leaders[:] = ids = [int(pk) for pk in found]
-    books = decode_books(guess, raws)
-    if unknown := [pk for pk in ids if pk not in guess]:
-        books |= get_books(unknown)
-    return order_books(ids, books)[:count]
+    ids = [int(pk) for pk in found]
+    return order_books(ids, get_books(ids))[:count]
 
 
 def _load_leaders_from_sql(count: int) -> list[int]:

@@ -10,7 +10,7 @@ The reads of the fragments are remembered, too, so that the next request can mak
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from django.conf import settings
@@ -18,7 +18,7 @@ from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import _does_token_match  # type: ignore[attr-defined]
 
 from mirror.bounded import Bounded
-from mirror.prefetch import Asked, known
+from mirror.prefetch import Asked, known, select_guesses
 from mirror.recorder import record
 from shop.pagecache.rendering import make_anonymous_request
 from shop.pagecache.requests import Visit
@@ -78,7 +78,8 @@ def get_shared_fragments(
     http, own = make_anonymous_request(asked), visit.known.fork()
     with record() as seen, known(own):
         fills, response = as_nobody(http)
-    _plans.put(asked.http.path, _select_reads_to_plan(own.asked, asked.target.asked))
+    needed = asked.target.asked.key
+    _plans.put(asked.http.path, tuple(one for one in select_guesses(own.asked) if one.key != needed))
     if not _is_independent_of_visitor(http, response):
         return {}
     secret = http.META.get("CSRF_COOKIE", "")
@@ -102,13 +103,6 @@ def split_at_tokens(text: str, secret: str) -> list[str]:
             pieces.append(text[end : found.start()])
             end = found.end()
     return [*pieces, text[end:]]
-
-
-def _select_reads_to_plan(asked: Iterable[Asked], needed: Asked) -> tuple[Asked, ...]:
-    """Return the harmless reads among ``asked`` in their order, without duplicates and without ``needed``."""
-    found = {one.key: one for one in asked if one.is_harmless()}
-    found.pop(needed.key, None)
-    return tuple(found.values())
 
 
 def _is_independent_of_visitor(http: HttpRequest, response: HttpResponse) -> bool:

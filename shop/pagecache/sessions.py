@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from accounts.sessions import rows as session_rows
 from catalog import keys as catalog_keys
 from mirror.bounded import Bounded
-from mirror.prefetch import Asked
+from mirror.prefetch import Asked, select_guesses
 
 MAX_SESSIONS: Final = 4096  # sessions
 MAX_PAGES: Final = 1024
@@ -85,8 +85,8 @@ def clear_caches() -> None:
 def _select_reads_of_user(asked: Iterable[Asked], user: int) -> Iterable[Asked]:
     """Return the harmless reads that concern only this user, with placeholders for the user, without duplicates."""
     beginnings = _make_key_parts(user)
-    found = {one.key: one for one in asked if one.is_harmless() and all(_have_keys_of_user(beginnings, one))}
-    return [_replace_in_reads(one, beginnings, PLACEHOLDERS) for one in found.values()]
+    own = (one for one in select_guesses(asked) if all(_have_keys_of_user(beginnings, one)))
+    return [_replace_in_reads(one, beginnings, PLACEHOLDERS) for one in own]
 
 
 def _have_keys_of_user(beginnings: Sequence[str], asked: Asked) -> Iterable[bool]:

@@ -17,9 +17,7 @@ MAX_BOOKS: Final = 8  # per row, on wide screens
 
 @register.inclusion_tag("shop/_most_viewed.html")
 def most_viewed() -> dict[str, Any]:
-    """Show the most viewed books. One round trip if they are the same as last time; it does not depend on the
-    visitor.
-    """
+    """Show the most viewed books. They do not depend on the visitor."""
     return {"shelf": popularity.get_popular_books(MAX_BOOKS)}
 
 

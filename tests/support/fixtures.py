@@ -16,7 +16,7 @@ from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from accounts import ratelimit, selectors
+from accounts import ratelimit
 from accounts.mail import outgoing
 from config.celery import app
 from config.views import HOME_READS
@@ -25,7 +25,6 @@ from loginlog.storage import dense_ids, direct
 from mirror import capture, doubt, failure_log, hints, marker, prefix, send, triggers, window
 from mirror.models import Change, Identity, State
 from mirror.redis import breaker
-from shop.book_views import popularity
 from shop.pagecache import fragment_cache, sessions, store
 from shop.selectors import sales
 from social.timelines import home
@@ -55,7 +54,7 @@ def _forget() -> None:
     # Keyed by ids, which SQLite assigns again after a rollback:
     for known in (home._pulled_authors, popularity._leaders, dense_ids.dense_id_cache, hooks.recent_marks):
         known.clear()
-    selectors._expected_ids, sales._last_shown, direct.owed_to_redis.maybe = [], ([], []), False
+    sales._last_shown, direct.owed_to_redis.maybe = ([], []), False
 
 
 def _uses_database(request: pytest.FixtureRequest) -> bool:
