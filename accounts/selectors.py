@@ -68,7 +68,7 @@ def read_last_logins(limit: int = 5, me: int | None = None) -> list[LastLogin]:
 
     While the mirrors are warm: 2 round trips, and none if the page foresees them (``mirror.foreseen``).
     """
-    reading = read(["user", RedisPipeline) lambda pipe: pipe.lrange(keys.last_login_times(), 0, limit - 1))
+    reading = read(["user", "last_logins"], lambda pipe: pipe.lrange(keys.last_login_times(), 0, limit - 1))
     newest = [int(pk) for pk in reading.replies[0]] if reading else []
     people = _read_users(newest, me) if reading else None
     if people is None:
@@ -108,13 +108,7 @@ def _parse_slice(reply: Any) -> Slice:
 USER_FIELDS = ("name", "last_login_time", "is_active")
 
 
-def _add_user_commands(pipe: RedisPipeline, pks: Sequence[int], me: int | None) -> None:
-    for pk in pks:
-        pipe.hmget(keys.login(pk), USER_FIELDS)
-    hiding.add_commands(pipe, me, pks)
-
-
-def _parse_users(pks: Sequence[int], me: int | None) -> dict[int, LastLogin] | None:
+def _read_users(pks: Sequence[int], me: int | None) -> dict[int, LastLogin] | None:
     """Return these users by id, without hidden ones, with one round trip.
 
     None: one was deleted or is inactive, or Redis does not answer.
@@ -123,7 +117,7 @@ def _parse_users(pks: Sequence[int], me: int | None) -> dict[int, LastLogin] | N
     if not wanted:
         return {}
 
-    def ask(pipe: Any) -> None:
+    def ask(pipe: RedisPipeline) -> None:
         for pk in wanted:
             pipe.hmget(keys.login(pk), USER_FIELDS)
         hiding.add_commands(pipe, me, wanted)

@@ -44,7 +44,7 @@ def delete_accounts() -> int:
 def _run_alone(job: str, work: Callable[[RedisClient], int]) -> int:
     """Run a job under a lease and return its result; 0 if another process runs it, or while Redis is away."""
 
-    def run(redis: Any) -> int:
+    def run(redis: RedisClient) -> int:
         with lease(redis, job) as mine:
             return work(redis) if mine else 0
 

@@ -84,7 +84,7 @@ def _send_marks(marks: Sequence[Mark]) -> int:
     return sum(reply == scripts.NEW for _, reply in replies) + len(gone) + len(removed)
 
 
-def _try_redis(marks: Sequence[Mark], redis: Any = None) -> list[Reply] | None:
+def _try_redis(marks: Sequence[Mark], redis: RedisClient | None = None) -> list[Reply] | None:
     """Mark these logins in Redis, with this client or that of requests. Return None while Redis is away."""
     warning = "Redis did not answer, logins go to SQL: %s"
     return try_redis(lambda used: _mark_in_redis(used, marks), lambda: None, logger, warning, redis=redis)

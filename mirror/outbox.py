@@ -66,7 +66,8 @@ def pending_of(mirror: str, keys: Sequence[str], layout: object = "") -> dict[st
     found: dict[str, list[Pending]] = defaultdict(list)
     with connections[using()].cursor() as cursor:
         cursor.execute(
-            f"SELECT c.id, k.value, c.strays FROM {source} {changes} {_OTHER_LAYOUT}", [*values, mirror, most, mirror, str(layout)]
+            f"SELECT c.id, k.value, c.strays FROM {source} {changes} {_OTHER_LAYOUT}",
+            [*values, mirror, most, mirror, str(layout)],
         )
         for row in map(Pending._make, cursor.fetchall()):
             found[row.key].append(row)

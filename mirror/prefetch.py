@@ -17,10 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from mirror import doubt, marker, naming, quick, send, sql_only
-from mirror.redis import client, is_away
+from mirror.redis import client, try_redis
 from mirror.redis_types import RedisClient, RedisPipeline
-
-logger = logging.getLogger("mirror")
 
 # Commands that may be sent although their replies may not be needed.
 HARMLESS: Final = {
@@ -176,7 +174,7 @@ def fetch(
 
 
 def _send(
-    redis: Any, groups: Sequence[Asked], beside: Callable[[Any], object]
+    redis: RedisClient, groups: Sequence[Asked], beside: Callable[[RedisPipeline], object]
 ) -> tuple[doubt.Evidence, list[Said | None], list[Any]]:
     """Return the evidence, the replies of each group, and the replies to the further commands."""
     pipe = redis.pipeline(transaction=False)

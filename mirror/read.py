@@ -8,10 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from mirror import doubt, marker, naming, prefetch, quick, send, sql_only
-from mirror.redis import client, is_away
-from mirror.redis_types import RedisPipeline
-
-logger = logging.getLogger("mirror")
+from mirror.redis import client, try_redis
+from mirror.redis_types import RedisClient, RedisPipeline
 
 
 class Reading(NamedTuple):
@@ -36,7 +34,7 @@ def read(mirrors: Sequence[str], ask: Callable[[RedisPipeline], object]) -> Read
     if foreseen and (said := foreseen.answer(mirrors, pipe.command_stack)):
         return Reading(*said)
 
-    def send_commands(redis: Any) -> tuple[list[Any], tuple[str, ...] | None, doubt.Evidence] | None:
+    def send_commands(redis: RedisClient) -> tuple[list[Any], tuple[str, ...] | None, doubt.Evidence] | None:
         # Markers before and after: a pipeline is no transaction, and the mirror may be lost in between.
         markers, count = ("MGET", *map(naming.marker, mirrors), *doubt.keys()), len(mirrors)
         (before,), replies, (after,) = quick.execute(pipe, around=[markers])

@@ -273,12 +273,12 @@ def with_prefix(redis: RedisClient, text: str) -> RedisClient:
 
 
 def try_redis(
-    use: Callable[[Any], T],
+    use: Callable[[RedisClient], T],
     otherwise: Callable[[], T],
     log: logging.Logger = logger,
     warning: str = "Redis did not answer, SQL does: %s",
     *about: object,
-    redis: Any = None,
+    redis: RedisClient | None = None,
 ) -> T:
     """Return ``use(client())``, or ``otherwise()`` if Redis is away or replies with an error.
 
@@ -297,7 +297,12 @@ def try_redis(
 
 
 def work_or_wait(
-    work: Callable[[Any], T], idle: T, log: logging.Logger, waiting: str, *about: object, redis: Any = None
+    work: Callable[[RedisClient], T],
+    idle: T,
+    log: logging.Logger,
+    waiting: str,
+    *about: object,
+    redis: RedisClient | None = None,
 ) -> T:
     """Return ``work(redis)``, or ``idle`` while Redis is away: beat requests the work again later.
 

@@ -19,7 +19,7 @@ def sweep(redis: RedisClient | None = None) -> int:
     return work_or_wait(_sweep, 0, logger, "Redis is away, changes wait: %s", redis=redis)
 
 
-def _sweep(redis: Any) -> int:
+def _sweep(redis: RedisClient) -> int:
     triggers.watch(redis)  # without the lease, because another process's sweep may take long
     with lease(redis, "sweep") as mine:
         return _sweep_alone(redis) if mine else 0

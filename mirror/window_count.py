@@ -31,7 +31,7 @@ def windows(redis: RedisClient | None = None) -> dict[str, Count]:
     return try_redis(lambda redis: _count(owned, redis), dict[str, Count], warning="", redis=redis) if owned else {}
 
 
-def _count(owned: Sequence[scan.Owned], redis: Any) -> dict[str, Count]:
+def _count(owned: Sequence[scan.Owned], redis: RedisClient) -> dict[str, Count]:
     with Session(redis) as session:
         seen, looked_at, is_all = _some_keys(session)
         share = 1.0 if is_all else session.ask([("DBSIZE",)])[0] / looked_at

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from typing import Any, Final
+from typing import Final
 
 from django.db import connections
 from django.db.backends.utils import CursorWrapper
@@ -46,16 +46,6 @@ def change_lists(remove: Iterable[Entry], add: Iterable[Entry]) -> None:
                 " ON CONFLICT (member, key) DO UPDATE SET weight = excluded.weight",
                 values,
             )
-
-
-def _build_rows_sql(cursor: CursorWrapper, entries: list[Entry]) -> tuple[str, list[Any]]:
-    """Return SQL for a table of these entries, and its parameters."""
-    if cursor.db.vendor == "postgresql":
-        return "unnest(%s::text[], %s::text[], %s::bigint[]) AS e(key, member, weight)", list(
-            map(list, zip(*entries, strict=True))
-        )
-    parts = ", ".join(f"json_extract(value, '$[{n}]') AS {name}" for n, name in enumerate(("key", "member", "weight")))
-    return f"(SELECT {parts} FROM json_each(%s)) AS e", [orjson.dumps(entries).decode()]
 
 
 def _open_cursor() -> CursorWrapper:

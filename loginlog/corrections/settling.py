@@ -25,7 +25,7 @@ def settle_redis(redis: RedisClient | None = None) -> bool:
     return work_or_wait(_settle, False, logger, "Redis is away, the login log waits: %s", redis=redis)
 
 
-def _settle(redis: Any) -> bool:
+def _settle(redis: RedisClient) -> bool:
     with lease(redis, "loginlog:settle") as mine:
         if mine:
             erasure.clean_all_erased(redis)

@@ -57,7 +57,7 @@ def statuses(backups: Sequence[Backup] | None = None, *, redis: RedisClient | No
     return [_status(b, found.get(b.name, _InRedis()), states.get(b.name)) for b in backups]
 
 
-def _ask_all(backups: Sequence[Backup], redis: RedisClient | None) -> dict[str, _InRedis]:
+def _ask_all(backups: Sequence[Backup], redis: RedisClient) -> dict[str, _InRedis]:
     """Return the replies of Redis for each backup.
 
     Two round trips, and one more for each backup with quarantined items.

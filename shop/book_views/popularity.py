@@ -9,7 +9,7 @@ import time
 from collections import defaultdict
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from django.conf import settings
 from redis.exceptions import NoScriptError
@@ -106,8 +106,8 @@ def is_popular(rank: int | None) -> bool:
 
 def get_rank(book_id: int) -> int | None:
     """Return the number of more popular books, or None if the book has no recent views or Redis is away."""
-    found: int | None = try_redis(lambda redis: redis.zrank(keys.popularity(), str(book_id)), lambda: None, warning="")
-    return found
+    found = try_redis(lambda redis: redis.zrank(keys.popularity(), str(book_id)), lambda: None, warning="")
+    return cast("int | None", found)  # a list only with withscore=True
 
 
 def forget_book(book_id: int) -> None:

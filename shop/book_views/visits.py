@@ -80,7 +80,7 @@ def _read_from_redis(digest: str) -> dict[int, float] | None:
     restored, known, found = reading.replies
     times = {int(pk): seen for pk, seen in found}
 
-    def complete(redis: Any) -> None:
+    def complete(redis: RedisClient) -> None:
         is_sure = restored is not None and epoch.trusted(redis, [restored])[0]
         if not is_sure or known != restored:
             times.update(_merge_times(times, load_from_sql(digest)))
@@ -112,7 +112,7 @@ def load_from_sql(digest: str) -> dict[int, float]:
     return times
 
 
-def _complete_in_redis(redis: Any, digest: str, times: Mapping[int, float], marker: bytes) -> None:
+def _complete_in_redis(redis: RedisClient, digest: str, times: Mapping[int, float], marker: bytes) -> None:
     """Complete a list in Redis under this marker. Newer entries in Redis stay."""
     name, life = keys.last_viewed(digest), settings.SESSION_COOKIE_AGE
     pipe = redis.pipeline(transaction=False)
@@ -141,7 +141,7 @@ def claim_views(digest: str, user_id: int) -> None:
 def _move_list(old: str, new: str) -> None:
     """Copy the list to the new token. It gets no marker, so the next reader completes it from SQL."""
 
-    def move(redis: RedisClient -> None:
+    def move(redis: RedisClient) -> None:
         if found := redis.zrange(keys.last_viewed(old), 0, -1, withscores=True):
             redis.zadd(keys.last_viewed(new), dict(found), gt=True)
             redis.expire(keys.last_viewed(new), settings.SESSION_COOKIE_AGE)
@@ -153,7 +153,7 @@ def _move_list(old: str, new: str) -> None:
 def forget_last_viewed(digests: list[str]) -> None:
     """Delete the lists of these sessions. If Redis is away, they expire by themselves."""
 
-    def forget(redis: Any) -> None:
+    def forget(redis: RedisClient) -> None:
         for start in range(0, len(digests), KEYS_PER_BATCH):
             pipe = redis.pipeline(transaction=False)
             for digest in digests[start : start + KEYS_PER_BATCH]:

@@ -72,11 +72,8 @@ def push_cart_to_redis(digest: str) -> None:
     """
     known = get_cart_backup().load([digest])
 
-    def push(redis: Any) -> None:
+    def push(redis: RedisClient) -> None:
         get_cart_backup().put_back(redis, known)
         get_request_state().told = True
 
-
-def _try_redis(ask: Callable[[RedisClient], object]) -> bool:
-    """Call ``ask`` with a Redis client. Return False if Redis is away or fails."""
     try_redis(push, lambda: None, logger, "Redis did not answer, what it is to know of a cart waits: %s")

@@ -45,7 +45,7 @@ class HomeFeed(WindowFeed):
 
     def from_redis(self, below: int, limit: int) -> Chunk | None:
         mirror, owner = _get_timeline_mirror(), str(self.viewer)
-        expected = _pulled_authors.get(owner) or () or ()
+        expected = _pulled_authors.get(self.viewer) or ()
 
         def ask(pipe: RedisPipeline) -> None:
             window.ask(pipe, mirror, owner, below, limit)
@@ -65,7 +65,7 @@ class HomeFeed(WindowFeed):
         authors = tuple(sorted(map(int, pulls)))
         if authors != expected:
             if authors:
-                _pulled_authors.put(owner, authors)
+                _pulled_authors.put(self.viewer, authors)
             else:
                 _pulled_authors.forget(self.viewer)
             again = read(MIRRORS, lambda pipe: self._queue_posts(pipe, authors, below, limit))

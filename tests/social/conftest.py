@@ -3,7 +3,6 @@
 import pytest
 
 from accounts.models import User
-from mirror.bounded import Bounded
 from social.timelines import home
 from tests.support.social.timelines import make_users, timeline_mirror
 

@@ -52,7 +52,7 @@ def _forget() -> None:
     ratelimit._local_counters.clear()
     hints._due.__init__()  # type: ignore[misc]  # keys of rolled-back transactions count against the limit of hints
     # Keyed by ids, which SQLite assigns again after a rollback:
-    for known in (home._pulled_authors, popularity._leaders, dense_ids.dense_id_cache, hooks.recent_marks):
+    for known in (home._pulled_authors, dense_ids.dense_id_cache, hooks.recent_marks):
         known.clear()
     sales._last_shown, direct.owed_to_redis.maybe = ([], []), False
 
