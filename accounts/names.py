@@ -7,7 +7,6 @@ the same name in full-width letters belong to one user, and each of them works a
 import re
 import unicodedata
 from typing import Any, Final
-from urllib.parse import quote
 
 from django.core.validators import RegexValidator
 from django.db import models
@@ -15,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.lookalikes import has_misleading_characters, skeleton
 from accounts.words import has_link
+from common.paths import make_path
 
 MAX_NAME_KEY: Final = 200  # characters of a folded name
 MAX_FOLDED: Final = 1000  # code points that are folded; four code points fold to at least one
@@ -37,7 +37,7 @@ def fold(name: str) -> str:
 
 def make_public_path(name: str) -> str:
     """Return the path of the user's public page; "" for a name that cannot be part of a URL (created by a script)."""
-    return "" if "/" in name or name in (".", "..") or not name.isprintable() else f"/u/{quote(name, safe='')}/"
+    return "" if "/" in name or name in (".", "..") or not name.isprintable() else make_path("social:person", name)
 
 
 # Names that seem to speak for the site. They cannot be registered.

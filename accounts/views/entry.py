@@ -96,7 +96,7 @@ class Register(LimitedFormMixin, NextPageMixin, FormView):
 
     template_name = "accounts/register.html"
     form_class = RegisterForm
-    next_page = "/"
+    next_page = "home"
     kept = ("username", "email")
 
     def limits(self) -> Iterable[FormLimit]:

@@ -21,6 +21,7 @@ from catalog.books.series import split_title
 from catalog.books.volumes import find_series_places
 from catalog.listing.results import BookList, BookRecord
 from catalog.tags.shown import build_tags_context
+from common.paths import make_path
 from common.templatetags.site import visitor
 
 register = template.Library()
@@ -84,8 +85,9 @@ def book_tags(context: Context, book: BookRecord) -> dict[str, Any]:
 @register.filter
 def authors_linked(book: Mapping[str, Any]) -> SafeString:
     """Return the authors' names with links to their pages."""
-    pairs = zip(book["author_ids"], book["authors"], strict=True)
-    return format_html_join(", ", '<a href="/authors/{}/">{}</a>', pairs)
+    authors = zip(book["author_ids"], book["authors"], strict=True)
+    links = ((make_path("author", pk), name) for pk, name in authors)
+    return format_html_join(", ", '<a href="{}">{}</a>', links)
 
 
 @register.filter
@@ -101,8 +103,8 @@ register.filter("language", get_language_name)  # Django's own filter "language_
 @lru_cache(maxsize=MAX_CACHED_CARDS)
 def tag_link(name: str, css: str = "chip") -> SafeString:
     """Return a link to the books with a tag."""
-    text = query.format_query(query.Tag(name))
-    return format_html('<a class="{}" href="/books/?{}">{}</a>', css, urlencode({"q": text}), name)
+    given = urlencode({"q": query.format_query(query.Tag(name))})
+    return format_html('<a class="{}" href="{}?{}">{}</a>', css, make_path("catalog:list"), given, name)
 
 
 @register.simple_tag

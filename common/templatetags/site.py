@@ -11,12 +11,25 @@ from django.http import HttpRequest
 from django.template.context import Context
 from django.templatetags.static import static
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language_info
 
+from common.paths import make_path
 from common.web.appearance import get_theme
 
 register = template.Library()
+
+# ``{% path %}`` is ``{% url %}`` at a tenth of its cost: for loops, and for the frame around every page.
+register.simple_tag(make_path, name="path")
+
+
+@register.simple_tag(takes_context=True)
+def link_to(context: Context, view: str) -> SafeString:
+    """Return the attribute ``href`` with the path of a view, and ``aria-current`` if this is the current page."""
+    request: HttpRequest | None = context.get("request")
+    path = make_path(view)
+    is_here = request is not None and request.path == path
+    return format_html('href="{}"{}', path, mark_safe(' aria-current="page"') if is_here else "")
 
 
 @register.simple_tag(takes_context=True)
@@ -43,9 +56,10 @@ def way_back(context: Context) -> str:
     """
     request: HttpRequest = context["request"]
     here = request.get_full_path()
-    if request.path.startswith("/accounts/"):
-        here = request.POST.get("next") or request.GET.get("next") or "/"
-    return "" if here == "/" else f"?{urlencode({'next': here})}"
+    home = make_path("home")
+    if request.path.startswith(make_path("accounts:account")):
+        here = request.POST.get("next") or request.GET.get("next") or home
+    return "" if here == home else f"?{urlencode({'next': here})}"
 
 
 def _may_be_logged_in(request: HttpRequest) -> bool:

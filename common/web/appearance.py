@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 from django.views.i18n import set_language as django_set_language
@@ -44,7 +45,7 @@ def set_theme(request: HttpRequest) -> HttpResponse:
     theme = request.POST.get("theme")
     if theme not in THEMES:
         raise BadRequest
-    response = redirect_to(get_next_address(request, "/"))
+    response = redirect_to(get_next_address(request, reverse("home")))
     if theme == "system":
         response.delete_cookie(THEME_COOKIE, samesite="Lax")
     else:

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from django.http import HttpRequest
 from django.templatetags.static import static
+from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
 
@@ -18,7 +19,7 @@ def _build_item(title: Any, icon: str, model: str) -> dict[str, Any]:
     def may_see(request: HttpRequest) -> bool:
         return bool(request.user.has_perm(f"{app}.view_{name}"))
 
-    return {"title": title, "icon": icon, "link": f"/admin/{app}/{name}/", "permission": may_see}
+    return {"title": title, "icon": icon, "link": reverse_lazy(f"admin:{app}_{name}_changelist"), "permission": may_see}
 
 
 UNFOLD: Final[dict[str, Any]] = {
@@ -86,7 +87,7 @@ UNFOLD: Final[dict[str, Any]] = {
                     {
                         "title": _("Login report"),
                         "icon": "monitoring",
-                        "link": "/loginlog/report/",
+                        "link": reverse_lazy("loginlog:report"),
                         "permission": lambda request: request.user.has_perm("loginlog.view_report"),
                     },
                 ],

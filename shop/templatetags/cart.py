@@ -5,6 +5,7 @@ from django.template.context import Context
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
+from common.paths import make_path
 from shop.carts.header import get_copies
 
 register = template.Library()
@@ -19,5 +20,5 @@ def cart_link(context: Context, *, is_part: bool = False, is_elsewhere: bool = F
     """
     request = context.get("request")
     copies = get_copies(request) if request is not None and hasattr(request, "session") else None
-    is_here = request is not None and request.path == "/shop/cart/" and not is_elsewhere
+    is_here = request is not None and request.path == make_path("shop:cart") and not is_elsewhere
     return render_to_string("shop/_cart_link.html", {"copies": copies, "is_here": is_here, "is_part": is_part})

@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -20,7 +21,6 @@ from shop.services import carts
 from shop.services.carts import CartError
 from shop.visitors import ensure_session_digest, get_session_digest
 
-CART_PATH: Final = "/shop/cart/"
 MAX_DIGITS: Final = 18  # digits
 HTTP_SEE_OTHER: Final = 303
 
@@ -63,7 +63,7 @@ def _change_cart(request: HttpRequest) -> HttpResponse:
     if wants_json(request) or is_partial(request):
         return _render_cart(request, now)
     messages.success(request, _describe_change(wish))
-    return redirect_to(get_next_address(request, CART_PATH), status=HTTP_SEE_OTHER)
+    return redirect_to(get_next_address(request, reverse("shop:cart")), status=HTTP_SEE_OTHER)
 
 
 def _render_added(request: HttpRequest, wish: CartChange, now: CartView) -> HttpResponse:

@@ -43,7 +43,7 @@ class Checkout(View):
             return redirect_to_view("shop:order", made.pk)
         if not now.lines:
             messages.info(request, str(CartEmpty()))
-            return redirect_to("/shop/cart/")
+            return redirect_to_view("shop:cart")
         form = CheckoutForm(initial=get_initial_address(request.user))  # type: ignore[arg-type]
         return self._page(request, form, now=now)
 
@@ -57,7 +57,7 @@ class Checkout(View):
             order = self._begin(request, form.cleaned_data)
         except CartEmpty as refusal:
             messages.error(request, str(refusal))
-            return redirect_to("/shop/cart/")
+            return redirect_to_view("shop:cart")
         except SoldOut as refusal:
             left = {shortage.product_id: shortage.left for shortage in refusal.shortages}
             return self._page(request, form, str(refusal), left, HTTP_CONFLICT)

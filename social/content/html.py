@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 from typing import Final
-from urllib.parse import quote
 
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from accounts.names import fold, make_public_path
+from common.paths import make_path
 from social.content.tokens import Token, tokenise
 
 EXTERNAL_LINK: Final = '<a href="{}" rel="nofollow noopener ugc">{}</a>'
@@ -25,7 +25,7 @@ def _render_token(token: Token) -> str:
         case "link":
             return format_html(EXTERNAL_LINK, token.value, token.shown)
         case "hashtag":
-            return format_html(INTERNAL_LINK, f"/tags/{quote(token.value, safe='')}/", token.text)
+            return format_html(INTERNAL_LINK, make_path("social:hashtag", token.value), token.text)
         case "mention":
             return format_html(INTERNAL_LINK, make_public_path(token.value), token.text)
         case "text":

@@ -18,6 +18,7 @@ from django.utils.translation import get_language, gettext
 
 from accounts.names import make_public_path
 from catalog.books import covers
+from common.paths import make_path
 from social.content.cleaning import MAX_CHARACTERS
 from social.content.html import to_html
 from social.models import new_key
@@ -126,8 +127,8 @@ def _render_card(raw: bytes) -> Card:
 def _add_delete_link(card: Card, me: int | None) -> SafeString:
     if card.author != me:
         return card.html
-    link = '<p class="post-own"><a href="/posts/{}/delete/">{}</a></p>'
-    return mark_safe(card.html + format_html(link, card.id, gettext("Delete")))
+    link = '<p class="post-own"><a href="{}">{}</a></p>'
+    return mark_safe(card.html + format_html(link, make_path("social:delete_post", card.id), gettext("Delete")))
 
 
 def _clear_caches(**kwargs: Any) -> None:

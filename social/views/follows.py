@@ -7,6 +7,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
@@ -68,7 +69,8 @@ def _run_action(request: HttpRequest, name: str, verb: str) -> HttpResponse:
     if not request.user.is_authenticated:
         return require_login(request, make_public_path(name))
     if seconds := _seconds_to_wait(request.user.pk, verb):
-        return render_too_often(request, seconds, get_next_address(request, make_public_path(name) or "/people/"))
+        default = make_public_path(name) or reverse("social:people")
+        return render_too_often(request, seconds, get_next_address(request, default))
     person = _find_user(name)
     if person is None:
         raise Http404
@@ -107,7 +109,7 @@ def _respond(request: HttpRequest, person: Profile, verb: FollowAction, is_chang
         return trigger_client_event(response, f"{OTHER_COLUMN[column]}-changed")
     messages.success(request, verb.said % {"name": person.name})
     # A blocked reader's own page may be missing, if that reader has also blocked the visitor.
-    default = "/people/blocked/" if verb.flag == "is_blocked" else person.url
+    default = reverse("social:blocked") if verb.flag == "is_blocked" else person.url
     return redirect_window(request, get_next_address(request, default))
 
 

@@ -4,7 +4,6 @@ Pages are HTML or, with ``Accept: application/json``, JSON.
 """
 
 from typing import Any
-from urllib.parse import quote
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -12,6 +11,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from catalog.selectors import get_author, get_book
+from common.paths import make_path
 from common.web import get_user_id, is_partial, json_response, personal_page, wants_json
 from social.content.tokens import fold_hashtag
 from social.selectors import get_mentions_of, get_posts_about, get_posts_about_books_by, get_posts_tagged
@@ -26,7 +26,7 @@ def hashtag_posts(request: HttpRequest, hashtag: str) -> HttpResponse:
     if name is None:
         raise Http404
     page = get_posts_tagged(name, request.user.pk, parse_cursor(request.GET.get("after")))
-    return _render_page(request, page, "social/tagged.html", f"/tags/{quote(name, safe='')}/", {"hashtag": name})
+    return _render_page(request, page, "social/tagged.html", make_path("social:hashtag", name), {"hashtag": name})
 
 
 @require_safe
@@ -36,7 +36,7 @@ def book_posts(request: HttpRequest, pk: int) -> HttpResponse:
     if book is None:
         raise Http404
     page = get_posts_about(pk, request.user.pk, parse_cursor(request.GET.get("after")))
-    return _render_page(request, page, "social/about.html", f"/books/{pk}/posts/", {"book": book})
+    return _render_page(request, page, "social/about.html", make_path("social:book_posts", pk), {"book": book})
 
 
 @require_safe
@@ -46,7 +46,8 @@ def author_posts(request: HttpRequest, pk: int) -> HttpResponse:
     if author is None:
         raise Http404
     page = get_posts_about_books_by(pk, request.user.pk, parse_cursor(request.GET.get("after")))
-    return _render_page(request, page, "social/about_author.html", f"/authors/{pk}/posts/", {"author": author})
+    path = make_path("social:author_posts", pk)
+    return _render_page(request, page, "social/about_author.html", path, {"author": author})
 
 
 @require_safe
@@ -54,7 +55,7 @@ def author_posts(request: HttpRequest, pk: int) -> HttpResponse:
 def mentions(request: HttpRequest) -> HttpResponse:
     """Show the posts that mention the logged-in reader (``?after=``)."""
     page = get_mentions_of(get_user_id(request), parse_cursor(request.GET.get("after")))
-    return _render_page(request, page, "social/mentions.html", "/mentions/", {})
+    return _render_page(request, page, "social/mentions.html", make_path("social:mentions"), {})
 
 
 def _render_page(request: HttpRequest, page: PostPage, template: str, path: str, more: dict[str, Any]) -> HttpResponse:

@@ -9,10 +9,11 @@ from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import get_resolver
+from django.urls import get_resolver, reverse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
+from common.paths import make_path
 from common.web import get_user_id, is_partial, json_response, personal_page, redirect_to, wants_json
 from social.relations import lists as people_lists
 from social.relations.common import CommonReaders, find_common_follows
@@ -86,7 +87,8 @@ def people(request: HttpRequest) -> HttpResponse:
         "blocked": people_lists.list_blocked(me, size=MAX_LISTED),
     }
     own = get_profile_by_name(request.user.get_username(), me)
-    urls = {kind: f"/people/{kind}/" for kind in lists} | {"following": f"{own.url}following/" if own else ""}
+    urls = {kind: reverse(f"social:{kind}") for kind in ("muted", "blocked")}
+    urls["following"] = make_path("social:following", own.name) if own and own.url else ""
     content: dict[str, Any] = {
         kind: _list_json(page, _build_page_url(urls[kind], page.after)) for kind, page in lists.items()
     }
@@ -101,7 +103,7 @@ def muted_or_blocked(request: HttpRequest, kind: str) -> HttpResponse:
     """List the muted or blocked readers, newest first (``?after=``), for the logged-in reader alone."""
     find = people_lists.list_muted if kind == "muted" else people_lists.list_blocked
     page = find(get_user_id(request), parse_cursor(request.GET.get("after")))
-    older = _build_page_url(f"/people/{kind}/", page.after)
+    older = _build_page_url(reverse(f"social:{kind}"), page.after)
     return respond(
         request, "social/shunned.html", {"people": page.people, "next": older, "kind": kind}, _list_json(page, older)
     )

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -33,7 +34,7 @@ from social.services.posts import create_post, delete_post, get_post_by_key
 from social.timelines.pages import PostRecord, read_records
 from social.views.draft import Draft, is_json_body
 
-HOME: Final = "/home/"
+HOME: Final = "social:home"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -41,9 +42,9 @@ HOME: Final = "/home/"
 def posts(request: HttpRequest) -> HttpResponse:
     """POST ``text`` (``book``, ``key``, ``next``), as a form or a JSON object. GET redirects to the home timeline."""
     if request.method != "POST":
-        return redirect_to(HOME)
+        return redirect_to_view(HOME)
     if not request.user.is_authenticated:
-        return require_login(request, HOME)
+        return require_login(request, reverse(HOME))
     draft = Draft.read(request)
     try:
         draft.check()
@@ -84,7 +85,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
         if wants_json(request):
             return json_response({"id": pk, "is_deleted": True})
         messages.success(request, _("Your post was deleted."))
-        return redirect_to(get_next_address(request, HOME))
+        return redirect_to(get_next_address(request, reverse(HOME)))
     found = _post_or_404(request, pk)
     if found["user"]["id"] != request.user.pk and not request.user.has_perm("social.delete_post"):
         raise Http404
@@ -118,12 +119,12 @@ def _respond_created(request: HttpRequest, draft: Draft, made: Post) -> HttpResp
     """Answer with the new post. htmx gets it for the top of the list, with an empty form."""
     if _uses_json(request):
         response = json_response(orjson.Fragment(_read_record(made).raw), 201)
-        response.headers["Location"] = f"/posts/{made.pk}/"
+        response.headers["Location"] = reverse("social:post", args=[made.pk])
         return response
     if is_partial(request):
-        shown = {"post": _read_record(made), "book": draft.book, "way_on": get_next_address(request, HOME)}
+        shown = {"post": _read_record(made), "book": draft.book, "way_on": get_next_address(request, reverse(HOME))}
         return render(request, "social/_posted.html", shown)
-    return redirect_to(get_next_address(request, HOME))
+    return redirect_to(get_next_address(request, reverse(HOME)))
 
 
 def _read_record(made: Post) -> PostRecord:
@@ -156,7 +157,7 @@ def _render_form_again(request: HttpRequest, draft: Draft, error: str, status: i
         "text": draft.text,
         "error": error,
         "book": draft.book,
-        "way_on": get_next_address(request, HOME),
+        "way_on": get_next_address(request, reverse(HOME)),
     }
     template = "social/_composer.html" if is_partial(request) else "social/write.html"
     return render(request, template, shown, status=status)

@@ -4,8 +4,9 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 import orjson
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -14,8 +15,6 @@ from common.web import get_user_id, is_partial, json_response, personal_page, re
 from social.selectors import MAX_NEW_POSTS, count_new_posts, get_global_timeline, get_home_timeline
 from social.timelines.pages import PostPage, parse_cursor
 
-HOME: Final = "/home/"
-GLOBAL: Final = "/global/"
 MAX_SEEN_IDS: Final = 100  # ids in an address
 
 
@@ -28,9 +27,8 @@ def home(request: HttpRequest) -> HttpResponse:
     """
     after = parse_cursor(request.GET.get("after"))
     page = get_home_timeline(get_user_id(request), after)
-    return _render_page(
-        request, page, "social/home.html", HOME, {"is_first": after is None, "poll_url": _build_poll_url(page)}
-    )
+    shown = {"is_first": after is None, "poll_url": _build_poll_url(page)}
+    return _render_page(request, page, "social/home.html", reverse("social:home"), shown)
 
 
 @require_safe
@@ -42,7 +40,8 @@ def new_posts_bar(request: HttpRequest) -> HttpResponse:
     are treated as in ``home``, except that htmx gets a 401, so that the polling page stays.
     """
     if not request.user.is_authenticated:
-        return _vary_on_format(HttpResponse(status=401) if is_partial(request) else require_login(request, HOME))
+        home = reverse("social:home")
+        return _vary_on_format(HttpResponse(status=401) if is_partial(request) else require_login(request, home))
     seen = map(parse_cursor, request.GET.get("seen", "").split(",")[:MAX_SEEN_IDS])
     since = parse_cursor(request.GET.get("since")) or 0
     if wants_json(request):
@@ -51,7 +50,7 @@ def new_posts_bar(request: HttpRequest) -> HttpResponse:
         count = _count_new(request, since, seen)
         response = render(request, "social/_new.html", {"count": count, "is_most": count >= MAX_NEW_POSTS})
     else:
-        response = HttpResponseRedirect(HOME)
+        response = redirect_to_view("social:home")
     return _vary_on_format(response)
 
 
@@ -60,9 +59,8 @@ def global_posts(request: HttpRequest) -> HttpResponse:
     """Show all posts (``?after=``). The template gets ``page``, a ``PostPage``."""
     viewer = request.user.pk if request.user.is_authenticated else None
     after = parse_cursor(request.GET.get("after"))
-    return _render_page(
-        request, get_global_timeline(viewer, after), "social/global.html", GLOBAL, {"is_first": after is None}
-    )
+    page, shown = get_global_timeline(viewer, after), {"is_first": after is None}
+    return _render_page(request, page, "social/global.html", reverse("social:global"), shown)
 
 
 def _render_page(request: HttpRequest, page: PostPage, template: str, path: str, more: dict[str, Any]) -> HttpResponse:
@@ -90,7 +88,7 @@ def build_page_json(page: PostPage, path: str) -> dict[str, Any]:
 
 def _build_poll_url(page: PostPage) -> str:
     seen = ",".join(str(post["id"]) for post in page.posts)
-    return f"{HOME}new/?{urlencode({'since': page.newest, 'seen': seen}, safe=',')}"
+    return f"{reverse('social:new_posts')}?{urlencode({'since': page.newest, 'seen': seen}, safe=',')}"
 
 
 def _count_new(request: HttpRequest, since: int, seen: Any) -> int:

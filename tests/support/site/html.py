@@ -54,3 +54,12 @@ def read_attributes(html: str, tag: str) -> dict[str, str | None]:
     page = _Collector()
     page.feed(html)
     return next(attributes for name, attributes in page.tags if name == tag)
+
+
+def read_paths(html: str) -> set[str]:
+    """Return the paths of this site in all attributes of a page with an address, beside those in JSON."""
+    page = _Collector()
+    page.feed(html)
+    names = ("href", "src", "action", "formaction", "hx-get", "hx-post", "data-way")
+    found = (attributes.get(name) or "" for _, attributes in page.tags for name in names)
+    return {path for path in found if path.startswith("/")}
