@@ -50,8 +50,9 @@ def find_rank(user_id: int) -> int | None:
     reading = read(["user"], ask)
     if reading is None:
         return leaderboard_sql.find_rank(user_id)
-    _, _, (_, rank, mine) = reading.replies[0]
-    return rank if mine else None
+    _total, _page, around = reading.replies[0]
+    mine = _parse_slice(around)
+    return mine.rank if mine.places else None
 
 
 def read_leaderboard(me: int | None = None, at: str = "", last: int = DEFAULT_LAST_LOGINS) -> Leaderboard:

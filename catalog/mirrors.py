@@ -166,7 +166,8 @@ class TagMirror(Mirror):
         return {str(pk): (pk, name) for pk, name in load_tag_names(parse_ids(pks)).names.items()}
 
     def record(self, row: Any) -> Record:
-        return {"id": row[0], "name": row[1]}
+        pk, name = row
+        return {"id": pk, "name": name}
 
     def index(self, pk: str, record: Record) -> Iterable[Contribution]:
         return [Scored(keys.tag_names(), f"{record['name']}\0{record['id']}", 0)]
@@ -191,7 +192,8 @@ class HiddenTagMirror(Mirror):
         return {str(pk): (pk, tags.names[pk]) for pk in tags.hidden}
 
     def record(self, row: Any) -> Record:
-        return {"id": row[0], "name": row[1]}
+        pk, name = row
+        return {"id": pk, "name": name}
 
     def index(self, pk: str, record: Record) -> Iterable[Contribution]:
         pk = str(record["id"])
@@ -208,6 +210,15 @@ class HiddenTagMirror(Mirror):
         return keys.changes()
 
 
+class TagVoteRow(NamedTuple):
+    """A vote as SQL stores it, with the name of the tag."""
+
+    id: int
+    user_id: int
+    book_id: int
+    tag: str
+
+
 @mirror.register
 class TagVoteMirror(Mirror):
     """The tags that a reader gave a book, by name."""
@@ -222,12 +233,13 @@ class TagVoteMirror(Mirror):
     def record_key(self, pk: str) -> str:
         return keys.tag_vote(pk)
 
-    def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, int, int, str]]:
+    def load(self, pks: Sequence[str]) -> Mapping[str, TagVoteRow]:
         votes = TagVote._base_manager.using(setting("DATABASE")).filter(pk__in=parse_ids(pks))
-        return {str(row[0]): row for row in votes.values_list("pk", "user_id", "book_id", "tag__name")}
+        rows = votes.values_list("pk", "user_id", "book_id", "tag__name")
+        return {str(row.id): row for row in map(TagVoteRow._make, rows)}
 
     def record(self, row: Any) -> Record:
-        return {"id": row[0], "user": row[1], "book": row[2], "tag": row[3]}
+        return {"id": row.id, "user": row.user_id, "book": row.book_id, "tag": row.tag}
 
     def index(self, pk: str, record: Record) -> Iterable[Contribution]:
         return [Scored(keys.tags_of_reader(record["user"], record["book"]), f"{record['tag']}\0{record['id']}", 0)]
@@ -251,4 +263,5 @@ class AuthorMirror(Mirror):
         return {str(pk): (pk, name) for pk, name in load_author_names(parse_ids(pks)).items()}
 
     def record(self, row: Any) -> Record:
-        return {"id": row[0], "name": row[1]}
+        pk, name = row
+        return {"id": pk, "name": name}

@@ -98,11 +98,13 @@ def find_items() -> list[Item]:
     rows = Product.objects.for_sale().filter(stock__gt=0).order_by("-book__popularity", "book__title")
     found = list(rows.values_list("pk", "book__title", "price")[:MAX_ITEMS])
     kinds: dict[int, set[str]] = defaultdict(set)
-    for pk, name in Tag.objects.filter(name__in=BOOK_KINDS, books__in=[row[0] for row in found]).values_list(
-        "books", "name"
-    ):
+    tagged = Tag.objects.filter(name__in=BOOK_KINDS, books__in=[pk for pk, *_ in found])
+    for pk, name in tagged.values_list("books", "name"):
         kinds[pk].add(name)
-    return [Item(*row, next((kind for kind in BOOK_KINDS if kind in kinds[row[0]]), "")) for row in found]
+    return [
+        Item(pk, title, price, next((kind for kind in BOOK_KINDS if kind in kinds[pk]), ""))
+        for pk, title, price in found
+    ]
 
 
 def _add_products() -> None:

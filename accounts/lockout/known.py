@@ -37,13 +37,16 @@ def remember_device(response: HttpResponse, user: User) -> None:
 def find_device_id(request: HttpRequest, name: str) -> str:
     """Return the random id of the browser if it is a known device of the user ``name``, or else ""."""
     try:
-        said: Any = signing.loads(request.COOKIES.get(COOKIE_NAME, ""), salt=SALT, max_age=COOKIE_DAYS * 86_400)
+        signed: Any = signing.loads(request.COOKIES.get(COOKIE_NAME, ""), salt=SALT, max_age=COOKIE_DAYS * 86_400)
     except signing.BadSignature:  # also without a cookie, or with an expired one
         return ""
-    if said[0] != normalize_name(name) or len(said) < 3:
+    if len(signed) < 3:
         return ""
-    user = User.objects.filter(name_key=said[0]).first()
-    return str(said[1]) if user and constant_time_compare(said[2], _make_stamp(user)) else ""
+    name_key, device_id, stamp, *_ = signed
+    if name_key != normalize_name(name):
+        return ""
+    user = User.objects.filter(name_key=name_key).first()
+    return str(device_id) if user and constant_time_compare(stamp, _make_stamp(user)) else ""
 
 
 def _make_stamp(user: User) -> str:

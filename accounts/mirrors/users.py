@@ -50,7 +50,7 @@ class UserMirror(Mirror):
             "pk", "username", "name_key", "user_type", "is_active",
             "login_stats__login_times", "login_stats__last_login_time",
         )  # fmt: skip
-        return {str(row[0]): UserRow._make(row) for row in rows}
+        return {str(row.id): row for row in map(UserRow._make, rows)}
 
     def record(self, row: Any) -> Record:
         return {

@@ -1,6 +1,6 @@
 """Records of books. SQL builds the same record for Redis and for the pages that SQL answers."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress
 from operator import neg, not_
 from typing import Any, Final, NamedTuple
@@ -42,6 +42,16 @@ class BookRow(NamedTuple):
     author_ids: list[int]
 
 
+class _FoundBook(NamedTuple):
+    """A book as the first statement returns it. columns: the values of ``BookRow`` from the title to the rating."""
+
+    id: int
+    columns: list[Any]
+    tag_ids: list[int] | None  # None on PostgreSQL for a book without tags
+    counts: list[int] | None
+    author_ids: list[int]
+
+
 # The ids of tags and authors come as one list for each book, and two more statements read the names. A join in SQL
 # costs three to four times as much for 330,294 pairs, and PostgreSQL would read all tags to name those of one book.
 _BOOKS = (
@@ -69,21 +79,24 @@ def load_book_rows(ids: Sequence[int]) -> list[BookRow]:
     connection = connections[setting("DATABASE")]
     with connection.cursor() as cursor:
         rows = _select_rows(cursor, _SELECT_BOOKS[connection.vendor], ids)
-        author_ids = [orjson.loads(row[9]) for row in rows]
-        counts = [orjson.loads(row[8]) for row in rows]
+        author_ids = [
+            _FoundBook._make((pk, columns, *orjson.loads(tags), parse_authors(authors)))
+            for pk, *columns, tags, authors in cursor.fetchall()
+        ]
         votes = _count_votes(cursor, ids)
-        tags = _read_tag_names(cursor, set().union(*(of_tags or () for of_tags, _ in counts)))
-        authors = _read_names(cursor, "catalog_author", set().union(*author_ids))
+        tags = _read_tag_names(cursor, set().union(*(book.tag_ids or () for book in books)))
+        authors = _read_names(cursor, "catalog_author", set().union(*(book.author_ids for book in books)))
     return [
         BookRow._make(
             (
-                *row[:8],
-                *_split_tags(tags, of_tags or [], of_counts or [], votes.get(row[0])),
-                _pick_names(authors, of_authors),
-                _pick_existing_ids(authors, of_authors),
+                book.id,
+                *book.columns,
+                *_split_tags(tags, book.tag_ids or [], book.counts or [], votes.get(book.id)),
+                _pick_names(authors, book.author_ids),
+                _pick_existing_ids(authors, book.author_ids),
             )
         )
-        for row, (of_tags, of_counts), of_authors in zip(rows, counts, author_ids, strict=True)
+        for book in books
     ]
 
 

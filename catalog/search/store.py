@@ -59,14 +59,14 @@ def build_document(pk: str, text: str, weight: int | None, keys: Iterable[str]) 
 
 def read_documents(ids: Sequence[str]) -> dict[str, DocumentRecord]:
     """Return the stored documents among ``ids``."""
-    return {
-        row[0]: DocumentRecord(*row) for row in _select_rows(Document, ids).values_list("id", "text", "weight", "keys")
-    }
+    rows = _select_rows(Document, ids).values_list("id", "text", "weight", "keys")
+    return {row.id: row for row in map(DocumentRecord._make, rows)}
 
 
 def read_terms(terms: Sequence[str]) -> dict[str, TermRecord]:
     """Return the words of the vocabulary among ``terms``."""
-    return {row[0]: TermRecord(*row) for row in _select_rows(Term, terms).values_list("text", "weight")}
+    rows = _select_rows(Term, terms).values_list("text", "weight")
+    return {row.text: row for row in map(TermRecord._make, rows)}
 
 
 def find_complete_documents(documents: Sequence[DocumentRecord]) -> set[str]:

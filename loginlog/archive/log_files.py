@@ -161,13 +161,14 @@ def _parse_line(text: str) -> Line:
     parts = text.removesuffix("\n").split("\t")
     if len(parts) != 3 or not text.endswith("\n"):
         raise ValueError("expected a name, a number and bits, separated by tabs")
-    item, raw = parse_item(parts[0]), bytes.fromhex(parts[2])
+    name, number, bits = parts
+    item, raw = parse_item(name), bytes.fromhex(bits)
     if isinstance(item, LoginMonth):
         if len(raw) != bitmaps.MONTH_BYTES or bitmaps.encode_month(bitmaps.parse_month(raw)) != raw:
-            raise ValueError(f"{parts[2]!r} is not the bitmap of a month")
-        return Line(item, Known(int(parts[1]), bitmaps.parse_month(raw)))
-    if not isinstance(item, DaySegment) or parts[1] != "-":
-        raise BadItem(f"{parts[0]!r} is no bitmap of a day, or has a number")
+            raise ValueError(f"{bits!r} is not the bitmap of a month")
+        return Line(item, Known(int(number), bitmaps.parse_month(raw)))
+    if not isinstance(item, DaySegment) or number != "-":
+        raise BadItem(f"{name!r} is no bitmap of a day, or has a number")
     if len(raw) > SEGMENT_BYTES:
         raise ValueError(f"a segment has at most {SEGMENT_BYTES} bytes")
     return Line(item, bitmaps.strip_zeros(raw))

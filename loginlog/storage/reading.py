@@ -119,6 +119,15 @@ def _read_answers(spans: Sequence[Span], *, fetch: bool) -> list[bytes | int]:
     return found
 
 
+class _Wanted(NamedTuple):
+    """Days and user types to read from SQL. bits: the bitmap of Redis, into which the days are merged."""
+
+    first: date
+    last: date
+    types: set[str]
+    bits: bytearray
+
+
 def _merge_with_sql(spans: Sequence[Span], said: Sequence[bytes | int], since: date | None) -> list[bytes | int]:
     """Merge SQL's bitmaps into the answers of Redis for these spans, with one query for all.
 
@@ -127,17 +136,17 @@ def _merge_with_sql(spans: Sequence[Span], said: Sequence[bytes | int], since: d
     known: list[bytearray | int] = [raw if isinstance(raw, int) else bytearray(raw) for raw in said]
     last = date.max if since is None else since - days.ONE_DAY
     wanted = [
-        (span.first, min(span.last, last), set(span.types), raw)
+        _Wanted(span.first, min(span.last, last), set(span.types), raw)
         for span, raw in zip(spans, known, strict=True)
         if isinstance(raw, bytearray) and span.first <= last
     ]
     if wanted:
-        kinds = set[str]().union(*(types for _, _, types, _ in wanted))
-        rows = store.read_days(min(w[0] for w in wanted), max(w[1] for w in wanted), kinds)
+        kinds = set[str]().union(*(each.types for each in wanted))
+        rows = store.read_days(min(each.first for each in wanted), max(each.last for each in wanted), kinds)
         for item, bits in rows:
-            for first, end, types, raw in wanted:
-                if first <= item.day <= end and item.user_type in types:
-                    _merge_segment(raw, item.offset, bits)
+            for each in wanted:
+                if each.first <= item.day <= each.last and item.user_type in each.types:
+                    _merge_segment(each.bits, item.offset, bits)
     return [raw if isinstance(raw, int) else bytes(raw) for raw in known]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from mirror import naming
 from mirror.backup import epoch, marks, registry
@@ -57,6 +57,15 @@ def statuses(backups: Sequence[Backup] | None = None, *, redis: RedisClient | No
     return [_status(b, found.get(b.name, _InRedis()), states.get(b.name)) for b in backups]
 
 
+class _Replies(NamedTuple):
+    """The replies of Redis for one backup, in the order of the commands."""
+
+    restored: bytes | None
+    marked: int
+    aside: int
+    oldest: Any
+
+
 def _ask_all(backups: Sequence[Backup], redis: RedisClient) -> dict[str, _InRedis]:
     """Return the replies of Redis for each backup.
 
@@ -73,11 +82,11 @@ def _ask_all(backups: Sequence[Backup], redis: RedisClient) -> dict[str, _InRedi
         pipe.zrangebyscore(backup.marks(), "(0", "+inf", start=0, num=1, withscores=True)
     (seconds, micros), *replies = pipe.execute()
     now = seconds * 1_000_000 + micros
-    rows = [replies[start : start + 4] for start in range(0, len(replies), 4)]
-    warm = epoch.trusted(redis, [row[0] for row in rows])
+    rows = [_Replies._make(replies[start : start + 4]) for start in range(0, len(replies), 4)]
+    warm = epoch.trusted(redis, [each.restored for each in found])
     return {
-        backup.name: _InRedis(good, row[1], _age(now, row[3]), row[2], _errors(backup, redis, row[2]))
-        for backup, row, good in zip(backups, rows, warm, strict=True)
+        backup.name: _InRedis(good, row.marked, _age(now, row.oldest), row.aside, _errors(backup, redis, row.aside))
+        for backup, row, good in zip(backups, found, warm, strict=True)
     }
 
 

@@ -118,5 +118,5 @@ class RecommendationAdmin(ReadOnlyAdmin):
         return self._others(row.viewbuy)
 
     def _others(self, others: Sequence[Sequence[Any]]) -> SafeString | str:
-        titles = _load_titles([other[0] for other in others])
+        titles = _load_titles([pk for pk, *_rest in others])
         return _render_lines([(f"{score:.3g}  {titles.get(pk, pk)}",) for pk, score, *_why in others])

@@ -50,7 +50,7 @@ def load_products(ids: Sequence[int]) -> Mapping[str, ProductRow]:
         "product_id", "sale_id", "price", "sale__starts_at", "sale__ends_at"
     ):
         sales[product].append(SalePrice(sale, price, starts.timestamp(), ends.timestamp()))
-    return {str(row[0]): ProductRow(*row, sales[row[0]]) for row in rows}
+    return {str(pk): ProductRow._make((pk, *columns, sales[pk])) for pk, *columns in rows}
 
 
 def make_product_record(row: ProductRow) -> Record:

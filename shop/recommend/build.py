@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.db import IntegrityError, transaction
 
@@ -15,7 +15,11 @@ from shop.recommend.bought_after_view import find_bought_after_view
 from shop.recommend.history import ProductViews, Purchases
 
 PRODUCTS_PER_SLICE: Final = 100  # products per transaction, whose views are in memory at once
-RecommendationLists = tuple[list[Any], list[Any]]  # of a product: bought, viewbuy
+RecommendationLists(NamedTuple):
+    """The lists of one product, as the fields of ``Recommendation`` store them."""
+
+    bought: list[Any]
+    viewbuy: list[Any]
 
 
 @dataclass
@@ -52,8 +56,8 @@ def rebuild_recommendations(told: CountCallback = ignore) -> RebuildResult:
         except IntegrityError:  # a product was deleted meanwhile; the second attempt does not see it
             _write_rows(ids, rows, done)
         done.products += len(ids)
-        done.bought += sum(bool(row[0]) for row in rows.values())
-        done.viewbuy += sum(bool(row[1]) for row in rows.values())
+        done.bought += sum(bool(row.bought) for row in rows.values())
+        done.viewbuy += sum(bool(row.viewbuy) for row in rows.values())
         told(len(ids))
     return done
 
@@ -72,7 +76,9 @@ def _compute_rows(bought: Purchases, numbers: dict[int, int], ids: Sequence[int]
     """Return the recommendations of these products, without products that have none."""
     looks = history.load_views(ids)
     found = {
-        pk: (_compute_also_bought(bought, numbers.get(pk)), _compute_bought_after(bought, looks.get(pk), pk))
+        pk: RecommendationLists(
+            _compute_also_bought(bought, numbers.get(pk)), _compute_bought_after(bought, looks.get(pk), pk)
+        )
         for pk in ids
     }
     return {pk: row for pk, row in found.items() if any(row)}
@@ -97,7 +103,7 @@ def _write_rows(ids: Sequence[int], rows: dict[int, RecommendationLists], done: 
         said = Recommendation.objects.filter(pk__in=ids)
         old = {pk: (bought, viewbuy) for pk, bought, viewbuy in said.values_list("pk", "bought", "viewbuy")}
         changed = [
-            Recommendation(pk=pk, bought=row[0], viewbuy=row[1], built_at=clock.now())
+            Recommendation(pk=pk, bought=row.bought, viewbuy=row.viewbuy, built_at=clock.now())
             for pk, row in rows.items()
             if pk in there and old.get(pk) != row
         ]

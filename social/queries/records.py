@@ -33,7 +33,7 @@ def load_posts(ids: Sequence[int]) -> Mapping[str, PostRow]:
     found = Mention.objects.using(database).filter(post_id__in=ids).order_by("pk")
     for post, name in found.values_list("post_id", "name"):
         mentions.setdefault(post, []).append(name)
-    return {str(row[0]): PostRow._make((*row, mentions.get(row[0], ()))) for row in rows}
+    return {str(pk): PostRow._make((pk, *columns, mentions.get(pk, ()))) for pk, *columns in rows}
 
 
 def build_record(row: PostRow) -> Record:

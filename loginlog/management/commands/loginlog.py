@@ -108,14 +108,14 @@ class Command(ReportingCommand):
         return OK
 
     def do_active(self, *, first: str, last: str, user_type: str | None, json: bool, **options: Any) -> int:
-        span = _parse_span(first, last)
+        start, end = span = _parse_span(first, last)
         ids = list(
             selectors.find_active_ids(user_type, *span) if user_type else selectors.find_active_ids_of_any_type(*span)
         )
         users = [who for at in range(0, len(ids), 500) for who in _find_names(ids[at : at + 500])]
         text = ngettext("%(count)s user", "%(count)s users", len(users)) % {"count": len(users)}
         rows = [{"id": pk, "name": name} for pk, name in users]
-        said = {"from": span[0], "to": span[1], "type": user_type, "count": len(rows), "users": rows}
+        said = {"from": start, "to": end, "type": user_type, "count": len(rows), "users": rows}
         self.report(said, [text, *(f"{pk}\t{name}" for pk, name in users)], json)
         return OK
 
