@@ -45,7 +45,7 @@ class SessionStore(DatabaseStore):
     user_agent = ""  # the header of the request
     record: Record | None = None
     is_new = False  # whether this object created the token
-    _said: Mapping[str, Mapping[str, Sequence[Any]]] = {}  # replies of companions, by digest
+    _companion_replies: Mapping[str, Mapping[str, Sequence[Any]]] = {}  # replies of companions, by digest
     _kept: tuple[str | None, bytes] | None = None  # the token and data of the last commit
 
     @classmethod
@@ -63,19 +63,19 @@ class SessionStore(DatabaseStore):
     def load(self) -> dict[str, Any]:
         """Return the session's data. A missing, expired or removed session gives {} and loses its token."""
         digest = hash_token(self.session_key or "")
-        record, seen, said = session_rows.read_session(digest)
+        record, seen, replies = session_rows.read_session(digest)
         if record is None or not last_seen.touch(digest, seen):
             self._session_key = None
             return {}
-        self.record, self._said = record, {digest: said}
+        self.record, self._companion_replies = record, {digest: replies}
         return self.decode(record["data"])
 
-    def said(self, companion: str) -> Sequence[Any] | None:
+    def get_companion_replies(self, companion: str) -> Sequence[Any] | None:
         """Return the replies of a companion (``sessions.companions``) from the time when the session was loaded.
 
         None: Redis was not asked, or the session has a new token since then.
         """
-        return self._said.get(self.digest or "", {}).get(companion)
+        return self._companion_replies.get(self.digest or "", {}).get(companion)
 
     def exists(self, session_key: str) -> bool:
         return Session.objects.filter(pk=hash_token(session_key)).exists()

@@ -102,13 +102,16 @@ def has_expired(record: Record) -> bool:
 
 
 class SessionReading(NamedTuple):
-    """A session that was read. record: None if the session does not exist or has expired. seen: the last-seen time in
-    Redis. said: the replies of companions (``accounts.sessions.companions``) by name; empty if Redis was not asked.
+    """A session that was read.
+
+    record: None if the session does not exist or has expired. last_seen: the last-seen time in Redis.
+    companion_replies: the replies of companions (``accounts.sessions.companions``) by name; empty if Redis was not
+    asked.
     """
 
     record: Record | None = None
-    seen: float | None = None
-    said: Mapping[str, Sequence[Any]] = {}
+    last_seen: float | None = None
+    companion_replies: Mapping[str, Sequence[Any]] = {}
 
 
 def read_session(digest: str) -> SessionReading:

@@ -28,7 +28,7 @@ class CardExtra(Addition):
     """An addition to the cards of a list of books. Its subject is a list of ids, its value has one value for each card.
 
     ask: must read data of a mirror that places books (``listing.sorts``), which is therefore warm whenever the list is.
-    found: gets the reply alone. words: renders a value for a card.
+    found: gets the reply alone. render: renders a value for a card.
     """
 
     words: Callable[[Any], SafeString]
@@ -61,5 +61,5 @@ def render_card_extras(beside: CardValues) -> list[SafeString]:
     if not beside:
         return []
     extras = card_extras.registered.values()
-    words = [map(extra.words, values) for extra, values in zip(extras, beside, strict=True)]
+    words = [map(extra.render, values) for extra, values in zip(extras, beside, strict=True)]
     return [mark_safe("".join(of_one)) for of_one in zip(*words, strict=True)]

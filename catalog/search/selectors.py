@@ -55,13 +55,14 @@ class SearchResults:
 class ReaderSource:
     """The source of readers for search, which hides readers that the viewer may not see.
 
-    mirrors: the mirrors that must be warm. ask: adds a fixed number of commands for a viewer (0: not logged in) and
-    ids, and no command without ids. read: returns the readers from the replies. by_sql: returns the same from SQL.
+    mirrors: the mirrors that must be warm. add_commands: adds a fixed number of commands for a viewer (0: not logged
+    in) and ids, and no command without ids. parse_replies: returns the readers from the replies. by_sql: returns the
+    same from SQL.
     """
 
     mirrors: Sequence[str]
-    ask: Callable[[RedisPipeline, int, Sequence[int]], object]
-    read: Callable[[Sequence[int], Sequence[Any]], Sequence[Any]]
+    add_commands: Callable[[RedisPipeline, int, Sequence[int]], object]
+    parse_replies: Callable[[Sequence[int], Sequence[Any]], Sequence[Any]]
     by_sql: Callable[[int, Sequence[int]], Sequence[Any]]
 
 
@@ -160,7 +161,7 @@ def _load_candidates(wanted: _CandidateIds, viewer: int) -> _LoadedCandidates:
         for tag in wanted.tags:
             pipe.scard(keys.tag(tag.name))
         for readers in _reader_sources:
-            readers.ask(pipe, viewer, wanted.readers)
+            readers.add_commands(pipe, viewer, wanted.readers)
 
     mirrors = [
         "book",
@@ -175,7 +176,7 @@ def _load_candidates(wanted: _CandidateIds, viewer: int) -> _LoadedCandidates:
     beside = extras.read_card_replies(replies) if wanted.books else ()
     tags = [tag._replace(weight=count) for tag, count in zip(wanted.tags, replies, strict=False)]
     rest = list(replies)
-    found = [reader for readers in _reader_sources for reader in readers.read(wanted.readers, rest)]
+    found = [reader for readers in _reader_sources for reader in readers.parse_replies(wanted.readers, rest)]
     return _LoadedCandidates([BookRecord(raw) for raw in raws if raw is not None], tags, found, beside)
 
 

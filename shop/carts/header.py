@@ -53,8 +53,10 @@ def get_copies(request: HttpRequest) -> int | None:
         return 0
     if get_request_state().was:
         return read_cart(digest).copies
-    said = session.said(NAME)
-    if said is None or not epoch.trusted(client(), [said[1]])[0]:
+    replies = session.get_companion_replies(NAME)
+    if replies is None:
         return None
-    copies, moved = said[0]
+    (copies, moved), restored = replies
+    if not epoch.trusted(client(), [restored])[0]:
+        return None
     return read_cart(digest).copies if moved else int(copies or 0)

@@ -26,8 +26,8 @@ def register() -> None:
         extras.Extra(
             name="product",
             mirrors=("product",),
-            ask=lambda pipe, pk: pipe.get(keys.product(pk)),
-            found=lambda pk, raw: None if raw is None else ProductRecord(raw),
+            add_command=lambda pipe, pk: pipe.get(keys.product(pk)),
+            parse_reply=lambda pk, raw: None if raw is None else ProductRecord(raw),
             by_sql=lambda pk: load_products_from_sql([pk]).get(pk),
             fields=describe_price_and_stock,
         )
@@ -36,10 +36,10 @@ def register() -> None:
     extras.card_extras.register(
         extras.CardExtra(
             name="product",
-            ask=lambda pipe, ids: pipe.mget([keys.product(pk) for pk in ids]),
-            found=lambda raws: [None if raw is None else ProductRecord(raw) for raw in raws],
+            add_command=lambda pipe, ids: pipe.mget([keys.product(pk) for pk in ids]),
+            parse_reply=lambda raws: [None if raw is None else ProductRecord(raw) for raw in raws],
             by_sql=_load_products,
-            words=render_card_price,
+            render=render_card_price,
         )
     )
 

@@ -26,10 +26,10 @@ from social.services import people
 class FollowAction(NamedTuple):
     """An action: its service, the JSON field ``flag`` and its value afterwards, and the message about it."""
 
-    do: Callable[[int, int], bool]
+    run: Callable[[int, int], bool]
     flag: str
     is_so: bool
-    said: str | Promise
+    message: str | Promise
 
 
 ACTIONS: Final = {
@@ -88,7 +88,7 @@ def _run_service(verb: str, user_id: int, target_id: int) -> bool:
 
     Removing a missing relation raises BlockedByThem if the target has blocked the reader.
     """
-    is_changed = ACTIONS[verb].do(user_id, target_id)
+    is_changed = ACTIONS[verb].run(user_id, target_id)
     if not is_changed and verb.startswith("un") and people.is_blocked(target_id, user_id):
         raise people.BlockedByThem
     return is_changed
@@ -107,7 +107,7 @@ def _respond(request: HttpRequest, person: Profile, verb: FollowAction, is_chang
         response = render(request, "social/_follow.html", context | {"column": column})
         # Reload only the other list, so that the pressed button stays and keeps the focus.
         return trigger_client_event(response, f"{OTHER_COLUMN[column]}-changed")
-    messages.success(request, verb.said % {"name": person.name})
+    messages.success(request, verb.message % {"name": person.name})
     # A blocked reader's own page may be missing, if that reader has also blocked the visitor.
     default = reverse("social:blocked") if verb.flag == "is_blocked" else person.url
     return redirect_window(request, get_next_address(request, default))

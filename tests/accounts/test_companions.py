@@ -37,20 +37,20 @@ def test_companions_share_the_round_trip_of_the_session(desk: Client, redis: Red
     with record() as seen:
         session.load()
     assert (seen.round_trips, seen.sql) == (1, [])
-    assert (session.said("first"), session.said("second")) == ((b"1", b"2"), (b"3",))
-    assert session.said("nobody") is None
+    assert (session.get_companion_replies("first"), session.get_companion_replies("second")) == ((b"1", b"2"), (b"3",))
+    assert session.get_companion_replies("nobody") is None
 
 
 def test_replies_are_dropped_with_a_new_token(desk: Client) -> None:
     session = SessionStore(read_token(desk))
     assert session.get("_auth_user_id")
-    assert session.said("second") == (None,)
+    assert session.get_companion_replies("second") == (None,)
     session.cycle_key()
-    assert session.said("second") is None
+    assert session.get_companion_replies("second") is None
 
 
 def test_without_redis_the_session_loads_without_replies(desk: Client) -> None:
     session = SessionStore(read_token(desk))
     breaker.failed()
     assert session.get("_auth_user_id")
-    assert session.said("first") is None
+    assert session.get_companion_replies("first") is None
