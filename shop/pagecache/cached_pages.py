@@ -35,11 +35,11 @@ def _send_book_shown(request: HttpRequest, pk: int) -> None:
 BOOK_PAGE = register_page(
     CachedPage(
         "catalog:book",
-        made_of=_make_book_read,
-        along=_make_extras_read,
-        values=_make_book_context,
-        member=lambda pk: pk,
-        shown=_send_book_shown,
-        tells=lambda pipe, request, digest, user, pk: counting_ahead.queue_view(pipe, request, pk, digest, user),
+        list_reads=_make_book_read,
+        list_fragment_reads=_make_extras_read,
+        build_context=_make_book_context,
+        find_member=lambda pk: pk,
+        report_view=_send_book_shown,
+        queue_report=lambda pipe, request, digest, user, pk: counting_ahead.queue_view(pipe, request, pk, digest, user),
     )
 )

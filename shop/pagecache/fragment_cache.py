@@ -34,12 +34,12 @@ RenderAnonymously = Callable[
 
 
 class RenderedFragments(NamedTuple):
-    """Rendered fragments of a page. facts: the replies that they depend on. until: when to render them again (monotonic
-    seconds).
+    """Rendered fragments of a page. facts: the replies that they depend on. expires_at: when to render them again
+    (monotonic seconds).
     """
 
     facts: Sequence[Any]
-    until: float
+    expires_at: float
     parts: FragmentParts
 
 
@@ -72,10 +72,10 @@ def get_shared_fragments(
     """
     if not placeholders:
         return {}
-    asked, kept = visit.asked, _rendered.get(digest)
-    if kept and kept.facts == visit.facts and time.monotonic() < kept.until:
+    asked, kept = visit.request, _rendered.get(digest)
+    if kept and kept.facts == visit.facts and time.monotonic() < kept.expires_at:
         return kept.parts
-    http, own = make_anonymous_request(asked), visit.known.fork()
+    http, own = make_anonymous_request(asked), visit.replies.fork()
     with record() as seen, known(own):
         fills, response = as_nobody(http)
     needed = asked.target.asked.key

@@ -28,30 +28,30 @@ class PageCache:
         visit = _read_visit(asked)
         if visit is None:
             return _set_cache_control(self.get_response(request))
-        with known(visit.known):
+        with known(visit.replies):
             return self._serve_cached_page(visit) or _set_cache_control(self.get_response(request))
 
     def _serve_cached_page(self, visit: Visit) -> HttpResponse | None:
         """Return the page with its fragments, or None if the view must answer."""
-        made_of = visit.known.needed.replies[: visit.asked.target.size]
-        beside = visit.known.beside
+        made_of = visit.replies.needed.replies[: visit.request.target.size]
+        beside = visit.replies.beside
         if None in made_of:
-            fragment_cache.forget_page(visit.asked.http.path)
-            if visit.is_told and visit.asked.target.member is not None:
-                popularity.forget_book(visit.asked.target.member)
+            fragment_cache.forget_page(visit.request.http.path)
+            if visit.is_told and visit.request.target.member is not None:
+                popularity.forget_book(visit.request.target.member)
             return None
         if beside and not popularity.is_popular(beside[0]):
             return None
-        digest = visit.asked.digest(made_of)
+        digest = visit.request.digest(made_of)
         shell = store.get_page(
-            digest, lambda: rendering.render_page(visit.asked, visit.known.fork(), self.get_response)
+            digest, lambda: rendering.render_page(visit.request, visit.replies.fork(), self.get_response)
         )
         if shell is None:
             return None
         response = self.filler.serve_page(visit, digest, shell)
-        if visit.coming:
-            asked = visit.known.asked if visit.known.missed else None
-            sessions.remember_session(visit.asked.http.path, visit.coming, visit.asked.http, asked)
+        if visit.session:
+            asked = visit.replies.asked if visit.replies.missed else None
+            sessions.remember_session(visit.request.http.path, visit.session, visit.request.http, asked)
         return response
 
 
@@ -59,7 +59,7 @@ def _read_visit(asked: PageRequest) -> Visit | None:
     """Read everything from Redis in one round trip. Return None if SQL must answer."""
     http, target, told = asked.http, asked.target, False
     plan, coming = fragment_cache.get_planned_reads(http.path), sessions.get_visitor_session(http)
-    is_known = coming.is_known if coming else "person" not in asked.who
+    is_known = coming.is_known if coming else "person" not in asked.visitor_words
 
     def beside(pipe: RedisPipeline) -> None:
         nonlocal told
@@ -69,8 +69,8 @@ def _read_visit(asked: PageRequest) -> Visit | None:
         if plan is not None and is_known:
             told = target.queue_report(pipe, http, coming and coming.digest, coming and coming.user)
 
-    own = [coming.asked, *sessions.get_planned_reads(http.path, coming)] if coming else []
-    found = fetch(target.asked, [*(plan or ()), *own], beside)
+    own = [coming.reads, *sessions.get_planned_reads(http.path, coming)] if coming else []
+    found = fetch(target.reads, [*(plan or ()), *own], beside)
     if found is None:
         return None
     facts = [said and said.replies for said in found.said[: 1 + len(plan or ())]]

@@ -23,22 +23,22 @@ class CachedPage:
 
     Functions receive the keyword arguments of the URL.
 
-    view: the name of the view. made_of: all reads of the page; their replies are the version of its data, so changes
-    show at once. along: further reads that only fragments need. values: the context of the fragments beside the
-    request, called when both kinds of reads are known. member: the page's member of ``viewed:``, which must be among
-    the first to be cached; None for any page. shown: reports that the page is served. tells: does the same ahead, with
-    commands in the pipeline that is sent anyway, and returns whether it did; it receives the digest of the visitor's
-    session and the user's id, or None and None without a session. parameters: the query parameters that change the
-    page.
+    view: the name of the view. list_reads: all reads of the page; their replies are the version of its data, so changes
+    show at once. list_fragment_reads: further reads that only fragments need. build_context: the context of the
+    fragments beside the request, called when both kinds of reads are known. find_member: the page's member of
+    ``viewed:``, which must be among the first to be cached; None for any page. report_view: reports that the page is
+    served. queue_report: does the same ahead, with commands in the pipeline that is sent anyway, and returns whether it
+    did; it receives the digest of the visitor's session and the user's id, or None and None without a session.
+    parameters: the query parameters that change the page.
     """
 
     view: str
-    made_of: Callable[..., Asked]
-    values: Callable[..., Mapping[str, Any]]
-    along: Callable[..., Asked] = lambda **kwargs: Asked((), ())
-    member: Callable[..., int | None] = lambda **kwargs: None
-    shown: Callable[..., object] = lambda request, **kwargs: None
-    tells: Callable[..., bool] = lambda pipe, request, digest, user, **kwargs: False
+    list_reads: Callable[..., Asked]
+    build_context: Callable[..., Mapping[str, Any]]
+    list_fragment_reads: Callable[..., Asked] = lambda **kwargs: Asked((), ())
+    find_member: Callable[..., int | None] = lambda **kwargs: None
+    report_view: Callable[..., object] = lambda request, **kwargs: None
+    queue_report: Callable[..., bool] = lambda pipe, request, digest, user, **kwargs: False
     parameters: frozenset[str] = frozenset()
 
 
@@ -52,31 +52,31 @@ class Target:
     @cached_property
     def member(self) -> int | None:
         """The member of ``viewed:`` that stands for this page."""
-        return self.page.member(**self.kwargs)
+        return self.page.find_member(**self.kwargs)
 
     @cached_property
-    def asked(self) -> Asked:
+    def reads(self) -> Asked:
         """The reads of the page and its fragments."""
-        own, along = self.page.made_of(**self.kwargs), self.page.along(**self.kwargs)
-        return Asked(tuple(dict.fromkeys((*own.mirrors, *along.mirrors))), own.commands + along.commands)
+        own, further = self.page.list_reads(**self.kwargs), self.page.list_fragment_reads(**self.kwargs)
+        return Asked(tuple(dict.fromkeys((*own.mirrors, *further.mirrors))), own.commands + further.commands)
 
     @cached_property
     def size(self) -> int:
         """The number of commands that the page itself reads."""
-        return len(self.page.made_of(**self.kwargs).commands)
+        return len(self.page.list_reads(**self.kwargs).commands)
 
-    def shown(self, request: HttpRequest) -> None:
+    def report_view(self, request: HttpRequest) -> None:
         """Report that the page is served to this request."""
-        self.page.shown(request, **self.kwargs)
+        self.page.report_view(request, **self.kwargs)
 
     def queue_report(self, pipe: RedisPipeline, request: HttpRequest, digest: str | None, user: int | None) -> bool:
         """Report ahead that the page is about to be served. Return whether that was possible."""
-        return self.page.tells(pipe, request, digest, user, **self.kwargs)
+        return self.page.queue_report(pipe, request, digest, user, **self.kwargs)
 
     @property
-    def values(self) -> Mapping[str, Any]:
+    def context(self) -> Mapping[str, Any]:
         """The context of the fragments."""
-        return self.page.values(**self.kwargs)
+        return self.page.build_context(**self.kwargs)
 
 
 _pages: Final[dict[str, CachedPage]] = {}

@@ -27,22 +27,22 @@ NO_WORDS: Final = frozenset[str]()
 class Visit(NamedTuple):
     """A request, and the replies that Redis gave ahead of it.
 
-    facts: the replies that do not concern the visitor. is_told: the view has been recorded already. coming: the session
-    that the visitor may have, or None without a session cookie.
+    facts: the replies that do not concern the visitor. is_told: the view has been recorded already. session: the
+    session that the visitor may have, or None without a session cookie.
     """
 
-    asked: "PageRequest"
-    known: Prefetched
+    request: "PageRequest"
+    replies: Prefetched
     facts: Sequence[Any]
     is_told: bool
-    coming: VisitorSession | None
+    session: VisitorSession | None
 
 
 class PageRequest(NamedTuple):
     """A request for a page that may be cached.
 
-    query: the parameters that change the page, in a fixed order. who: the words of fragments (``pagecache.fragments``)
-    that must be rendered for this visitor.
+    query: the parameters that change the page, in a fixed order. visitor_words: the words of fragments
+    (``pagecache.fragments``) that must be rendered for this visitor.
     """
 
     http: HttpRequest
@@ -50,7 +50,7 @@ class PageRequest(NamedTuple):
     host: str
     query: str
     language: str
-    who: frozenset[str]
+    visitor_words: frozenset[str]
 
     def digest(self, facts: Iterable[Any]) -> str:
         """Return the cache key of the page. facts: the data that the page is made of."""

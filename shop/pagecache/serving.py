@@ -55,14 +55,14 @@ class PageServer:
 
     def serve_page(self, visit: Visit, digest: str, shell: StoredPage) -> HttpResponse:
         """Return the page for this visitor."""
-        asked, http = visit.asked, visit.asked.http
+        asked, http = visit.request, visit.request.http
         live = [n for n, placeholder in enumerate(shell.placeholders) if "reads" in placeholder.words]
         with translation.override(asked.language):
             http.LANGUAGE_CODE = asked.language
             parts = fragment_cache.get_shared_fragments(
                 visit, digest, live, lambda nobody: self._render_anonymously(nobody, asked, shell, live)
             )
-            who = asked.who | ALWAYS_WORDS
+            who = asked.visitor_words | ALWAYS_WORDS
             own = [
                 n
                 for n, placeholder in enumerate(shell.placeholders)
@@ -86,7 +86,7 @@ class PageServer:
         fills: list[str] = []
 
         def answer(http: HttpRequest) -> HttpResponse:
-            fills.extend(render_fragments(http, [shell.placeholders[n] for n in live], asked.target.values))
+            fills.extend(render_fragments(http, [shell.placeholders[n] for n in live], asked.target.context))
             return HttpResponse()
 
         return fills, self._behind(http, answer)
@@ -108,12 +108,12 @@ def _make_response(
 
     own: the numbers of the fragments to render for this visitor. shared: the fragments that are equal for everyone.
     """
-    target = visit.asked.target
+    target = visit.request.target
     if not visit.is_told:
-        target.shown(http)
+        target.report_view(http)
     fills = list(shell.fills)
     if own:
-        rendered = render_fragments(http, [shell.placeholders[n] for n in own], target.values)
+        rendered = render_fragments(http, [shell.placeholders[n] for n in own], target.context)
         for n, fill in zip(own, rendered, strict=True):
             fills[n] = fill.encode()
     token = get_token(http).encode() if any(len(part) > 1 for part in shared.values()) else b""

@@ -27,12 +27,12 @@ PLACEHOLDERS: Final = ("\0uid:", "\0shelf:")  # stand for the parts of keys that
 class VisitorSession(NamedTuple):
     """A request with a session token.
 
-    asked: the reads of the session. user: the user when this process last served the session, or None for an anonymous
+    reads: the reads of the session. user: the user when this process last served the session, or None for an anonymous
     one; valid only if ``is_known``.
     """
 
     digest: str
-    asked: Asked
+    reads: Asked
     user: int | None = None
     is_known: bool = False
 

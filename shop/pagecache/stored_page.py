@@ -23,25 +23,25 @@ class StoredPage:
     """A page without its fragments.
 
     pieces: the text around the fragments, one more than there are fragments. fills: the fragments of an anonymous
-    visitor, empty for those that are always rendered. headers: of the response. made: the time of rendering, in seconds
-    since 1970.
+    visitor, empty for those that are always rendered. headers: of the response. rendered_at: the time of rendering, in
+    seconds since 1970.
     """
 
     pieces: Sequence[bytes]
     placeholders: Sequence[Fragment]
     fills: Sequence[bytes]
     headers: Mapping[str, str]
-    made: float
+    rendered_at: float
 
     @property
     def is_fresh(self) -> bool:
         """Whether the page can be served without being rendered anew."""
-        return clock.now().timestamp() - self.made < settings.SHOP_PAGE_SECONDS
+        return clock.now().timestamp() - self.rendered_at < settings.SHOP_PAGE_SECONDS
 
     @property
     def is_over(self) -> bool:
         """Whether the page is too old to be served."""
-        return clock.now().timestamp() - self.made >= get_lifetime_seconds()
+        return clock.now().timestamp() - self.rendered_at >= get_lifetime_seconds()
 
     def to_bytes(self) -> bytes:
         """Encode the page for the cache server."""
@@ -49,7 +49,7 @@ class StoredPage:
             [placeholder.template, placeholder.name, sorted(placeholder.words)] for placeholder in self.placeholders
         ]
         texts = [[part.decode() for part in parts] for parts in (self.pieces, self.fills)]
-        return orjson.dumps([*texts, placeholders, self.headers, self.made])
+        return orjson.dumps([*texts, placeholders, self.headers, self.rendered_at])
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> "StoredPage":

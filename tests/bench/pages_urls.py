@@ -19,4 +19,4 @@ urlpatterns = [path("ok/", ok), path("", include("config.urls"))]
 handler404, handler500 = "common.web.errors.not_found", "common.web.errors.server_error"
 
 if os.environ["BENCH_SERVER"] == "ungated":
-    register_page(replace(BOOK_PAGE, member=lambda pk: None))
+    register_page(replace(BOOK_PAGE, find_member=lambda pk: None))

@@ -131,4 +131,4 @@ handler404, handler500 = "common.web.errors.not_found", "common.web.errors.serve
 
 def declared(name: str, like: CachedPage) -> CachedPage:
     """Return a declaration for the page ``name`` that depends on the same mirrors as ``like``."""
-    return CachedPage(name, made_of=like.made_of, values=lambda pk: {}, member=lambda pk: None)
+    return CachedPage(name, list_reads=like.list_reads, build_context=lambda pk: {}, find_member=lambda pk: None)
