@@ -121,7 +121,7 @@ def _build_results_json(page: BookList) -> dict[str, Any]:
         "count": page.count,
         "results": [orjson.Fragment(book.raw) for book in page.books],
         "next": page.next_url,
-        "facets": [{"name": name, "count": count} for name, count in page.found.facets],
+        "facets": [{"name": name, "count": count} for name, count in page.answer.facets],
     }
 
 

@@ -19,13 +19,13 @@ class ReadOwnCartMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        was = COOKIE in request.COOKIES
-        with without_redis.track_request(was) as state:
+        was_behind = COOKIE in request.COOKIES
+        with without_redis.track_request(was_behind) as state:
             response = self.get_response(request)
-        if state.now:
+        if state.is_behind:
             response.set_cookie(
                 COOKIE, "1", COOKIE_SECONDS, secure=settings.SESSION_COOKIE_SECURE, httponly=True, samesite="Lax"
             )
-        elif was and state.told:
+        elif was_behind and state.has_caught_up:
             response.delete_cookie(COOKIE, samesite="Lax")
         return response

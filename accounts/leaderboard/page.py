@@ -117,7 +117,7 @@ class Leaderboard:
 
     me_id: int | None
     at: str
-    found: BoardPlaces
+    board: BoardPlaces
     names: dict[int, str]
     last: list[LastLogin]
     wanted: int
@@ -125,17 +125,17 @@ class Leaderboard:
     @property
     def count(self) -> int:
         """Return the number of users on the board, on all pages."""
-        return self.found.total
+        return self.board.total
 
     @cached_property
     def most(self) -> list[Person]:
         """Return the users on this page."""
-        return self._people(self.found.page)
+        return self._people(self.board.page)
 
     @cached_property
     def around(self) -> list[Person]:
         """Return the viewer between the neighbours; an empty list if the viewer is not on the board."""
-        return self._people(self.found.around)
+        return self._people(self.board.around)
 
     @property
     def me(self) -> Person | None:
@@ -150,13 +150,13 @@ class Leaderboard:
     @property
     def next_url(self) -> str | None:
         """Return the URL of the next page; None on the last one."""
-        start, _, places = self.found.page
+        start, _, places = self.board.page
         return self.url(Cursor("after", places[-1]).text()) if start + len(places) < self.count else None
 
     @property
     def previous_url(self) -> str | None:
         """Return the URL of the previous page; None on the first one."""
-        start, _, places = self.found.page
+        start, _, places = self.board.page
         return self.url(Cursor("before", places[0]).text()) if start else None
 
     @property

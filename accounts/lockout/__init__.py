@@ -20,10 +20,10 @@ _WARNING: Final = "Redis does not count logins now, SQL does: %s"
 
 
 class LoginAttempt(NamedTuple):
-    """One login attempt. wait: seconds until it is allowed; 0: it is counted and allowed now."""
+    """One login attempt. wait_seconds: seconds until it is allowed; 0: it is counted and allowed now."""
 
     counters: tuple[Counter, ...]
-    wait: int = 0
+    wait_seconds: int = 0
     in_redis: bool = False  # False: SQL has counted it already
 
 

@@ -32,7 +32,7 @@ class Backend(BaseBackend):
             list_counters(username, get_client_address(request), find_device_id(request, username))
         )
         request.login_try = this  # type: ignore[attr-defined]
-        if this.wait:
+        if this.wait_seconds:
             raise PermissionDenied
 
 
@@ -45,7 +45,7 @@ def get_attempt(request: HttpRequest | None) -> lockout.LoginAttempt | None:
 def count_failure(*, request: HttpRequest | None = None, **kwargs: Any) -> None:
     """Count a failed attempt, unless it was refused."""
     this = get_attempt(request)
-    if this is None or this.wait:
+    if this is None or this.wait_seconds:
         return
     with transaction.atomic():
         lockout.record_failure(this)

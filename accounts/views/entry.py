@@ -69,7 +69,7 @@ class LogIn(NextPageMixin, LoginView):
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         this = get_attempt(self.request)
-        return render_locked_out(self.request, this.wait) if this else super().form_invalid(form)
+        return render_locked_out(self.request, this.wait_seconds) if this else super().form_invalid(form)
 
     def _offer_to_keep(self, user: User) -> HttpResponse:
         """Return the page that offers to keep an account, after a right password for an account in its grace period."""

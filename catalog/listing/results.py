@@ -83,7 +83,7 @@ class BookList:
     """A page of books found by a query.
 
     query: as typed. sort: the name of the order. error: why the query is invalid; then nothing was found. node: the
-    parsed query; None: all books. books: at most ``size``. beside: the values of card extras (``books.extras``).
+    parsed query; None: all books. books: at most ``size``. card_values: the values of card extras (``books.extras``).
     chosen: the filters; with errors in them nothing was found. address: of the page with the list; "": of the list of
     all books. start: the cursor at which the visitor's list begins. pages: the number of pages in the visitor's list,
     including this one.
@@ -93,9 +93,9 @@ class BookList:
     sort: str
     error: QueryError | None
     node: Node | None
-    found: QueryAnswer
+    answer: QueryAnswer
     books: list[BookRecord]
-    beside: CardValues
+    card_values: CardValues
     chosen: ChosenFilters = NO_FILTERS
     size: int = PAGE_SIZE
     address: str = ""
@@ -110,14 +110,14 @@ class BookList:
     @property
     def count(self) -> int:
         """The number of books found, on all pages."""
-        return self.found.count
+        return self.answer.count
 
     @cached_property
     def next(self) -> str | None:
         """The cursor of the next page; None on the last page."""
-        if len(self.found.positions) <= self.size:
+        if len(self.answer.positions) <= self.size:
             return None
-        return cursors.write_cursor(self.sort, self.found.positions[self.size - 1])
+        return cursors.write_cursor(self.sort, self.answer.positions[self.size - 1])
 
     @property
     def next_url(self) -> str | None:
@@ -172,7 +172,7 @@ class BookList:
     def languages(self) -> list[str]:
         """The codes of the languages on offer: the most frequent ones, and the chosen one."""
         chosen = normalise_code(self.chosen.given.get(LANGUAGE, ""))
-        found = self.found.languages
+        found = self.answer.languages
         return found if not chosen or chosen in found else [chosen, *found]
 
     @property
@@ -183,7 +183,7 @@ class BookList:
     @cached_property
     def facets(self) -> list[Facet]:
         """The most frequent tags of the results, without those of the query, each with the narrowed query."""
-        return [self._build_facet(name, count, query.add_term(self.node, name)) for name, count in self.found.facets]
+        return [self._build_facet(name, count, query.add_term(self.node, name)) for name, count in self.answer.facets]
 
     @cached_property
     def chips(self) -> list[TagChip]:
@@ -201,7 +201,7 @@ class BookList:
             UnknownTag(
                 name, [self._build_facet(other, count, self._replace_tag(other, name)) for other, count in similar]
             )
-            for name, similar in self.found.unknown
+            for name, similar in self.answer.unknown
         ]
 
     def _replace_tag(self, other: str, name: str) -> str:

@@ -40,22 +40,22 @@ class QueryWord:
 class SearchQuery:
     """A query in the form for look-ups. joined: pairs of words joined into one, with the numbers of the two words."""
 
-    wanted: list[QueryWord]
+    query_words: list[QueryWord]
     joined: dict[str, tuple[int, int]]
-    whole: str  # all words joined, without articles
-    exactly: str  # all words joined, with articles
+    joined_text: str  # all words joined, without articles
+    joined_with_articles: str  # all words joined, with articles
 
     @property
     def terms(self) -> list[str]:
         """The words to look up without corrections."""
-        own = (word for wanted in self.wanted for word in (wanted.word, words.fold_plural(wanted.word)))
-        parts = (part for wanted in self.wanted for halves in wanted.splits for part in halves)
+        own = (word for wanted in self.query_words for word in (wanted.word, words.fold_plural(wanted.word)))
+        parts = (part for wanted in self.query_words for halves in wanted.splits for part in halves)
         return list(dict.fromkeys((*own, *self.joined, *parts)))
 
     @property
     def vocabulary_keys(self) -> list[str]:
         """The lists of the vocabulary that contain possible meanings of the words."""
-        keys = [key for wanted in self.wanted for key in self._keys(wanted)]
+        keys = [key for wanted in self.query_words for key in self._keys(wanted)]
         return list(dict.fromkeys(keys))
 
     def _keys(self, wanted: QueryWord) -> Iterable[str]:
@@ -84,7 +84,7 @@ def add_meanings(query: SearchQuery, there: Mapping[str, int], near: Mapping[str
     ``query.vocabulary``.
     """
     query.joined = {word: pair for word, pair in query.joined.items() if word in there}
-    for wanted in query.wanted:
+    for wanted in query.query_words:
         wanted.parts = _find_likeliest_parts(wanted, there)
         own = [word for word in dict.fromkeys((wanted.word, words.fold_plural(wanted.word))) if word in there]
         wanted.meanings = dict.fromkeys(own, 0)

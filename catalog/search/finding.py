@@ -74,7 +74,7 @@ def _parse_list_replies(wanted: Sequence[str], replies: Sequence[Any]) -> Lists:
 def _weigh_lists(query: SearchQuery) -> dict[str, tuple[int | None, float]]:
     """Return the lists to read, each with its word of the query (None: all words) and the value of a match."""
     found: dict[str, tuple[int | None, float]] = {}
-    for n, wanted in enumerate(query.wanted):
+    for n, wanted in enumerate(query.query_words):
         for word, mistakes in wanted.meanings.items():
             worth = 1 / (1 + mistakes)
             for kind in entries.WORD_LISTS:
@@ -84,12 +84,12 @@ def _weigh_lists(query: SearchQuery) -> dict[str, tuple[int | None, float]]:
             found.setdefault(f"a:{part}", (n, 0.5))
     for word in query.joined:
         found.update({f"{kind}:{word}": (None, 2.0) for kind in entries.WORD_LISTS})
-    if query.whole:
-        found[f"=:{query.whole}"] = (None, 1000.0)
-    length = len(query.exactly)
-    for other in (length - 1, length, length + 1):
-        if other > 1:
-            found.update(dict.fromkeys(entries.build_half_keys(query.exactly, other), (None, len(query.wanted) - 0.5)))
+    if query.joined_text:
+        found[f"=:{query.joined_text}"] = (None, 1000.0)
+    name, weight = query.joined_with_articles, len(query.query_words) - 0.5
+    for length in (len(name) - 1, len(name), len(name) + 1):
+        if length > 1:
+            found.update(dict.fromkeys(entries.build_half_keys(name, length), (None, weight)))
     return found
 
 

@@ -35,13 +35,13 @@ Rank = tuple[int, int, int, int]  # the rule, and for the last rule: name, missi
 class DocumentTexts(NamedTuple):
     """The texts of a document for comparisons.
 
-    wholes: its names. names: the names and their shorter forms. exactly: ``names`` with articles. terms: its words.
-    tags: its tags, each with joined words.
+    full_names: its names. names: the names and their shorter forms. names_with_articles: ``names`` with articles.
+    terms: its words. tags: its tags, each with joined words.
     """
 
-    wholes: frozenset[str]
+    full_names: frozenset[str]
     names: frozenset[str]
-    exactly: frozenset[str]
+    names_with_articles: frozenset[str]
     terms: frozenset[str]
     tags: frozenset[str] = frozenset()
 
@@ -62,10 +62,10 @@ def collect_texts(
 
 def rank_document(query: SearchQuery, texts: DocumentTexts) -> Rank | None:
     """Return the rank of a document, smaller ranks first, or None if it does not match."""
-    if query.whole in texts.wholes:
+    if query.joined_text in texts.full_names:
         return EXACT, 0, 0, 0
-    if any(name.startswith(query.whole) for name in texts.names) or any(
-        name.startswith(query.exactly) for name in texts.exactly
+    if any(name.startswith(query.joined_text) for name in texts.names) or any(
+        name.startswith(query.joined_with_articles) for name in texts.names_with_articles
     ):
         return PREFIX, 0, 0, 0
     named, tagged = _count_mistakes(query, texts.terms), _count_mistakes(query, texts.tags)
@@ -75,7 +75,8 @@ def rank_document(query: SearchQuery, texts: DocumentTexts) -> Rank | None:
     if not any(best):
         return WITH_TAGS, 0, 0, 0
     missing = sum(mistakes == MISSING_WORD for mistakes in best)
-    is_near = _is_near(query.exactly, texts.exactly) or _is_near(query.whole, texts.names)
+    is_near = _is_near(query.joined_with_articles, texts.names_with_articles)
+    is_near = is_near or _is_near(query.joined_text, texts.names)
     if not is_near and 0 not in best and missing * 2 >= len(best):
         return None
     return FUZZY, not is_near, missing, sum(mistakes for mistakes in best if mistakes != MISSING_WORD)
@@ -88,15 +89,15 @@ def _count_mistakes(query: SearchQuery, terms: frozenset[str]) -> list[int]:
     """Return for each word of the query the smallest number of mistakes with which it is one of ``terms``."""
     found = [
         min((mistakes for word, mistakes in wanted.meanings.items() if word in terms), default=MISSING_WORD)
-        for wanted in query.wanted
+        for wanted in query.query_words
     ]
-    if query.wanted and found[-1] and any(term.startswith(query.wanted[-1].word) for term in terms):
+    if query.query_words and found[-1] and any(term.startswith(query.query_words[-1].word) for term in terms):
         found[-1] = 0
     for word, pair in query.joined.items():
         if word in terms:
             for n in pair:
                 found[n] = 0
-    for n, wanted in enumerate(query.wanted):
+    for n, wanted in enumerate(query.query_words):
         if wanted.parts and terms.issuperset(wanted.parts):
             found[n] = 0
     return found

@@ -43,7 +43,7 @@ class SearchResults:
     authors: list[NamedResult]
     tags: list[NamedResult]
     readers: list[NamedResult]
-    beside: extras.CardValues = ()  # the values of card extras for the books
+    card_values: extras.CardValues = ()  # the values of card extras for the books
 
     @property
     def is_empty(self) -> bool:
@@ -86,7 +86,7 @@ class _LoadedCandidates(NamedTuple):
     books: Sequence[BookRecord]
     tags: Sequence[NamedResult]
     readers: Sequence[Any]
-    beside: extras.CardValues = ()  # for each candidate, in the order of ``_Wanted.books``
+    card_values: extras.CardValues = ()  # for each candidate, in the order of ``_Wanted.books``
 
 
 def search(text: str, viewer: int = 0, most: int | None = None) -> SearchResults:
@@ -96,7 +96,7 @@ def search(text: str, viewer: int = 0, most: int | None = None) -> SearchResults
     """
     text = " ".join(text[:MAX_QUERY_LENGTH].split())
     query = parse_query(text)
-    if not query.wanted:
+    if not query.query_words:
         return SearchResults(text, [], [], [], [])
     found = find_candidates(query)
     wanted = _CandidateIds(
@@ -113,7 +113,7 @@ def search(text: str, viewer: int = 0, most: int | None = None) -> SearchResults
         _pick_best(query, list(map(_parse_named_result, found["a"][:MAX_CANDIDATES])), _collect_name_texts, MAX_OTHERS),
         _pick_best(query, loaded.tags, _collect_name_texts, MAX_OTHERS),
         _pick_best(query, loaded.readers, _collect_name_texts, MAX_OTHERS),
-        [[values[n] for n in places] for values in loaded.beside],
+        [[values[n] for n in places] for values in loaded.card_values],
     )
 
 

@@ -132,7 +132,7 @@ def filter_error(page: BookList, name: str) -> SafeString:
 @register.simple_tag
 def cards(page: BookList) -> list[SafeString]:
     """Return the cards of a page, one for each of its books."""
-    words = tuple(extras.render_card_extras(page.beside)) or (SafeString(),) * len(page.books)
+    words = tuple(extras.render_card_extras(page.card_values)) or (SafeString(),) * len(page.books)
     return _render_cards(tuple(book.raw for book in page.books), words, get_language() or "")
 
 

@@ -51,7 +51,7 @@ def get_copies(request: HttpRequest) -> int | None:
     digest = get_session_digest(request)
     if digest is None:
         return 0
-    if get_request_state().was:
+    if get_request_state().was_behind:
         return read_cart(digest).copies
     replies = session.get_companion_replies(NAME)
     if replies is None:

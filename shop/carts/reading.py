@@ -59,7 +59,7 @@ def make_cart_view(content: CartContent) -> CartView:
 
 
 def _read_content(digest: str) -> CartContent:
-    if get_request_state().was and not get_request_state().told:
+    if get_request_state().was_behind and not get_request_state().has_caught_up:
         push_cart_to_redis(digest)
     found: CartContent = access.fetch(get_cart_backup(), [digest]).get(digest, EMPTY_CART)
     return found
@@ -74,6 +74,6 @@ def push_cart_to_redis(digest: str) -> None:
 
     def push(redis: RedisClient) -> None:
         get_cart_backup().put_back(redis, known)
-        get_request_state().told = True
+        get_request_state().has_caught_up = True
 
     try_redis(push, lambda: None, logger, "Redis did not answer, what it is to know of a cart waits: %s")

@@ -24,12 +24,13 @@ MAX_MOVES = 5  # moves of a cart that one call follows
 class RequestState:
     """Whether Redis lacks this visitor's latest writes.
 
-    was: an earlier request wrote to SQL alone. now: this request did. told: Redis has received the cart since.
+    was_behind: an earlier request wrote to SQL alone. is_behind: this request did. has_caught_up: Redis has received
+    the cart since.
     """
 
-    was: bool = False
-    now: bool = False
-    told: bool = False
+    was_behind: bool = False
+    is_behind: bool = False
+    has_caught_up: bool = False
 
 
 _request_state: ContextVar[RequestState | None] = ContextVar("cart_behind", default=None)
@@ -41,9 +42,9 @@ def get_request_state() -> RequestState:
 
 
 @contextmanager
-def track_request(was: bool) -> Generator[RequestState, None, None]:
-    """Run the block as one visitor's request. was: an earlier request wrote to SQL alone."""
-    state = RequestState(was)
+def track_request(was_behind: bool) -> Generator[RequestState, None, None]:
+    """Run the block as one visitor's request. was_behind: an earlier request wrote to SQL alone."""
+    state = RequestState(was_behind)
     token = _request_state.set(state)
     try:
         yield state
@@ -65,7 +66,7 @@ def write_to_sql(digest: str, change: Callable[[CartContent], CartContent]) -> C
                 row.content = change(row.content)
                 row.user_id, row.is_owed = sessions.get(where) or row.user_id, True
                 write_rows([row])
-                get_request_state().now = True
+                get_request_state().is_behind = True
                 return row.content
         where = row.moved_to
     raise RuntimeError(f"the cart {digest[:12]} has moved too often")

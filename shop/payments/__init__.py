@@ -45,7 +45,7 @@ class TestCard(NamedTuple):
     """A card number with a special effect in the provider's test system."""
 
     number: str
-    does: str | Promise
+    effect: str | Promise
 
 
 class NoAnswer(Exception):
@@ -76,7 +76,7 @@ class Provider(Protocol):
     def refund(self, key: str) -> None:
         """Refund a charge, once."""
 
-    def hear(self, body: bytes, headers: Mapping[str, str]) -> tuple[str, Answer]:
+    def decode_callback(self, body: bytes, headers: Mapping[str, str]) -> tuple[str, Answer]:
         """Decode a callback into the key and the answer. Raises BadSignature."""
 
 

@@ -28,7 +28,7 @@ CALLBACK_SECONDS: Final = 5
 class Behaviour(NamedTuple):
     """The effect of a card. late: the provider answers only after the reservation has ended."""
 
-    does: str | Promise
+    effect: str | Promise
     succeeds: bool = True
     charges: bool = True
     hangs: bool = False
@@ -58,7 +58,7 @@ UNKNOWN_CARD: Final = Behaviour("", succeeds=False)
 class FakeProvider:
     """The fake payment provider; see the module."""
 
-    test_cards = tuple(TestCard(number, card.does) for number, card in CARDS.items())
+    test_cards = tuple(TestCard(number, card.effect) for number, card in CARDS.items())
 
     def charge(self, key: str, amount: int, card: TypedCard) -> Answer:
         """Record the charge or refuse it. Some cards make the call hang afterwards."""
@@ -96,7 +96,7 @@ class FakeProvider:
         FakeCharge.objects.get(pk=key, succeeds=True)
         FakeCharge.objects.filter(pk=key, refunded_at=None).update(refunded_at=clock.now())
 
-    def hear(self, body: bytes, headers: Mapping[str, str]) -> tuple[str, Answer]:
+    def decode_callback(self, body: bytes, headers: Mapping[str, str]) -> tuple[str, Answer]:
         """Decode a callback, as ``signing`` does."""
         return signing.decode_callback(body, headers.get(signing.HEADER, ""))
 

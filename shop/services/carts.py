@@ -98,7 +98,7 @@ def _apply(digest: str, mode: str, changes: Sequence[LineChange], *, key: str = 
 def _change_in_redis(digest: str, mode: str, changes: Sequence[LineChange], key: str, version: int) -> CartView:
     """Change a cart in Redis, following its moves. Raises TooMany and redis-py's errors."""
     for _hop in range(MAX_MOVES):
-        if get_request_state().was and not get_request_state().told:
+        if get_request_state().was_behind and not get_request_state().has_caught_up:
             push_cart_to_redis(digest)
         arguments = scripts.make_change_arguments(digest, mode, changes, get_limits(), key, version)
         names = [*scripts.get_cart_keys(digest), get_cart_backup().marks()]

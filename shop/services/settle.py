@@ -26,23 +26,24 @@ MIN_PAUSE, MAX_PAUSE = timedelta(seconds=2), timedelta(minutes=10)  # pauses bet
 
 
 class Settled(NamedTuple):
-    """asked: payments that the provider was asked about. expired: orders. refunds: requested refunds. letters: sent
-    emails.
+    """Counts of one round.
+
+    payments: about which the provider was asked. expired: orders. refunds: requested ones. emails: sent ones.
     """
 
-    asked: int = 0
+    payments: int = 0
     expired: int = 0
     refunds: int = 0
-    letters: int = 0
+    emails: int = 0
 
 
 def settle_all() -> Settled:
     """Run one round. Payments come first, because a late payment keeps its reservation."""
     return Settled(
-        asked=_call_for_payments(_find_open_payments(PaymentState.STARTED), payments.resolve_payment),
+        payments=_call_for_payments(_find_open_payments(PaymentState.STARTED), payments.resolve_payment),
         expired=_handle_each(_find_expired_orders(clock.now()), _expire_order),
         refunds=_call_for_payments(_find_open_payments(PaymentState.REFUND_DUE), payments.refund_payment),
-        letters=send_overdue_confirmations(),
+        emails=send_overdue_confirmations(),
     )
 
 

@@ -22,7 +22,7 @@ def callback(request: HttpRequest) -> HttpResponse:
     try:
         if int(request.headers.get("Content-Length") or 0) > MAX_BYTES:
             return HttpResponse(status=413)
-        key, answer = get_provider().hear(request.body, request.headers)
+        key, answer = get_provider().decode_callback(request.body, request.headers)
     except (BadSignature, ValueError):
         return HttpResponse(status=403)
     record_answer(key, answer)

@@ -80,5 +80,5 @@ class AuthorFeed(Feed):
     def _has_block(self) -> bool:
         return self.viewer is not None and blocks.has_block_between(self.viewer, self.author)
 
-    def unshunned(self, posts: list[PostRecord]) -> list[PostRecord]:
+    def exclude_blocked_and_muted(self, posts: list[PostRecord]) -> list[PostRecord]:
         return posts

@@ -41,7 +41,7 @@ class HomeFeed(WindowFeed):
 
     viewer: int
     _is_due: bool = field(default=False, init=False)
-    _shunned: frozenset[int] | None = field(default=frozenset(), init=False)  # None: above MOST_SHUNNED
+    _blocked_and_muted: frozenset[int] | None = field(default=frozenset(), init=False)  # None: above MOST_SHUNNED
 
     def from_redis(self, below: int, limit: int) -> Chunk | None:
         mirror, owner = _get_timeline_mirror(), str(self.viewer)
@@ -61,7 +61,7 @@ class HomeFeed(WindowFeed):
             window.warm_soon(mirror, owner)
             return None
         shunned, pulls, *posts = reading.replies[window.ASKS :]
-        self._shunned = frozenset(map(int, shunned)) if len(shunned) <= MAX_BLOCKS_AND_MUTES else None
+        self._blocked_and_muted = frozenset(map(int, shunned)) if len(shunned) <= MAX_BLOCKS_AND_MUTES else None
         authors = tuple(sorted(map(int, pulls)))
         if authors != expected:
             if authors:
@@ -89,14 +89,15 @@ class HomeFeed(WindowFeed):
         if self._is_due:
             window.keep(pipe, _get_timeline_mirror(), str(self.viewer))
 
-    def unshunned(self, posts: list[PostRecord]) -> list[PostRecord]:
+    def exclude_blocked_and_muted(self, posts: list[PostRecord]) -> list[PostRecord]:
         """Drop posts of blocked and muted authors.
 
         The window has none of them once it is up to date, but a new block reaches Redis before the window changes.
         """
-        if self._shunned is None:
-            return super().unshunned(posts)
-        return [post for post in posts if post["user"]["id"] not in self._shunned] if self._shunned else posts
+        excluded = self._blocked_and_muted
+        if excluded is None:
+            return super().exclude_blocked_and_muted(posts)
+        return [post for post in posts if post["user"]["id"] not in excluded] if excluded else posts
 
 
 def _parse_pulled_chunks(replies: Sequence[Any], limit: int) -> list[Chunk]:

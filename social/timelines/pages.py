@@ -75,7 +75,7 @@ class Feed:
     def beside_records(self, pipe: RedisPipeline) -> None:
         """Queue further commands in the round trip that reads the records. Their replies are ignored."""
 
-    def unshunned(self, posts: list[PostRecord]) -> list[PostRecord]:
+    def exclude_blocked_and_muted(self, posts: list[PostRecord]) -> list[PostRecord]:
         """Return the posts without those of muted, blocked and blocking authors."""
         if self.viewer is None or not posts:
             return posts
@@ -96,7 +96,7 @@ class Feed:
         below, posts, size = after or MAX_ID, list[PostRecord](), size or PAGE_SIZE
         for limit in (size + EXTRA_IDS, *FURTHER_IDS):
             ids, below = self.chunk(below, limit)
-            posts += self.unshunned(_read_records(ids, self))
+            posts += self.exclude_blocked_and_muted(_read_records(ids, self))
             if len(posts) > size or not below:
                 break
         goes_on = posts[size - 1]["id"] if len(posts) > size else below or None

@@ -46,7 +46,7 @@ def both(me: int | None = None, at: str = "", last: int = 10) -> Leaderboard:
 def shown(page: Leaderboard) -> tuple[Any, ...]:
     """Return everything that templates read from a page."""
     urls = page.next_url, page.previous_url, page.first_url, page.my_url, page.choices
-    return page.found, page.most, page.me, page.neighbours, page.around, page.last, urls
+    return page.board, page.most, page.me, page.neighbours, page.around, page.last, urls
 
 
 def at_of(url: str | None) -> str:

@@ -155,7 +155,7 @@ def test_an_emptied_redis_is_noticed(redis_server: RedisServer) -> None:
 def test_cards_show_the_same_as_in_lists_of_books(client: Client) -> None:
     make_products(Book.objects.all())
     warm_search()
-    assert [len(values) for values in search_both_ways("hob").beside] == [2]
+    assert [len(values) for values in search_both_ways("hob").card_values] == [2]
     with sql_only():
         by_sql = client.get("/search/?q=hob").content
     assert b"price" in by_sql

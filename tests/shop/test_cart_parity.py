@@ -263,7 +263,7 @@ class Site(RuleBasedStateMachine):
         """Run ``do`` as a request of this visitor, with the visitor's cookies."""
         with without_redis.track_request(visitor.is_behind) as state:
             found = do()
-        visitor.is_behind = state.now or (visitor.is_behind and not state.told)
+        visitor.is_behind = state.is_behind or (visitor.is_behind and not state.has_caught_up)
         return found
 
 

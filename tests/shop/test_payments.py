@@ -138,9 +138,9 @@ def test_eight_simultaneous_payments_charge_once(order: Order, book: Product) ->
 
 def test_a_hanging_provider_is_asked_for_the_outcome(order: Order, book: Product) -> None:
     payment = hang(order, fake.CHARGED_HANGING_CARD)
-    assert settle_all().asked == 0  # the next call is not due yet
+    assert settle_all().payments == 0  # the next call is not due yet
     make_payments_due()
-    assert settle_all().asked == 1
+    assert settle_all().payments == 1
     payment.refresh_from_db()
     assert payment.state == PaymentState.SUCCEEDED
     assert Order.objects.get().state == OrderState.PAID

@@ -120,7 +120,7 @@ def test_a_silent_provider_is_called_at_rising_intervals(
     waits = []
     for age in (1, 60, 600, 86_400):
         Payment.objects.update(created_at=now - timedelta(seconds=age), ask_at=now)
-        assert (settle_all().asked, settle_all().asked) == (1, 0)
+        assert (settle_all().payments, settle_all().payments) == (1, 0)
         waits.append((Payment.objects.get().ask_at - now).total_seconds())
     assert waits == [2, 15, 150, 600]
     assert Payment.objects.get().state == PaymentState.STARTED
@@ -188,9 +188,9 @@ def test_a_round_ends_when_its_budget_is_spent(
 
     monkeypatch.setattr(fake.FakeProvider, "find", away)
     make_payments_due()
-    assert settle_all().asked == 3
+    assert settle_all().payments == 3
     settings.SHOP_ROUND_SECONDS = 3600.0
-    assert settle_all().asked == 2
+    assert settle_all().payments == 2
     assert len(set(asked)) == 5  # each payment once
 
 
@@ -241,9 +241,9 @@ def test_a_failed_confirmation_is_sent_by_the_next_round(order: Order, settings:
     now = clock.now()
     settings.CLOCK = lambda: now
     pay_order(order, GOOD)
-    assert settle_all().letters == 0  # the worker has a moment for the first attempt
+    assert settle_all().emails == 0  # the worker has a moment for the first attempt
     settings.CLOCK = lambda: now + timedelta(seconds=confirmations.FIRST_ATTEMPT_SECONDS)
-    assert [settle_all().letters, settle_all().letters] == [1, 0]
+    assert [settle_all().emails, settle_all().emails] == [1, 0]
     assert len(mail.outbox) == 1
 
 
@@ -262,7 +262,7 @@ def test_an_undeliverable_email_does_not_block_the_others(
         return write(about, order)
 
     monkeypatch.setattr(emails, "make_email", but_for_one)
-    assert settle_all().letters == 2
+    assert settle_all().emails == 2
     assert Order.objects.get(confirmed_at=None) == made[0]
 
 
@@ -284,7 +284,7 @@ def test_an_undeliverable_email_is_retried_at_rising_intervals(
 
     monkeypatch.setattr(emails, "send_confirmation", refused)
     monkeypatch.setattr(confirmations, "count_event", noted)
-    assert [settle_all().letters for _round in range(3)] == [0, 0, 0]
+    assert [settle_all().emails for _round in range(3)] == [0, 0, 0]
     assert tries == [order.pk]
     Order.objects.update(paid_at=clock.now() - timedelta(seconds=confirmations.FIRST_ATTEMPT_SECONDS))
     settle_all()
@@ -306,9 +306,9 @@ def test_a_hanging_mail_server_does_not_block_other_work(
         return count
 
     monkeypatch.setattr(emails, "send_confirmation", slow)
-    assert settle_all().letters == 3
+    assert settle_all().emails == 3
     settings.SHOP_ROUND_SECONDS = 3600.0
-    assert settle_all().letters == 2
+    assert settle_all().emails == 2
 
 
 def test_a_cancelled_order_is_not_confirmed(order: Order, alice: User) -> None:
@@ -316,7 +316,7 @@ def test_a_cancelled_order_is_not_confirmed(order: Order, alice: User) -> None:
     cancel_order(order.pk, alice)
     Order.objects.update(paid_at=clock.now() - timedelta(minutes=1))
     assert confirm_task(order.pk) is False
-    assert settle_all().letters == 0
+    assert settle_all().emails == 0
     assert mail.outbox == []
 
 

@@ -42,7 +42,7 @@ def shown(page: BookList) -> dict[str, Any]:
         "error": page.error and (str(page.error), page.error.position, page.error.length),
         "count": page.count,
         "books": [book.raw for book in page.books],
-        "beside": [[said and said.raw for said in values] for values in page.beside],
+        "beside": [[said and said.raw for said in values] for values in page.card_values],
         "next": page.next,
         "next_url": page.next_url,
         "facets": page.facets,

@@ -54,7 +54,7 @@ def shown(found: SearchResults) -> dict[str, Any]:
     """Return everything that a template can read from a result."""
     return {
         "books": [book.raw for book in found.books],
-        "beside": [[said and said.raw for said in values] for values in found.beside],
+        "beside": [[said and said.raw for said in values] for values in found.card_values],
         "authors": found.authors,
         "tags": found.tags,
         "readers": found.readers,
