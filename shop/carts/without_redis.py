@@ -55,7 +55,7 @@ def track_request(was_behind: bool) -> Generator[RequestState, None, None]:
 def write_to_sql(digest: str, change: Callable[[CartContent], CartContent]) -> CartContent:
     """Change a cart in SQL and return its new content, following the cart if it has moved.
 
-    Exceptions of ``change`` are raised to the caller. Raises RuntimeError if the cart has moved more than HOPS times.
+    Exceptions of ``change`` are raised to the caller. Raises RuntimeError if the cart has moved too often.
     """
     where = digest
     for _ in range(MAX_MOVES):

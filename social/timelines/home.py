@@ -41,7 +41,7 @@ class HomeFeed(WindowFeed):
 
     viewer: int
     _is_due: bool = field(default=False, init=False)
-    _blocked_and_muted: frozenset[int] | None = field(default=frozenset(), init=False)  # None: above MOST_SHUNNED
+    _blocked_and_muted: frozenset[int] | None = field(default=frozenset(), init=False)  # None: too many
 
     def from_redis(self, below: int, limit: int) -> Chunk | None:
         mirror, owner = _get_timeline_mirror(), str(self.viewer)
