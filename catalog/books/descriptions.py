@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 from catalog.books.languages import normalise_code
 from catalog.books.series import parse_series, split_title
 from catalog.listing.results import BookRecord
+from common.paths import make_path
 
 # Browsers do not run a data block, but these characters could end it or begin another element.
 HTML_ESCAPES: Final = {ord(sign): f"\\u{ord(sign):04X}" for sign in "<>&"}
@@ -35,7 +36,7 @@ def describe_book(book: BookRecord) -> str:
 
 def build_book_url(book: BookRecord) -> str:
     """Return the absolute address of a book's page."""
-    return f"{settings.SITE_URL}/books/{book['id']}/"
+    return f"{settings.SITE_URL}{make_path('catalog:book', book['id'])}"
 
 
 def render_structured_data(book: BookRecord) -> SafeString:
@@ -54,7 +55,8 @@ def _build_schema_book(book: BookRecord) -> dict[str, Any]:
         "url": build_book_url(book),
         "name": split_title(book["title"])[0],
         "author": [
-            {"@type": "Person", "name": name, "url": f"{settings.SITE_URL}/authors/{pk}/"} for pk, name in authors
+            {"@type": "Person", "name": name, "url": f"{settings.SITE_URL}{make_path('author', pk)}"}
+            for pk, name in authors
         ],
         "isbn": book["isbn"],
         "inLanguage": normalise_code(book["language"]),

@@ -1,5 +1,7 @@
 """Links and forms take their paths from the names of views, so that the site also works below a script prefix."""
 
+import ast
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -24,6 +26,13 @@ APPS: Final = ("accounts", "catalog", "common", "config", "loginlog", "mirror", 
 WRITTEN: Final = re.compile(
     r"""\b(?:href|src|action|formaction|hx-\w+|data-\w+|value|content|way_on)=\\?["']/[^"'>]*"""
 )
+# Files that may have paths as constants, with the reason.
+FILES_WITH_PATHS: Final = {
+    "common/middleware/policy.py": "the start of the admin's paths, compared without the script prefix",
+    "common/web/well_known.py": "robots.txt names starts of paths, not pages",
+    "config/defaults/shop.py": "the default of a setting",
+    "config/settings.py": "STATIC_URL",
+}
 PREFIX: Final = "/bookshop/"
 
 
@@ -36,6 +45,18 @@ def _find_written_paths() -> Iterator[str]:
 
 def test_no_path_of_the_site_is_written_out() -> None:
     assert list(_find_written_paths()) == []
+
+
+def _find_path_constants() -> Iterator[tuple[str, str]]:
+    for path in itertools.chain.from_iterable((site.BASE_DIR / app).rglob("*.py") for app in APPS):
+        name = str(path.relative_to(site.BASE_DIR))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.match("/[a-z]", node.value):
+                yield name, node.value
+
+
+def test_constants_with_paths_are_the_known_ones() -> None:
+    assert {name for name, _ in _find_path_constants()} == set(FILES_WITH_PATHS)
 
 
 @pytest.mark.parametrize(
