@@ -13,15 +13,16 @@ from typing import Any, Generic, TypeVar
 class Addition:
     """An addition to a read. The subject of the read, such as the id of a book, precedes the other arguments.
 
-    name: the key of its value. mirrors: the mirrors that must be warm. size: the fixed number of commands that ``ask``
-    adds to a pipeline. found: returns the value from the replies. by_sql: returns the same value from SQL.
+    name: the key of its value. mirrors: the mirrors that must be warm. size: the fixed number of commands that
+    ``add_commands`` adds to a pipeline. parse_replies: returns the value from the replies. by_sql: returns the same
+    value from SQL.
     """
 
     name: str
     mirrors: Sequence[str] = ()
     size: int = 1
-    ask: Callable[..., object]
-    found: Callable[..., Any] = lambda *replies: replies
+    add_commands: Callable[..., object]
+    parse_replies: Callable[..., Any] = lambda *replies: replies
     by_sql: Callable[..., Any] = lambda *subject: None
 
 
@@ -45,12 +46,12 @@ class Additions(Generic[A]):
     def add_commands(self, pipe: Any, *subject: Any) -> None:
         """Add the commands of all additions to a pipeline."""
         for addition in self.registered.values():
-            addition.ask(pipe, *subject)
+            addition.add_commands(pipe, *subject)
 
     def read_replies(self, replies: Iterable[Any], *subject: Any) -> dict[str, Any]:
         """Return the values by name, from the replies to ``add_commands``. Takes no more of an iterator than these."""
         left = iter(replies)
-        return {name: each.found(*subject, *islice(left, each.size)) for name, each in self.registered.items()}
+        return {name: each.parse_replies(*subject, *islice(left, each.size)) for name, each in self.registered.items()}
 
     def load_from_sql(self, *subject: Any) -> dict[str, Any]:
         """Return the same values as ``read_replies``, from SQL."""

@@ -27,11 +27,11 @@ class Extra(Addition):
 class CardExtra(Addition):
     """An addition to the cards of a list of books. Its subject is a list of ids, its value has one value for each card.
 
-    ask: must read data of a mirror that places books (``listing.sorts``), which is therefore warm whenever the list is.
-    found: gets the reply alone. render: renders a value for a card.
+    add_commands: must read data of a mirror that places books (``listing.sorts``), which is therefore warm whenever the
+    list is. parse_replies: gets the reply alone. render: renders a value for a card.
     """
 
-    words: Callable[[Any], SafeString]
+    render: Callable[[Any], SafeString]
 
 
 page_extras: Final = Additions[Extra]()

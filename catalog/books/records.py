@@ -1,6 +1,6 @@
 """Records of books. SQL builds the same record for Redis and for the pages that SQL answers."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
 from operator import neg, not_
 from typing import Any, Final, NamedTuple
@@ -78,10 +78,9 @@ def load_book_rows(ids: Sequence[int]) -> list[BookRow]:
     """Return the existing books among ``ids``, in no order. This takes four statements for any number of books."""
     connection = connections[setting("DATABASE")]
     with connection.cursor() as cursor:
-        rows = _select_rows(cursor, _SELECT_BOOKS[connection.vendor], ids)
-        author_ids = [
-            _FoundBook._make((pk, columns, *orjson.loads(tags), parse_authors(authors)))
-            for pk, *columns, tags, authors in cursor.fetchall()
+        books = [
+            _FoundBook._make((pk, columns, *orjson.loads(tags), orjson.loads(authors)))
+            for pk, *columns, tags, authors in _select_rows(cursor, _SELECT_BOOKS[connection.vendor], ids)
         ]
         votes = _count_votes(cursor, ids)
         tags = _read_tag_names(cursor, set().union(*(book.tag_ids or () for book in books)))

@@ -82,7 +82,7 @@ def _ask_all(backups: Sequence[Backup], redis: RedisClient) -> dict[str, _InRedi
         pipe.zrangebyscore(backup.marks(), "(0", "+inf", start=0, num=1, withscores=True)
     (seconds, micros), *replies = pipe.execute()
     now = seconds * 1_000_000 + micros
-    rows = [_Replies._make(replies[start : start + 4]) for start in range(0, len(replies), 4)]
+    found = [_Replies._make(replies[start : start + 4]) for start in range(0, len(replies), 4)]
     warm = epoch.trusted(redis, [each.restored for each in found])
     return {
         backup.name: _InRedis(good, row.marked, _age(now, row.oldest), row.aside, _errors(backup, redis, row.aside))

@@ -27,7 +27,7 @@ _CART_ATTRIBUTE = "_cart_now"
 
 def register_companion() -> None:
     """Register the number of copies as a companion of the session."""
-    companions.register(Addition(name=NAME, size=2, ask=_queue_copies))
+    companions.register(Addition(name=NAME, size=2, add_commands=_queue_copies))
 
 
 def _queue_copies(pipe: RedisPipeline, digest: str) -> None:

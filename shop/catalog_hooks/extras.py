@@ -26,8 +26,8 @@ def register() -> None:
         extras.Extra(
             name="product",
             mirrors=("product",),
-            add_command=lambda pipe, pk: pipe.get(keys.product(pk)),
-            parse_reply=lambda pk, raw: None if raw is None else ProductRecord(raw),
+            add_commands=lambda pipe, pk: pipe.get(keys.product(pk)),
+            parse_replies=lambda pk, raw: None if raw is None else ProductRecord(raw),
             by_sql=lambda pk: load_products_from_sql([pk]).get(pk),
             fields=describe_price_and_stock,
         )
@@ -36,8 +36,8 @@ def register() -> None:
     extras.card_extras.register(
         extras.CardExtra(
             name="product",
-            add_command=lambda pipe, ids: pipe.mget([keys.product(pk) for pk in ids]),
-            parse_reply=lambda raws: [None if raw is None else ProductRecord(raw) for raw in raws],
+            add_commands=lambda pipe, ids: pipe.mget([keys.product(pk) for pk in ids]),
+            parse_replies=lambda raws: [None if raw is None else ProductRecord(raw) for raw in raws],
             by_sql=_load_products,
             render=render_card_price,
         )

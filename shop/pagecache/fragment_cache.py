@@ -78,7 +78,7 @@ def get_shared_fragments(
     http, own = make_anonymous_request(asked), visit.replies.fork()
     with record() as seen, known(own):
         fills, response = as_nobody(http)
-    needed = asked.target.asked.key
+    needed = asked.target.reads.key
     _plans.put(asked.http.path, tuple(one for one in select_guesses(own.asked) if one.key != needed))
     if not _is_independent_of_visitor(http, response):
         return {}

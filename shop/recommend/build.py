@@ -15,7 +15,9 @@ from shop.recommend.bought_after_view import find_bought_after_view
 from shop.recommend.history import ProductViews, Purchases
 
 PRODUCTS_PER_SLICE: Final = 100  # products per transaction, whose views are in memory at once
-RecommendationLists(NamedTuple):
+
+
+class RecommendationLists(NamedTuple):
     """The lists of one product, as the fields of ``Recommendation`` store them."""
 
     bought: list[Any]

@@ -25,8 +25,8 @@ def register_extra() -> None:
         extras.Extra(
             name="recommendations",
             mirrors=("recommendation",),
-            add_command=lambda pipe, pk: pipe.get(keys.recommendation(pk)),
-            parse_reply=lambda pk, raw: selectors.decode_reply(raw),
+            add_commands=lambda pipe, pk: pipe.get(keys.recommendation(pk)),
+            parse_replies=lambda pk, raw: selectors.decode_reply(raw),
             by_sql=selectors.load_from_sql,
             fields=lambda found: {"recommendations": as_json(found)},
         )

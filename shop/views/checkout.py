@@ -13,7 +13,7 @@ from django.views import View
 from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.ratelimit import count_event
-from common.web import get_user_id, personal_page, redirect_to, redirect_to_view
+from common.web import get_user_id, personal_page, redirect_to_view
 from shop.carts import reading
 from shop.forms import CheckoutForm, PayForm
 from shop.models import Order, OrderState, PaymentState

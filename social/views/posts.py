@@ -23,6 +23,7 @@ from common.web import (
     json_response,
     personal_page,
     redirect_to,
+    redirect_to_view,
     require_login,
     wants_json,
 )

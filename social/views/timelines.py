@@ -11,7 +11,15 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from common.web import get_user_id, is_partial, json_response, personal_page, require_login, wants_json
+from common.web import (
+    get_user_id,
+    is_partial,
+    json_response,
+    personal_page,
+    redirect_to_view,
+    require_login,
+    wants_json,
+)
 from social.selectors import MAX_NEW_POSTS, count_new_posts, get_global_timeline, get_home_timeline
 from social.timelines.pages import PostPage, parse_cursor
 

@@ -20,8 +20,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 def two(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register two companions, with two commands and with one."""
     monkeypatch.setattr(companions, "registered", {})
-    companions.register(Addition(name="first", size=2, ask=ask_two))
-    companions.register(Addition(name="second", ask=lambda pipe, digest: pipe.get(f"c:{digest}")))
+    companions.register(Addition(name="first", size=2, add_commands=ask_two))
+    companions.register(Addition(name="second", add_commands=lambda pipe, digest: pipe.get(f"c:{digest}")))
 
 
 def ask_two(pipe: Pipeline, digest: str) -> None:
