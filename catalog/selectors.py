@@ -24,10 +24,16 @@ from mirror.shapes import shape_of
 
 
 def find_books(
-    text: str = "", sort: str = "", after: str = "", chosen: ChosenFilters = NO_FILTERS, pages: int = 1
+    text: str = "",
+    sort: str = "",
+    after: str = "",
+    chosen: ChosenFilters = NO_FILTERS,
+    pages: int = 1,
+    viewer: int = 0,
 ) -> BookList:
     """Return the books that match the query ``text`` and the filters, in the order ``sort``, after the cursor
-    ``after``: ``pages`` pages, at most MAX_PAGES.
+    ``after``: ``pages`` pages, at most MAX_PAGES. With a viewer (0: not logged in) the books' places on the viewer's
+    shelves are read in the same round trip.
 
     An unknown order falls back to the most read books, an invalid cursor to the first page. From a warm mirror: at
     most 2 round trips and no SQL.
@@ -41,14 +47,15 @@ def find_books(
     if chosen.errors:
         return BookList(text, order, None, node, EMPTY_ANSWER, [], [], chosen)
     position = cursors.read_cursor(after, order) if after else None
-    asked = _ListRequest(node, order, position, chosen.narrowings, size)
-    answer = _find_in_redis(asked) or _find_in_sql(asked)
-    return BookList(text, order, None, node, *answer, chosen, size)
+    asked = _ListRequest(node, order, position, chosen.narrowings, size, viewer)
+    answer, books, beside, entries = _find_in_redis(asked) or _find_in_sql(asked)
+    shelved = entries if viewer else None
+    return BookList(text, order, None, node, answer, books, beside, chosen, size, entries=shelved)
 
 
 _parse_query = lru_cache(maxsize=512)(query.parse)
 
-ListAnswer = tuple[QueryAnswer, list[BookRecord], extras.CardValues]
+ListAnswer = tuple[QueryAnswer, list[BookRecord], extras.CardValues, CardEntries]
 
 
 class _ListRequest(NamedTuple):
@@ -59,6 +66,7 @@ class _ListRequest(NamedTuple):
     after: sql.Position | None
     narrowings: tuple[Narrowing, ...]
     size: int
+    viewer: int
 
 
 def _find_in_redis(asked: _ListRequest) -> ListAnswer | None:
@@ -68,24 +76,30 @@ def _find_in_redis(asked: _ListRequest) -> ListAnswer | None:
         if pks := _get_page_ids(found, asked):
             pipe.mget([keys.book(pk) for pk in pks])
             extras.card_extras.add_commands(pipe, pks)
+            if asked.viewer:
+                ask_for_entries(pipe, asked.viewer, pks)
 
     def find(index: CatalogIndex) -> QueryAnswer:
         return index.find(asked.node, asked.order, asked.after, asked.size + 1, asked.narrowings)
 
-    answer = local_copy.ask(find, records)
+    answer = local_copy.ask(find, records, ENTRY_MIRRORS if asked.viewer else ())
     if answer is None:
         return None
     found, replies = answer
     if not replies:
-        return found, [], []
+        return found, [], [], []
     raws, *more = replies
-    return None if None in raws else (found, list(map(BookRecord, raws)), extras.read_card_replies(more))
+    if None in raws:
+        return None
+    entries = read_entries(more.pop()) if asked.viewer else []
+    return found, list(map(BookRecord, raws)), extras.read_card_replies(more), entries
 
 
 def _find_in_sql(asked: _ListRequest) -> ListAnswer:
     found = answer_in_sql(asked.node, asked.order, asked.after, asked.size + 1, asked.narrowings)
     pks = _get_page_ids(found, asked)
-    return found, load_records_from_sql(pks), extras.load_cards_from_sql(pks)
+    entries = load_entries_from_sql(asked.viewer, pks) if asked.viewer else []
+    return found, load_records_from_sql(pks), extras.load_cards_from_sql(pks), entries
 
 
 def _get_page_ids(found: QueryAnswer, asked: _ListRequest) -> list[int]:
@@ -114,10 +128,10 @@ def get_author(pk: int) -> RawRecord | None:
     return None if raw is None else RawRecord(raw)
 
 
-def find_books_by_author(author: int, after: str = "", pages: int = 1) -> BookList:
+def find_books_by_author(author: int, after: str = "", pages: int = 1, viewer: int = 0) -> BookList:
     """Return the books of an author, most read first, in the same way as ``find_books``."""
     narrowing = SetNarrowing(keys.books_by(author), Q(authors=author))
-    found = find_books("", "", after, ChosenFilters(narrowings=(narrowing,)), pages)
+    found = find_books("", "", after, ChosenFilters(narrowings=(narrowing,)), pages, viewer)
     return replace(found, address=reverse("author", args=[author]))
 
 

@@ -17,7 +17,7 @@ from catalog.listing.filters import read_filters
 from catalog.listing.results import MAX_PAGES, BookList
 from catalog.selectors import find_books, find_books_by_author, get_author, get_book_page
 from catalog.signals import book_shown
-from common.web import is_partial, json_error, json_response, wants_json
+from common.web import get_visitor, is_partial, json_error, json_response, wants_json
 
 
 @require_safe
@@ -31,7 +31,7 @@ def book_list(request: HttpRequest) -> HttpResponse:
     """
     given = request.GET
     asked = given.get("q", ""), given.get("sort", ""), given.get("after", ""), read_filters(given)
-    page = _find_pages(request, partial(find_books, *asked))
+    page = _find_pages(request, partial(find_books, *asked, viewer=_get_card_viewer(request)))
     status = 400 if page.is_invalid else 200
     if wants_json(request):
         response = json_response(_build_error_json(page) if page.is_invalid else _build_results_json(page), status)
@@ -70,7 +70,9 @@ def author_page(request: HttpRequest, pk: int) -> HttpResponse:
     author = get_author(pk)
     if author is None:
         return _render_not_found(request, _("Author not found."))
-    page = _find_pages(request, partial(find_books_by_author, pk, request.GET.get("after", "")))
+    page = _find_pages(
+        request, partial(find_books_by_author, pk, request.GET.get("after", ""), viewer=_get_card_viewer(request))
+    )
     if wants_json(request):
         found = _build_results_json(page)
         response = json_response(
@@ -81,6 +83,12 @@ def author_page(request: HttpRequest, pk: int) -> HttpResponse:
         response = render(request, template, {"author": author, "page": page})
     patch_vary_headers(response, ["Accept", "HX-Request"])
     return response
+
+
+def _get_card_viewer(request: HttpRequest) -> int:
+    """Return the id of the reader whose shelves the cards show; 0 for JSON and for anonymous visitors."""
+    visitor = None if wants_json(request) else get_visitor(request)
+    return visitor.pk if visitor else 0
 
 
 def _asks_for_next_page(request: HttpRequest) -> bool:

@@ -9,7 +9,7 @@ last entry, or the mirror was rebuilt, a thread loads the copy again, and SQL an
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Generic, Protocol, TypeVar, cast
@@ -85,7 +85,8 @@ class LocalCopy(Generic[S]):
         """Return the result of ``compute`` for the structure and the replies to ``commands``; None: ask SQL.
 
         ``compute`` runs under a lock and must return data that later changes do not touch. ``commands(pipe,
-        answer)`` adds further reads of Redis. At most 2 round trips; none without a copy.
+        answer)`` adds further reads of Redis. mirrors: further mirrors that these reads need. At most 2 round trips;
+        none without a copy.
         """
         if sql_only.wanted() or breaker.open():
             return None
@@ -94,7 +95,7 @@ class LocalCopy(Generic[S]):
             self._start()
             return None
         try:
-            return self._ask(held, compute, commands)
+            return self._ask(held, compute, commands, mirrors)
         except NotNow as reason:
             logger.info("The copy of %s is renewed: %s", self.name, reason)
         except Exception:  # a page must not fail because of a copy
@@ -104,7 +105,11 @@ class LocalCopy(Generic[S]):
         return None
 
     def _ask(
-        self, held: _Held[S], compute: Callable[[S], A], commands: Callable[[RedisPipeline, A], object]
+        self,
+        held: _Held[S],
+        compute: Callable[[S], A],
+        commands: Callable[[RedisPipeline, A], object],
+        mirrors: Sequence[str],
     ) -> tuple[A, list[Any]] | None:
         for news_seen in (False, True):
             with self._lock:
@@ -115,10 +120,10 @@ class LocalCopy(Generic[S]):
                 # Last, so that it includes every change that the earlier commands could have seen.
                 pipe.xrange(self._feed(), asked, "+", NEWS)
 
-            reading = read([*self._sources()], ask)
+            reading = read([*self._sources(), *mirrors], ask)
             if reading is None:
                 return None
-            if reading.generations != held.generations:
+            if reading.generations[: len(held.generations)] != held.generations:
                 self._drop(held)
                 raise NotNow("the mirror was rebuilt")
             *replies, news = reading.replies

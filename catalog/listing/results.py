@@ -3,10 +3,10 @@
 Links are computed on first access, because the JSON and the further cards of a list need few of them.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -86,7 +86,7 @@ class BookList:
     parsed query; None: all books. books: at most ``size``. card_values: the values of card extras (``books.extras``).
     chosen: the filters; with errors in them nothing was found. address: of the page with the list; "": of the list of
     all books. start: the cursor at which the visitor's list begins. pages: the number of pages in the visitor's list,
-    including this one.
+    including this one. entries: for each book, its record on the viewer's shelves or None; None: not logged in.
     """
 
     query: str
@@ -101,6 +101,7 @@ class BookList:
     address: str = ""
     start: str = ""
     pages: int = 1
+    entries: Sequence[dict[str, Any] | None] | None = None
 
     @property
     def is_invalid(self) -> bool:

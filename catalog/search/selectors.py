@@ -16,6 +16,7 @@ from catalog.search.corrections import SearchQuery, parse_query
 from catalog.search.finding import find_candidates
 from catalog.search.ranking import DocumentTexts, collect_texts, rank_document
 from catalog.selectors import load_records_from_sql
+from catalog.shelves.selectors import ENTRY_MIRRORS, CardEntries, ask_for_entries, load_entries_from_sql, read_entries
 from mirror.conf import setting
 from mirror.read import read
 from mirror.redis_types import RedisPipeline
@@ -44,6 +45,7 @@ class SearchResults:
     tags: list[NamedResult]
     readers: list[NamedResult]
     card_values: extras.CardValues = ()  # the values of card extras for the books
+    entries: CardEntries | None = None  # the books on the viewer's shelves; None: not logged in
 
     @property
     def is_empty(self) -> bool:
@@ -86,7 +88,8 @@ class _LoadedCandidates(NamedTuple):
     books: Sequence[BookRecord]
     tags: Sequence[NamedResult]
     readers: Sequence[Any]
-    card_values: extras.CardValues = ()  # for each candidate, in the order of ``_Wanted.books``
+    card_values: extras.CardValues = ()  # for each candidate, in the order of ``_CandidateIds.books``
+    entries: CardEntries = ()
 
 
 def search(text: str, viewer: int = 0, most: int | None = None) -> SearchResults:
@@ -114,6 +117,7 @@ def search(text: str, viewer: int = 0, most: int | None = None) -> SearchResults
         _pick_best(query, loaded.tags, _collect_name_texts, MAX_OTHERS),
         _pick_best(query, loaded.readers, _collect_name_texts, MAX_OTHERS),
         [[values[n] for n in places] for values in loaded.card_values],
+        [loaded.entries[n] for n in places] if viewer else None,
     )
 
 
@@ -158,6 +162,8 @@ def _load_candidates(wanted: _CandidateIds, viewer: int) -> _LoadedCandidates:
         if wanted.books:
             pipe.mget(list(map(keys.book, wanted.books)))
             extras.card_extras.add_commands(pipe, wanted.books)
+            if viewer:
+                ask_for_entries(pipe, viewer, wanted.books)
         for tag in wanted.tags:
             pipe.scard(keys.tag(tag.name))
         for readers in _reader_sources:
@@ -166,6 +172,7 @@ def _load_candidates(wanted: _CandidateIds, viewer: int) -> _LoadedCandidates:
     mirrors = [
         "book",
         *sorts.find_other_mirrors(),
+        *(ENTRY_MIRRORS if viewer and wanted.books else ()),
         *(name for readers in _reader_sources if wanted.readers for name in readers.mirrors),
     ]
     reading = read(mirrors, ask)
@@ -174,10 +181,11 @@ def _load_candidates(wanted: _CandidateIds, viewer: int) -> _LoadedCandidates:
     replies = iter(reading.replies)
     raws = next(replies) if wanted.books else []
     beside = extras.read_card_replies(replies) if wanted.books else ()
+    entries = read_entries(next(replies)) if viewer and wanted.books else ()
     tags = [tag._replace(weight=count) for tag, count in zip(wanted.tags, replies, strict=False)]
     rest = list(replies)
     found = [reader for readers in _reader_sources for reader in readers.parse_replies(wanted.readers, rest)]
-    return _LoadedCandidates([BookRecord(raw) for raw in raws if raw is not None], tags, found, beside)
+    return _LoadedCandidates([BookRecord(raw) for raw in raws if raw is not None], tags, found, beside, entries)
 
 
 def _load_candidates_from_sql(wanted: _CandidateIds, viewer: int) -> _LoadedCandidates:
@@ -186,4 +194,6 @@ def _load_candidates_from_sql(wanted: _CandidateIds, viewer: int) -> _LoadedCand
     counts = dict(links.filter(tag_id__in=ids).values_list("tag_id").annotate(Count("id")).order_by())
     tags = [tag._replace(weight=counts.get(tag.id, 0)) for tag in wanted.tags]
     found = [reader for readers in _reader_sources for reader in readers.by_sql(viewer, wanted.readers)]
-    return _LoadedCandidates(load_records_from_sql(wanted.books), tags, found, extras.load_cards_from_sql(wanted.books))
+    entries = load_entries_from_sql(viewer, wanted.books) if viewer else ()
+    beside = extras.load_cards_from_sql(wanted.books)
+    return _LoadedCandidates(load_records_from_sql(wanted.books), tags, found, beside, entries)

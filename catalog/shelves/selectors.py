@@ -31,7 +31,10 @@ from mirror.redis_types import RedisPipeline
 from mirror.shapes import shape_of
 
 PAGE_SIZE: Final = 20  # books
+ENTRY_MIRRORS: Final = ("shelf_entry",)
 LAST_POSITION: Final = "9999-12-31 ~"  # sorts after every position
+
+CardEntries = Sequence[Record | None]  # for each book on a page, its entry on the viewer's shelves
 
 
 @dataclass(frozen=True)
@@ -93,20 +96,39 @@ class BookReaders(NamedTuple):
         return sum(stars * count for stars, count in self.stars.items()) / self.ratings if self.ratings else None
 
 
-# --- one entry ------------------------------------------------------------------------------------
+# --- single entries -------------------------------------------------------------------------------
 
 
 def find_entry(user_id: int, book_id: int) -> Record | None:
     """Return the record of a book on a reader's shelf, or None. From a warm mirror: 1 round trip and no SQL."""
-    key = build_entry_key(user_id, book_id)
-    reading = read(["shelf_entry"], lambda pipe: pipe.get(keys.shelf_entry(key)))
-    if reading is None:
-        return _load_entries_from_sql(user_id, [book_id]).get(book_id)
-    raw = reading.replies[0]
-    return None if raw is None else orjson.loads(raw)
+    return find_entries(user_id, [book_id])[0]
 
 
-def _load_entries_from_sql(user_id: int, book_ids: Sequence[int]) -> dict[int, Record]:
+def ask_for_entries(pipe: Any, user_id: int, book_ids: Sequence[int]) -> None:
+    """Add the command that reads these books on a reader's shelves. It needs the mirrors ENTRY_MIRRORS."""
+    pipe.mget([keys.shelf_entry(build_entry_key(user_id, pk)) for pk in book_ids])
+
+
+def read_entries(replies: Sequence[bytes | None]) -> CardEntries:
+    """Return the records in the reply to ``ask_for_entries``."""
+    return [None if raw is None else orjson.loads(raw) for raw in replies]
+
+
+def find_entries(user_id: int, book_ids: Sequence[int]) -> CardEntries:
+    """Return the record of each book on a reader's shelves, or None. From a warm mirror: 1 round trip and no SQL."""
+    if not book_ids:
+        return []
+    reading = read(ENTRY_MIRRORS, lambda pipe: ask_for_entries(pipe, user_id, book_ids))
+    return load_entries_from_sql(user_id, book_ids) if reading is None else read_entries(reading.replies[0])
+
+
+def load_entries_from_sql(user_id: int, book_ids: Sequence[int]) -> CardEntries:
+    """Return the same records as ``find_entries``, from SQL."""
+    found = _load_entries_by_book(user_id, book_ids) if book_ids else {}
+    return list(map(found.get, book_ids))
+
+
+def _load_entries_by_book(user_id: int, book_ids: Sequence[int]) -> dict[int, Record]:
     found = load_entries([(user_id, pk) for pk in book_ids]).values()
     return {row.book: build_entry_record(row) for row in found}
 
@@ -166,7 +188,7 @@ def find_shelf_page(user_id: int, shelf: Shelf, after: str = "") -> ShelfPage:
         return ShelfPage([], None)
 
     def ask_records(pipe: RedisPipeline) -> None:
-        pipe.mget([keys.shelf_entry(build_entry_key(user_id, pk)) for pk in book_ids])
+        ask_for_entries(pipe, user_id, book_ids)
         pipe.mget([keys.book(pk) for pk in book_ids])
 
     reading = read(["shelf_entry", "book"], ask_records)
@@ -199,7 +221,7 @@ def _load_page_from_sql(user_id: int, shelf: Shelf, cursor: tuple[date, int] | N
         rows = rows.filter(Q(sort_on__lt=day) | Q(sort_on=day, book_id__lt=book))
     found = list(rows.order_by("-sort_on", "-book_id").values_list("sort_on", "book_id")[: PAGE_SIZE + 1])
     book_ids = [pk for _, pk in found[:PAGE_SIZE]]
-    fields, encode = _load_entries_from_sql(user_id, book_ids), shape_of(registry.get("book")).encode
+    fields, encode = _load_entries_by_book(user_id, book_ids), shape_of(registry.get("book")).encode
     books = {record["id"]: BookRecord(encode(record)) for record in load_book_records(book_ids)} if book_ids else {}
     entries = [ShelvedBook(fields[pk], books[pk]) for pk in book_ids if pk in fields and pk in books]
     return ShelfPage(entries, build_position(*found[PAGE_SIZE - 1]) if len(found) > PAGE_SIZE else None)

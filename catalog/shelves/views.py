@@ -20,7 +20,7 @@ from catalog.shelves import services
 from catalog.shelves.forms import EntryForm, GoalForm, PrivacyForm
 from catalog.shelves.models import Privacy, Shelf
 from catalog.shelves.selectors import find_entry, find_shelf_page, get_shelf_summary
-from catalog.shelves.widgets import build_button_context, build_tabs
+from catalog.shelves.widgets import CARD_TEMPLATE, build_button_context, build_tabs, render_card_shelf
 from common import clock
 from common.ids import MAX_ID
 from common.web import (
@@ -96,7 +96,7 @@ def change_entry(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect_to(book_page)
     if not request.user.is_authenticated:
         return require_login(request, book_page)
-    user_id = get_user_id(request)
+    user_id, is_on_card = get_user_id(request), "on_card" in request.POST
     if refusal := _check_rate_limit(request, book_page):
         return refusal
     form = EntryForm(request.POST)
@@ -108,9 +108,22 @@ def change_entry(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404 from error
     if wants_json(request):
         return json_response({"entry": find_entry(user_id, pk)})
+    if is_on_card:
+        return _answer_card(request, user_id, pk)
     if is_partial(request):
         return render(request, "catalog/shelves/_button.html", build_button_context(request, user_id, pk, is_part=True))
     return redirect_to(get_next_address(request, f"{book_page}#shelf"))
+
+
+def _answer_card(request: HttpRequest, user_id: int, book_id: int) -> HttpResponse:
+    """Return the new shelf of a card to htmx; redirect others back to the card."""
+    anchor = f"#card-{book_id}"
+    if not is_partial(request):
+        return redirect_to(get_next_address(request, reverse("catalog:list")) + anchor)
+    book, entry = get_book(book_id), find_entry(user_id, book_id)
+    if book is None:
+        raise Http404
+    return HttpResponse(render_card_shelf(book_id, book["title"], entry, is_anchor=True, is_part=True))
 
 
 def _apply_change(user_id: int, book_id: int, given: dict[str, Any]) -> None:
@@ -175,5 +188,8 @@ def _render_refusal(request: HttpRequest, why: str, status: int, address: str = 
     if wants_json(request):
         return json_error(why, status)
     context = {"why": why, "back": address}
-    template = "catalog/shelves/_refused.html" if is_partial(request) else "catalog/shelves/refused.html"
+    if not is_partial(request):
+        template = "catalog/shelves/refused.html"
+    else:
+        template = CARD_TEMPLATE if "on_card" in request.POST else "catalog/shelves/_refused.html"
     return render(request, template, context, status=status)

@@ -20,6 +20,7 @@ from catalog.books.languages import get_language_name
 from catalog.books.series import split_title
 from catalog.books.volumes import find_series_places
 from catalog.listing.results import BookList, BookRecord
+from catalog.shelves.widgets import render_card_shelf
 from catalog.tags.shown import build_tags_context
 from common.paths import make_path
 from common.templatetags.site import visitor
@@ -131,9 +132,24 @@ def filter_error(page: BookList, name: str) -> SafeString:
 
 @register.simple_tag
 def cards(page: BookList) -> list[SafeString]:
-    """Return the cards of a page, one for each of its books."""
+    """Return the cards of a page, one for each of its books. Only the visitor's shelves differ between visitors."""
     words = tuple(extras.render_card_extras(page.card_values)) or (SafeString(),) * len(page.books)
-    return _render_cards(tuple(book.raw for book in page.books), words, get_language() or "")
+    raws, language = tuple(book.raw for book in page.books), get_language() or ""
+    shared = _render_cards(raws, words, language)
+    if page.entries is None:
+        return shared
+    shelves = [str(entry["shelf"]) if entry else "" for entry in page.entries]
+    return [
+        mark_safe(card + _render_shelf(raw, shelf, language))
+        for card, raw, shelf in zip(shared, raws, shelves, strict=True)
+    ]
+
+
+@lru_cache(maxsize=MAX_CACHED_CARDS)
+def _render_shelf(raw: bytes, shelf: str, language: str) -> SafeString:
+    """Return the shelf button of a card, or the shelf of the book. ``language`` must be the active language."""
+    book = orjson.loads(raw)
+    return render_card_shelf(book["id"], book["title"], {"shelf": shelf} if shelf else None, is_anchor=True)
 
 
 @lru_cache(maxsize=MAX_CACHED_PAGES)

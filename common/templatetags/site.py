@@ -16,6 +16,7 @@ from django.utils.translation import get_language_info
 
 from common.paths import make_path
 from common.web.appearance import get_theme
+from common.web.visitors import get_visitor
 
 register = template.Library()
 
@@ -43,9 +44,7 @@ def theme(context: Context) -> str:
 def visitor(context: Context) -> AbstractBaseUser | None:
     """Return the logged-in user, or None. Without a session cookie the session is never opened."""
     request: HttpRequest | None = context.get("request")
-    if request is None or not _may_be_logged_in(request):
-        return None
-    return request.user if request.user.is_authenticated else None
+    return get_visitor(request) if request else None
 
 
 @register.simple_tag(takes_context=True)
@@ -60,11 +59,6 @@ def way_back(context: Context) -> str:
     if request.path.startswith(make_path("accounts:account")):
         here = request.POST.get("next") or request.GET.get("next") or home
     return "" if here == home else f"?{urlencode({'next': here})}"
-
-
-def _may_be_logged_in(request: HttpRequest) -> bool:
-    """Return whether the visitor has a session cookie, or was logged in by this request."""
-    return settings.SESSION_COOKIE_NAME in request.COOKIES or "_cached_user" in request.__dict__
 
 
 @register.simple_tag

@@ -13,6 +13,7 @@ from common.web.answers import (
 )
 from common.web.appearance import get_theme
 from common.web.redirects import get_next_address, redirect_to, redirect_to_view, redirect_window
+from common.web.visitors import get_visitor
 
 __all__ = [
     "JSON_TYPE",

@@ -58,6 +58,23 @@ def test_book_is_shelved_rated_and_removed(book: Book, open_page: OpenPage, has_
     assert not ShelfEntry.objects.exists()
 
 
+@pytest.mark.parametrize("has_scripts", [True, False], ids=["with JavaScript", "without"])
+def test_book_is_shelved_from_its_card(book: Book, open_page: OpenPage, has_scripts: bool) -> None:
+    page = log_in(open_page(java_script_enabled=has_scripts), book)
+    page.goto("/books/?sort=title")
+    card = page.get_by_role("listitem").filter(has_text="A fine book")
+    card.get_by_role("button", name="Want to read (A fine book)").press("Enter")
+    state = card.get_by_role("link", name="Want to read (A fine book)")
+    expect(state).to_be_visible()
+    if has_scripts:
+        expect(page).to_have_url("/books/?sort=title")
+        expect(state).to_be_focused()
+    else:
+        expect(page).to_have_url(f"/books/?sort=title#card-{book.pk}")
+    page.get_by_role("navigation", name="Main").get_by_role("link", name="Shelves").click()
+    expect(page.get_by_role("main").get_by_role("link", name="A fine book", exact=True)).to_be_visible()
+
+
 def test_book_is_shelved_and_rated_by_keyboard(book: Book, open_page: OpenPage) -> None:
     page = log_in(open_page(), book)
     page.get_by_role("button", name="Reading", exact=True).focus()

@@ -1,0 +1,148 @@
+"""The shelf button on cards of books: lists, pages of authors, search and the front page."""
+
+from datetime import date
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from catalog.models import Book
+from catalog.shelves import services
+from catalog.shelves.models import Shelf, ShelfEntry
+from config.views import HOME_READS
+from mirror.recorder import record
+from mirror.relay import drain_all
+from mirror.sql_only import sql_only
+from shop.book_views import decay
+from tests.support.catalog.make import make_book
+from tests.support.catalog.warm import warm_up
+from tests.support.shop.make import make_product, make_sale
+from tests.support.warm_mirrors import rebuild
+
+pytestmark = [pytest.mark.django_db(transaction=True)]
+
+HTMX = {"HX-Request": "true"}
+TODAY = date(2026, 6, 1)
+BUTTON = 'form="card-shelf" formaction="/books/{0}/shelf/" name="shelf" value="want-to-read"'
+STATE = 'id="card-{0}"><a href="/books/{0}/#shelf">'
+
+
+@pytest.fixture
+def books() -> list[Book]:
+    return [make_book(f"Hobbits {n}", authors="Ann", tags="tea") for n in (1, 2)]
+
+
+@pytest.fixture
+def client(books: list[Book]) -> Client:
+    """A client of a reader who reads the first book."""
+    rita = User.objects.create(username="Rita")
+    services.put_on_shelf(rita.pk, books[0].pk, Shelf.READING, TODAY)
+    rebuild()
+    warm_up()
+    client = Client()
+    client.force_login(rita)
+    drain_all()
+    return client
+
+
+def get_addresses(books: list[Book]) -> tuple[str, ...]:
+    return "/books/?q=tea", f"/authors/{books[0].authors.get().pk}/", "/search/?q=hobbits"
+
+
+def test_cards_offer_a_shelf_and_show_the_readers_own(client: Client, books: list[Book]) -> None:
+    reading, free = (book.pk for book in books)
+    for address in get_addresses(books):
+        for answered_by_sql in (False, True):
+            if answered_by_sql:
+                with sql_only():
+                    page = client.get(address).content.decode()
+            else:
+                page = client.get(address).content.decode()
+            assert STATE.format(reading) in page, address
+            assert BUTTON.format(free) in page, address
+            assert BUTTON.format(reading) not in page, address
+            assert STATE.format(free) not in page, address
+            assert page.count('<form id="card-shelf"') == 1, address
+
+
+def test_cards_show_no_visitor_the_shelves_of_another(client: Client, books: list[Book]) -> None:
+    other = Client()
+    other.force_login(User.objects.create(username="Olga"))
+    drain_all()
+    for address in get_addresses(books):
+        client.get(address)
+        page = other.get(address).content.decode()
+        assert BUTTON.format(books[0].pk) in page, address
+        assert STATE.format(books[0].pk) not in page, address
+        assert "card-shelf" not in Client().get(address).content.decode(), address
+
+
+def test_cards_with_shelves_take_no_further_round_trip(client: Client, books: list[Book]) -> None:
+    stranger = Client()
+    for address in get_addresses(books):
+        for one in (client, stranger):
+            one.get(address)
+        with record() as without:
+            stranger.get(address)
+        trips = without.round_trips + 1  # reads the session
+        with record() as seen:
+            assert "card-shelf" in client.get(address).content.decode()
+        assert (seen.round_trips, seen.sql) == (trips, []), address
+
+
+def test_further_cards_use_the_form_of_the_first_page(client: Client, books: list[Book]) -> None:
+    first = client.get("/books/?q=tea", headers=HTMX).content.decode()
+    assert '<form id="card-shelf"' in first  # a new order replaces the whole list
+    part = client.get("/books/?q=tea&after=x", headers=HTMX).content.decode()
+    assert BUTTON.format(books[1].pk) in part
+    assert '<form id="card-shelf"' not in part
+
+
+def test_a_pressed_button_leads_back_to_its_card(client: Client, books: list[Book]) -> None:
+    fields = {"action": "shelf", "on_card": "1", "shelf": "want-to-read", "next": "/books/?q=tea"}
+    response = client.post(f"/books/{books[1].pk}/shelf/", fields)
+    assert response.headers["Location"] == f"/books/?q=tea#card-{books[1].pk}"
+    assert ShelfEntry.objects.get(book=books[1]).shelf == Shelf.WANT
+    assert STATE.format(books[1].pk) in client.get("/books/?q=tea").content.decode()
+    elsewhere = client.post(f"/books/{books[1].pk}/shelf/", {**fields, "next": "https://example.com/"})
+    assert elsewhere.headers["Location"] == f"/books/#card-{books[1].pk}"
+
+
+def test_htmx_gets_the_new_state_of_the_card_or_the_error(client: Client, books: list[Book], settings: object) -> None:
+    settings.SHELF_RATES = ((1, 60),)  # type: ignore[attr-defined]
+    fields = {"action": "shelf", "on_card": "1", "shelf": "want-to-read"}
+    part = client.post(f"/books/{books[1].pk}/shelf/", fields, headers=HTMX).content.decode()
+    assert part.startswith(
+        f'<p class="card-shelf" id="card-{books[1].pk}"><a href="/books/{books[1].pk}/#shelf" autofocus>'
+    )
+    refused = client.post(f"/books/{books[1].pk}/shelf/", fields, headers=HTMX)
+    assert refused.status_code == 429
+    assert refused.content.decode().startswith('<p class="card-shelf"><span role="alert">')
+
+
+def test_the_button_needs_a_csrf_token(client: Client, books: list[Book]) -> None:
+    client.handler.enforce_csrf_checks = True
+    fields = {"action": "shelf", "on_card": "1", "shelf": "want-to-read"}
+    assert client.post(f"/books/{books[1].pk}/shelf/", fields).status_code == 403
+
+
+def test_strips_of_the_front_page_show_shelves_without_a_further_round_trip(client: Client, books: list[Book]) -> None:
+    product = make_product("On sale", price=1000)
+    make_sale(product, price=900)
+    decay.rebuild_popularity()
+    drain_all()
+    client.get(f"/books/{books[0].pk}/")
+    HOME_READS.forget()
+    trips = []
+    for _ in range(3):
+        with record() as seen:
+            page = client.get("/").content.decode()
+        trips.append(seen.round_trips)
+        assert f'<a href="/books/{books[0].pk}/#shelf">' in page
+        assert BUTTON.format(product.pk) in page
+        assert page.count('<form id="card-shelf"') == 1
+    assert trips[2] < trips[0]
+    assert "card-shelf" not in Client().get("/").content.decode()
+    with record() as seen:
+        client.get("/")
+    assert (seen.round_trips, seen.sql) == (trips[2], [])
