@@ -10,6 +10,7 @@ app_name = "catalog"
 urlpatterns = [
     path("", views.book_list, name="list"),
     path("<int:pk>/", views.book_page, name="book"),
+    path("<int:pk>/cover.png", views.book_cover, name="cover"),
     path("<int:pk>/tags/", tag_views.give_tag, name="tag"),
     path("<int:pk>/tags/remove/", tag_views.take_tag, name="untag"),
     path("<int:pk>/shelf/", shelves.change_entry, name="shelf"),

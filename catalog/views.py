@@ -3,21 +3,25 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import orjson
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import get_resolver
-from django.utils.cache import patch_vary_headers
+from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
+from catalog.books import cover_images
 from catalog.listing.filters import read_filters
 from catalog.listing.results import MAX_PAGES, BookList
-from catalog.selectors import find_books, find_books_by_author, get_author, get_book_page
+from catalog.selectors import find_books, find_books_by_author, get_author, get_book, get_book_page
 from catalog.signals import book_shown
 from common.web import get_visitor, is_partial, json_error, json_response, wants_json
+
+HOUR: Final = 3600  # seconds
+YEAR: Final = 365 * 24 * HOUR
 
 
 @require_safe
@@ -57,6 +61,23 @@ def book_page(request: HttpRequest, pk: int) -> HttpResponse:
     else:
         response = render(request, "catalog/book.html", page._asdict())
     patch_vary_headers(response, ["Accept"])
+    return response
+
+
+@require_safe
+def book_cover(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return the cover of a book as PNG, for link previews: ``?v=``.
+
+    Under its present version the image never changes. Under another one it may be cached for an hour.
+    """
+    book = get_book(pk)
+    if book is None:
+        raise Http404
+    title, author = book["title"], next(iter(book["authors"]), "")
+    response = HttpResponse(cover_images.render_cover(pk, title, author), content_type="image/png")
+    is_current = request.GET.get("v") == cover_images.make_version(title, author)
+    age = {"max_age": YEAR, "immutable": True} if is_current else {"max_age": HOUR}
+    patch_cache_control(response, public=True, **age)
     return response
 
 

@@ -142,14 +142,27 @@ def _fit_title(title: str, width: float, height: float) -> tuple[float, list[str
     return FONT_SIZES[-1], [*lines[: most - 1], _shorten(" ".join(lines[most - 1 :]), room)]
 
 
-def _render_line(kind: str, size: float, x: float, y: float, anchor: str, text: str) -> str:
-    start = "" if anchor == "start" else ' text-anchor="middle"'
-    return f'<text class="{kind}" font-size="{size:g}" x="{x:g}" y="{y:.4g}"{start}>{escape(text)}</text>'
+class CoverLine(NamedTuple):
+    """A line of text on a cover. x, y: of its base line, in units of the cover. kind: its classes."""
+
+    kind: str
+    size: float
+    x: float
+    y: float
+    anchor: str
+    text: str
 
 
-@lru_cache(maxsize=4096)
-def draw_cover(book_id: int, title: str, author: str) -> SafeString:
-    """Return the cover of a book as SVG. Screen readers skip it: the page has title and author as text."""
+class CoverPlan(NamedTuple):
+    """Everything on a cover. cloth: the number of its colours."""
+
+    layout: Layout
+    cloth: int
+    lines: list[CoverLine]
+
+
+def plan_cover(book_id: int, title: str, author: str) -> CoverPlan:
+    """Return the layout, the colours and the text of a book's cover."""
     mixed = (book_id * 2654435761 >> 7) & 0xFFFF  # consecutive ids get different covers
     cut = LAYOUTS[mixed % len(LAYOUTS)]
     size, lines = _fit_title(split_title(title)[0], cut.width, cut.height)
@@ -158,10 +171,25 @@ def draw_cover(book_id: int, title: str, author: str) -> SafeString:
     if cut.anchor == "middle":
         y += (cut.height - len(lines) * size * LINE_HEIGHT) / 2
     kind = "cover-title on-label" if cut.on_label else "cover-title"
-    words = [_render_line(kind, size, x, y + n * size * LINE_HEIGHT, cut.anchor, line) for n, line in enumerate(lines)]
+    words = [CoverLine(kind, size, x, y + n * size * LINE_HEIGHT, cut.anchor, line) for n, line in enumerate(lines)]
     if author:
-        words.append(_render_line("cover-author", 8, x, cut.author, cut.anchor, _shorten(author, cut.width / 8)))
+        words.append(CoverLine("cover-author", 8, x, cut.author, cut.anchor, _shorten(author, cut.width / 8)))
+    return CoverPlan(cut, mixed // len(LAYOUTS) % CLOTH_COUNT, words)
+
+
+def _render_line(line: CoverLine) -> str:
+    start = "" if line.anchor == "start" else ' text-anchor="middle"'
+    return (
+        f'<text class="{line.kind}" font-size="{line.size:g}" x="{line.x:g}" y="{line.y:.4g}"{start}>'
+        f"{escape(line.text)}</text>"
+    )
+
+
+@lru_cache(maxsize=4096)
+def draw_cover(book_id: int, title: str, author: str) -> SafeString:
+    """Return the cover of a book as SVG. Screen readers skip it: the page has title and author as text."""
+    plan = plan_cover(book_id, title, author)
     return mark_safe(
-        f'<svg class="cover cloth-{mixed // len(LAYOUTS) % CLOTH_COUNT}" viewBox="0 0 120 180" aria-hidden="true" '
-        f'focusable="false"><path class="cloth" d="M0 0h120v180H0z"/>{cut.ground}{"".join(words)}</svg>'
+        f'<svg class="cover cloth-{plan.cloth}" viewBox="0 0 120 180" aria-hidden="true" focusable="false">'
+        f'<path class="cloth" d="M0 0h120v180H0z"/>{plan.layout.ground}{"".join(map(_render_line, plan.lines))}</svg>'
     )

@@ -10,12 +10,13 @@ from django import template
 from django.conf import settings
 from django.template.context import Context
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext
 
 from catalog import query
-from catalog.books import covers, descriptions, extras
+from catalog.books import cover_images, covers, descriptions, extras
 from catalog.books.languages import get_language_name
 from catalog.books.series import split_title
 from catalog.books.volumes import find_series_places
@@ -37,6 +38,14 @@ def cover(book: BookRecord) -> SafeString:
     """Return the cover of a book, with its first author."""
     authors = book["authors"]
     return covers.draw_cover(book["id"], book["title"], authors[0] if authors else "")
+
+
+@register.simple_tag
+def cover_address(book: BookRecord) -> str:
+    """Return the path of the cover as PNG, with its version."""
+    authors = book["authors"]
+    version = cover_images.make_version(book["title"], authors[0] if authors else "")
+    return f"{reverse('catalog:cover', args=[book['id']])}?v={version}"
 
 
 @register.simple_tag

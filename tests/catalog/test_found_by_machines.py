@@ -42,7 +42,8 @@ def test_a_book_page_describes_the_book(client: Client, settings: Settings) -> N
     address = f"{settings.SITE_URL}/books/{book.pk}/"
     assert _meta(html, "description") == _meta(html, "og:description") == said
     assert (_meta(html, "og:title"), _meta(html, "og:url")) == ("Salt", address)
-    assert _meta(html, "og:image").startswith(f"{settings.SITE_URL}/static/preview")
+    assert _meta(html, "og:image").startswith(f"{address}cover.png?v=")
+    assert _meta(html, "og:image:alt") == "Cover of Salt"
     assert f'<link rel="canonical" href="{address}">' in html
     ann = Author.objects.get(name="Ann")
     thing = _data(html)
