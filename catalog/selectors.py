@@ -15,6 +15,7 @@ from catalog.listing.answers import EMPTY_ANSWER, QueryAnswer, answer_in_sql
 from catalog.listing.filters import NO_FILTERS, ChosenFilters, Narrowing, SetNarrowing
 from catalog.listing.results import MAX_PAGES, PAGE_SIZE, BookList, BookRecord
 from catalog.local.index import CatalogIndex, local_copy
+from catalog.shelves.selectors import ENTRY_MIRRORS, CardEntries, ask_for_entries, load_entries_from_sql, read_entries
 from common.ids import MAX_ID
 from mirror import registry
 from mirror.raw import RawRecord

@@ -80,7 +80,7 @@ class LocalCopy(Generic[S]):
         self._reason = ""  # of the last failed load, to log each one once
 
     def ask(
-        self, compute: Callable[[S], A], commands: Callable[[RedisPipeline, A], object]
+        self, compute: Callable[[S], A], commands: Callable[[RedisPipeline, A], object], mirrors: Sequence[str] = ()
     ) -> tuple[A, list[Any]] | None:
         """Return the result of ``compute`` for the structure and the replies to ``commands``; None: ask SQL.
 

@@ -21,6 +21,7 @@ __all__ = [
     "get_next_address",
     "get_theme",
     "get_user_id",
+    "get_visitor",
     "is_partial",
     "json_error",
     "json_response",

@@ -21,8 +21,7 @@ MAX_BOOKS: Final = 8  # per row, on wide screens
 
 @register.inclusion_tag("shop/_most_viewed.html", takes_context=True)
 def most_viewed(context: Context) -> dict[str, Any]:
-    """Show the most viewed books. They do and one for the visitor's
-    shelves."""
+    """Show the most viewed books. Two round trips, unless the page foresees them; one for shelves."""
     popular = popularity.get_popular_books(MAX_BOOKS)
     return {"is_viewed": popular.is_viewed, "books": _pair_with_shelves(context, popular.books)}
 
