@@ -1,18 +1,18 @@
 """Warm mirrors quickly: those of the site, or those of the mirror's own tests."""
 
 import uuid
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 
 from django.db import connections
-from redis import Redis
 
 from mirror import apply, heartbeat, marker, naming, outbox, registry, replay, scan, spread
 from mirror import rebuild as mirror_rebuild
 from mirror.conf import setting
 from mirror.declare import Mirror, TableMirror
-from mirror.models import State
+from mirror.models import Change, State
 from mirror.redis import relay_client
-from mirror.session import Session
+from mirror.session import Command, Session
 from mirror.window_shapes import at_once, is_lazy
 
 OWN = [mirror.name for mirror in registry.all_mirrors() if type(mirror).__module__.startswith("tests.")]
@@ -29,10 +29,8 @@ def rebuild(names: Iterable[str] = SITE) -> None:
     names, redis = list(names), relay_client()
     replay.check(redis)
     new = _find_new(names, redis)
-    for mirror in new:
-        if not is_lazy(mirror):  # lazy windows are filled when they are read
-            _write_rows(mirror, redis)
-    _call_whole(new, redis)
+    _write_rows(new, redis)
+    _mark_warm(new, redis)
     done = {mirror.name for mirror in new}
     if left := [name for name in names if name not in done]:
         mirror_rebuild.rebuild(left)
@@ -40,34 +38,67 @@ def rebuild(names: Iterable[str] = SITE) -> None:
 
 
 def _find_new(names: list[str], redis: Redis) -> list[Mirror]:
-    """Return mirrors that were never rebuilt, have no keys, and need no step before their rows are written."""
-    rebuilt = {*State.objects.values_list("mirror", flat=True)}
+    """Return mirrors that were never rebuilt, in the order of a rebuild, after deleting keys that drains have written.
+
+    Left out are mirrors with pending changes of everything, mirrors with lazy windows, mirrors after those left out,
+    and, in a transaction, mirrors with rows, because rows that may be rolled back cannot be written.
+    """
+    old = {*State.objects.exclude(rebuild_token="", rebuild_rows=0).values_list("mirror", flat=True)}
+    old |= {*Change.objects.pending().filter(key=outbox.WHOLE).values_list("mirror", flat=True)}
+    in_transaction = connections[outbox.using()].in_atomic_block
     with Session(redis) as session:
         keys = [key for some in scan.keys(session) for key in some]
-    new = [mirror for mirror in registry.all_mirrors(names) if mirror.name not in rebuilt]
-    new = [mirror for mirror in new if not isinstance(mirror, TableMirror) and not registry.ahead(mirror.name)]
-    new = [mirror for mirror in new if not any(map(scan.Owned(mirror).has, keys))]
-    if connections[outbox.using()].in_atomic_block:  # rows that may be rolled back cannot be written
-        new = [mirror for mirror in new if not mirror.keys_after(None, 1)]
-    return new
+        new: dict[str, Mirror] = {}
+        for mirror in sorted(registry.all_mirrors(names), key=mirror_rebuild._order):
+            if mirror.name in old or not new.keys() >= {*registry.ahead(mirror.name)}:
+                continue
+            owned = [*filter(scan.Owned(mirror).has, keys)] if keys else []
+            if in_transaction and (owned or any(read(None, 1) for read in _readers(mirror))):
+                continue
+            if owned and is_lazy(mirror):
+                continue
+            if owned:
+                session.ask([("UNLINK", key) for key in owned])
+            new[mirror.name] = mirror
+    return [*new.values()]
 
 
-def _write_rows(mirror: Mirror, redis: Redis) -> None:
-    """Write all rows of a mirror; their changes are applied, and so are those of other tables."""
-    sources = list(spread.pending_sources().filter(mirror=mirror.name).values_list("id", flat=True))
-    cursor, size = None, at_once(mirror, int(setting("CHUNK")))
-    while pks := mirror.keys_after(cursor, size):
-        apply.drain(mirror, pks, redis=redis, full=True)
-        cursor = pks[-1]
-    if sources and not registry.chained(mirror.name):
+def _write_rows(mirrors: Iterable[Mirror], redis: Redis) -> None:
+    """Write all rows of these mirrors; their changes are applied, and so are those of other tables."""
+    sources = defaultdict(list)
+    for name, change in spread.pending_sources().values_list("mirror", "id"):
+        sources[name].append(change)
+    for mirror in mirrors:
+        size = at_once(mirror, int(setting("CHUNK")))
+        for read in [] if is_lazy(mirror) else _readers(mirror):  # lazy windows are filled when they are read
+            cursor = None
+            while pks := read(cursor, size):
+                apply.drain(mirror, pks, redis=redis, full=True)
+                cursor = pks[-1]
+    applied = [change for mirror in mirrors if not registry.chained(mirror.name) for change in sources[mirror.name]]
+    if applied:
         with Session(redis) as session:
-            outbox.mark_applied(sources, session.incarnation)
+            outbox.mark_applied(applied, session.incarnation)
 
 
-def _call_whole(mirrors: list[Mirror], redis: Redis) -> None:
-    State.objects.using(outbox.using()).bulk_create(State(mirror=mirror.name) for mirror in mirrors)
+def _readers(mirror: Mirror) -> list[Callable[[str | None, int], list[str]]]:
+    """Return the functions that read the keys of a mirror's rows, and of its stored rows if it is a table mirror."""
+    return [mirror.keys_after, *([mirror.stored_after] if isinstance(mirror, TableMirror) else [])]
+
+
+def _mark_warm(mirrors: Iterable[Mirror], redis: Redis) -> None:
+    # migrate has made the rows, with the layouts; the number of rows tells later calls that these are no longer new.
+    State.objects.using(outbox.using()).bulk_create(
+        [State(mirror=mirror.name, rebuild_rows=1) for mirror in mirrors],
+        update_conflicts=True,
+        update_fields=["rebuild_rows"],
+        unique_fields=["mirror"],
+    )
     with Session(redis) as session:
+        commands: list[Command] = []
         for mirror in mirrors:
             generation = uuid.uuid4().hex[:12]
-            said = marker.value(mirror.name, session.incarnation, generation)
-            session.execute([("SET", naming.marker(mirror.name), said), *marker._reset(mirror, generation)])
+            value = marker.value(mirror.name, session.incarnation, generation)
+            commands += [("SET", naming.marker(mirror.name), value), *marker._reset(mirror, generation)]
+        if commands:
+            session.execute(commands)
