@@ -33,6 +33,7 @@ import hypothesis
 import pytest
 from django.conf import settings as django_settings
 
+from tests.support.database import FOLDER
 from tests.support.servers import PostgresServer, find_postgres, temporary_folder
 from tests.support.servers.redis import main_server
 
@@ -66,8 +67,10 @@ def _start_database(kind: str, folder: Path) -> PostgresServer | None:
     return None
 
 
-_folder = temporary_folder()
-atexit.register(shutil.rmtree, _folder, ignore_errors=True)
+if FOLDER not in os.environ:
+    os.environ[FOLDER] = str(temporary_folder())
+    atexit.register(shutil.rmtree, os.environ[FOLDER], ignore_errors=True)
+_folder = Path(os.environ[FOLDER])
 _database = _asked_for(sys.argv)
 _postgres = _start_database(_database, _folder)
 _redis = main_server()

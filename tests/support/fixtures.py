@@ -28,7 +28,7 @@ from mirror.redis import breaker
 from shop.pagecache import fragment_cache, sessions, store
 from shop.selectors import sales
 from social.timelines import home
-from tests.support import flush, scripts
+from tests.support import database, flush, scripts
 from tests.support.servers import PATIENCE_SECONDS, RedisServer
 from tests.support.servers.redis import main_server
 from tests.support.timeouts import ShortTimeouts
@@ -80,16 +80,15 @@ def _one_day() -> override_settings:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def django_db_setup(django_test_environment: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """Set up the test database; at the end check that every trigger is still installed."""
-    with django_db_blocker.unblock(), flush.keep_file_open():
-        with django_db_blocker.block():
-            yield
-        assert capture.missing() == []
-        if connection.vendor == "postgresql":  # threads that outlived their tests may hold connections
-            with connection.cursor() as cursor:
-                others = "datname = current_database() AND pid <> pg_backend_pid()"
-                cursor.execute(f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE {others}")
+    with django_db_blocker.unblock():
+        database.copy_migrated()
+        with flush.keep_file_open():
+            with django_db_blocker.block():
+                yield
+            assert capture.missing() == []
+            connection.close()
 
 
 @pytest.fixture(autouse=True)
