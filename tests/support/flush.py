@@ -49,12 +49,10 @@ END $$
 def install() -> None:
     """Make pytest-django's transactional tests use this flush.
 
-    On PostgreSQL the connection stays open, because a new connection would have to load all system catalogues again.
+    The connection stays open, because a new one would have to read the whole schema again.
     """
     TransactionTestCase._fixture_teardown = lambda self: empty()  # type: ignore[attr-defined]
-    TransactionTestCase._should_reload_connections = (  # type: ignore[attr-defined]
-        lambda self: connection.vendor == "sqlite"
-    )
+    TransactionTestCase._should_reload_connections = lambda self: False  # type: ignore[attr-defined]
 
 
 def empty() -> None:
