@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from django.db import connections
+from redis import Redis
 
 from mirror import apply, heartbeat, marker, naming, outbox, registry, replay, scan, spread
 from mirror import rebuild as mirror_rebuild
