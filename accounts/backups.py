@@ -10,11 +10,11 @@ from django.db import connections
 from accounts import keys
 from accounts.models import Session
 from accounts.sessions import last_seen
-from mirror import arrays
 from mirror.backup import Backup, register
 from mirror.conf import setting
-from mirror.redis_types import RedisClient, RedisPipeline
-from mirror.scripts import Script
+from mirror.redis.scripts import Script
+from mirror.redis.types import RedisClient, RedisPipeline
+from mirror.utils import arrays
 
 _put_back_script = Script(Path(__file__).parent / "lua" / "put_back.lua")
 _EPOCH = datetime.fromtimestamp(0, tz=UTC)

@@ -18,9 +18,9 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from accounts import keys
-from mirror.bounded import Bounded
-from mirror.redis import try_redis
-from mirror.scripts import Script
+from mirror.redis.clients import try_redis
+from mirror.redis.scripts import Script
+from mirror.utils.bounded import Bounded
 
 _LUA: Final = Path(__file__).parent / "lua"
 _count_script: Final = Script(_LUA / "count.lua")

@@ -22,9 +22,9 @@ from accounts.models import User
 from accounts.names import fold
 from accounts.users import hiding
 from mirror.conf import setting
-from mirror.read import read
-from mirror.redis_types import RedisPipeline
-from mirror.scripts import Script
+from mirror.read.reads import read
+from mirror.redis.scripts import Script
+from mirror.redis.types import RedisPipeline
 
 BOARD_SCRIPT = Script(Path(__file__).parent / "lua" / "leaderboard.lua")
 
@@ -67,7 +67,7 @@ def read_leaderboard(me: int | None = None, at: str = "", last: int = DEFAULT_LA
 def read_last_logins(limit: int = 5, me: int | None = None) -> list[LastLogin]:
     """Return the last logins, newest first, without users hidden from the viewer ``me`` (None: anonymous).
 
-    While the mirrors are warm: 2 round trips, and none if the page foresees them (``mirror.foreseen``).
+    While the mirrors are warm: 2 round trips, and none if the page foresees them (``mirror.read.foreseen``).
     """
     reading = read(["user", "last_logins"], lambda pipe: pipe.lrange(keys.last_login_times(), 0, limit - 1))
     newest = [int(pk) for pk in reading.replies[0]] if reading else []

@@ -18,10 +18,10 @@ from catalog.local.index import CatalogIndex, local_copy
 from catalog.shelves.selectors import ENTRY_MIRRORS, CardEntries, ask_for_entries, load_entries_from_sql, read_entries
 from common.ids import MAX_ID
 from mirror import registry
-from mirror.raw import RawRecord
-from mirror.read import read
-from mirror.redis_types import RedisPipeline
-from mirror.shapes import shape_of
+from mirror.read.raw import RawRecord
+from mirror.read.reads import read
+from mirror.redis.types import RedisPipeline
+from mirror.relay.shapes import shape_of
 
 
 def find_books(

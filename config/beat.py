@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from celery.beat import PersistentScheduler
 
-from mirror.failure_log import FailureLog
+from mirror.utils.failure_log import FailureLog
 
 failures: Final = FailureLog(logging.getLogger("celery.beat"))
 BROKER: Final = "broker"

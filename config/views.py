@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from accounts.selectors import read_last_logins
-from mirror.foreseen import Foreseen
+from mirror.read.foreseen import Foreseen
 from shop.visitors import get_session_digest
 from social.selectors import get_latest_posts
 

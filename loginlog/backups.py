@@ -22,10 +22,10 @@ from loginlog.storage.items import (
     parse_item,
 )
 from loginlog.storage.tombstones import Known, Tombstones
-from mirror import scan
 from mirror.backup import Backup, register
-from mirror.redis_types import RedisClient
-from mirror.session import Session
+from mirror.redis.session import Session
+from mirror.redis.types import RedisClient
+from mirror.verify import scan
 
 Value = bytes | Known
 SEGMENTS_PER_ROUND_TRIP: Final = 200  # segments per round trip

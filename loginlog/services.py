@@ -12,8 +12,8 @@ from loginlog.corrections import erasure, removal
 from loginlog.days import day_of, today
 from loginlog.storage import dense_ids, direct, scripts
 from loginlog.storage.direct import Mark
-from mirror.redis import relay_client, try_redis
-from mirror.redis_types import RedisClient
+from mirror.redis.clients import relay_client, try_redis
+from mirror.redis.types import RedisClient
 
 logger = logging.getLogger("loginlog")
 

@@ -4,10 +4,20 @@ The public names are here. ``docs/architecture.md`` explains how the parts work 
 no other one and can be installed in any Django site.
 """
 
-from mirror.declare import After, EdgeMirror, Family, Mirror, Reached, SummaryMirror, TableMirror, Watch, WindowMirror
-from mirror.entries import Contribution, Entry, Field, Member, Members, OwnField, Scored, Value
-from mirror.fields import Column, Count, DeclarationError, Ids, Names, Sum, Values
-from mirror.index_types import Alphabetical, Lookup, Ranking, SetOf
+from mirror.declare.entries import Contribution, Entry, Field, Member, Members, OwnField, Scored, Value
+from mirror.declare.fields import Column, Count, DeclarationError, Ids, Names, Sum, Values
+from mirror.declare.indexes import Alphabetical, Lookup, Ranking, SetOf
+from mirror.declare.mirrors import (
+    After,
+    EdgeMirror,
+    Family,
+    Mirror,
+    Reached,
+    SummaryMirror,
+    TableMirror,
+    Watch,
+    WindowMirror,
+)
 from mirror.registry import register
 
 __all__ = [

@@ -13,11 +13,13 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from unfold.decorators import display
 
-from mirror import outbox, registry, send, status
+from mirror import registry, status
 from mirror.backup import admin as backup_admin  # noqa: F401  (registers its page)
 from mirror.management import texts
 from mirror.models import Change, State
+from mirror.outbox import changes
 from mirror.read_only import ReadOnly, StatusAdmin
+from mirror.relay import send
 
 
 class Standing(admin.SimpleListFilter):
@@ -61,14 +63,14 @@ class ChangeAdmin(ReadOnly):
 
     @admin.action(description=_("Retry quarantined changes"), permissions=["act"])
     def retry(self, request: HttpRequest, queryset: QuerySet[Change]) -> None:
-        count = outbox.retry(queryset)
+        count = changes.retry(queryset)
         send.sweep()
         text = ngettext("%(count)s change will be retried.", "%(count)s changes will be retried.", count)
         self.message_user(request, text % {"count": count}, messages.SUCCESS if count else messages.WARNING)
 
     @admin.action(description=_("Discard quarantined changes (Redis stays as it is)"), permissions=["act"])
     def discard(self, request: HttpRequest, queryset: QuerySet[Change]) -> None:
-        count = outbox.discard(queryset)
+        count = changes.discard(queryset)
         text = ngettext("%(count)s change was discarded.", "%(count)s changes were discarded.", count)
         self.message_user(request, text % {"count": count}, messages.SUCCESS if count else messages.WARNING)
 

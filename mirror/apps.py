@@ -11,10 +11,12 @@ class MirrorConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from mirror import capture, checks, namespace, signals  # noqa: F401  (checks register on import)
         from mirror.backup import checks as backup_checks  # noqa: F401
+        from mirror.capture import install
+        from mirror.redis import namespace
+        from mirror.relay import signals
 
         namespace.note_configured()
         autodiscover_modules("mirrors", "backups")
         signals.connect()
-        capture.connect()
+        install.connect()

@@ -16,10 +16,11 @@ from django.db import connections
 from django.http import HttpRequest, HttpResponse
 from redis.exceptions import RedisError
 
-from mirror import outbox, relay
 from mirror.conf import setting
-from mirror.redis import breaker, client
-from mirror.sql_only import sql_only
+from mirror.outbox import changes
+from mirror.read.sql_only import sql_only
+from mirror.redis.clients import breaker, client
+from mirror.relay import drains
 
 logger = logging.getLogger("mirror")
 
@@ -61,7 +62,7 @@ class ReadYourWrites:
         behind = _number(request.COOKIES.get(COOKIE))
         still = behind is not None and _is_behind(behind)
         writes = _Writes()
-        with sql_only() if still else nullcontext(), connections[outbox.using()].execute_wrapper(writes):
+        with sql_only() if still else nullcontext(), connections[changes.using()].execute_wrapper(writes):
             response = self.get_response(request)
         if writes.seen or _DONE in request.META:
             last = _catch_up()
@@ -82,7 +83,7 @@ def _number(text: str | None) -> int | None:
 
 def _is_behind(last: int) -> bool:
     try:
-        return outbox.is_unapplied_up_to(last)
+        return changes.is_unapplied_up_to(last)
     except DatabaseError:
         return False  # without SQL, only Redis can answer
 
@@ -94,15 +95,15 @@ def _catch_up() -> int | None:
     budget. The signals' hints have drained their keys before, and the cookie makes SQL answer for the others.
     """
     try:
-        last = outbox.newest_unapplied()
+        last = changes.newest_unapplied()
         if last is None:
             return None
-        if not breaker.open() and not outbox.is_much():
+        if not breaker.open() and not changes.is_much():
             budget = float(setting("BUDGET_SECONDS"))
-            with relay.turn(budget) as mine:
-                if mine and outbox.is_unapplied_up_to(last):
-                    relay.drain_all(budget, redis=client(), tries=relay.HASTY)
-        return last if outbox.is_unapplied_up_to(last) else None
+            with drains.turn(budget) as mine:
+                if mine and changes.is_unapplied_up_to(last):
+                    drains.drain_all(budget, redis=client(), tries=drains.HASTY)
+        return last if changes.is_unapplied_up_to(last) else None
     except RedisError as error:
         breaker.failed()
         logger.warning("Redis did not answer, the relay will catch up: %s", error)

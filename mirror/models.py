@@ -119,7 +119,7 @@ class Identity(models.Model):
     incarnation = models.CharField(_("incarnation"), max_length=80, db_default="")
     # Changes applied since then by an older incarnation become pending again.
     replay_from = models.DateTimeField(_("replay from"), null=True)
-    # The stamps of the triggers, by name, under which no change was missed. See ``mirror.triggers``.
+    # The stamps of the triggers, by name, under which no change was missed. See ``mirror.capture.triggers``.
     triggers = models.JSONField(_("triggers"), null=True)
 
     class Meta:

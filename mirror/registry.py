@@ -6,9 +6,9 @@ from typing import TypeVar
 
 from django.db.models import Model
 
-from mirror.declare import Mirror, SummaryMirror, Watch, WindowMirror
-from mirror.fields import DeclarationError
-from mirror.layout import Layout
+from mirror.declare.fields import DeclarationError
+from mirror.declare.layout import Layout
+from mirror.declare.mirrors import Mirror, SummaryMirror, Watch, WindowMirror
 
 _mirrors: dict[str, Mirror] = {}
 _refused: list[tuple[type[Mirror], str]] = []

@@ -7,12 +7,17 @@ from typing import Any
 from django.db.models import Count as CountOf
 from django.db.models import Min, Q
 
-from mirror import marker, naming, outbox, registry, triggers, window_count
-from mirror.declare import Mirror, SummaryMirror, WindowMirror
+from mirror import registry
+from mirror.capture import triggers
+from mirror.declare.mirrors import Mirror, SummaryMirror, WindowMirror
 from mirror.models import Change, State
-from mirror.redis import try_redis
-from mirror.redis_types import RedisClient
-from mirror.window_count import Count
+from mirror.outbox import changes
+from mirror.read import marker
+from mirror.redis import naming
+from mirror.redis.clients import try_redis
+from mirror.redis.types import RedisClient
+from mirror.windows import count as window_count
+from mirror.windows.count import Count
 
 UNKNOWN_WARM = None  # Redis could not be asked
 
@@ -69,12 +74,12 @@ def rows_of(name: str) -> int | None:
         return 1
     if isinstance(mirror, WindowMirror) and not mirror.is_of_rows():
         return None
-    return mirror.model._base_manager.using(outbox.using()).count()
+    return mirror.model._base_manager.using(changes.using()).count()
 
 
 def statuses(*, count_rows: bool = True) -> list[Status]:
     """Return the status of every mirror. count_rows False leaves out the slow counts of tables (rows is -1)."""
-    warm, states = warm_mirrors(), State.objects.using(outbox.using()).in_bulk()
+    warm, states = warm_mirrors(), State.objects.using(changes.using()).in_bulk()
     faults = triggers.reasons()
     outstanding, windows = _outstanding(), window_count.windows() if count_rows else {}
     return [
@@ -104,7 +109,7 @@ Outstanding = Mapping[str, Any]
 
 def _outstanding() -> dict[str, Outstanding]:
     rows = (
-        Change.objects.using(outbox.using())
+        Change.objects.using(changes.using())
         .in_order()
         .order_by()
         .values("mirror")
@@ -132,7 +137,7 @@ def _status(
         rows=count.rows,
         estimated=count.estimated,
         pending=outstanding.get("pending", 0),
-        oldest_pending_seconds=round(max(0.0, outbox.clock() - oldest.timestamp()), 3) if oldest else 0.0,
+        oldest_pending_seconds=round(max(0.0, changes.clock() - oldest.timestamp()), 3) if oldest else 0.0,
         quarantined=outstanding.get("quarantined", 0),
         layout_version=str(mirror.version),
         rebuilding_rows=state.rebuild_rows if state and state.rebuild_token else None,

@@ -7,19 +7,21 @@ from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 from redis.exceptions import RedisError
 
-from mirror import push as pushing
-from mirror import rebuild as rebuilding
-from mirror import registry, relay, sweeper, window
-from mirror import verify as verifying
+from mirror import registry
 from mirror.backup import flush as flushing
 from mirror.backup import registry as backups
 from mirror.backup import restore as restoring
 from mirror.backup import sweep as backup_sweep
 from mirror.backup import verify as comparing
-from mirror.declare import WindowMirror
-from mirror.heartbeat import Pulse
-from mirror.redis import work_or_wait
-from mirror.session import Conflict
+from mirror.declare.mirrors import WindowMirror
+from mirror.redis.clients import work_or_wait
+from mirror.redis.session import Conflict
+from mirror.relay import drains, sweeper
+from mirror.relay import rebuild as rebuilding
+from mirror.relay.heartbeat import Pulse
+from mirror.verify import runs as verifying
+from mirror.windows import push as pushing
+from mirror.windows import window
 
 logger = logging.getLogger("mirror")
 _WAITING: Final = "Redis is away, changes wait: %s"
@@ -41,7 +43,7 @@ def _stop_pulse(**kwargs: object) -> None:
 @shared_task(name="mirror.tasks.drain_keys")
 def drain_keys(mirror: str, keys: list[str]) -> int:
     """Drain these keys, which did not fit a request's budget. After an error, the sweep drains them."""
-    return work_or_wait(lambda redis: relay.drain_keys(mirror, keys, redis=redis)[0], 0, logger, _WAITING)
+    return work_or_wait(lambda redis: drains.drain_keys(mirror, keys, redis=redis)[0], 0, logger, _WAITING)
 
 
 @shared_task(name="mirror.tasks.push")

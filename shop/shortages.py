@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 
-from mirror.redis import try_redis
-from mirror.redis_types import RedisPipeline
+from mirror.redis.clients import try_redis
+from mirror.redis.types import RedisPipeline
 from shop import keys
 
 logger = logging.getLogger("shop")

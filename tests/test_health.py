@@ -9,7 +9,7 @@ from redis import Redis
 from accounts.models import User
 from mirror.backup.restore import restore
 from mirror.models import Change
-from mirror.recorder import record
+from mirror.redis.recorder import record
 from tests.support.mirror.app.backups import best
 from tests.support.servers import RedisServer
 

@@ -10,7 +10,7 @@ from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from mirror.redis import client
+from mirror.redis.clients import client
 from tests.support.servers import RedisServer, free_port
 from tests.support.stack import LEFT_OUT
 

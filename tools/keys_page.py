@@ -12,10 +12,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from mirror import prefix
+from mirror.redis import prefix
 
 PAGE_PATH = Path(__file__).resolve().parent.parent / "docs" / "keys.md"
-MODULES = ("accounts.keys", "catalog.keys", "shop.keys", "social.keys", "loginlog.keys", "mirror.naming")
+MODULES = ("accounts.keys", "catalog.keys", "shop.keys", "social.keys", "loginlog.keys", "mirror.redis.naming")
 _DOC = re.compile(r"(?P<kind>[^:]+): (?P<holds>.+?)\. Life: (?P<life>.+?)\. Owner: (?P<owner>.+?)\.$", re.DOTALL)
 PAGE_HEAD = """# Keys
 

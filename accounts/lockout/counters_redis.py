@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from accounts import keys
 from accounts.lockout.limits import Counter
-from mirror.scripts import Script
+from mirror.redis.scripts import Script
 
 _LUA: Final = Path(__file__).parent.parent / "lua"
 _reserve_script: Final = Script(_LUA / "reserve.lua")

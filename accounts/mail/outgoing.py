@@ -17,7 +17,7 @@ from django.db import connections, transaction
 from django.template.loader import render_to_string
 from django.utils.translation import get_language, override
 
-from mirror import send
+from mirror.relay import send
 
 logger = logging.getLogger(__name__)
 

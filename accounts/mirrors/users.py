@@ -11,7 +11,7 @@ from accounts.users.records import format_time
 from common.ids import parse_ids
 from mirror import Contribution, Entry, Family, Mirror, Scored, SummaryMirror, Value, Watch
 from mirror.conf import setting
-from mirror.declare import Record
+from mirror.declare.mirrors import Record
 
 MAX_LAST_LOGINS: Final = 100  # users in the list of last logins
 

@@ -22,12 +22,12 @@ from accounts.sessions import last_seen
 from accounts.sessions.ending import SESSIONS_PER_SLICE, end_sessions
 from accounts.sessions.last_seen import LUA_DIR
 from mirror.backup.restore import restore
-from mirror.callbacks import ProgressCallback, ignore
 from mirror.conf import setting
-from mirror.redis import relay_client
-from mirror.redis_types import RedisClient
-from mirror.relay import Deadline
-from mirror.scripts import Script
+from mirror.redis.clients import relay_client
+from mirror.redis.scripts import Script
+from mirror.redis.types import RedisClient
+from mirror.relay.drains import Deadline
+from mirror.utils.callbacks import ProgressCallback, ignore
 
 CLAIMS_PER_CALL = 100  # sessions per call of the script
 DIGESTS_PER_REPLY = 1000  # digests per reply

@@ -13,9 +13,11 @@ from django.db.models.expressions import RawSQL
 from accounts.models import LastSeen, Session
 from accounts.sessions import last_seen
 from accounts.sessions.signals import sessions_ending
-from mirror import arrays, registry, relay
+from mirror import registry
 from mirror.conf import setting
-from mirror.redis_types import RedisClient
+from mirror.redis.types import RedisClient
+from mirror.relay import drains
+from mirror.utils import arrays
 
 ANY_SESSION = Q()
 SESSIONS_PER_SLICE = 2000  # sessions per transaction, which keeps locks short
@@ -31,7 +33,7 @@ def end_sessions(redis: RedisClient, digests: Sequence[str], *, only: Q = ANY_SE
     ended = delete_sessions(digests, only=only)
     for mirror in registry.all_mirrors():
         if mirror.model is Session:
-            relay.drain_keys(mirror.name, digests, redis=redis)  # includes rows that an earlier run deleted
+            drains.drain_keys(mirror.name, digests, redis=redis)  # includes rows that an earlier run deleted
     last_seen.remove(redis, ended if only else digests)
     return ended
 

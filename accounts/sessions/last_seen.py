@@ -16,9 +16,9 @@ from django.db import Error as DatabaseError
 from accounts import keys
 from accounts.models import Session
 from mirror.backup.marks import script
-from mirror.redis import try_redis
-from mirror.redis_types import RedisClient
-from mirror.session import Command
+from mirror.redis.clients import try_redis
+from mirror.redis.session import Command
+from mirror.redis.types import RedisClient
 
 logger = logging.getLogger("accounts")
 T = TypeVar("T")

@@ -15,9 +15,9 @@ from accounts import keys
 from accounts.models import Session, User
 from accounts.sessions.companions import companions
 from mirror.conf import setting
-from mirror.declare import Record
-from mirror.read import read
-from mirror.redis_types import RedisPipeline
+from mirror.declare.mirrors import Record
+from mirror.read.reads import read
+from mirror.redis.types import RedisPipeline
 
 NO_RIGHTS = ""  # of users who are not staff and have neither groups nor permissions
 

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from accounts.models import User
 from accounts.names import fold, valid_name
 from common.database import split_slices
-from mirror import arrays
+from mirror.utils import arrays
 
 NAMES_PER_QUERY = 5000  # names per query
 

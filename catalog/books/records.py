@@ -10,8 +10,8 @@ from django.db import connections
 from django.db.backends.utils import CursorWrapper
 
 from catalog.books.series import parse_series
-from mirror import arrays
 from mirror.conf import setting
+from mirror.utils import arrays
 
 Record = dict[str, Any]
 MAX_TOP_TAGS: Final = 10  # tags that a book's page shows first

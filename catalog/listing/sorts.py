@@ -17,8 +17,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from catalog import keys
-from mirror import arrays
-from mirror.entries import Scored
+from mirror.declare.entries import Scored
+from mirror.utils import arrays
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from catalog.listing import sorts
 from catalog.listing.filters import Narrowing
 from catalog.models import Book, Tagging
 from catalog.query import And, Node, Not, Tag, find_terms, normalise_query
-from mirror import arrays
 from mirror.conf import setting
+from mirror.utils import arrays
 
 Position = tuple[Any, int]  # key, id
 

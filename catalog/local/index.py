@@ -2,7 +2,7 @@
 
 The copy holds the entries that ``BookMirror`` writes to Redis: for each tag a roaring bitmap of book ids, the orders,
 each book's tags, and the sets of filters. It also holds the orders and sets of other registered mirrors.
-``mirror.local`` keeps it current; a copy that may be outdated is not used.
+``mirror.read.local`` keeps it current; a copy that may be outdated is not used.
 """
 
 from bisect import bisect_left, insort
@@ -21,9 +21,9 @@ from catalog.listing.filters import Narrowing, SetNarrowing
 from catalog.local import facets
 from catalog.local.orders import Order
 from catalog.tags import similar
-from mirror.bounded import Bounded
-from mirror.entries import Contribution, Entry, Member, Members, Scored
-from mirror.local import LocalCopy
+from mirror.declare.entries import Contribution, Entry, Member, Members, Scored
+from mirror.read.local import LocalCopy
+from mirror.utils.bounded import Bounded
 
 # Facets of small results are found by counting, those of larger results by threshold; both are exact. In measurements
 # both cost the same at about 50 of 10,000 books and 450 of 100,000.
@@ -97,7 +97,7 @@ class CatalogIndex:
                 members[name].append(pk)
         return members, tags_of, places, sets
 
-    # --- changes (mirror.local.Structure) -------------------------------------------------------
+    # --- changes (mirror.read.local.Structure) -------------------------------------------------------
 
     def add(self, entry: Entry) -> None:
         """Add an entry."""

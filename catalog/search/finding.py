@@ -15,9 +15,9 @@ from catalog import keys
 from catalog.search import entries, lists, store
 from catalog.search.corrections import SearchQuery, add_meanings
 from catalog.search.lists import Member
-from mirror import tables
-from mirror.read import read
-from mirror.redis_types import RedisPipeline
+from mirror.read.reads import read
+from mirror.redis.types import RedisPipeline
+from mirror.relay import tables
 
 MAX_VOCABULARY_WORDS: Final = 24  # words from each list of the vocabulary
 MAX_POSTINGS: Final = 80  # documents from each list

@@ -7,8 +7,8 @@ from typing import Final
 from django.db import connections
 from django.db.backends.utils import CursorWrapper
 
-from mirror import arrays
 from mirror.conf import setting
+from mirror.utils import arrays
 
 Member = tuple[str, int]  # member, weight
 Entry = tuple[str, str, int]  # key, member, weight

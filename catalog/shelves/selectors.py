@@ -26,9 +26,9 @@ from catalog.shelves.records import (
 )
 from mirror import registry
 from mirror.conf import setting
-from mirror.read import read
-from mirror.redis_types import RedisPipeline
-from mirror.shapes import shape_of
+from mirror.read.reads import read
+from mirror.redis.types import RedisPipeline
+from mirror.relay.shapes import shape_of
 
 PAGE_SIZE: Final = 20  # books
 ENTRY_MIRRORS: Final = ("shelf_entry",)

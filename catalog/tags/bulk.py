@@ -7,7 +7,7 @@ from django.db import connection
 from django.db.models import Model
 
 from catalog.models import Author, Tag
-from mirror import arrays
+from mirror.utils import arrays
 
 
 def get_or_create_ids(model: type[Tag | Author], names: Sequence[str]) -> tuple[dict[str, int], int]:

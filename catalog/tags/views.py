@@ -19,7 +19,7 @@ from catalog.tags.shown import build_tags_context
 from common.ids import MAX_ID
 from common.web import is_partial, json_response, redirect_to, require_login, wants_json
 from mirror.middleware import done_before
-from mirror.sql_only import sql_only
+from mirror.read.sql_only import sql_only
 
 VoteFunction = Callable[[int, int, str], tuple[str, bool]]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.db import connections
 
-from mirror import arrays
 from mirror.conf import setting
+from mirror.utils import arrays
 
 Pair = tuple[int, int]
 

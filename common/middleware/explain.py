@@ -9,7 +9,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
-from mirror.recorder import Command, Recording, record
+from mirror.redis.recorder import Command, Recording, record
 
 EXPLAIN_PARAMETER: Final = "explain"
 MAX_TEXT_LENGTH: Final = 400  # characters of a command or statement in the panel

@@ -23,11 +23,11 @@ from loginlog.storage.items import DaySegment, LoginMonth
 from loginlog.storage.tombstones import Known
 from mirror.backup import marks, registry
 from mirror.backup.flush import flush
-from mirror.callbacks import Step, ignore
-from mirror.lease import lease
-from mirror.redis import relay_client
-from mirror.redis_types import RedisClient
-from mirror.session import Conflict, Session
+from mirror.redis.clients import relay_client
+from mirror.redis.lease import lease
+from mirror.redis.session import Conflict, Session
+from mirror.redis.types import RedisClient
+from mirror.utils.callbacks import Step, ignore
 
 logger = logging.getLogger("loginlog")
 

@@ -21,9 +21,9 @@ from loginlog.storage import bitmaps, scripts, tombstones
 from loginlog.storage import sql as store
 from loginlog.storage.direct import Mark
 from loginlog.storage.items import Item
-from mirror.commit import after_commit
-from mirror.redis import breaker, try_redis
-from mirror.redis_types import RedisClient
+from mirror.redis.clients import breaker, try_redis
+from mirror.redis.types import RedisClient
+from mirror.utils.commit import after_commit
 
 logger = logging.getLogger("loginlog")
 

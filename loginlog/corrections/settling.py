@@ -8,9 +8,9 @@ from loginlog.models import Owed
 from loginlog.storage import scripts
 from loginlog.storage import sql as store
 from loginlog.storage.items import POPULATION, DaySegment, DenseIdSegment, Item, LoginMonth, parse_item
-from mirror.lease import lease
-from mirror.redis import work_or_wait
-from mirror.redis_types import RedisClient
+from mirror.redis.clients import work_or_wait
+from mirror.redis.lease import lease
+from mirror.redis.types import RedisClient
 
 logger = logging.getLogger("loginlog")
 

@@ -18,10 +18,11 @@ from loginlog.storage import bitmaps, scripts, unions
 from loginlog.storage import sql as store
 from loginlog.storage.direct import owed_to_redis
 from loginlog.storage.items import build_member
-from mirror import naming, send
 from mirror.backup import epoch
-from mirror.redis import try_redis
-from mirror.redis_types import RedisPipeline
+from mirror.redis import naming
+from mirror.redis.clients import try_redis
+from mirror.redis.types import RedisPipeline
+from mirror.relay import send
 
 logger = logging.getLogger("loginlog")
 

@@ -11,11 +11,12 @@ from loginlog.storage.bitmaps import SEGMENT_BYTES
 from loginlog.storage.direct import Mark
 from loginlog.storage.items import DaySegment, DenseIdSegment, LoginMonth
 from loginlog.storage.tombstones import Known
-from mirror import backup, naming
+from mirror import backup
 from mirror.backup import epoch
-from mirror.redis_types import RedisClient
-from mirror.scripts import Script
-from mirror.session import Command, Session
+from mirror.redis import naming
+from mirror.redis.scripts import Script
+from mirror.redis.session import Command, Session
+from mirror.redis.types import RedisClient
 
 _LUA: Final = Path(__file__).parent / "lua"
 BACKUP_NAME: Final = "loginlog"  # the name of the backup

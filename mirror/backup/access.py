@@ -7,13 +7,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mirror import naming
 from mirror.backup import epoch
 from mirror.backup.declare import Backup
-from mirror.redis import RedisError, client, try_redis
-from mirror.redis_types import RedisClient
-from mirror.scripts import Script
-from mirror.session import Session
+from mirror.redis import naming
+from mirror.redis.clients import RedisError, client, try_redis
+from mirror.redis.scripts import Script
+from mirror.redis.session import Session
+from mirror.redis.types import RedisClient
 
 TRIES = 5
 COLD = b"COLD"  # reply of a guarded script that has done nothing (``guard.lua``)

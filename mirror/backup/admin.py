@@ -8,11 +8,11 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from mirror import send
 from mirror.backup import registry, status
 from mirror.management import backup_texts as texts
 from mirror.models import BackupState
 from mirror.read_only import StatusAdmin
+from mirror.relay import send
 
 
 @admin.register(BackupState)

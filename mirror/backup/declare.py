@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from mirror import naming
-from mirror.redis_types import RedisClient, RedisPipeline
+from mirror.redis import naming
+from mirror.redis.types import RedisClient, RedisPipeline
 
 
 class Backup:

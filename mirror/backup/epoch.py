@@ -16,12 +16,13 @@ from typing import NamedTuple
 
 from django.db import transaction
 
-from mirror import marker, naming
 from mirror.conf import setting
 from mirror.models import BackupState
-from mirror.redis import incarnation
-from mirror.redis_types import RedisClient
-from mirror.session import Conflict, Session, get_pool
+from mirror.read import marker
+from mirror.redis import naming
+from mirror.redis.clients import incarnation
+from mirror.redis.session import Conflict, Session, get_pool
+from mirror.redis.types import RedisClient
 
 TRIES = 20
 

@@ -21,12 +21,12 @@ from django.db.models.functions import Now
 
 from mirror.backup import epoch, marks
 from mirror.backup.declare import Backup
-from mirror.callbacks import ProgressCallback, Step, ignore
 from mirror.conf import setting
 from mirror.models import BackupState
-from mirror.redis import relay_client
-from mirror.redis_types import RedisClient
-from mirror.relay import Deadline, raise_if_away, say
+from mirror.redis.clients import relay_client
+from mirror.redis.types import RedisClient
+from mirror.relay.drains import Deadline, raise_if_away, say
+from mirror.utils.callbacks import ProgressCallback, Step, ignore
 
 logger = logging.getLogger("mirror")
 STARTS = 5  # how often a flush starts over when Redis is lost

@@ -8,10 +8,10 @@ stays with a negative version, and its error is stored in a hash.
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mirror import naming
 from mirror.backup.declare import Backup
-from mirror.redis_types import RedisClient
-from mirror.scripts import Script
+from mirror.redis import naming
+from mirror.redis.scripts import Script
+from mirror.redis.types import RedisClient
 
 _HERE = Path(__file__).parent
 _MARK = (_HERE / "mark.lua").read_text(encoding="utf-8")

@@ -13,12 +13,12 @@ from mirror.backup import epoch, marks
 from mirror.backup.declare import Backup
 from mirror.backup.flush import flush
 from mirror.backup.verify import Difference, verify
-from mirror.callbacks import ProgressCallback, ignore
 from mirror.conf import setting
 from mirror.models import BackupState
-from mirror.redis import relay_client
-from mirror.redis_types import RedisClient
-from mirror.relay import Deadline
+from mirror.redis.clients import relay_client
+from mirror.redis.types import RedisClient
+from mirror.relay.drains import Deadline
+from mirror.utils.callbacks import ProgressCallback, ignore
 
 STARTS = 5  # how often a restore starts over before it gives up for now
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from mirror import naming
 from mirror.backup import epoch, marks, registry
 from mirror.backup.declare import Backup
 from mirror.models import BackupState
-from mirror.redis import try_redis
-from mirror.redis_types import RedisClient
+from mirror.redis import naming
+from mirror.redis.clients import try_redis
+from mirror.redis.types import RedisClient
 
 ERRORS = 10  # maximum number of errors in a status
 

@@ -4,17 +4,17 @@ import logging
 
 from redis.exceptions import RedisError
 
-from mirror import naming
 from mirror.backup import epoch, registry
 from mirror.backup.declare import Backup
 from mirror.backup.flush import flush
 from mirror.backup.restore import restore
 from mirror.conf import milliseconds, setting
-from mirror.failure_log import FailureLog
-from mirror.lease import lease
-from mirror.redis import is_away, relay_client
-from mirror.redis_types import RedisClient
-from mirror.sql_away import SQL_AWAY
+from mirror.redis import naming
+from mirror.redis.clients import is_away, relay_client
+from mirror.redis.lease import lease
+from mirror.redis.types import RedisClient
+from mirror.utils.failure_log import FailureLog
+from mirror.utils.sql_away import SQL_AWAY
 
 logger = logging.getLogger("mirror")
 failures = FailureLog(logger)

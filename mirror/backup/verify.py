@@ -10,12 +10,12 @@ from django.db.models.functions import Now
 
 from mirror.backup import epoch, marks
 from mirror.backup.declare import Backup
-from mirror.callbacks import ProgressCallback, ignore
-from mirror.compare import number_looks
 from mirror.conf import setting
 from mirror.models import BackupState
-from mirror.redis import relay_client
-from mirror.redis_types import RedisClient
+from mirror.redis.clients import relay_client
+from mirror.redis.types import RedisClient
+from mirror.utils.callbacks import ProgressCallback, ignore
+from mirror.verify.compare import number_looks
 
 # missing: Redis lacks an item of SQL (only if ``whole``). stale: the values differ. stray: the item must not exist.
 # unsaved: SQL lacks an item of Redis, which is not marked.

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from mirror.compare import Difference
-from mirror.expected import says
-from mirror.explain import Explained
-from mirror.rebuild import Rebuilt
+from mirror.relay.rebuild import Rebuilt
 from mirror.status import Status
+from mirror.verify.compare import Difference
+from mirror.verify.expected import says
+from mirror.verify.explain import Explained
 
 
 def statuses(found: Sequence[Status]) -> list[str]:

@@ -5,11 +5,11 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from mirror import scan
 from mirror.backup import Backup, register
 from mirror.conf import setting
-from mirror.redis_types import RedisClient, RedisPipeline
-from mirror.session import Session
+from mirror.redis.session import Session
+from mirror.redis.types import RedisClient, RedisPipeline
+from mirror.verify import scan
 from shop import keys
 from shop.carts import rows as sql
 from shop.carts import scripts

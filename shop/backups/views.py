@@ -6,10 +6,10 @@ from typing import Any, NamedTuple, Self
 
 from django.db import connections
 
-from mirror import arrays
 from mirror.backup import Backup, register
 from mirror.conf import setting
-from mirror.redis_types import RedisClient, RedisPipeline
+from mirror.redis.types import RedisClient, RedisPipeline
+from mirror.utils import arrays
 from shop import keys
 from shop.models import View
 

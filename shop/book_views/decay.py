@@ -12,15 +12,15 @@ from typing import Final, NamedTuple
 from django.conf import settings
 from django.db.models import Count
 
-from mirror import naming
 from mirror.backup import epoch, registry
 from mirror.backup.flush import flush
 from mirror.backup.restore import restore
 from mirror.conf import setting
-from mirror.lease import lease
-from mirror.redis import relay_client
-from mirror.redis_types import RedisClient
-from mirror.scripts import Script
+from mirror.redis import naming
+from mirror.redis.clients import relay_client
+from mirror.redis.lease import lease
+from mirror.redis.scripts import Script
+from mirror.redis.types import RedisClient
 from shop import keys
 from shop.book_views.popularity import BACKUP, MAX_AGE_PERIODS, MAX_RANKED_BOOKS, MIN_SCORE
 from shop.models import View

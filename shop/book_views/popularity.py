@@ -17,12 +17,12 @@ from redis.exceptions import NoScriptError
 from catalog.listing import BookRecord
 from catalog.selectors import find_books
 from common import clock
-from mirror import naming, quick
 from mirror.backup import epoch, script
 from mirror.conf import setting
-from mirror.read import read
-from mirror.redis import client, try_redis
-from mirror.redis_types import RedisPipeline
+from mirror.read.reads import read
+from mirror.redis import naming, quick
+from mirror.redis.clients import client, try_redis
+from mirror.redis.types import RedisPipeline
 from shop import keys
 from shop.models import View
 from shop.selectors.books import get_books, order_books
@@ -123,8 +123,8 @@ def forget_book(book_id: int) -> None:
 def get_popular_books(count: int) -> PopularBooks:
     """Return the most viewed books, or the most read ones on a site without recent views.
 
-    If Redis has complete counts: 2 round trips, and none if the page foresees them (``mirror.foreseen``). Otherwise
-    SQL answers.
+    If Redis has complete counts: 2 round trips, and none if the page foresees them (``mirror.read.foreseen``).
+    Otherwise SQL answers.
     """
     books = _read_from_redis(count)
     if books is None:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from mirror.backup import access, registry
 from mirror.backup.declare import Backup
-from mirror.redis import try_redis
-from mirror.redis_types import RedisClient
+from mirror.redis.clients import try_redis
+from mirror.redis.types import RedisClient
 from shop.carts.content import EMPTY_CART, PARKED, CartContent
 from shop.carts.scripts import BACKUP
 from shop.carts.without_redis import MAX_MOVES, get_request_state

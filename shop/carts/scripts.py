@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from mirror import naming
 from mirror.backup import guarded
-from mirror.redis_types import RedisClient
-from mirror.scripts import Script
+from mirror.redis import naming
+from mirror.redis.scripts import Script
+from mirror.redis.types import RedisClient
 from shop import keys
 from shop.carts.content import PARKED, CartContent, CartLimits, ContentLine, LineChange, next_version
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from django.db import connection
 from django.db.models import AutoField, Model
 
-from mirror import arrays
+from mirror.utils import arrays
 
 
 def bulk_insert(model: type[Model], rows: Iterable[Model]) -> int:

@@ -8,7 +8,7 @@ from catalog import keys as catalog_keys
 from common.ids import parse_ids
 from mirror import Contribution, Family, Member, Mirror, Scored, Watch
 from mirror.conf import setting
-from mirror.declare import Record
+from mirror.declare.mirrors import Record
 from shop import keys
 from shop.models import Product, Sale, SaleItem
 from shop.products.records import ProductRow, load_products, make_product_record

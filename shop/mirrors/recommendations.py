@@ -7,7 +7,7 @@ import mirror
 from common.ids import parse_ids
 from mirror import Contribution, Family, Mirror, Scored, Watch
 from mirror.conf import setting
-from mirror.declare import Record
+from mirror.declare.mirrors import Record
 from shop import keys
 from shop.models import Recommendation
 

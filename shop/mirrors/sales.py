@@ -6,7 +6,7 @@ from typing import Any
 import mirror
 from common.ids import parse_ids
 from mirror import Contribution, Family, Mirror, Scored, Watch
-from mirror.declare import Record
+from mirror.declare.mirrors import Record
 from shop import keys
 from shop.models import Sale, SaleItem
 from shop.products.records import SaleRow, load_sales, make_sale_record

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 
-from mirror.prefetch import fetch, known
-from mirror.redis_types import RedisPipeline
+from mirror.read.prefetch import fetch, known
+from mirror.redis.types import RedisPipeline
 from shop.book_views import popularity
 from shop.pagecache import fragment_cache, rendering, sessions, store
 from shop.pagecache.requests import PageRequest, Visit, parse_page_request

@@ -18,9 +18,9 @@ from django.conf import settings
 from django_redis import get_redis_connection
 from redis.exceptions import RedisError
 
-from mirror.bounded import Bounded
-from mirror.redis import Breaker
-from mirror.redis_types import RedisClient
+from mirror.redis.clients import Breaker
+from mirror.redis.types import RedisClient
+from mirror.utils.bounded import Bounded
 from shop import keys
 from shop.pagecache.rendering import PageRefused
 from shop.pagecache.stored_page import StoredPage, get_lifetime_seconds

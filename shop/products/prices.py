@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from mirror.declare import Record
+from mirror.declare.mirrors import Record
 
 
 class Price(NamedTuple):

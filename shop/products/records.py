@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from mirror.conf import setting
-from mirror.declare import Record
+from mirror.declare.mirrors import Record
 from shop.models import Product, Sale, SaleItem
 
 

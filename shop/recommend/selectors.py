@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 
 from catalog.listing import BookRecord
 from mirror import registry
-from mirror.raw import RawRecord
-from mirror.read import read
-from mirror.shapes import shape_of
+from mirror.read.raw import RawRecord
+from mirror.read.reads import read
+from mirror.relay.shapes import shape_of
 from shop import keys
 from shop.models import Recommendation
 from shop.products.results import ProductRecord

@@ -6,9 +6,9 @@ from catalog import keys
 from catalog.books import load_book_records
 from catalog.listing import BookRecord
 from mirror import registry
-from mirror.read import read
-from mirror.redis_types import RedisPipeline
-from mirror.shapes import shape_of
+from mirror.read.reads import read
+from mirror.redis.types import RedisPipeline
+from mirror.relay.shapes import shape_of
 
 
 def queue_books(pipe: RedisPipeline, ids: Sequence[int]) -> None:

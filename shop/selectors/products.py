@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from catalog.listing import BookRecord
 from mirror import registry
-from mirror.read import read
-from mirror.redis_types import RedisPipeline
-from mirror.shapes import shape_of
+from mirror.read.reads import read
+from mirror.redis.types import RedisPipeline
+from mirror.relay.shapes import shape_of
 from shop import keys
 from shop.products.records import load_products, make_product_record
 from shop.products.results import ProductRecord

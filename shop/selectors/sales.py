@@ -12,9 +12,9 @@ from django.conf import settings
 
 from common import clock
 from mirror.conf import setting
-from mirror.declare import Record
-from mirror.read import read
-from mirror.redis_types import RedisPipeline
+from mirror.declare.mirrors import Record
+from mirror.read.reads import read
+from mirror.redis.types import RedisPipeline
 from shop import keys
 from shop.catalog_hooks.buy_box import MAX_FEW_COPIES
 from shop.models import Sale

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.utils.translation import gettext_noop
 
 from common import clock
-from mirror.commit import after_commit
+from mirror.utils.commit import after_commit
 from shop.models import EventKind, Order, OrderState, Payment, PaymentState
 from shop.payments import Answer, NoAnswer, Outcome, TypedCard, calls
 from shop.services import confirmations, stock

@@ -11,7 +11,7 @@ from catalog.models import Book
 from common.ids import parse_ids
 from mirror import Contribution, Family, Mirror, Scored, Watch
 from mirror.conf import setting
-from mirror.declare import Record
+from mirror.declare.mirrors import Record
 from social import keys
 from social.models import Mention, Post
 from social.queries.records import PostRow, build_record, load_posts

@@ -13,8 +13,8 @@ from typing import Final
 from django.db import connections
 
 from common.ids import MAX_ID, parse_ids
-from mirror import arrays
 from mirror.conf import setting
+from mirror.utils import arrays
 
 POSTS_PER_PROBE: Final = 4
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from mirror.conf import setting
-from mirror.declare import Record
+from mirror.declare.mirrors import Record
 from social.models import Mention, Post
 
 

@@ -12,8 +12,9 @@ from django.db.models import QuerySet
 
 from catalog.models import Book
 from common.ids import parse_ids
-from mirror import Reached, arrays
+from mirror import Reached
 from mirror.conf import setting
+from mirror.utils import arrays
 from social.models import Follow, Hashtag, Mention, Post
 
 _IS_VISIBLE = "NOT p.is_hidden AND EXISTS (SELECT 1 FROM accounts_user u WHERE u.id = p.user_id AND u.is_active)"

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mirror import registry, window
-from mirror.bounded import Bounded
-from mirror.declare import WindowMirror
-from mirror.read import read
-from mirror.redis_types import RedisPipeline
+from mirror import registry
+from mirror.declare.mirrors import WindowMirror
+from mirror.read.reads import read
+from mirror.redis.types import RedisPipeline
+from mirror.utils.bounded import Bounded
+from mirror.windows import window
 from social import keys
 from social.mirrors.windows import ACTIVE_SECONDS
 from social.queries.home import find_home_posts

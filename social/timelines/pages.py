@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 
 from common.ids import MAX_ID, parse_id
 from mirror import registry
-from mirror.raw import RawRecord
-from mirror.read import read
-from mirror.redis_types import RedisPipeline
-from mirror.shapes import shape_of
+from mirror.read.raw import RawRecord
+from mirror.read.reads import read
+from mirror.redis.types import RedisPipeline
+from mirror.relay.shapes import shape_of
 from social import keys
 from social.queries.records import build_record, load_posts
 from social.relations import blocks

@@ -14,9 +14,9 @@ from typing import Final
 from django.conf import settings
 from django.db.models import QuerySet
 
-from mirror import progress
 from mirror.conf import setting
-from mirror.read import read
+from mirror.outbox import progress
+from mirror.read.reads import read
 from social import keys
 from social.models import Follow, Post, Pulled
 

@@ -28,7 +28,7 @@ from common.web import (
     wants_json,
 )
 from mirror.middleware import done_before
-from mirror.sql_only import sql_only
+from mirror.read.sql_only import sql_only
 from social.models import Post
 from social.selectors import get_post
 from social.services.posts import create_post, delete_post, get_post_by_key

@@ -9,7 +9,7 @@ from redis import Redis
 
 from accounts.models import User
 from accounts.views import entry
-from mirror.recorder import record
+from mirror.redis.recorder import record
 from tests.support.accounts.lockout import LOGIN, PASSWORD, is_logged_in, log_in, record_hashing
 from tests.support.servers import RedisServer
 

@@ -7,8 +7,8 @@ from django.utils import timezone
 from accounts import services
 from accounts.models import EmailChange, LoginStats, User
 from accounts.users.account import read_logins
-from mirror import relay
-from mirror.recorder import record
+from mirror.redis.recorder import record
+from mirror.relay import drains
 from tests.support.servers import RedisServer
 from tests.support.site.html import find_policy_violations
 from tests.support.warm_mirrors import rebuild
@@ -32,7 +32,7 @@ def here(alice: User) -> Client:
 
 def warm() -> None:
     rebuild()
-    relay.drain_all()
+    drains.drain_all()
 
 
 def page(client: Client) -> str:

@@ -13,8 +13,8 @@ from accounts.admin_tools.forms import UserCreationForm
 from accounts.models import LoginStats, Session, User
 from accounts.selectors import find_user_id
 from accounts.sessions import last_seen
-from mirror.recorder import record
-from mirror.redis import breaker
+from mirror.redis.clients import breaker
+from mirror.redis.recorder import record
 from tests.support.accounts.people import make_people, warm_users
 from tests.support.servers import RedisServer
 

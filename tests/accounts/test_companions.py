@@ -8,8 +8,8 @@ from redis.client import Pipeline
 from accounts.sessions import companions
 from accounts.sessions.engine import SessionStore
 from common.additions import Addition
-from mirror.recorder import record
-from mirror.redis import breaker
+from mirror.redis.clients import breaker
+from mirror.redis.recorder import record
 from tests.support.accounts.sessions import alice, desk, read_token, warm_sessions
 
 __all__ = ["alice", "desk", "warm_sessions"]

@@ -25,11 +25,11 @@ from loginlog.corrections import settling
 from loginlog.models import Erased
 from mirror.backup import registry
 from mirror.backup.flush import flush
-from mirror.lease import lease
 from mirror.models import Change
-from mirror.redis import relay_client
-from mirror.relay import drain_all
-from mirror.verify import verify
+from mirror.redis.clients import relay_client
+from mirror.redis.lease import lease
+from mirror.relay.drains import drain_all
+from mirror.verify.runs import verify
 from shop.carts.sync import push_all_pending_carts
 from shop.models import Order, OrderState, View
 from shop.services.carts import add_copies

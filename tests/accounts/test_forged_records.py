@@ -11,8 +11,8 @@ from redis import Redis
 
 from accounts import keys
 from accounts.models import User
-from mirror.recorder import record
-from mirror.relay import drain_all
+from mirror.redis.recorder import record
+from mirror.relay.drains import drain_all
 from social.models import Post
 from tests.support.accounts.sessions import alice, desk, log_in, read_digest, update_by_raw_sql, warm_sessions
 

@@ -10,10 +10,10 @@ from accounts import keys
 from accounts.backups import LastSeenBackup
 from accounts.models import Session, User
 from accounts.sessions import ending, last_seen
-from mirror import sweeper
 from mirror.backup.restore import restore
 from mirror.backup.verify import verify
-from mirror.redis import breaker
+from mirror.redis.clients import breaker
+from mirror.relay import sweeper
 from tests.support.accounts.digests import make_sessions, read_recent_digests, set_last_seen
 from tests.support.accounts.sessions import alice, log_in, read_digest, warm_sessions
 from tests.support.servers import RedisServer

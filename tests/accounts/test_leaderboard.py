@@ -19,10 +19,10 @@ from accounts.leaderboard.page import (
 from accounts.models import LoginStats, User
 from accounts.selectors import read_last_logins, read_leaderboard
 from accounts.services import record_login
-from mirror.foreseen import Foreseen
-from mirror.recorder import record
-from mirror.redis import client as redis_client
-from mirror.sql_only import sql_only
+from mirror.read.foreseen import Foreseen
+from mirror.read.sql_only import sql_only
+from mirror.redis.clients import client as redis_client
+from mirror.redis.recorder import record
 from tests.support.accounts.people import NOON, assert_redis_equals_sql, make_people, warm_users
 
 KINDS: tuple[CursorKind, ...] = ("after", "before")

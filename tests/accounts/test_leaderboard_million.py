@@ -11,9 +11,9 @@ from redis import Redis
 from accounts import keys
 from accounts.leaderboard.page import PAGE_SIZE, Cursor, Leaderboard, Place
 from accounts.selectors import read_leaderboard
-from mirror.recorder import record
-from mirror.redis import relay_client
-from mirror.session import Session
+from mirror.redis.clients import relay_client
+from mirror.redis.recorder import record
+from mirror.redis.session import Session
 from tests.support.accounts.people import warm_users
 
 MILLION, CHUNK = 1_000_000, 50_000

@@ -7,8 +7,8 @@ from django.test import Client
 
 from accounts.leaderboard.page import PAGE_SIZE
 from accounts.models import User
-from mirror.recorder import record
-from mirror.sql_only import sql_only
+from mirror.read.sql_only import sql_only
+from mirror.redis.recorder import record
 from tests.support.accounts.people import NOON, make_people, warm_users
 from tests.support.site.html import find_policy_violations
 

@@ -14,8 +14,8 @@ from accounts.models import LastSeen, Session, User
 from accounts.sessions import cleaning, last_seen
 from accounts.sessions.cleaning import clean_sessions
 from accounts.sessions.signals import sessions_ending
-from mirror import relay
 from mirror.models import Change
+from mirror.relay import drains
 from tests.support.accounts.digests import (
     digest,
     make_sessions,
@@ -45,7 +45,7 @@ def test_the_oldest_sessions_are_removed_from_redis_and_sql(redis: Redis) -> Non
     user = User.objects.create_user("alice", password="x")
     sessions = make_sessions(250)
     Session.objects.update(user=user)
-    relay.drain_all()
+    drains.drain_all()
     assert redis.hlen(keys.tokens()) == 250
     set_last_seen(redis, sessions)
     for session in sessions[100:120]:
@@ -176,7 +176,7 @@ def test_after_a_loss_of_redis_the_times_in_sql_decide(redis: Redis) -> None:
 
 def test_redis_emptied_during_a_run_leaves_no_half_removed_session(redis: Redis) -> None:
     sessions = make_sessions(300)
-    relay.drain_all()
+    drains.drain_all()
     set_last_seen(redis, sessions)
 
     def lose(digests: list[str]) -> None:
@@ -184,7 +184,7 @@ def test_redis_emptied_during_a_run_leaves_no_half_removed_session(redis: Redis)
 
     with receiving(lose):
         clean_sessions(100)
-    relay.drain_all()
+    drains.drain_all()
     clean_sessions(300)
     assert read_recent_digests(redis) == read_stored_digests()
     assert read_stored_digests() in (set(sessions), set(sessions[200:]))
@@ -192,6 +192,6 @@ def test_redis_emptied_during_a_run_leaves_no_half_removed_session(redis: Redis)
 
 def test_a_run_leaves_no_pending_changes(redis: Redis) -> None:
     set_last_seen(redis, make_sessions(50))
-    relay.drain_all()
+    drains.drain_all()
     clean_sessions(10)
     assert not Change.objects.pending().exists()

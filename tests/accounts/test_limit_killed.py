@@ -12,8 +12,8 @@ from accounts import keys
 from accounts.models import LastSeen, Session, User
 from accounts.sessions import last_seen
 from accounts.sessions.cleaning import clean_sessions
-from mirror import relay
 from mirror.models import Change
+from mirror.relay import drains
 from tests.support.accounts.digests import make_sessions, read_recent_digests, read_stored_digests, set_last_seen
 from tests.support.accounts.killed_cleaning import STEPS
 
@@ -29,7 +29,7 @@ def test_the_next_run_finishes_a_killed_one(redis: Redis, environment: dict[str,
     user = User.objects.create_user("alice", password="x")
     sessions = make_sessions(2500)
     Session.objects.update(user=user)
-    relay.drain_all()
+    drains.drain_all()
     set_last_seen(redis, sessions)
     last_seen.touch(sessions[0], 1.0)
     going, staying = set(sessions[1:2001]), {sessions[0], *sessions[2001:]}

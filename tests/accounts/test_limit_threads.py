@@ -17,7 +17,7 @@ from redis import Redis
 from accounts import keys
 from accounts.sessions import cleaning, ending, last_seen
 from accounts.sessions.cleaning import clean_sessions
-from mirror.redis import client
+from mirror.redis.clients import client
 from tests.support.accounts.digests import make_sessions, read_recent_digests, read_stored_digests, set_last_seen
 from tests.support.servers import wait_until
 

@@ -187,7 +187,7 @@ def test_failures_survive_an_emptied_redis(alice: User, redis: Redis) -> None:
 
 
 def test_failures_without_redis_count_after_its_return(alice: User, redis_server: RedisServer) -> None:
-    from mirror.redis import breaker
+    from mirror.redis.clients import breaker
 
     assert fail_logins("alice", 2) == [200] * 2
     redis_server.kill()

@@ -5,7 +5,7 @@ from django.test import Client
 
 from accounts.lockout.models import FailedLogins
 from accounts.models import User
-from mirror.recorder import record
+from mirror.redis.recorder import record
 from tests.support.accounts.lockout import PASSWORD, fail_logins, is_logged_in, log_in
 
 PATH = "/admin/accounts/failedlogins/"

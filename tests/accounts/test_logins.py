@@ -16,7 +16,7 @@ from accounts import keys, services
 from accounts.models import LoginStats, Session, User
 from accounts.sessions.engine import SessionStore
 from mirror.models import Change
-from mirror.recorder import record
+from mirror.redis.recorder import record
 from tests.support.accounts.people import NOON, assert_redis_equals_sql, make_people, warm_users
 from tests.support.faults.tools import at_once
 from tests.support.servers import RedisServer

@@ -15,8 +15,8 @@ from accounts.models import User
 from accounts.names import MAX_FOLDED, fold
 from accounts.selectors import find_user_id
 from accounts.users import registration
-from mirror.recorder import record
-from mirror.sql_only import sql_only
+from mirror.read.sql_only import sql_only
+from mirror.redis.recorder import record
 from tests.support.accounts.people import assert_redis_equals_sql, warm_users
 from tests.support.servers import RedisServer
 

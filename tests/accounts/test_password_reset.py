@@ -24,7 +24,7 @@ from accounts.models import EmailChange, Session, User
 from accounts.passwords import services as passwords
 from accounts.sessions.services import end_all_sessions
 from accounts.views import entry
-from mirror.recorder import Recording, record
+from mirror.redis.recorder import Recording, record
 from tests.support.accounts.mail import deliver_emails, find_link, take_hinted_tasks
 from tests.support.servers import RedisServer, wait_until
 

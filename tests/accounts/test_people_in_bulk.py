@@ -10,7 +10,7 @@ from accounts.models import LoginStats, User
 from accounts.selectors import find_user_id, read_leaderboard
 from accounts.users.bulk import LoginTotals, get_or_create_users, raise_login_totals
 from mirror.models import Change
-from mirror.recorder import record
+from mirror.redis.recorder import record
 from tests.support.accounts.people import assert_redis_equals_sql, warm_users
 
 JANUARY, MARCH = datetime(2011, 1, 1, tzinfo=UTC), datetime(2011, 3, 1, tzinfo=UTC)

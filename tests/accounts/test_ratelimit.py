@@ -8,7 +8,7 @@ from redis import Redis
 
 from accounts import keys, ratelimit
 from accounts.ratelimit import LocalCounters, count_event, get_client_address, give_back
-from mirror.recorder import record
+from mirror.redis.recorder import record
 from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.on_sqlite

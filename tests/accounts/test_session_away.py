@@ -8,12 +8,12 @@ from redis import Redis
 
 from accounts import keys
 from accounts.models import User
-from mirror import naming
 from mirror.middleware import COOKIE
-from mirror.rebuild import rebuild
-from mirror.recorder import record
-from mirror.redis import breaker
-from mirror.relay import drain_all
+from mirror.redis import naming
+from mirror.redis.clients import breaker
+from mirror.redis.recorder import record
+from mirror.relay.drains import drain_all
+from mirror.relay.rebuild import rebuild
 from tests.support.accounts.sessions import (
     alice,
     desk,

@@ -20,10 +20,10 @@ from accounts.sessions.engine import SessionEnded, SessionStore
 from accounts.sessions.rows import hash_token
 from accounts.sessions.services import end_other_sessions
 from accounts.sessions.signals import sessions_ending, token_rotated
-from mirror.rebuild import rebuild
-from mirror.recorder import record
-from mirror.relay import drain_all
-from mirror.sql_only import sql_only
+from mirror.read.sql_only import sql_only
+from mirror.redis.recorder import record
+from mirror.relay.drains import drain_all
+from mirror.relay.rebuild import rebuild
 from tests.support.faults.tools import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)

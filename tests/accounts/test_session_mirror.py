@@ -11,11 +11,12 @@ from redis import Redis
 
 from accounts import keys
 from accounts.models import Session, User
-from mirror import apply, registry
-from mirror.rebuild import rebuild
-from mirror.recorder import record
-from mirror.relay import drain_all
-from mirror.verify import verify
+from mirror import registry
+from mirror.redis.recorder import record
+from mirror.relay import apply
+from mirror.relay.drains import drain_all
+from mirror.relay.rebuild import rebuild
+from mirror.verify.runs import verify
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

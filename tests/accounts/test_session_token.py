@@ -11,7 +11,7 @@ from redis import Redis
 
 from accounts import middleware
 from accounts.models import Session, User
-from mirror.relay import drain_all
+from mirror.relay.drains import drain_all
 from tests.support.accounts.sessions import (
     PASSWORD,
     alice,

@@ -15,8 +15,8 @@ from redis import Redis
 from accounts import tasks
 from accounts.management.commands.sessions import parse_limit
 from accounts.sessions import cleaning
-from mirror.lease import lease
-from mirror.redis import relay_client
+from mirror.redis.clients import relay_client
+from mirror.redis.lease import lease
 from tests.support.accounts.digests import (
     digest,
     make_sessions,

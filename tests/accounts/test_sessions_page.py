@@ -12,10 +12,10 @@ from accounts import keys
 from accounts.models import LastSeen, Session, User
 from accounts.sessions import listing as session_list
 from accounts.sessions.listing import list_sessions, make_handle
-from mirror.rebuild import rebuild
-from mirror.recorder import record
-from mirror.relay import drain_all
-from mirror.sql_only import sql_only
+from mirror.read.sql_only import sql_only
+from mirror.redis.recorder import record
+from mirror.relay.drains import drain_all
+from mirror.relay.rebuild import rebuild
 from tests.support.accounts.sessions import FIREFOX, SAFARI, log_in, read_digest
 from tests.support.servers import RedisServer
 

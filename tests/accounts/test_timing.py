@@ -14,7 +14,7 @@ from accounts.lockout.models import FailedLogins
 from accounts.models import AccountDeletion, User
 from accounts.passwords.hashers import Argon2PasswordHasher
 from mirror.models import Change
-from mirror.recorder import record
+from mirror.redis.recorder import record
 from tests.support.accounts.lockout import HOME, LOGIN, PASSWORD, fail_logins, record_hashing
 from tests.support.servers import RedisServer
 

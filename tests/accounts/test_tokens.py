@@ -8,8 +8,8 @@ from redis import Redis
 
 from accounts import keys
 from accounts.sessions import last_seen
-from mirror.naming import with_prefix
-from mirror.recorder import record
+from mirror.redis.naming import with_prefix
+from mirror.redis.recorder import record
 from tests.support.accounts.digests import digest, make_sessions, read_recent_digests, set_last_seen
 from tests.support.servers import RedisServer
 

@@ -7,10 +7,12 @@ from redis import Redis
 
 from catalog import keys
 from catalog.models import Book, Tagging
-from mirror import plan, rebuild, registry, verify
-from mirror.redis import relay_client
-from mirror.session import Command
-from mirror.shapes import shape_of
+from mirror import registry
+from mirror.redis.clients import relay_client
+from mirror.redis.session import Command
+from mirror.relay import plan, rebuild
+from mirror.relay.shapes import shape_of
+from mirror.verify import runs
 from tests.bench.table import Comparison
 
 CHUNK = 1000
@@ -108,7 +110,7 @@ def _rebuild() -> None:
 
 
 def _verify() -> None:
-    found = verify.verify(MIRRORS)
+    found = runs.verify(MIRRORS)
     assert not found, found[:5]
 
 

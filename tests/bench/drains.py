@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from django.db import connection
 
-from mirror import relay
+from mirror.relay import drains
 from tests.bench.table import Comparison
 
 APPLIED = 20_000  # changes in the outbox at the time of VACUUM
@@ -20,7 +20,7 @@ def comparisons() -> Iterator[Comparison]:
             f"draining {size:,} changes after VACUUM ANALYZE with nothing pending",
             "after ANALYZE, which is measured as well",
             f"{APPLIED:,} applied changes",
-            ours=relay.drain_all,
+            ours=drains.drain_all,
             theirs=_analyze_and_drain,
             target=0.7,
             before=lambda size=size: _fill(size),  # type: ignore[misc]
@@ -30,7 +30,7 @@ def comparisons() -> Iterator[Comparison]:
 
 def _analyze_and_drain() -> None:
     _run("ANALYZE mirror_change")
-    relay.drain_all()
+    drains.drain_all()
 
 
 def _fill(size: int) -> None:

@@ -10,12 +10,14 @@ from django.db import connection
 from redis import Redis
 
 from accounts.models import User
-from mirror import progress, push, registry, window
-from mirror.declare import CUT, SENTINEL, WHOLE, WindowMirror
+from mirror import registry
+from mirror.declare.mirrors import CUT, SENTINEL, WHOLE, WindowMirror
 from mirror.models import Change
-from mirror.rebuild import rebuild
-from mirror.redis import relay_client
-from mirror.slices import Outcome
+from mirror.outbox import progress
+from mirror.redis.clients import relay_client
+from mirror.relay.rebuild import rebuild
+from mirror.windows import push, window
+from mirror.windows.slices import Outcome
 from social import keys
 from social.mirrors.windows import TIMELINE_LENGTH
 from social.models import Follow, Post

@@ -9,10 +9,10 @@ from functools import partial
 from django.core.management import call_command
 from django.test import Client
 
-from mirror import send
-from mirror.rebuild import rebuild
-from mirror.redis import breaker, relay_client
-from mirror.relay import drain_all
+from mirror.redis.clients import breaker, relay_client
+from mirror.relay import send
+from mirror.relay.drains import drain_all
+from mirror.relay.rebuild import rebuild
 from shop.pagecache import store
 from tests.bench.table import Comparison
 from tests.support.shop.make import make_product

@@ -58,7 +58,7 @@ def _measure_real(data: Path, step: int, sql_step: int) -> bool:
     from django.core.management import call_command
 
     from catalog.search.models import Posting, Term
-    from mirror.sql_only import sql_only
+    from mirror.read.sql_only import sql_only
     from tests.support.search.queries import MIRRORS, warm_search
     from tests.support.warm_mirrors import rebuild
 
@@ -147,7 +147,7 @@ class _Invented:
 
 
 def _measure_invented(count: int) -> None:
-    from mirror.redis import relay_client
+    from mirror.redis.clients import relay_client
     from tests.support.search.queries import mistype
 
     invented, redis = _Invented(), relay_client()
@@ -187,7 +187,7 @@ def _write(invented: _Invented, redis: Redis, count: int) -> Iterator[str]:
     from catalog import keys
     from catalog.search import entries, store
     from catalog.search.mirrors import build_entries
-    from mirror import plan
+    from mirror.relay import plan
 
     weights: dict[str, int] = {}
 

@@ -14,8 +14,8 @@ from catalog.models import Book
 from mirror.backup.flush import flush
 from mirror.backup.restore import restore
 from mirror.models import Change
-from mirror.rebuild import rebuild
-from mirror.redis import relay_client
+from mirror.redis.clients import relay_client
+from mirror.relay.rebuild import rebuild
 from shop.carts.reading import get_cart_backup, read_cart
 from shop.models import Cart, Product
 from shop.services.carts import set_line

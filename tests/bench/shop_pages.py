@@ -14,9 +14,9 @@ from urllib.request import Request, urlopen
 from django.test import Client
 
 from accounts.models import User
-from mirror.rebuild import rebuild
-from mirror.redis import relay_client
-from mirror.relay import drain_all
+from mirror.redis.clients import relay_client
+from mirror.relay.drains import drain_all
+from mirror.relay.rebuild import rebuild
 from shop import keys
 from shop.models import Product
 from social.models import Post

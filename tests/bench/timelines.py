@@ -7,12 +7,13 @@ from typing import Any, Final
 from django.db import connection
 from django.db.models import Q
 
-from mirror import registry, window
-from mirror.declare import WindowMirror
+from mirror import registry
+from mirror.declare.mirrors import WindowMirror
 from mirror.models import Change
-from mirror.rebuild import rebuild
-from mirror.redis import relay_client
-from mirror.sql_only import sql_only
+from mirror.read.sql_only import sql_only
+from mirror.redis.clients import relay_client
+from mirror.relay.rebuild import rebuild
+from mirror.windows import window
 from social.models import Follow, Post
 from social.selectors import get_home_timeline
 from social.timelines.pages import PAGE_SIZE

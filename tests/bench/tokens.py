@@ -13,7 +13,7 @@ from accounts.models import LastSeen, Session
 from accounts.sessions import cleaning, last_seen
 from mirror.backup.restore import restore
 from mirror.models import Change
-from mirror.redis import client, relay_client
+from mirror.redis.clients import client, relay_client
 from tests.bench.table import Comparison
 from tests.support.accounts.digests import digest
 

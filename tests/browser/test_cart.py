@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from mirror.relay import drain_all
+from mirror.relay.drains import drain_all
 from shop.models import Product
 from tests.browser.conftest import PHONE, Audit, OpenPage
 from tests.support.shop.carts import restore_backups

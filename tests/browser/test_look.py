@@ -9,7 +9,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
 from catalog.models import Book
-from mirror.relay import drain_all
+from mirror.relay.drains import drain_all
 from social.services.posts import create_post
 from tests.browser.conftest import PAPER, PHONE, Audit, OpenPage, find_overflows, read_paper, settled
 from tests.browser.test_loginlog import sign_in

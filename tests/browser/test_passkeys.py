@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from mirror.rebuild import rebuild
+from mirror.relay.rebuild import rebuild
 from tests.browser.conftest import PHONE, Audit, OpenPage
 from tests.support.accounts.factors import present_code
 

@@ -4,8 +4,8 @@ import pytest
 from playwright.sync_api import Page, expect
 from pytest_django.fixtures import Settings
 
-from mirror.rebuild import rebuild
-from mirror.relay import drain_all
+from mirror.relay.drains import drain_all
+from mirror.relay.rebuild import rebuild
 from shop.models import Product, Sale
 from shop.rowcache import rows
 from shop.rowcache.daemon import run_once

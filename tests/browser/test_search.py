@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from catalog.models import Book
-from mirror.relay import drain_all
+from mirror.relay.drains import drain_all
 from tests.browser.conftest import Audit, OpenPage, find_overflows, settled
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from accounts.models import User
 from accounts.sessions.services import end_all_sessions
-from mirror.rebuild import rebuild
+from mirror.relay.rebuild import rebuild
 from tests.browser.conftest import PHONE, Audit, OpenPage
 
 pytestmark = pytest.mark.django_db(transaction=True)

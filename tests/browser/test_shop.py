@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
-from mirror.relay import drain_all
+from mirror.relay.drains import drain_all
 from shop.models import Order, OrderState, Payment, PaymentState, Product
 from tests.browser.conftest import PHONE, Audit, OpenPage
 from tests.browser.test_loginlog import sign_in

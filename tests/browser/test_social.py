@@ -9,7 +9,9 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
-from mirror import push, registry, relay, window
+from mirror import registry
+from mirror.relay import drains
+from mirror.windows import push, window
 from social.models import Follow, Post
 from social.services import people, posts
 from tests.browser.conftest import Audit, OpenPage, settled
@@ -48,7 +50,7 @@ def as_somebody(open_page: OpenPage, live_server: LiveServer) -> AsSomebody:
 def it_arrives() -> None:
     """Deliver posts that exceeded the budget of their request; the test runs no workers."""
     push.push_all()
-    relay.drain_all()
+    drains.drain_all()
 
 
 def say(page: Page, text: str) -> None:

@@ -7,7 +7,7 @@ from django.test import Client
 
 from accounts.models import User
 from catalog.models import Author, Book, Tag, TagVote
-from mirror.recorder import record
+from mirror.redis.recorder import record
 from tests.support.catalog.make import make_book
 from tests.support.warm_mirrors import rebuild
 

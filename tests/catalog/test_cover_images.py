@@ -12,7 +12,7 @@ from PIL import Image
 from catalog.books.cover_images import CLOTHS, SIZE, render_cover
 from catalog.books.covers import LAYOUTS, plan_cover
 from catalog.models import Book
-from mirror.recorder import record
+from mirror.redis.recorder import record
 from tests.support.catalog.make import make_book
 from tests.support.catalog.warm import warm_up
 

@@ -11,8 +11,8 @@ from catalog.listing.filters import ChosenFilters, RangeNarrowing, read_filters
 from catalog.models import Book
 from catalog.query import parse
 from catalog.selectors import find_books
-from mirror.recorder import record
-from mirror.relay import drain_all
+from mirror.redis.recorder import record
+from mirror.relay.drains import drain_all
 from shop.models import Product
 from tests.support.catalog.make import make_book, make_books, make_links, make_products
 from tests.support.catalog.queries import ORDERS

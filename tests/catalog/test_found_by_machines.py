@@ -12,7 +12,7 @@ from pytest_django.fixtures import Settings
 
 from catalog import sitemaps
 from catalog.models import Author, Book
-from mirror.recorder import record
+from mirror.redis.recorder import record
 from tests.support.catalog.make import make_book
 
 pytestmark = pytest.mark.django_db

@@ -18,9 +18,9 @@ from catalog.local.index import CatalogIndex
 from catalog.mirrors import BookMirror
 from catalog.query import Node, parse
 from mirror import Mirror
-from mirror.entries import Contribution, Member
-from mirror.loading import news_of
-from mirror.plan import difference, news
+from mirror.declare.entries import Contribution, Member
+from mirror.read.loading import news_of
+from mirror.relay.plan import difference, news
 from shop.mirrors import ProductMirror
 from tests.support.catalog.queries import FIELDS, NAMES, ORDERS, nodes, sort_positions
 

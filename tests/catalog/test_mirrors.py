@@ -10,9 +10,10 @@ from redis import Redis
 
 from catalog import keys, mirrors
 from catalog.models import Author, Book, Tag, Tagging
-from mirror import registry, relay
-from mirror.entries import single
-from mirror.verify import verify
+from mirror import registry
+from mirror.declare.entries import single
+from mirror.relay import drains
+from mirror.verify.runs import verify
 from tests.support.catalog.make import make_book
 from tests.support.warm_mirrors import rebuild
 
@@ -112,7 +113,7 @@ def test_redis_equals_sql_after_any_drained_change(
     rebuild()
     before = {key: redis.dump(key) for key in redis.scan_iter("*")}
     change(shelf)
-    relay.drain_all()
+    drains.drain_all()
     assert {key: redis.dump(key) for key in redis.scan_iter("*")} != before
     assert verify() == []
 
@@ -121,7 +122,7 @@ def test_redis_equals_sql_after_any_drained_change(
 def test_the_sets_follow_a_renamed_tag(shelf: dict[str, Book], redis: Redis) -> None:
     rebuild()
     _rename_a_tag(shelf)
-    relay.drain_all()
+    drains.drain_all()
     assert not redis.exists(keys.tag("classics"))
     assert redis.scard(keys.tag("old books")) == 2
 

@@ -14,10 +14,10 @@ from catalog import keys, query
 from catalog.models import Book, Tag, TagAlias, Tagging, TagVote
 from catalog.tags import votes
 from catalog.tags.services import remove_tag_from_books
-from mirror.recorder import record
-from mirror.redis import breaker
-from mirror.relay import drain_all
-from mirror.verify import verify
+from mirror.redis.clients import breaker
+from mirror.redis.recorder import record
+from mirror.relay.drains import drain_all
+from mirror.verify.runs import verify
 from shop.models import Product
 from tests.support.catalog.make import make_book
 from tests.support.catalog.warm import own_copy

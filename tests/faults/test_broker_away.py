@@ -7,7 +7,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import send
+from mirror.relay import send
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import assert_comes_to_rest
 from tests.support.mirror.app.models import Item

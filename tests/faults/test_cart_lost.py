@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from mirror.redis import breaker
-from mirror.relay import drain_all
+from mirror.redis.clients import breaker
+from mirror.relay.drains import drain_all
 from shop.carts.reading import get_cart_backup
 from shop.carts.sync import push_all_pending_carts
 from shop.models import Cart

@@ -11,8 +11,10 @@ import pytest
 from django.db import connections
 from redis import Redis
 
-from mirror import marker, naming, rebuild
-from mirror.declare import Mirror
+from mirror.declare.mirrors import Mirror
+from mirror.read import marker
+from mirror.redis import naming
+from mirror.relay import rebuild
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import Storm, Watcher, again_and_again, assert_comes_to_rest, assert_exact
 from tests.support.mirror.app.mirrors import ItemMirror

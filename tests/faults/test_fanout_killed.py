@@ -3,9 +3,10 @@
 import pytest
 from redis import Redis
 
-from mirror import rebuild, registry, relay
-from mirror.declare import CUT, SENTINEL, WindowMirror
+from mirror import registry
+from mirror.declare.mirrors import CUT, SENTINEL, WindowMirror
 from mirror.models import Change
+from mirror.relay import drains, rebuild
 from tests.support.faults.crew import ALONE, Crew
 from tests.support.mirror.app.models import Note, Reading, Writer
 from tests.support.mirror.app.windows import FEED, feed_of
@@ -32,7 +33,7 @@ def readers(state: Redis) -> list[Writer]:
     old = Note.objects.bulk_create(Note(writer=people[0], topic="old") for _ in range(FEED + 1))
     Change.objects.all()._raw_delete("default")
     rebuild.rebuild(["treading", "tignoring", "tfeed"])
-    relay.drain_all()
+    drains.drain_all()
     pipe = state.pipeline(transaction=False)
     for person in people:
         window = {SENTINEL: CUT} | {str(note.pk): note.pk for note in old[1:]}
@@ -59,7 +60,7 @@ def windows(state: Redis, people: list[Writer]) -> list[list[bytes]]:
 def test_fault_6_worker_killed_during_a_fan_out_loses_nothing(crew: Crew, state: Redis, readers: list[Writer]) -> None:
     [new] = Note.objects.bulk_create([Note(writer=readers[0], topic="new")])  # without a hint, so the sweep finds it
     crew.beat()
-    crew.kill_standing("worker", ALONE, "mirror.progress.note 2")
+    crew.kill_standing("worker", ALONE, "mirror.outbox.progress.note 2")
     assert progress()
     reached = [str(new.pk).encode() in window for window in windows(state, readers)]
     assert 0 < sum(reached) < READERS

@@ -8,7 +8,7 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from catalog.models import Book
-from mirror.redis import client, relay_client
+from mirror.redis.clients import client, relay_client
 from tests.support.catalog.make import make_book
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import assert_comes_to_rest

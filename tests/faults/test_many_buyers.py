@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from accounts.sessions.rows import hash_token
-from mirror.redis import breaker
-from mirror.relay import drain_all
-from mirror.verify import verify
+from mirror.redis.clients import breaker
+from mirror.relay.drains import drain_all
+from mirror.verify.runs import verify
 from shop.carts import reading
 from shop.models import FakeCharge, Order, OrderState, Payment, PaymentState, Product
 from shop.payments import fake

@@ -10,9 +10,11 @@ from django.db import Error as DatabaseError
 from django.db import connection
 from redis import Redis
 
-from mirror import apply, hints, registry, relay
+from mirror import registry
 from mirror.models import Change
-from mirror.session import Conflict
+from mirror.redis.session import Conflict
+from mirror.relay import apply, hints
+from mirror.relay import drains as relay
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import again_and_again, assert_exact, at_once
 from tests.support.mirror import world

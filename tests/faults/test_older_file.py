@@ -10,9 +10,13 @@ import pytest
 from django.db import connection, connections
 from redis import Redis
 
-from mirror import apply, marker, naming, outbox, registry, relay, sweeper
+from mirror import registry
 from mirror.models import Change, State
-from mirror.redis import relay_client
+from mirror.outbox import changes
+from mirror.read import marker
+from mirror.redis import naming
+from mirror.redis.clients import relay_client
+from mirror.relay import apply, drains, sweeper
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import Storm, Watcher, assert_comes_to_rest, assert_exact, is_at_rest
 from tests.support.mirror import world
@@ -108,7 +112,7 @@ def test_everything_is_rebuilt_without_a_valid_clock(
     if clock == "absent":
         state.delete(naming.clock())
     else:
-        state.set(naming.clock(), outbox.clock() + (-601 if clock == "older than what is kept" else 3600))
+        state.set(naming.clock(), changes.clock() + (-601 if clock == "older than what is kept" else 3600))
     past = Past(redis_server, tmp_path)
     strike(storm, 3)
     past.comes_back()
@@ -139,7 +143,7 @@ def test_redis_may_revert_during_a_sweep_or_a_replay(
     what: str, storm: Storm, redis_server: RedisServer, state: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Changes drained in vain are applied again. The clock of the former Redis is not written into the next one."""
-    past, drain_all, times = Past(redis_server, tmp_path), relay.drain_all, count()
+    past, drain_all, times = Past(redis_server, tmp_path), drains.drain_all, count()
     strike(storm, 3)
     if what == "replay":
         past.comes_back()
@@ -151,7 +155,7 @@ def test_redis_may_revert_during_a_sweep_or_a_replay(
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(relay, "drain_all", drain_and_go_back)
+        patch.setattr(drains, "drain_all", drain_and_go_back)
         storm.strike()
         sweeper.sweep()
     sweeper.sweep()
@@ -209,9 +213,9 @@ def test_changes_marked_late_for_the_former_redis_are_applied_again(
     if moment == "before":
         late.goes_on()
     elif moment == "after unapply_since":
-        goes_on_after(outbox, "unapply_since")
+        goes_on_after(changes, "unapply_since")
     else:
-        goes_on_after(relay, "drain_all")
+        goes_on_after(drains, "drain_all")
     sweeper.sweep()
     assert is_at_rest()
     assert_exact(state)

@@ -3,10 +3,10 @@
 import pytest
 from redis import Redis
 
-from mirror import hints, rebuild, sweeper
 from mirror.conf import setting
-from mirror.declare import Record
+from mirror.declare.mirrors import Record
 from mirror.models import Change
+from mirror.relay import hints, rebuild, sweeper
 from tests.support.faults.tools import assert_exact
 from tests.support.mirror import world
 from tests.support.mirror.app.mirrors import ItemMirror

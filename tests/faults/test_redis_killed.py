@@ -4,10 +4,11 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import naming, sweeper
 from mirror.conf import setting
 from mirror.models import Change
-from mirror.redis import breaker
+from mirror.redis import naming
+from mirror.redis.clients import breaker
+from mirror.relay import sweeper
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import Storm, Watcher, again_and_again, assert_comes_to_rest
 from tests.support.mirror.app.models import Item

@@ -8,9 +8,9 @@ from redis import Redis
 from accounts import keys
 from accounts.models import Session, User
 from accounts.sessions.services import end_session
-from mirror import sweeper
-from mirror.redis import breaker
-from mirror.verify import verify
+from mirror.redis.clients import breaker
+from mirror.relay import sweeper
+from mirror.verify.runs import verify
 from tests.faults.test_older_file import Past
 from tests.support.accounts.sessions import PASSWORD, log_in, read_digest
 from tests.support.faults.crew import Crew

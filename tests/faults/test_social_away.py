@@ -15,7 +15,8 @@ from django.test import Client
 from redis import Redis
 
 from accounts.models import User
-from mirror import registry, window
+from mirror import registry
+from mirror.windows import window
 from social import keys
 from social.models import Follow, Post
 from social.services import posts

@@ -17,9 +17,11 @@ from django.db.models import Max
 from redis import Redis
 
 from accounts.models import User
-from mirror import registry, verify, window
+from mirror import registry
 from mirror.models import Change
-from mirror.redis import relay_client
+from mirror.redis.clients import relay_client
+from mirror.verify import runs
+from mirror.windows import window
 from social import keys
 from social.models import Follow, Post
 from tests.faults.test_social_away import be, draft
@@ -110,4 +112,4 @@ def test_fault_6_post_arrives_before_earlier_imported_changes(
     assert importing.wait(600) == 0, crew.said("import")
     wait_until(lambda: not Change.objects.pending().exists(), "coming to rest", 600)
     assert Post.objects.count() == LINES + len(took)
-    assert verify.verify(redis=relay_client()) == []
+    assert runs.verify(redis=relay_client()) == []

@@ -14,9 +14,10 @@ from pytest_django.fixtures import Settings
 
 from accounts.models import Session, User
 from accounts.sessions.services import end_session
-from mirror import hints, naming, relay
 from mirror.models import Change
-from mirror.redis import breaker
+from mirror.redis import naming
+from mirror.redis.clients import breaker
+from mirror.relay import drains, hints
 from shop import keys as shop_keys
 from social.models import Block, Follow, Post
 from tests.support.accounts.sessions import PASSWORD, log_in, read_digest
@@ -42,13 +43,13 @@ class Site:
         self.posts = {name: Post.objects.create(user=user, text=text_of(name)) for name, user in self.authors.items()}
         Follow.objects.create(follower=self.readers["blocker"], followee=self.authors["other"])
         rebuild()
-        relay.drain_all()
+        drains.drain_all()
         with redis_server.client() as client:  # makes the book's page a cached one
             client.zadd(shop_keys.popularity(), {self.pages[1].split("/")[2]: -3})
         for page in (*self.pages, "/home/", "/global/", "/accounts/sessions/"):
             for browser in self.browsers.values():
                 browser.get(page)
-        relay.drain_all()
+        drains.drain_all()
 
     def change(self) -> None:
         """End, hide or forbid every access that ``allowed`` checks."""

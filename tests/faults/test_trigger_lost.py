@@ -3,7 +3,8 @@
 import pytest
 from redis import Redis
 
-from mirror import capture, naming
+from mirror.capture import install
+from mirror.redis import naming
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import assert_comes_to_rest
 from tests.support.mirror.app.models import Item
@@ -17,7 +18,7 @@ ITEM = Item._meta.db_table
 
 @pytest.mark.slow
 def test_writes_without_a_trigger_reach_redis_after_its_return(crew: Crew, state: Redis, still: list[Item]) -> None:
-    found = capture.capture_for()
+    found = install.capture_for()
     again = found.create(found.found()[f"mirror_{ITEM}_update"])
     crew.worker()
     crew.beat()

@@ -13,8 +13,8 @@ from loginlog import days, services
 from loginlog.days import ONE_DAY, first_complete_month, today
 from loginlog.reports import calendar, parameters
 from loginlog.reports.parameters import Range
-from mirror.recorder import record
-from mirror.redis import breaker
+from mirror.redis.clients import breaker
+from mirror.redis.recorder import record
 from tests.support.loginlog import login_marks, naive
 from tests.support.servers.redis import main_server
 from tests.support.site.html import find_policy_violations

@@ -10,7 +10,7 @@ from loginlog.models import DayBits, Erased, MonthBits, Number
 from loginlog.storage import bitmaps, dense_ids, scripts
 from mirror.backup.restore import restore
 from mirror.backup.verify import verify
-from mirror.redis import breaker
+from mirror.redis.clients import breaker
 from tests.support.loginlog.tools import ago, backup, keys_of, make_user, restore_login_log, sync
 from tests.support.servers import RedisServer
 from tests.support.timeouts import hung

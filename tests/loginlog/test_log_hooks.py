@@ -7,7 +7,7 @@ from django.db import transaction
 from django.test import Client
 
 from loginlog import days, hooks, selectors, services
-from mirror.recorder import record
+from mirror.redis.recorder import record
 from tests.support.loginlog.tools import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -25,7 +25,7 @@ from loginlog.storage import dense_ids, direct
 from mirror.backup.restore import restore
 from mirror.backup.verify import verify
 from mirror.models import BackupState
-from mirror.redis import breaker, relay_client
+from mirror.redis.clients import breaker, relay_client
 from tests.support import state_machines
 from tests.support.loginlog.tools import (
     TYPES,

@@ -13,8 +13,8 @@ from loginlog import days, keys, selectors, services
 from loginlog.corrections import settling
 from loginlog.models import Number, Owed
 from loginlog.storage import bitmaps, dense_ids, scripts
-from mirror.recorder import record
-from mirror.redis import breaker
+from mirror.redis.clients import breaker
+from mirror.redis.recorder import record
 from tests.support.loginlog.tools import ago, backup, keys_of, make_user, restore_login_log, sync
 from tests.support.servers import RedisServer
 from tests.support.timeouts import hung

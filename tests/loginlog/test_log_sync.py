@@ -5,8 +5,8 @@ from redis import Redis
 
 from loginlog import selectors, services
 from loginlog.storage import scripts
-from mirror import naming
 from mirror.backup.sweep import sweep
+from mirror.redis import naming
 from tests.support.loginlog.tools import ago, backup, make_user, restore_login_log
 
 pytestmark = pytest.mark.django_db(transaction=True)

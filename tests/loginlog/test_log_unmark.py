@@ -15,7 +15,7 @@ from loginlog.models import Number, Unmarked
 from mirror.backup.restore import restore
 from mirror.backup.sweep import sweep
 from mirror.backup.verify import verify
-from mirror.redis import breaker
+from mirror.redis.clients import breaker
 from tests.support.loginlog.tools import ago, backup, make_user, restore_login_log, sync
 from tests.support.mirror.backup_world import Lives
 from tests.support.mirror.backup_world import lives as lives

@@ -17,8 +17,8 @@ from loginlog.models import DayBits
 from loginlog.reports import analytics, cohorts
 from loginlog.reports import staff as report
 from loginlog.reports.parameters import EARLIEST_DAY
-from mirror.recorder import record
-from mirror.redis import breaker
+from mirror.redis.clients import breaker
+from mirror.redis.recorder import record
 from tests.support.loginlog import login_marks, naive
 from tests.support.loginlog.naive import Mark
 from tests.support.site.html import find_policy_violations

@@ -8,7 +8,7 @@ from django.test import Client
 from accounts.models import User
 from loginlog.days import today
 from loginlog.reports import dashboard
-from mirror.recorder import record
+from mirror.redis.recorder import record
 from tests.support.loginlog import login_marks, naive
 from tests.support.site.html import find_policy_violations
 

@@ -7,8 +7,10 @@ from django.db import connection
 from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 
-from mirror import capture, hints, registry, signals
+from mirror import registry
+from mirror.capture import install
 from mirror.models import Identity
+from mirror.relay import hints, signals
 from tests.support import flush
 from tests.support.mirror.backup_world import lives
 
@@ -78,4 +80,4 @@ def own_registry(request: pytest.FixtureRequest) -> Iterator[None]:
     registry._refused[:] = refused
     signals.connect()
     if is_committed:
-        capture.install()
+        install.install()

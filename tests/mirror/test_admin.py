@@ -8,9 +8,13 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
 
-from mirror import naming, outbox, rebuild, registry, send, tasks, verify
+from mirror import registry, tasks
 from mirror.models import Change, State
-from mirror.recorder import record
+from mirror.outbox import changes as outbox
+from mirror.redis import naming
+from mirror.redis.recorder import record
+from mirror.relay import rebuild, send
+from mirror.verify import runs
 from tests.support.servers import RedisServer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
@@ -186,7 +190,7 @@ def test_tasks_call_rebuild_and_verify(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(rebuild, "rebuild", note)
     monkeypatch.setattr(rebuild, "rebuild_if_cold", note)
-    monkeypatch.setattr(verify, "verify", note)
+    monkeypatch.setattr(runs, "verify", note)
     tasks.rebuild("titem", if_cold=False)
     tasks.rebuild("titem")
     tasks.verify("titem")

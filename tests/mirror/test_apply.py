@@ -6,10 +6,12 @@ import pytest
 from django.db import ProgrammingError, transaction
 from redis import Redis
 
-from mirror import apply, outbox, registry, relay
+from mirror import registry
 from mirror.models import Change
-from mirror.recorder import record
-from mirror.session import Conflict
+from mirror.outbox import changes
+from mirror.redis.recorder import record
+from mirror.redis.session import Conflict
+from mirror.relay import apply, drains
 from tests.support.mirror import world
 from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Group, Item, Label, Odd
@@ -80,7 +82,7 @@ def test_overtaken_drain_starts_over_with_newer_rows(step: str, redis: Redis) ->
             tries.append(at)
             if len(tries) == 1:
                 Item.objects.update(score=2)
-                relay.drain_all()
+                drains.drain_all()
 
     apply.drain(ITEM, [str(item.pk)], step=overtake)
     assert len(tries) == 2
@@ -143,7 +145,7 @@ def test_only_changes_of_the_drained_rows_are_marked() -> None:
 def test_draining_a_row_applies_its_quarantined_changes() -> None:
     item = make("a")
     for _ in range(3):
-        outbox.failed("titem", str(item.pk), "no")
+        changes.failed("titem", str(item.pk), "no")
     assert Change.objects.quarantined().exists()
     apply.drain(ITEM, [str(item.pk)])
     assert not Change.objects.quarantined().exists()

@@ -10,9 +10,11 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from mirror import Member, Scored, Value, apply, outbox, plan, registry, relay
-from mirror.entries import Entry
+from mirror import Member, Scored, Value, registry
+from mirror.declare.entries import Entry
 from mirror.models import Change
+from mirror.outbox import changes
+from mirror.relay import apply, drains, plan
 from tests.support.mirror import world
 from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Item
@@ -109,7 +111,7 @@ def test_strays_named_by_a_change_are_removed(redis: Redis) -> None:
         redis.sadd(stray.key, stray.member) if type(stray) is Member else redis.set(*stray)
     redis.set("titem:name:y", "another's by now")
     told = [plan.as_list(stray) for stray in (*strays, strays_of_another)]
-    outbox.append("titem", [str(item.pk)], strays=orjson.dumps(told).decode())
+    changes.append("titem", [str(item.pk)], strays=orjson.dumps(told).decode())
     drained()
     assert name_of(redis, "y") == b"another's by now"
     redis.delete("titem:name:y")
@@ -119,7 +121,7 @@ def test_strays_named_by_a_change_are_removed(redis: Redis) -> None:
 def test_named_stray_that_has_become_valid_is_kept(redis: Redis) -> None:
     item = make("a", "red", score=4)
     told: list[Entry] = [Member("{tlabel}:red", str(item.pk)), Scored("titems:score", str(item.pk), 1.0)]
-    outbox.append("titem", [str(item.pk)], strays=orjson.dumps([plan.as_list(e) for e in told]).decode())
+    changes.append("titem", [str(item.pk)], strays=orjson.dumps([plan.as_list(e) for e in told]).decode())
     drained()
     assert world.dump(redis) == world.by_orm()
 
@@ -128,7 +130,7 @@ def test_change_that_names_strays_rewrites_every_entry(redis: Redis) -> None:
     item = make("a", "red")
     drained()
     redis.delete("{tlabel}:red")
-    outbox.append("titem", [str(item.pk)], strays="[]")
+    changes.append("titem", [str(item.pk)], strays="[]")
     drained()
     assert world.dump(redis) == world.by_orm()
 
@@ -150,7 +152,7 @@ def test_change_stays_pending_when_an_entry_cannot_be_written(redis: Redis) -> N
     redis.set("titems:score", "of the wrong type")
     with pytest.raises(ResponseError, match="WRONGTYPE"):
         apply.drain(ITEM, [str(item.pk)])
-    relay.drain_all()
+    drains.drain_all()
     assert Change.objects.pending().filter(mirror="titem", key=str(item.pk)).exists()
     redis.delete("titems:score")
     drained()

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from mirror import arrays
 from mirror.models import Change
+from mirror.utils import arrays
 
 pytestmark = pytest.mark.django_db
 

@@ -9,8 +9,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from mirror.backup import access
 from mirror.backup.access import ensure, fetch
 from mirror.backup.flush import flush
-from mirror.recorder import record
-from mirror.redis import breaker
+from mirror.redis.clients import breaker
+from mirror.redis.recorder import record
 from tests.support.mirror.app.backups import BestBackup, Content, baskets, best, play, put
 from tests.support.mirror.app.models import Best
 from tests.support.mirror.backup_world import Lives, lines, scores_in, warm

@@ -8,10 +8,10 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from redis import Redis
 
-from mirror import send
 from mirror.backup import registry
 from mirror.backup.flush import flush
 from mirror.models import BackupState
+from mirror.relay import send
 from tests.support.mirror.app.backups import best, play
 from tests.support.servers import RedisServer
 

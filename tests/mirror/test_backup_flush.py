@@ -10,12 +10,12 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from mirror import naming
 from mirror.backup import marks
 from mirror.backup.epoch import Over
 from mirror.backup.flush import flush
 from mirror.models import BackupState
-from mirror.redis import relay_client
+from mirror.redis import naming
+from mirror.redis.clients import relay_client
 from tests.support.mirror.app.backups import BestBackup, baskets, best, play, put
 from tests.support.mirror.backup_world import Stop, lines, marked, scores, warm
 from tests.support.servers import RedisServer

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from redis import Redis
 
-from mirror import naming
 from mirror.backup.access import fetch
 from mirror.backup.declare import Backup
 from mirror.backup.flush import flush
@@ -21,6 +20,7 @@ from mirror.backup.restore import restore
 from mirror.backup.sweep import sweep
 from mirror.backup.verify import verify
 from mirror.models import BackupState
+from mirror.redis import naming
 from tests.support import state_machines
 from tests.support.mirror.app.backups import Content, baskets, best, play, put
 from tests.support.mirror.app.models import Basket, Best

@@ -6,13 +6,13 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import naming
 from mirror.backup import epoch
 from mirror.backup.declare import Backup
 from mirror.backup.flush import flush
 from mirror.backup.restore import restore
 from mirror.models import BackupState
-from mirror.redis import relay_client
+from mirror.redis import naming
+from mirror.redis.clients import relay_client
 from tests.support.mirror.app.backups import BestBackup, baskets, best, play, put
 from tests.support.mirror.app.models import Basket, Best
 from tests.support.mirror.backup_world import Lives, Stop, is_warm, lines, marked, scores, scores_in, warm
@@ -69,7 +69,7 @@ def test_different_database_is_noticed(redis: Redis) -> None:
     players(2)
     restore(best())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mirror.marker.database_identity", lambda: "another")
+        patch.setattr("mirror.read.marker.database_identity", lambda: "another")
         assert restore(best()).items == 2
 
 

@@ -5,7 +5,7 @@ from redis import Redis
 
 from mirror.backup.flush import flush
 from mirror.backup.status import BackupStatus, statuses
-from mirror.recorder import record
+from mirror.redis.recorder import record
 from tests.support.mirror.app.backups import baskets, best, play
 from tests.support.mirror.backup_world import warm
 from tests.support.servers import RedisServer

@@ -8,12 +8,13 @@ from django.test import override_settings
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import naming, tasks
+from mirror import tasks
 from mirror.backup.flush import flush
 from mirror.backup.sweep import sweep
-from mirror.lease import lease
-from mirror.recorder import record
-from mirror.redis import client
+from mirror.redis import naming
+from mirror.redis.clients import client
+from mirror.redis.lease import lease
+from mirror.redis.recorder import record
 from tests.support.mirror.app.backups import BestBackup, baskets, best, play, put
 from tests.support.mirror.app.models import Best
 from tests.support.mirror.backup_world import is_warm, lines, marked, scores, scores_in, warm

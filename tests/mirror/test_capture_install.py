@@ -9,9 +9,10 @@ from django.db import connection, models
 from django.db.migrations import Migration
 from django.test.utils import CaptureQueriesContext, isolate_apps
 
-from mirror import Mirror, Watch, capture, register, registry
-from mirror.capture_plan import LONGEST_NAME, trigger_name
-from mirror.capture_postgres import PostgresCapture
+from mirror import Mirror, Watch, register, registry
+from mirror.capture import install
+from mirror.capture.plan import LONGEST_NAME, trigger_name
+from mirror.capture.postgres import PostgresCapture
 from mirror.models import Change
 from tests.support.mirror.app.models import Follow, Group, Item
 from tests.support.mirror.outbox import orders, run
@@ -43,24 +44,24 @@ def drop(table: str, operation: str) -> None:
 
 
 def problems() -> list[str]:
-    return [str(fault) for fault in capture.missing()]
+    return [str(fault) for fault in install.missing()]
 
 
 @pytest.mark.django_db
 def test_no_trigger_is_missing_after_the_first_migrate() -> None:
-    assert capture.missing() == []
-    assert capture.install() == []
+    assert install.missing() == []
+    assert install.install() == []
     assert orders() == []
 
 
 @pytest.mark.django_db
 def test_dropped_trigger_is_reinstalled_and_its_mirrors_are_rebuilt() -> None:
     drop(ITEM, "update")
-    [fault] = capture.missing()
+    [fault] = install.missing()
     assert (str(fault), fault.mirrors) == (f"missing: update on {ITEM}", tuple(sorted(OURS)))
-    assert capture.install() == OURS
+    assert install.install() == OURS
     assert orders() == OURS
-    assert capture.missing() == []
+    assert install.missing() == []
     Change.objects.all().delete()
     Item.objects.create(name="x")
     assert Change.objects.count() == 2
@@ -68,13 +69,13 @@ def test_dropped_trigger_is_reinstalled_and_its_mirrors_are_rebuilt() -> None:
 
 @pytest.mark.django_db
 def test_altered_trigger_is_found_and_repaired(postgres: bool) -> None:
-    found = capture.capture_for().found()[f"mirror_{ITEM}_insert"]
+    found = install.capture_for().found()[f"mirror_{ITEM}_insert"]
     lame = "\n".join(line for line in found.body.split("\n") if "titem" not in line)
     drop(ITEM, "insert")
-    run(*capture.capture_for().create(found._replace(body=lame)))
+    run(*install.capture_for().create(found._replace(body=lame)))
     assert problems() == [f"out of date: insert on {ITEM}"]
-    assert capture.install() == ["titem"]  # the lines of the other mirrors were in place all the time
-    assert capture.missing() == []
+    assert install.install() == ["titem"]  # the lines of the other mirrors were in place all the time
+    assert install.missing() == []
 
 
 @pytest.mark.on_postgres
@@ -90,14 +91,14 @@ def test_altered_trigger_is_found_and_repaired(postgres: bool) -> None:
 def test_disabled_or_reconfigured_trigger_is_out_of_date(how: str) -> None:
     run(how)
     assert problems() == [f"out of date: delete on {ITEM}"]
-    assert capture.install() == OURS
-    assert capture.missing() == []
+    assert install.install() == OURS
+    assert install.missing() == []
 
 
 @pytest.mark.django_db
 def test_second_install_changes_nothing() -> None:
     with CaptureQueriesContext(connection) as queries:
-        assert capture.install() == []
+        assert install.install() == []
     words = {query["sql"].split()[0] for query in queries}
     assert words.isdisjoint({"CREATE", "DROP", "INSERT", "ALTER"})
 
@@ -109,8 +110,8 @@ def test_new_mirror_is_rebuilt_without_the_others_on_its_table() -> None:
         name = "another"
         watches = [Watch(Follow), Watch(Follow, "follower"), Watch(Follow, ("id",))]
 
-    assert {fault.problem for fault in capture.missing()} == {"out of date"}
-    assert capture.install() == ["another"]
+    assert {fault.problem for fault in install.missing()} == {"out of date"}
+    assert install.install() == ["another"]
     Change.objects.all().delete()
     follow = Follow.objects.create(follower=70, followed=80)
     said = set(Change.objects.values_list("mirror", "key"))
@@ -121,11 +122,11 @@ def test_new_mirror_is_rebuilt_without_the_others_on_its_table() -> None:
 @pytest.mark.django_db
 def test_triggers_of_an_unregistered_mirror_are_dropped() -> None:
     registry.unregister("tfollow")
-    assert {fault.problem for fault in capture.missing()} == {"left over"}
-    assert capture.install() == []
+    assert {fault.problem for fault in install.missing()} == {"left over"}
+    assert install.install() == []
     Follow.objects.create(follower=1, followed=2)
     assert not Change.objects.exists()
-    assert not [name for name in capture.capture_for().found() if Follow._meta.db_table in name]
+    assert not [name for name in install.capture_for().found() if Follow._meta.db_table in name]
 
 
 @pytest.mark.on_postgres
@@ -133,8 +134,8 @@ def test_triggers_of_an_unregistered_mirror_are_dropped() -> None:
 def test_functions_of_a_dropped_table_are_removed() -> None:
     run(f"DROP TABLE {Follow._meta.db_table}")
     assert set(problems()) == {f"left over: {op} on a table that is gone" for op in PostgresCapture.operations}
-    assert capture.install() == []
-    assert capture.missing() == []
+    assert install.install() == []
+    assert install.missing() == []
 
 
 @pytest.mark.django_db
@@ -148,7 +149,7 @@ def test_uninstall_stops_capture_and_keeps_foreign_triggers() -> None:
             f"CREATE TRIGGER mirror_of_mine AFTER INSERT ON {ITEM} EXECUTE FUNCTION mirror_of_mine()",
         )
         ask = "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal"
-    capture.uninstall()
+    install.uninstall()
     Item.objects.create(name="unseen")
     assert not Change.objects.exists()
     with connection.cursor() as cursor:
@@ -169,11 +170,11 @@ def test_missing_table_is_left_to_the_next_migrate() -> None:
             name = "later"
             watches = [Watch(Later)]
 
-    assert capture.missing() == []
+    assert install.missing() == []
     run("CREATE TABLE mirrortest_later (something integer)")
-    assert capture.missing() == []  # the column does not exist yet
+    assert install.missing() == []  # the column does not exist yet
     run("ALTER TABLE mirrortest_later ADD COLUMN id integer")
-    assert capture.install() == ["later"]
+    assert install.install() == ["later"]
     run("INSERT INTO mirrortest_later (id) VALUES (5)")
     assert list(Change.objects.exclude(key="*").values_list("mirror", "key")) == [("later", "5")]
 
@@ -186,7 +187,7 @@ def test_watch_on_an_unknown_column_is_refused_before_any_change() -> None:
         watches = [Watch(Follow, "nonsense")]
 
     with pytest.raises(ImproperlyConfigured, match=r"'wrong' watches mirrortest_follow\.nonsense"):
-        capture.install()
+        install.install()
     Follow.objects.create(follower=1, followed=2)
 
 
@@ -207,7 +208,7 @@ def test_keys_that_are_equal_only_by_collation_are_different_keys() -> None:
             watches = [Watch(Nocase, "name")]
 
     run("CREATE TABLE mirrortest_nocase (id integer, name text COLLATE NOCASE)")
-    capture.install()
+    install.install()
     run("INSERT INTO mirrortest_nocase VALUES (1, 'a')", "UPDATE mirrortest_nocase SET name = 'A'")
     said = Change.objects.filter(mirror="nocase").exclude(key="*")
     assert sorted(said.values_list("key", flat=True)) == ["A", "a", "a"]
@@ -221,14 +222,14 @@ def test_long_trigger_names_are_cut_and_stay_unique() -> None:
 
 
 def test_other_databases_are_left_alone() -> None:
-    capture._after(using="another")
-    capture._before(using="another", plan=[(Migration("0001", "mirror"), False)])
+    install._after(using="another")
+    install._before(using="another", plan=[(Migration("0001", "mirror"), False)])
 
 
 def test_unsupported_database_vendor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "vendor", "oracle")
     with pytest.raises(ImproperlyConfigured, match="SQLite and PostgreSQL"):
-        capture.install()
+        install.install()
 
 
 @pytest.mark.django_db
@@ -237,5 +238,5 @@ def test_missed_rows_are_covered_by_an_order_to_rebuild() -> None:
     drop(Group._meta.db_table, "insert")
     Group.objects.create(name="missed")
     assert not Change.objects.exists()
-    capture.install()
+    install.install()
     assert orders() == ["tgroup"]

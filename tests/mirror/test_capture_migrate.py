@@ -6,8 +6,10 @@ from django.core.management.sql import emit_post_migrate_signal, emit_pre_migrat
 from django.db import connection, models
 from django.db.migrations import Migration
 
-from mirror import capture, marker, registry
+from mirror import registry
+from mirror.capture import install
 from mirror.models import Change, Identity
+from mirror.read import marker
 from tests.support.mirror.app.models import Item, Odd
 from tests.support.mirror.outbox import orders, run
 
@@ -30,7 +32,7 @@ def test_triggers_are_reinstalled_after_a_migration_recreates_the_table() -> Non
     Item.objects.create(name="kept")
     Change.objects.all().delete()
     make_anew(Item)
-    assert [str(fault) for fault in capture.missing()] == [
+    assert [str(fault) for fault in install.missing()] == [
         f"missing: {operation} on {ITEM}" for operation in ("insert", "update", "delete")
     ]
     Item.objects.update(score=1)  # not captured
@@ -50,7 +52,7 @@ def test_writes_succeed_without_the_outbox_and_all_mirrors_are_rebuilt_later() -
     finally:
         call_command("migrate", verbosity=0)
     assert orders() == ALL
-    assert capture.missing() == []
+    assert install.missing() == []
 
 
 @pytest.mark.on_sqlite
@@ -69,7 +71,7 @@ def test_migration_can_drop_an_unwatched_column_and_write_to_its_table() -> None
     quote = connection.ops.quote_name
     table, column = quote(Odd._meta.db_table), quote("c'ödé; --")
     run(f"ALTER TABLE {table} DROP COLUMN {column}", f"INSERT INTO {table} (id) VALUES (1)")
-    assert capture.install() == []  # no other mirror lost a trigger
+    assert install.install() == []  # no other mirror lost a trigger
     assert not Change.objects.exists()
 
 
@@ -77,7 +79,7 @@ def test_migration_can_drop_an_unwatched_column_and_write_to_its_table() -> None
 def test_migrate_with_an_empty_plan_keeps_the_triggers() -> None:
     registry.unregister("t'odd")
     emit_pre_migrate_signal(0, False, "default", plan=[])
-    assert {fault.problem for fault in capture.missing()} == {"left over"}
+    assert {fault.problem for fault in install.missing()} == {"left over"}
 
 
 @pytest.mark.django_db(transaction=True)

@@ -5,7 +5,7 @@ import threading
 import pytest
 from django.db import connection, transaction
 
-from mirror import capture
+from mirror.capture import install
 from mirror.models import Change
 from tests.support.locks import has_lock_wait
 from tests.support.mirror.app.models import Item
@@ -83,5 +83,5 @@ def test_order_to_rebuild_waits_for_writers_without_the_trigger() -> None:
 
 
 def _install_and_hang_up() -> None:
-    capture.install()
+    install.install()
     connection.close()

@@ -9,11 +9,15 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import After, Watch, apply, cold, hints, marker, outbox, rebuild, registry, relay, send, window
-from mirror.declare import WindowMirror
+from mirror import After, Watch, registry
+from mirror.declare.mirrors import WindowMirror
 from mirror.models import Change
-from mirror.recorder import record
-from mirror.redis import relay_client
+from mirror.outbox import changes
+from mirror.read import marker
+from mirror.redis.clients import relay_client
+from mirror.redis.recorder import record
+from mirror.relay import apply, cold, drains, hints, rebuild, send
+from mirror.windows import window
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Ignoring, Note, Odd, Reading, Writer
 from tests.support.mirror.app.windows import FeedWindow
@@ -85,14 +89,14 @@ def test_change_is_not_marked_if_ordering_fails(monkeypatch: pytest.MonkeyPatch)
 
     keys = edges((1, 2))
     with monkeypatch.context() as patch, pytest.raises(Crash):
-        patch.setattr(outbox, "append", fail)
+        patch.setattr(changes, "append", fail)
         apply.drain(READING, keys)
     assert pending("treading") == keys
 
 
 def test_rows_without_pending_changes_order_nothing() -> None:
     keys = edges((1, 2), (3, 4))
-    relay.drain_all()
+    drains.drain_all()
     before = rows()
     apply.drain(READING, keys, full=True)
     apply.drain(READING, keys)
@@ -102,7 +106,7 @@ def test_rows_without_pending_changes_order_nothing() -> None:
 
 def test_rebuild_orders_changes_only_after_rows_with_pending_changes() -> None:
     edges((1, 2), (3, 4))
-    relay.drain_all()
+    drains.drain_all()
     with without_hints():
         Reading.objects.create(reader_id=5, writer_id=2)
     before = rows()
@@ -122,13 +126,13 @@ def test_stray_removed_by_a_rebuild_orders_the_next_change(redis: Redis) -> None
 def test_rebuild_leaves_source_changes_to_be_spread(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rebuild has written the rows, but has ordered no changes of the mirrors after them."""
     keys = edges((1, 2))
-    relay.drain_all()
+    drains.drain_all()
     source = Watch(Writer, via=lambda values, after, limit: keys)
     monkeypatch.setattr(type(READING), "watches", [*READING.watches, source])
     before = rows()
     Change.objects.create(mirror="treading", source=source.source, key="2")
     rebuild.rebuild(["treading"])
-    relay.drain_all()
+    drains.drain_all()
     assert rows() == before + 1
 
 
@@ -145,11 +149,11 @@ def test_drain_whose_changes_were_already_marked_orders_nothing() -> None:
 
 def test_replayed_changes_order_their_followers_again() -> None:
     edges((1, 2))
-    relay.drain_all()
+    drains.drain_all()
     before = rows()
     Change.objects.filter(mirror="treading").update(incarnation="another")
-    assert outbox.unapply_since(datetime.now(UTC) - timedelta(hours=1), "now") > 0
-    relay.drain_all()
+    assert changes.unapply_since(datetime.now(UTC) - timedelta(hours=1), "now") > 0
+    drains.drain_all()
     assert (rows(), Change.objects.pending().exists()) == (before + 1, False)
 
 
@@ -158,9 +162,9 @@ def test_change_of_everything_orders_a_change_of_everything(monkeypatch: pytest.
     edges((1, 2))
     world.warm_own()
     monkeypatch.setattr(FeedWindow, "after", [After("treading", lambda edge: edge.split(":")[1])])
-    outbox.append("treading", [outbox.WHOLE])
+    changes.append("treading", [changes.WHOLE])
     cold.obey(READING, relay_client())
-    assert pending("tfeed") == [outbox.WHOLE]
+    assert pending("tfeed") == [changes.WHOLE]
 
 
 @pytest.mark.on_postgres
@@ -253,12 +257,12 @@ class TestInRequests:
     def test_outbox_is_behind_until_the_chained_changes_are_applied(self, notes: list[int]) -> None:
         with without_hints():
             Reading.objects.create(reader_id=1, writer_id=2)
-        last = outbox.newest_unapplied()
+        last = changes.newest_unapplied()
         assert last is not None
-        relay.drain_keys("treading", ["1:2"])
-        assert outbox.is_unapplied_up_to(last)
-        relay.drain_all()
-        assert not outbox.is_unapplied_up_to(last)
+        drains.drain_keys("treading", ["1:2"])
+        assert changes.is_unapplied_up_to(last)
+        drains.drain_all()
+        assert not changes.is_unapplied_up_to(last)
 
 
 def test_feed_is_made_after_the_edge_reached_redis(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,7 +281,7 @@ def test_feed_is_made_after_the_edge_reached_redis(redis: Redis, monkeypatch: py
 
     monkeypatch.setattr(type(FEED), "load", watched)
     Reading.objects.all().delete()
-    relay.drain_all()
+    drains.drain_all()
     assert seen
     assert not any(seen)
     assert _ids(redis, "1") == []

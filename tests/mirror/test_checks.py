@@ -12,20 +12,9 @@ from django.db import connection, models
 from django.test.utils import isolate_apps
 from pytest_django.fixtures import Settings
 
-from mirror import (
-    After,
-    EdgeMirror,
-    Entry,
-    Family,
-    Mirror,
-    Reached,
-    SummaryMirror,
-    Watch,
-    WindowMirror,
-    capture,
-    register,
-    signals,
-)
+from mirror import After, EdgeMirror, Entry, Family, Mirror, Reached, SummaryMirror, Watch, WindowMirror, register
+from mirror.capture import install
+from mirror.relay import signals
 from tests.support.mirror.app.models import Follow, Item
 
 pytestmark = pytest.mark.usefixtures("own_registry")
@@ -349,22 +338,22 @@ def test_correct_database_gives_no_message() -> None:
 
 @pytest.mark.django_db
 def test_missing_triggers_are_reported_until_they_are_installed() -> None:
-    capture.uninstall()
+    install.uninstall()
     [message] = said(databases=["default"])
     assert message.id == "mirror.E010"
     assert "missing: insert on mirrortest_item;" in message.msg
     with pytest.raises(SystemCheckError, match=r"mirror\.E010"):
         call_command("check", databases=["default"])
-    capture.install()
+    install.install()
     assert said(databases=["default"]) == []
 
 
 @pytest.mark.django_db(transaction=True)
 def test_missing_triggers_do_not_stop_migrate(monkeypatch: pytest.MonkeyPatch) -> None:
-    capture.uninstall()
+    install.uninstall()
     monkeypatch.setattr(sys, "argv", ["manage.py", "migrate"])
     call_command("migrate", skip_checks=False, verbosity=0)
-    assert capture.missing() == []
+    assert install.missing() == []
 
 
 @pytest.mark.django_db

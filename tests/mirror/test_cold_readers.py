@@ -4,8 +4,8 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import send
-from mirror.read import read
+from mirror.read.reads import read
+from mirror.relay import send
 from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from mirror import apply, rebuild, registry
+from mirror import registry
 from mirror.models import Change
+from mirror.relay import apply, rebuild
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item, Label, Odd
 from tests.support.mirror.command import ACTIONS, run

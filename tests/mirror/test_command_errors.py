@@ -4,9 +4,10 @@ import pytest
 from django.core.management import call_command, load_command_class
 from redis import Redis
 
-from mirror import rebuild, verify
 from mirror.management.commands.mirror import Command
-from mirror.redis import client
+from mirror.redis.clients import client
+from mirror.relay import rebuild
+from mirror.verify import runs
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item, Label, Odd
 from tests.support.mirror.command import ACTIONS, from_shell, run
@@ -77,7 +78,7 @@ def test_unexpected_error_is_one_line_unless_a_traceback_is_requested(monkeypatc
     def fails(*args: object, **options: object) -> None:
         raise ZeroDivisionError("of all\nthings")
 
-    monkeypatch.setattr(verify, "verify", fails)
+    monkeypatch.setattr(runs, "verify", fails)
     assert run("verify") == (2, "", "ZeroDivisionError: of all things\n")
     with pytest.raises(ZeroDivisionError):
         call_command("mirror", "--traceback", "verify")

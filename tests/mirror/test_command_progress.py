@@ -5,8 +5,8 @@ import io
 import pytest
 from pytest_django.fixtures import Settings
 
-from mirror import relay
 from mirror.management import progress
+from mirror.relay import drains
 from tests.support.mirror.app.models import Odd
 from tests.support.mirror.command import Terminal, run
 
@@ -34,7 +34,7 @@ def test_other_streams_get_plain_lines_and_stdout_the_report_only(
 ) -> None:
     settings.MIRROR = {**settings.MIRROR, "PROGRESS_SECONDS": 0.0}
     if action != "rebuild":
-        relay.drain_all()
+        drains.drain_all()
     found = run(action, "t'odd", *(["--json"] if form == "--json" else []))
     assert found.code == 0
     lines = found.err.splitlines()

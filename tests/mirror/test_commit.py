@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.db import transaction
 
-from mirror.commit import after_commit
+from mirror.utils.commit import after_commit
 
 APPS = ("accounts", "catalog", "common", "config", "demo", "loginlog", "mirror", "shop", "social")
 

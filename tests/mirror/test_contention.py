@@ -8,10 +8,12 @@ import pytest
 from django.db import connection
 from redis import Redis
 
-from mirror import apply, hints, outbox, registry, relay
+from mirror import registry
 from mirror.models import Change
-from mirror.recorder import record
-from mirror.session import Conflict
+from mirror.outbox import changes
+from mirror.redis.recorder import record
+from mirror.redis.session import Conflict
+from mirror.relay import apply, drains, hints
 from tests.support.faults.tools import at_once
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
@@ -32,24 +34,24 @@ def test_first_drain_of_a_summary_applies_the_changes_of_all_writers(redis: Redi
     first, second = Item.objects.create(name="first"), Item.objects.create(name="second")
     drained = apply.drain(registry.get("latest"), [str(first.pk)])
     assert drained.changes == 2
-    assert not outbox.has_unapplied("latest")
+    assert not changes.has_unapplied("latest")
     with record() as seen:
         assert apply.drain(registry.get("latest"), [str(second.pk)]).changes == 0
     assert len(seen.sql) == 1
     assert not any(command.name == "EXEC" for command in seen.commands)
-    relay.drain_all()
+    drains.drain_all()
     assert world.dump(redis) == world.by_orm()
 
 
 @pytest.mark.usefixtures("no_hints")
 def test_drain_of_a_summary_marks_a_bounded_number_of_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mirror import shapes
+    from mirror.relay import shapes
 
     monkeypatch.setattr(shapes, "SUMMED_UP", 3)
     items = [Item.objects.create(name=f"item {n}") for n in range(8)]
     assert apply.drain(registry.get("latest"), [str(items[7].pk)]).changes in (3, 4)
-    assert str(items[7].pk) not in outbox.pending_of("latest", [str(item.pk) for item in items])
-    relay.drain_all()
+    assert str(items[7].pk) not in changes.pending_of("latest", [str(item.pk) for item in items])
+    drains.drain_all()
     assert not Change.objects.pending().exists()
 
 
@@ -71,11 +73,11 @@ def test_request_leaves_contended_rows_to_other_drains(monkeypatch: pytest.Monke
     Item.objects.bulk_create(Item(name=f"item {n}") for n in range(50))
     with monkeypatch.context() as patch:
         tried = in_the_way(patch)
-        assert relay.drain_all(tries=relay.HASTY) == 0
+        assert drains.drain_all(tries=drains.HASTY) == 0
     mirrors = set(Change.objects.pending().values_list("mirror", flat=True))
-    assert len(tried) == relay.HASTY * len(mirrors)
+    assert len(tried) == drains.HASTY * len(mirrors)
     assert not Change.objects.quarantined().exists()
-    relay.drain_all()
+    drains.drain_all()
     assert not Change.objects.pending().exists()
 
 
@@ -84,19 +86,19 @@ def test_relay_splits_a_contended_batch_down_to_single_rows(monkeypatch: pytest.
     items = Item.objects.bulk_create(Item(name=f"item {n}") for n in range(4))
     tried = in_the_way(monkeypatch)
     monkeypatch.setattr(apply, "TRIES", 1)
-    relay.drain_keys("titem", [str(item.pk) for item in items], tries=20)
+    drains.drain_keys("titem", [str(item.pk) for item in items], tries=20)
     assert len(tried) > 7
 
 
 def test_own_rows_are_drained_before_shared_summaries(monkeypatch: pytest.MonkeyPatch) -> None:
     drained: list[str] = []
-    drain_keys = relay.drain_keys
+    drain_keys = drains.drain_keys
 
     def note(name: str, *args: object, **kwargs: object) -> tuple[int, list[str]]:
         drained.append(name)
         return drain_keys(name, *args, **kwargs)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(relay, "drain_keys", note)
+    monkeypatch.setattr(drains, "drain_keys", note)
     Item.objects.create(name="item")
     assert drained.index("latest") == len(drained) - 1 > 0
 
@@ -111,18 +113,18 @@ def test_threads_take_turns_at_shared_summaries() -> None:
     got: list[bool] = []
 
     def second() -> None:
-        with relay.turn(3600) as mine:
+        with drains.turn(3600) as mine:
             got.append(mine)
 
-    with relay.turn(0) as mine:
+    with drains.turn(0) as mine:
         assert mine
-        with relay.turn(0) as again:
+        with drains.turn(0) as again:
             assert not again
         thread = waiting(second)
         assert got == []
     thread.join()
     assert got == [True]
-    with relay.turn(0) as mine:
+    with drains.turn(0) as mine:
         assert mine
 
 
@@ -138,7 +140,7 @@ def test_thirty_threads_saving_at_once_leave_redis_equal_to_sql(redis: Redis) ->
 
     with at_once(*[save] * 30):
         pass
-    wait_until(lambda: relay.drain_all() == 0, "the rest being drained")
+    wait_until(lambda: drains.drain_all() == 0, "the rest being drained")
     assert Item.objects.count() == 150
     assert world.dump(redis) == world.by_orm()
     connection.close()

@@ -7,12 +7,16 @@ from django.db.utils import OperationalError
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import doubt, heartbeat, naming, outbox, rebuild, registry, relay
+from mirror import registry
 from mirror.models import Change
-from mirror.prefetch import Asked, fetch
-from mirror.read import Reading, read
-from mirror.recorder import record
-from mirror.redis import breaker
+from mirror.outbox import changes as outbox
+from mirror.read import doubt
+from mirror.read.prefetch import Asked, fetch
+from mirror.read.reads import Reading, read
+from mirror.redis import naming
+from mirror.redis.clients import breaker
+from mirror.redis.recorder import record
+from mirror.relay import drains, heartbeat, rebuild
 from tests.support.mirror.app.models import Follow, Group, Item
 
 MIRRORS = ("titem", "tfollow", "tgroup")
@@ -34,7 +38,7 @@ def warm(strict: None) -> None:
     Item.objects.bulk_create(Item(pk=pk, name=f"item {pk}", group=group if pk == 3 else None) for pk in (1, 2, 3))
     Follow.objects.create(follower=5, followed=6)
     rebuild.rebuild(MIRRORS)
-    relay.drain_all()
+    drains.drain_all()
 
 
 def item(pk: int) -> Reading | None:

@@ -1,7 +1,7 @@
 """Contributions are split into single entries."""
 
 from mirror import Member, Members, Scored
-from mirror.entries import Contribution, single
+from mirror.declare.entries import Contribution, single
 
 
 def test_members_of_many_sets_become_one_entry_per_set() -> None:

@@ -3,8 +3,9 @@
 import pytest
 from redis import Redis
 
-from mirror import explain, relay, scan
-from mirror.explain import NothingToExplain
+from mirror.relay import drains
+from mirror.verify import explain, scan
+from mirror.verify.explain import NothingToExplain
 from tests.support.mirror.app.models import Follow, Item, Label
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 def item() -> Item:
     item = Item.objects.create(pk=7, name="a", score=2)
     item.labels.add(Label.objects.create(name="red"))
-    relay.drain_all()
+    drains.drain_all()
     return item
 
 
@@ -66,7 +67,7 @@ def test_model_can_be_named_in_several_ways(name: str, item: Item) -> None:
 
 def test_edge_is_found_by_both_its_ends() -> None:
     Follow.objects.create(follower=1, followed=2)
-    relay.drain_all()
+    drains.drain_all()
     (found,) = explain.explain("tfollow", "1:2")
     assert [entry[2:] for entry in found.entries] == [("", ""), ("", "")]
 

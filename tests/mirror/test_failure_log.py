@@ -6,7 +6,7 @@ import pytest
 from redis import Redis
 
 from mirror.backup.sweep import sweep
-from mirror.failure_log import FailureLog
+from mirror.utils.failure_log import FailureLog
 from tests.support.mirror.app.backups import BestBackup
 
 pytestmark = pytest.mark.on_sqlite

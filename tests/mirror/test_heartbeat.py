@@ -9,9 +9,12 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import doubt, heartbeat, naming, rebuild, registry, relay
+from mirror import registry
 from mirror.models import Change
-from mirror.recorder import record
+from mirror.read import doubt
+from mirror.redis import naming
+from mirror.redis.recorder import record
+from mirror.relay import drains, heartbeat, rebuild
 from tests.support.mirror.app.models import Item, Label, Odd
 from tests.support.servers import RedisServer, wait_until
 
@@ -27,7 +30,7 @@ def warm(strict: None) -> None:
     """Rebuild the mirrors and delete the heartbeat."""
     Item.objects.bulk_create(Item(pk=pk, name=f"item {pk}") for pk in (1, 2))
     rebuild.rebuild(["titem", "tgroup"])
-    relay.drain_all()
+    drains.drain_all()
 
 
 def said_of_one(redis: Redis) -> Any:
@@ -50,7 +53,7 @@ def test_pending_changes_of_strict_mirrors_are_applied_before_the_heartbeat(warm
 def test_changes_of_sources_are_spread_first(warm: None, redis: Redis) -> None:
     label = Label.objects.create(name="old")
     Item.objects.get(pk=1).labels.add(label)
-    relay.drain_all()
+    drains.drain_all()
     Label.objects.update(name="new")
     assert beats(redis)
     assert said_of_one(redis)["labels"] == ["new"]

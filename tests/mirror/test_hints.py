@@ -8,11 +8,13 @@ from django.db import OperationalError, transaction
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import hints, outbox, registry, relay, send, tasks
-from mirror.declare import Watch
+from mirror import registry, tasks
+from mirror.declare.mirrors import Watch
 from mirror.models import Change
-from mirror.recorder import record
-from mirror.redis import breaker
+from mirror.outbox import changes
+from mirror.redis.clients import breaker
+from mirror.redis.recorder import record
+from mirror.relay import drains, hints, send
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Group, Item, Label, Odd
 from tests.support.servers import RedisServer
@@ -115,7 +117,7 @@ def test_source_beyond_the_budget_is_left_to_a_sweep(settings: Settings, sent: S
     """A source's key is not a key of the mirror, so a task must not drain it."""
     item, label = Item.objects.create(name="a"), Label.objects.create(name="red")
     item.labels.add(label)
-    relay.drain_all()
+    drains.drain_all()
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 0.0}
     label.save()
     assert sent == [("sweep", [])]
@@ -153,7 +155,7 @@ def test_write_succeeds_if_sql_fails_after_the_commit(monkeypatch: pytest.Monkey
         raise OperationalError("gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(outbox, "pending_of", away)
+        patch.setattr(changes, "pending_of", away)
         Odd.objects.create(code="a")
     assert pending() == 1
 

@@ -23,12 +23,12 @@ from mirror import (
     Sum,
     Values,
     Watch,
-    capture,
     register,
     registry,
 )
-from mirror.checks import check_declarations
-from mirror.layout import Layout
+from mirror.capture import install
+from mirror.declare.checks import check_declarations
+from mirror.declare.layout import Layout
 from tests.support.mirror.app.models import Group, Item, Label, Note, Writer
 from tests.support.mirror.items import drained, make
 from tests.support.mirror.outbox import changes
@@ -124,7 +124,7 @@ def test_only_writes_to_the_named_columns_are_changes(
     is_change: bool,
 ) -> None:
     declare(fields=fields, where=where)
-    capture.install()  # first: PostgreSQL alters no table while deferred constraints wait for its new rows
+    install.install()  # first: PostgreSQL alters no table while deferred constraints wait for its new rows
     make("a", "red", group=Group.objects.create(name="one"))
     changes()
     write(Item)
@@ -314,7 +314,7 @@ def test_record_and_entries_reach_redis(redis: Redis, declare: Declare) -> None:
         fields=["name", Names("labels")],
         indexes=[SetOf("{{t}}:{value}", over="labels"), Lookup("tname:{value}", on="name")],
     )
-    capture.install()
+    install.install()
     item = make("a", "red")
     Label.objects.update(name="blue")
     drained()

@@ -7,12 +7,15 @@ import pytest
 from django.core.management import call_command
 from redis import Redis
 
-from mirror import apply, layouts, marker, rebuild, registry, relay, sweeper, triggers
+from mirror import registry
+from mirror.capture import layouts, triggers
 from mirror.models import Change, State
-from mirror.outbox import OutdatedLayout
-from mirror.read import read
-from mirror.recorder import record
-from mirror.redis import relay_client
+from mirror.outbox.changes import OutdatedLayout
+from mirror.read import marker
+from mirror.read.reads import read
+from mirror.redis.clients import relay_client
+from mirror.redis.recorder import record
+from mirror.relay import apply, drains, rebuild, sweeper
 from tests.support.mirror import world
 from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.items import make
@@ -41,8 +44,8 @@ def test_other_code_neither_drains_nor_rebuilds_and_keeps_changes_pending(redis:
     item = make("a", "red")
     before = world.dump(redis)
     with other_code():
-        assert relay.drain_keys("titem", [str(item.pk)]) == (0, [])
-        relay.drain_all()
+        assert drains.drain_keys("titem", [str(item.pk)]) == (0, [])
+        drains.drain_all()
         assert Change.objects.pending().filter(mirror="titem").exists()
         [result] = rebuild.rebuild(["titem"])
         assert (result.skipped, result.faults) == (True, (layouts.REASON,))
@@ -52,13 +55,13 @@ def test_other_code_neither_drains_nor_rebuilds_and_keeps_changes_pending(redis:
             key for key in world.dump(redis).keys() - before.keys() if key.startswith(("titem:", "titems:score"))
         }
         assert set(Change.objects.filter(mirror="titem").values_list("attempts", flat=True)) == {0}
-    relay.drain_all()
+    drains.drain_all()
     assert world.dump(redis) == world.by_orm()
 
 
 def test_other_code_reads_sql_while_the_present_one_stays_warm(redis: Redis) -> None:
     item = make("a")
-    relay.drain_all()
+    drains.drain_all()
     with other_code():
         sweeper.sweep()
         assert read(["titem"], lambda pipe: pipe.get(f"titem:{item.pk}")) is None
@@ -90,7 +93,7 @@ def test_changes_of_a_mirror_that_only_newer_code_has_are_kept() -> None:
     Change.objects.create(mirror="future", key="1")
     Change.objects.create(mirror="future", key="2", source="some_table")
     Change.objects.create(mirror="gone", key="1")
-    relay.drain_all()
+    drains.drain_all()
     assert set(Change.objects.pending().values_list("mirror", flat=True)) == {"future"}
 
 

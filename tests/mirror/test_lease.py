@@ -4,10 +4,10 @@ import pytest
 from redis import Redis
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from mirror import naming
-from mirror.lease import delete_if_says, lease
-from mirror.redis import client
-from mirror.session import Session
+from mirror.redis import naming
+from mirror.redis.clients import client
+from mirror.redis.lease import delete_if_says, lease
+from mirror.redis.session import Session
 from tests.support.servers import RedisServer, wait_until
 from tests.support.timeouts import hung
 

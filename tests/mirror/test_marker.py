@@ -9,10 +9,13 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import marker, naming, rebuild, registry
+from mirror import registry
 from mirror.models import Identity
-from mirror.recorder import record
-from mirror.redis import client, incarnation
+from mirror.read import marker
+from mirror.redis import naming
+from mirror.redis.clients import client, incarnation
+from mirror.redis.recorder import record
+from mirror.relay import rebuild
 from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.servers import RedisServer
 

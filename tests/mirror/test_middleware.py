@@ -9,11 +9,14 @@ from django.test import RequestFactory
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import outbox, registry, relay, sql_only
+from mirror import registry
 from mirror.middleware import COOKIE, ReadYourWrites
 from mirror.models import Change
-from mirror.recorder import record
-from mirror.redis import breaker
+from mirror.outbox import changes
+from mirror.read import sql_only
+from mirror.redis.clients import breaker
+from mirror.redis.recorder import record
+from mirror.relay import drains
 from tests.support.mirror.app.models import Odd
 from tests.support.servers import RedisServer
 
@@ -75,7 +78,7 @@ def by_redis() -> None:
 )
 def test_raw_sql_is_drained_before_the_response(sql: str, redis: Redis) -> None:
     Odd.objects.create(code="old")
-    relay.drain_all()
+    drains.drain_all()
     quote = connection.ops.quote_name
     statement = sql.format(t=quote(Odd._meta.db_table), c=quote("c'ödé; --"))
     response = visit(lambda: connection.cursor().execute(statement))
@@ -98,7 +101,7 @@ def test_reading_request_asks_neither_the_outbox_nor_redis() -> None:
 
 def test_writes_to_the_outbox_do_not_count() -> None:
     with record() as seen:
-        visit(lambda: outbox.append("t'odd", ["a"]))
+        visit(lambda: changes.append("t'odd", ["a"]))
     assert seen.commands == []
 
 
@@ -113,11 +116,11 @@ def test_undrained_changes_set_a_cookie_with_the_last_id(settings: Settings) -> 
 def test_request_drains_nothing_while_many_changes_are_pending(monkeypatch: pytest.MonkeyPatch, redis: Redis) -> None:
     """The drain could not finish, and one batch of another user's import may exceed the budget."""
     bulk()
-    monkeypatch.setattr(outbox, "MUCH", 2)
+    monkeypatch.setattr(changes, "MUCH", 2)
     response = visit(lambda: Odd.objects.bulk_create([Odd(code="c")]))
     assert cookie(response) == str(Change.objects.order_by("id").last().pk)
     assert not arrived(redis)
-    monkeypatch.setattr(outbox, "MUCH", 4)
+    monkeypatch.setattr(changes, "MUCH", 4)
     assert cookie(visit(lambda: Odd.objects.bulk_create([Odd(code="d")]))) is None
     assert arrived(redis)
 
@@ -133,23 +136,23 @@ def test_write_without_redis_succeeds_and_sets_the_cookie(harm: str, redis_serve
 
 def test_request_with_the_cookie_is_answered_by_sql_until_the_change_is_applied() -> None:
     bulk()
-    last = str(outbox.newest_unapplied())
+    last = str(changes.newest_unapplied())
     assert cookie(visit(by_sql, last)) is None
-    relay.drain_all()
+    drains.drain_all()
     assert cookie(visit(by_redis, last)) == ""
 
 
 def test_later_changes_do_not_extend_the_cookie() -> None:
     bulk()
-    last = str(outbox.newest_unapplied())
-    relay.drain_all()
+    last = str(changes.newest_unapplied())
+    drains.drain_all()
     bulk()
     assert cookie(visit(by_redis, last)) == ""
 
 
 def test_long_quarantined_change_does_not_extend_the_cookie() -> None:
     bulk()
-    old = str(outbox.newest_unapplied())
+    old = str(changes.newest_unapplied())
     Change.objects.update(quarantined_at="2001-01-01T00:00:00Z")
     assert cookie(visit(by_redis, old)) == ""
     assert cookie(visit(lambda: Odd.objects.create(code="new"))) is None
@@ -159,7 +162,7 @@ def test_newly_quarantined_change_is_read_from_sql(settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "SQL_FALLBACK_SECONDS": 3600}
     bulk()
     for _ in range(3):
-        outbox.failed("t'odd", "a", "no")
+        changes.failed("t'odd", "a", "no")
     visit(by_sql, str(Change.objects.quarantined().get().pk))
 
 
@@ -172,7 +175,7 @@ def test_invalid_cookie_is_ignored(text: str) -> None:
 def test_largest_value_of_the_cookie_is_accepted() -> None:
     bulk()
     visit(by_sql, "9" * 18)
-    relay.drain_all()
+    drains.drain_all()
     assert cookie(visit(by_redis, "9" * 18)) == ""
 
 
@@ -180,7 +183,7 @@ def test_redis_answers_a_request_with_the_cookie_while_sql_is_down(monkeypatch: 
     def away(last: int) -> bool:
         raise OperationalError("gone")
 
-    monkeypatch.setattr(outbox, "is_unapplied_up_to", away)
+    monkeypatch.setattr(changes, "is_unapplied_up_to", away)
     visit(by_redis, "1")
 
 
@@ -188,11 +191,11 @@ def test_response_is_sent_if_sql_fails_after_the_write(monkeypatch: pytest.Monke
     def away() -> None:
         raise OperationalError("gone")
 
-    monkeypatch.setattr(outbox, "newest_unapplied", away)
+    monkeypatch.setattr(changes, "newest_unapplied", away)
     assert visit(bulk).status_code == 200
 
 
 def test_preference_for_sql_ends_with_the_request() -> None:
     bulk()
-    visit(by_sql, str(outbox.newest_unapplied()))
+    visit(by_sql, str(changes.newest_unapplied()))
     assert not sql_only.wanted()

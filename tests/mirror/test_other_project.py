@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 from redis import Redis
 
-from mirror import namespace, naming
+from mirror.redis import namespace, naming
 from tests.support.mirror.command import ROOT
 from tests.support.servers import RedisServer
 

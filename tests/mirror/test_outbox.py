@@ -7,9 +7,10 @@ import pytest
 from django.db import ProgrammingError, transaction
 from pytest_django.fixtures import Settings
 
-from mirror import outbox, relay
 from mirror.models import Change
-from mirror.recorder import record
+from mirror.outbox import changes as outbox
+from mirror.redis.recorder import record
+from mirror.relay import drains
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
@@ -55,14 +56,14 @@ def test_drain_gets_a_bounded_number_of_changes_of_every_key(
 def test_next_drain_finds_the_remaining_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "MOST", 7)
     outbox.append("titem", ["1"] * 30 + ["2"])
-    assert relay.drain_all() == 31
+    assert drains.drain_all() == 31
     assert not Change.objects.pending().exists()
 
 
 def test_all_changes_of_an_unregistered_mirror_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "MOST", 7)
     outbox.append("gone", ["1"] * 30)
-    relay.drain_keys("gone", ["1"])
+    drains.drain_keys("gone", ["1"])
     assert not Change.objects.pending().exists()
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from django.db import connection, transaction
 
-from mirror import outbox
 from mirror.models import Change
+from mirror.outbox import changes
 from tests.support.mirror.outbox import run
 
 pytestmark = [pytest.mark.on_postgres, pytest.mark.usefixtures("committed", "no_hints", "own_statistics")]
@@ -83,21 +83,21 @@ def test_statements_of_a_drain_read_no_more_rows_than_they_need(state: Callable[
     ids = list(Change.objects.pending().filter(key__in=keys).values_list("id", flat=True))
     middle = ids[BATCH // 2]
     statements: dict[str, tuple[int, Callable[[], object]]] = {
-        "the keys that come next": (BATCH, lambda: outbox.next_keys(middle, BATCH)),
-        "changes of one key": (1, lambda: outbox.pending_of("titem", keys[:1])),
-        "changes of many keys": (BATCH, lambda: outbox.pending_of("titem", keys)),
-        "changes of any key": (0, lambda: outbox.pending_at_all("tgroup", BATCH)),
-        "which of these": (BATCH, lambda: outbox.pending_among([("titem", "", key) for key in keys])),
-        "those of a strict mirror": (BATCH, lambda: outbox.pending_of_mirrors(["titem"], BATCH)),
-        "those of a mirror without any": (0, lambda: outbox.pending_of_mirrors(["tgroup"], BATCH)),
-        "those that are quarantined": (0, lambda: outbox.quarantined(BATCH)),
-        "whether there is one": (0, lambda: outbox.has_unapplied("tgroup")),
-        "marking": (BATCH, lambda: outbox.mark_applied(ids, "me")),
-        "writing anew": (BATCH, lambda: outbox.write_anew(ids)),
-        "a failure": (2, lambda: outbox.failed("titem", keys[0], "no")),
-        "the newest": (1, outbox.newest_unapplied),
-        "whether there is much": (outbox.MUCH + 1, outbox.is_much),
-        "whether old ones are left": (0, lambda: outbox.is_unapplied_up_to(0)),
+        "the keys that come next": (BATCH, lambda: changes.next_keys(middle, BATCH)),
+        "changes of one key": (1, lambda: changes.pending_of("titem", keys[:1])),
+        "changes of many keys": (BATCH, lambda: changes.pending_of("titem", keys)),
+        "changes of any key": (0, lambda: changes.pending_at_all("tgroup", BATCH)),
+        "which of these": (BATCH, lambda: changes.pending_among([("titem", "", key) for key in keys])),
+        "those of a strict mirror": (BATCH, lambda: changes.pending_of_mirrors(["titem"], BATCH)),
+        "those of a mirror without any": (0, lambda: changes.pending_of_mirrors(["tgroup"], BATCH)),
+        "those that are quarantined": (0, lambda: changes.quarantined(BATCH)),
+        "whether there is one": (0, lambda: changes.has_unapplied("tgroup")),
+        "marking": (BATCH, lambda: changes.mark_applied(ids, "me")),
+        "writing anew": (BATCH, lambda: changes.write_anew(ids)),
+        "a failure": (2, lambda: changes.failed("titem", keys[0], "no")),
+        "the newest": (1, changes.newest_unapplied),
+        "whether there is much": (changes.MUCH + 1, changes.is_much),
+        "whether old ones are left": (0, lambda: changes.is_unapplied_up_to(0)),
     }
     read = {name: read_rows(work) for name, (_, work) in statements.items()}
     assert {name: rows for name, rows in read.items() if rows > statements[name][0] + SLACK} == {}
@@ -107,4 +107,4 @@ def test_purge_reads_only_the_rows_that_it_deletes() -> None:
     append(0, applied=True)
     append(MANY)
     run("UPDATE mirror_change SET applied_at = '2020-01-01' WHERE applied_at IS NOT NULL", "ANALYZE mirror_change")
-    assert read_rows(outbox.purge) <= 2 * outbox.PURGE + SLACK  # once to find them, once to delete them
+    assert read_rows(changes.purge) <= 2 * changes.PURGE + SLACK  # once to find them, once to delete them

@@ -4,8 +4,8 @@ import orjson
 import pytest
 
 from mirror import Field, Member, Members, OwnField, Scored, Value
-from mirror.entries import Entry
-from mirror.plan import ARGUMENTS, as_list, commands, difference, from_list, news, place
+from mirror.declare.entries import Entry
+from mirror.relay.plan import ARGUMENTS, as_list, commands, difference, from_list, news, place
 
 pytestmark = pytest.mark.on_sqlite
 

@@ -7,12 +7,14 @@ import pytest
 from redis import Redis
 from redis.client import Pipeline
 
-from mirror import naming, rebuild, registry, relay
-from mirror.prefetch import Asked, Prefetched, fetch, known
-from mirror.read import read
-from mirror.recorder import record
-from mirror.redis import breaker
-from mirror.sql_only import sql_only
+from mirror import registry
+from mirror.read.prefetch import Asked, Prefetched, fetch, known
+from mirror.read.reads import read
+from mirror.read.sql_only import sql_only
+from mirror.redis import naming
+from mirror.redis.clients import breaker
+from mirror.redis.recorder import record
+from mirror.relay import drains, rebuild
 from tests.support.mirror.app.models import Odd
 from tests.support.servers import RedisServer
 
@@ -25,7 +27,7 @@ def whole(committed: None, no_hints: None) -> None:
     Odd.objects.create(code="a")
     Odd.objects.create(code="b")
     rebuild.rebuild([NAME, "tgroup"])
-    relay.drain_all()
+    drains.drain_all()
 
 
 def asked(*codes: str, mirror: str = NAME) -> Asked:

@@ -10,15 +10,18 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 from redis.crc import key_slot
 
-from mirror import cold, naming, prefix, rebuild, registry, scan, verify
+from mirror import registry
 from mirror.backup.flush import flush
 from mirror.conf import setting
-from mirror.positions import UnknownCommand, key_positions
-from mirror.read import read
-from mirror.recorder import record
-from mirror.redis import client, relay_client, with_prefix
-from mirror.relay import drain_all
-from mirror.session import Conflict, Session
+from mirror.read.reads import read
+from mirror.redis import naming, prefix
+from mirror.redis.clients import client, relay_client, with_prefix
+from mirror.redis.positions import UnknownCommand, key_positions
+from mirror.redis.recorder import record
+from mirror.redis.session import Conflict, Session
+from mirror.relay import cold, rebuild
+from mirror.relay.drains import drain_all
+from mirror.verify import runs, scan
 from tests.support.mirror.app.backups import best, play
 from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer
@@ -169,7 +172,7 @@ def test_sites_with_different_prefixes_do_not_see_each_other(settings: Settings,
     assert drain_all()
     play(client(), "bob", 4)
     assert flush(best()).items == 1
-    assert verify.verify(OWN) == []
+    assert runs.verify(OWN) == []
     assert dump("shop2:").keys() != set()
     cold.make_cold("titem", client())
     assert dump("shop1:") == first

@@ -4,12 +4,15 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import deliver, naming, push, registry, relay
+from mirror import registry
 from mirror.conf import milliseconds
-from mirror.declare import Reached, WindowMirror
+from mirror.declare.mirrors import Reached, WindowMirror
 from mirror.models import Change
-from mirror.redis import relay_client
-from mirror.slices import Outcome
+from mirror.redis import naming
+from mirror.redis.clients import relay_client
+from mirror.relay import drains
+from mirror.windows import deliver, push
+from mirror.windows.slices import Outcome
 from tests.support.mirror.app.models import Note, Reading, Writer
 from tests.support.mirror.pushing import (
     Killed,
@@ -138,13 +141,13 @@ def test_batches_are_bounded_and_have_one_command_per_window(monkeypatch: pytest
 class TestWhatFails:
     def test_failing_row_delays_no_other(self, readers: list[Writer], redis: Redis, poisoned: Note) -> None:
         others = [write(readers[0]) for _ in range(3)]
-        relay.drain_all()
+        drains.drain_all()
         assert [change.key for change in pending()] == [f"{poisoned.pk}:{readers[0].pk}"]
         assert says(redis, readers[1]) == [note.pk for note in reversed(others)]
 
     def test_failing_row_is_quarantined_with_its_error(self, poisoned: Note) -> None:
         for attempts in (1, 2, 3):
-            relay.drain_all()
+            drains.drain_all()
             assert Change.objects.get(source="mirrortest_note", applied_at=None).attempts == attempts
         assert Change.objects.quarantined().get().error == "ZeroDivisionError: of all things"
 
@@ -217,13 +220,13 @@ class TestOthersAtTheSameRow:
 def test_pushed_row_of_an_unregistered_mirror_is_applied(own_registry: None, readers: list[Writer]) -> None:
     write(readers[0])
     registry.unregister("tfeed")
-    relay.drain_all()
+    drains.drain_all()
     assert not pending()
 
 
 def test_pushes_of_other_rows_are_left_until_push_all(readers: list[Writer], redis: Redis) -> None:
     write(readers[0])
-    assert push.push_keys("tfeed", "mirrortest_note", deadline=relay.Deadline(0)) == (0, True)
+    assert push.push_keys("tfeed", "mirrortest_note", deadline=drains.Deadline(0)) == (0, True)
     assert push.push_keys("tfeed", "mirrortest_note", ["0:0"], redis=relay_client()) == (0, False)
     assert push.push_all() == 1
     assert not Reading.objects.filter(reader=readers[0]).exists()

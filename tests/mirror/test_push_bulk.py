@@ -3,9 +3,10 @@
 import pytest
 from redis import Redis
 
-from mirror import progress, push, slices, window
-from mirror.recorder import record
-from mirror.slices import Outcome
+from mirror.outbox import progress
+from mirror.redis.recorder import record
+from mirror.windows import push, slices, window
+from mirror.windows.slices import Outcome
 from tests.support.mirror.app.models import Note, Writer
 from tests.support.mirror.app.windows import FEED
 from tests.support.mirror.pushing import all_right, before, feed, make_readers, pending, says

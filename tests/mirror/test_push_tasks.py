@@ -9,9 +9,14 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import marker, naming, outbox, push, relay, replay, send, sweeper, tasks
+from mirror import tasks
 from mirror.models import Change, Identity
-from mirror.redis import relay_client
+from mirror.outbox import changes
+from mirror.read import marker
+from mirror.redis import naming
+from mirror.redis.clients import relay_client
+from mirror.relay import drains, replay, send, sweeper
+from mirror.windows import push
 from tests.support.mirror.app.models import Note, Writer
 from tests.support.mirror.pushing import SOURCE, all_right, feed, make_readers, pending, push_pending, says
 from tests.support.servers import RedisServer
@@ -65,7 +70,7 @@ class TestInTheRequest:
         note = write(readers[0])
         assert [reader for reader in readers if says(redis, reader)] == readers[:3]
         assert sent == [("tfeed", SOURCE, [f"{note.pk}:{readers[0].pk}"])]
-        assert outbox.newest_unapplied() is None  # a push in progress sends no reader to SQL
+        assert changes.newest_unapplied() is None  # a push in progress sends no reader to SQL
         assert tasks.push("tfeed", SOURCE, [f"{note.pk}:{readers[0].pk}"]) == 1
         assert all_right(redis, readers)
 
@@ -77,7 +82,7 @@ class TestInTheRequest:
             keys = sorted(f"{write(readers[0]).pk}:{readers[0].pk}" for _ in range(5))
         assert sent == [("tfeed", SOURCE, keys)]
         assert len(pending()) == 4
-        assert outbox.newest_unapplied() == pending()[-1].id
+        assert changes.newest_unapplied() == pending()[-1].id
 
     def test_rolled_back_row_is_not_pushed(self, readers: list[Writer], redis: Redis, sent: Sent) -> None:
         with pytest.raises(ZeroDivisionError), transaction.atomic():
@@ -133,9 +138,9 @@ class TestByWorkers:
 
     def test_drain_with_a_deadline_pushes_nothing(self, readers: list[Writer], redis: Redis) -> None:
         note = write(readers[0])
-        relay.drain_all(seconds=3600)
+        drains.drain_all(seconds=3600)
         assert len(pending()) == 1
-        relay.drain_all()
+        drains.drain_all()
         assert says(redis, readers[1]) == [note.pk]
 
     def test_push_tasks_have_their_own_queue(self, server: RedisServer, redis: Redis) -> None:
@@ -174,7 +179,7 @@ class TestReplay:
             redis.set(key, redis.get(key).decode().replace(now, "another:life"))
         Change.objects.exclude(incarnation="").update(incarnation="another:life")
         Identity.objects.update(incarnation="another:life")
-        redis.set(naming.clock(), repr(outbox.clock() - 300))
+        redis.set(naming.clock(), repr(changes.clock() - 300))
         return [partly, whole]
 
     def test_recent_pushes_are_repeated_before_the_windows_are_warm(
@@ -215,5 +220,5 @@ def test_unapplied_push_starts_over(readers: list[Writer]) -> None:
     write(readers[0])
     push_pending()
     Change.objects.filter(source=SOURCE).update(incarnation="another", cursor="7")
-    assert outbox.unapply_since(timezone.now() - timedelta(hours=1), "this") >= 1
+    assert changes.unapply_since(timezone.now() - timedelta(hours=1), "this") >= 1
     assert [(change.cursor, change.incarnation) for change in pending()] == [(None, "another")]

@@ -6,12 +6,15 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from mirror import deliver, naming, push, relay, spread, window
-from mirror.declare import CUT, MAKING, SENTINEL, WHOLE
+from mirror.declare.mirrors import CUT, MAKING, SENTINEL, WHOLE
 from mirror.models import Change
-from mirror.redis import relay_client
-from mirror.session import Session
-from mirror.slices import Outcome
+from mirror.outbox import spread
+from mirror.redis import naming
+from mirror.redis.clients import relay_client
+from mirror.redis.session import Session
+from mirror.relay import drains
+from mirror.windows import deliver, push, window
+from mirror.windows.slices import Outcome
 from tests.support.mirror.app.models import Ignoring, Note, Reading, Writer
 from tests.support.mirror.app.windows import FEED
 from tests.support.mirror.pushing import (
@@ -198,7 +201,7 @@ class TestMeanwhile:
                 Reading.objects.filter(reader=readers[1]).delete()
             else:
                 Ignoring.objects.create(reader=readers[1], writer=readers[0])
-            relay.drain_all(seconds=3600)
+            drains.drain_all(seconds=3600)
 
         push.run(pending(), at=before(when, turn_away))
         assert says(redis, readers[1]) == []
@@ -209,7 +212,7 @@ class TestMeanwhile:
         note = Note.objects.create(writer=readers[0], topic="a")
         push.run(pending(), at=before("deliver", Reading.objects.filter(reader=readers[1]).delete))
         assert says(redis, readers[1]) == [note.pk]
-        relay.drain_all()
+        drains.drain_all()
         assert says(redis, readers[1]) == []
 
     def test_note_is_added_after_redis_learns_of_a_new_reader(self, readers: list[Writer], redis: Redis) -> None:
@@ -218,7 +221,7 @@ class TestMeanwhile:
         Reading.objects.create(reader=newcomer, writer=readers[0])
         [note] = write(readers[0])
         assert says(redis, newcomer) == []
-        relay.drain_all()
+        drains.drain_all()
         assert says(redis, newcomer) == [note]
 
     def test_deactivated_writer_disappears_from_all_windows(self, readers: list[Writer], redis: Redis) -> None:
@@ -229,7 +232,7 @@ class TestMeanwhile:
             Writer.objects.filter(pk=readers[0].pk).update(active=False)
             while group := spread.next_group():
                 spread.step(group)
-            relay.drain_all(seconds=3600)
+            drains.drain_all(seconds=3600)
 
         assert push.run(pending(), at=before("deliver", leave)).outcome is Outcome.LOST
         assert [says(redis, reader) for reader in readers[1:]] == [[]] * (READERS - 1)
@@ -250,7 +253,7 @@ class TestMeanwhile:
 
         after_reading(monkeypatch, change_back)
         Change.objects.create(mirror="tfeed", key=str(readers[1].pk))
-        relay.drain_all(seconds=3600)
+        drains.drain_all(seconds=3600)
         assert says(redis, readers[1]) == ([note] if shown else [])
 
 

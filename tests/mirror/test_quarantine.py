@@ -6,9 +6,12 @@ from typing import cast
 import pytest
 from redis import Redis
 
-from mirror import heartbeat, naming, rebuild, registry, relay, verify
+from mirror import registry
 from mirror.models import Change
-from mirror.read import read
+from mirror.read.reads import read
+from mirror.redis import naming
+from mirror.relay import drains, heartbeat, rebuild
+from mirror.verify import runs
 from tests.support.mirror.app.models import Group, Item
 from tests.support.mirror.command import run
 from tests.support.servers import wait_until
@@ -35,7 +38,7 @@ def quarantined(fault: pytest.MonkeyPatch) -> None:
     """Give item 1 a quarantined change. Item 2 has none."""
     Item.objects.bulk_create([Item(pk=1, name="old"), Item(pk=2, name="other")])
     rebuild.rebuild(["titem", "tgroup"])
-    relay.drain_all()
+    drains.drain_all()
     Item.objects.filter(pk=1).update(name="new")
     give_up()
     assert Change.objects.quarantined().count() == 1
@@ -44,7 +47,7 @@ def quarantined(fault: pytest.MonkeyPatch) -> None:
 def give_up() -> None:
     """Drain until no change is pending: failing ones are quarantined."""
     while Change.objects.pending().exists():
-        relay.drain_all()
+        drains.drain_all()
 
 
 def is_new(redis: Redis) -> bool:
@@ -81,7 +84,7 @@ def test_repair_applies_quarantined_changes(redis: Redis, fault: pytest.MonkeyPa
     fault.undo()
     assert run("repair", "titem").code == 0
     assert is_new(redis)
-    assert verify.verify(["titem"]) == []
+    assert runs.verify(["titem"]) == []
 
 
 def test_repair_dry_run_keeps_changes_quarantined(fault: pytest.MonkeyPatch) -> None:
@@ -112,7 +115,7 @@ def test_starting_relay_retries_quarantined_changes(redis: Redis, fault: pytest.
     finally:
         pulse.stop()
         pulse.join()
-    relay.drain_all()
+    drains.drain_all()
     assert is_new(redis)
 
 

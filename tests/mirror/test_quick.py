@@ -1,13 +1,13 @@
-"""A pipeline sent by ``mirror.quick`` gives the same replies as redis-py."""
+"""A pipeline sent by ``mirror.redis.quick`` gives the same replies as redis-py."""
 
 import pytest
 from redis import Redis
 from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from mirror import quick
-from mirror.recorder import record
-from mirror.redis import client
+from mirror.redis import quick
+from mirror.redis.clients import client
+from mirror.redis.recorder import record
 from tests.support.servers import RedisServer
 from tests.support.timeouts import hung
 

@@ -6,11 +6,13 @@ from collections.abc import Callable
 import pytest
 from redis import Redis
 
-from mirror import naming, rebuild, registry, relay
-from mirror.read import Reading, read
-from mirror.recorder import record
-from mirror.redis import breaker, client
-from mirror.sql_only import sql_only, wanted
+from mirror import registry
+from mirror.read.reads import Reading, read
+from mirror.read.sql_only import sql_only, wanted
+from mirror.redis import naming
+from mirror.redis.clients import breaker, client
+from mirror.redis.recorder import record
+from mirror.relay import drains, rebuild
 from tests.support.mirror.app.models import Odd
 from tests.support.servers import RedisServer
 
@@ -31,7 +33,7 @@ def whole() -> None:
     """Create a row in a warm mirror."""
     Odd.objects.create(code="a")
     rebuild.rebuild([NAME, "tgroup"])
-    relay.drain_all()
+    drains.drain_all()
 
 
 def test_warm_mirror_is_read_in_one_round_trip_without_sql(whole: None) -> None:

@@ -8,9 +8,11 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.db.models import Q
 
-from mirror import Alphabetical, Count, Lookup, Mirror, Names, Ranking, SetOf, capture, rebuild, register, registry
-from mirror.recorder import record
-from mirror.sql_only import sql_only
+from mirror import Alphabetical, Count, Lookup, Mirror, Names, Ranking, SetOf, register, registry
+from mirror.capture import install
+from mirror.read.sql_only import sql_only
+from mirror.redis.recorder import record
+from mirror.relay import rebuild
 from tests.support.mirror.app.mirrors import FollowEdge, GroupHash, OddMirror
 from tests.support.mirror.app.models import Group, Item
 from tests.support.mirror.items import drained, make
@@ -44,7 +46,7 @@ class ReadItem(Mirror):
 def items(own_registry: None) -> list[Item]:
     """Create items and rebuild the mirror."""
     register(ReadItem)
-    capture.install()
+    install.install()
     group = Group.objects.create(name="one")
     made = [
         make(f"item {n}", "red", *["round"] * (n % 2), score=n // 2, group=group if n % 3 else None) for n in range(12)

@@ -9,10 +9,13 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from mirror import apply, marker, naming, rebuild, registry, relay, replay
-from mirror.lease import lease
+from mirror import registry
 from mirror.models import Change, State
-from mirror.redis import client, relay_client
+from mirror.read import marker
+from mirror.redis import naming
+from mirror.redis.clients import client, relay_client
+from mirror.redis.lease import lease
+from mirror.relay import apply, drains, rebuild, replay
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Group, Item, Label, Odd
 from tests.support.servers import RedisServer
@@ -215,7 +218,7 @@ def test_error_for_an_unknown_mirror_lists_the_known_ones() -> None:
 
 def test_full_drain_writes_entries_that_the_record_already_lists(redis: Redis) -> None:
     item = Item.objects.create(name="a")
-    relay.drain_all()
+    drains.drain_all()
     redis.delete("titems:score")
     apply.drain(registry.get("titem"), [str(item.pk)], full=True)
     assert redis.zscore("titems:score", item.pk) == 0

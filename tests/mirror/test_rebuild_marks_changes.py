@@ -2,14 +2,15 @@
 
 import pytest
 
-from mirror import marker, outbox
 from mirror.models import Change
-from mirror.rebuild import _Run, rebuild
-from mirror.recorder import record
-from mirror.redis import breaker, client
+from mirror.outbox import changes
+from mirror.read import marker
+from mirror.redis.clients import breaker, client
+from mirror.redis.recorder import record
 from mirror.registry import get
-from mirror.relay import drain_all
-from mirror.verify import verify
+from mirror.relay.drains import drain_all
+from mirror.relay.rebuild import _Run, rebuild
+from mirror.verify.runs import verify
 from tests.support.mirror.app.models import Item, Label
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,7 +23,7 @@ def pending() -> list[Item]:
     items = [Item.objects.create(name=f"item {n}") for n in range(3)]
     Label.objects.create(name="old").items.set(items)
     Label.objects.filter(name="old").update(name="new")
-    outbox.append("titem", [outbox.WHOLE])
+    changes.append("titem", [changes.WHOLE])
     breaker.reset()
     assert Change.objects.pending().filter(mirror="titem").exclude(source="").exists()
     return items
@@ -56,7 +57,7 @@ def test_changes_of_sources_during_a_rebuild_are_drained_afterwards(pending: lis
 def test_change_of_everything_during_a_rebuild_makes_the_mirror_cold(pending: list[Item]) -> None:
     run = _Run(get("titem"), client(), lambda name, rows: None)
     run._begin()
-    outbox.append("titem", [outbox.WHOLE])
+    changes.append("titem", [changes.WHOLE])
     assert run._all_rows()
     assert run._finish()
     drain_all()

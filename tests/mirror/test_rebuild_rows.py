@@ -6,9 +6,12 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import marker, rebuild, registry, relay, scan, verify
+from mirror import registry
 from mirror.models import Change
-from mirror.redis import client, relay_client
+from mirror.read import marker
+from mirror.redis.clients import client, relay_client
+from mirror.relay import drains, rebuild
+from mirror.verify import runs, scan
 from tests.support.mirror import world
 from tests.support.mirror.app.mirrors import GroupHash
 from tests.support.mirror.app.models import Group, Item, Label, Odd
@@ -44,13 +47,13 @@ def test_writes_during_a_rebuild_are_in_redis_in_the_end(redis: Redis) -> None:
         Item.objects.create(name=f"new {step[0]}").labels.add(label)
         Label.objects.update(name=f"red {step[0]}")
         if step[0] == 2:
-            relay.drain_all()
+            drains.drain_all()
 
     rebuild.rebuild(["titem"], progress=write)
     rebuild.rebuild(["tgroup", "latest", "tfollow"])
-    relay.drain_all()
+    drains.drain_all()
     assert world.dump(redis) == world.by_orm()
-    assert verify.verify(["titem"], redis=relay_client()) == []
+    assert runs.verify(["titem"], redis=relay_client()) == []
 
 
 def test_failing_row_stays_pending_and_stops_no_rebuild(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,20 +72,20 @@ def test_failing_row_stays_pending_and_stops_no_rebuild(redis: Redis, monkeypatc
         assert arrived(redis) == 24
         assert [change.key for change in Change.objects.pending()] == ["c013"]
         assert marker.is_warm(client(), "t'odd")
-    relay.drain_all()
+    drains.drain_all()
     assert arrived(redis) == 25
 
 
 def test_unwritable_entry_is_written_once_it_can_be(redis: Redis) -> None:
     item = Item.objects.create(name="a", score=3)
-    relay.drain_all()
+    drains.drain_all()
     redis.delete("titems:score")
     redis.set("titems:score", "of the wrong type")
     with pytest.raises(scan.WrongType):
         rebuild.rebuild(["titem"])
     assert not marker.is_warm(client(), "titem")
     redis.delete("titems:score")
-    relay.drain_all()
+    drains.drain_all()
     assert redis.zscore("titems:score", item.pk) == 3
 
 

@@ -5,9 +5,9 @@ import threading
 import pytest
 from django.db import connection
 
-from mirror.recorder import active, record
-from mirror.redis import client
-from mirror.session import Session
+from mirror.redis.clients import client
+from mirror.redis.recorder import active, record
+from mirror.redis.session import Session
 from tests.support.mirror.app.models import Odd
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]

@@ -13,11 +13,11 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from mirror import quick
-from mirror.recorder import record
-from mirror.redis import Breaker, breaker, client, incarnation, is_away, try_redis, work_or_wait
-from mirror.scripts import Script
-from mirror.session import Session
+from mirror.redis import quick
+from mirror.redis.clients import Breaker, breaker, client, incarnation, is_away, try_redis, work_or_wait
+from mirror.redis.recorder import record
+from mirror.redis.scripts import Script
+from mirror.redis.session import Session
 from tests.support.servers import RedisServer, wait_until
 
 

@@ -9,11 +9,14 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from mirror import Mirror, apply, marker, outbox, rebuild, registry, relay
+from mirror import Mirror, registry
 from mirror.models import Change
-from mirror.recorder import record
-from mirror.redis import client, relay_client
-from mirror.session import Conflict
+from mirror.outbox import changes
+from mirror.read import marker
+from mirror.redis.clients import client, relay_client
+from mirror.redis.recorder import record
+from mirror.redis.session import Conflict
+from mirror.relay import apply, drains, rebuild
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Item, Odd
 from tests.support.servers import RedisServer
@@ -50,9 +53,9 @@ def arrived(redis: Redis) -> set[str]:
 def test_all_pending_changes_are_applied(redis: Redis, settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "BATCH": 3}
     made = codes(40)
-    assert relay.drain_all() == 40
+    assert drains.drain_all() == 40
     assert arrived(redis) == set(made)
-    assert relay.drain_all() == 0
+    assert drains.drain_all() == 0
 
 
 def test_many_changes_of_one_row_are_one_write(redis: Redis) -> None:
@@ -60,14 +63,14 @@ def test_many_changes_of_one_row_are_one_write(redis: Redis) -> None:
     for _ in range(10):
         Odd.objects.update(code="a")
     with record() as seen:
-        assert relay.drain_all() == 11
+        assert drains.drain_all() == 11
     assert sum(command.name == "MSET" for command in seen.commands) == 1
 
 
 def test_failing_row_delays_no_other(poison: set[str], redis: Redis) -> None:
     made = codes(20)
     poison.add("c013")
-    assert relay.drain_all() == 19
+    assert drains.drain_all() == 19
     assert arrived(redis) == set(made) - {"c013"}
     assert Change.objects.pending().get().error == "ZeroDivisionError: no c013"
 
@@ -84,7 +87,7 @@ def test_failing_row_is_found_by_halving(poison: set[str], monkeypatch: pytest.M
 
     monkeypatch.setattr(apply, "drain", counted)
     failures: dict[str, Exception] = {}
-    assert relay.isolate(registry.get("t'odd"), made, relay_client(), failures) == 63
+    assert drains.isolate(registry.get("t'odd"), made, relay_client(), failures) == 63
     assert list(failures) == ["c013"]
     assert len(tries) <= 2 * 7  # both halves of 64, 32, ... 2, and the remaining row
 
@@ -93,11 +96,11 @@ def test_row_that_failed_three_times_is_quarantined_and_skipped(poison: set[str]
     codes(2)
     poison.add("c001")
     for attempts in (1, 2, 3):
-        relay.drain_all()
+        drains.drain_all()
         assert Change.objects.get(key="c001").attempts == attempts
     assert [c.key for c in Change.objects.quarantined()] == ["c001"]
     with record() as seen:
-        assert relay.drain_all() == 0
+        assert drains.drain_all() == 0
     assert seen.commands == []
 
 
@@ -105,10 +108,10 @@ def test_new_change_of_a_quarantined_row_applies_all_of_them(poison: set[str]) -
     codes(1)
     poison.add("c000")
     for _ in range(3):
-        relay.drain_all()
+        drains.drain_all()
     poison.clear()
     Odd.objects.update(code="c000")
-    assert relay.drain_all() == 2
+    assert drains.drain_all() == 2
     assert not Change.objects.filter(applied_at=None).exists()
 
 
@@ -116,7 +119,7 @@ def test_failing_row_is_tried_once_per_run(poison: set[str]) -> None:
     """Otherwise all three attempts would pass within milliseconds, and no brief fault would be tolerated."""
     codes(1)
     poison.add("c000")
-    relay.drain_all()
+    drains.drain_all()
     assert Change.objects.get().attempts == 1
 
 
@@ -127,9 +130,9 @@ def test_conflicts_do_not_count_as_failures(monkeypatch: pytest.MonkeyPatch) -> 
     codes(2)
     with monkeypatch.context() as patch:
         patch.setattr(apply, "drain", in_the_way)
-        assert relay.drain_all() == 0
+        assert drains.drain_all() == 0
     assert {(c.attempts, c.error) for c in Change.objects.all()} == {(0, "")}
-    assert relay.drain_all() == 2
+    assert drains.drain_all() == 2
 
 
 @pytest.mark.parametrize("error", [RedisConnectionError("gone"), OperationalError("database is locked")])
@@ -140,7 +143,7 @@ def test_unreachable_server_does_not_count_as_failure(error: Exception, monkeypa
     codes(2)
     monkeypatch.setattr(registry.get("t'odd"), "load", away)
     with pytest.raises(type(error)):
-        relay.drain_all()
+        drains.drain_all()
     assert {(c.attempts, c.error) for c in Change.objects.all()} == {(0, "")}
 
 
@@ -148,10 +151,10 @@ def test_all_changes_stay_pending_while_redis_is_down(redis_server: RedisServer)
     codes(2)
     redis_server.kill()
     with pytest.raises(RedisConnectionError):
-        relay.drain_all()
+        drains.drain_all()
     assert Change.objects.pending().count() == 2
     redis_server.start()
-    assert relay.drain_all() == 2
+    assert drains.drain_all() == 2
 
 
 def test_full_redis_does_not_count_as_failure(redis_server: RedisServer) -> None:
@@ -159,36 +162,36 @@ def test_full_redis_does_not_count_as_failure(redis_server: RedisServer) -> None
     with redis_server.client() as redis:
         redis.config_set("maxmemory", "1")
         with pytest.raises(Exception, match=r"OOM|maxmemory"):
-            relay.drain_all()
+            drains.drain_all()
         assert {(c.attempts, c.applied_at) for c in Change.objects.all()} == {(0, None)}
         redis.config_set("maxmemory", "0")
-    assert relay.drain_all() == 2
+    assert drains.drain_all() == 2
 
 
 def test_expired_deadline_drains_nothing() -> None:
     codes(3)
-    assert relay.drain_all(0) == 0
-    assert relay.drain_keys("t'odd", ["c000", "c001"], relay.Deadline(0)) == (0, ["c000", "c001"])
+    assert drains.drain_all(0) == 0
+    assert drains.drain_keys("t'odd", ["c000", "c001"], drains.Deadline(0)) == (0, ["c000", "c001"])
 
 
 def test_keys_beyond_the_deadline_are_returned(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "BATCH": 2}
-    made, deadline = codes(6), relay.Deadline()
+    made, deadline = codes(6), drains.Deadline()
     looks = iter([False, False, True])
     monkeypatch.setattr(deadline, "passed", lambda: next(looks))
-    assert relay.drain_keys("t'odd", made, deadline) == (4, made[4:])
+    assert drains.drain_keys("t'odd", made, deadline) == (4, made[4:])
 
 
 def test_changes_of_an_unregistered_mirror_are_marked() -> None:
-    outbox.append("gone", ["1", "2"])
-    relay.drain_all()
+    changes.append("gone", ["1", "2"])
+    drains.drain_all()
     assert not Change.objects.pending().exists()
 
 
 def test_change_of_everything_makes_only_its_mirror_cold(redis: Redis) -> None:
     world.warm_own()
-    outbox.append("tfollow", [outbox.WHOLE])
-    relay.drain_all()
+    changes.append("tfollow", [changes.WHOLE])
+    drains.drain_all()
     assert not marker.is_warm(client(), "tfollow")
     assert marker.is_warm(client(), "titem")
     assert not Change.objects.pending().exists()
@@ -200,8 +203,8 @@ def test_change_of_everything_restarts_a_rebuild_in_progress(redis: Redis) -> No
 
     def emptied_meanwhile(mirror: str, rows: int) -> None:
         if not seen:
-            outbox.append("tfollow", [outbox.WHOLE])
-            relay.drain_all()
+            changes.append("tfollow", [changes.WHOLE])
+            drains.drain_all()
         seen.append(rows)
 
     rebuild.rebuild(["tfollow"], progress=emptied_meanwhile)
@@ -211,10 +214,10 @@ def test_change_of_everything_restarts_a_rebuild_in_progress(redis: Redis) -> No
 
 def test_names_rotated_among_rows_in_one_run_are_right(redis: Redis) -> None:
     items = Item.objects.bulk_create([Item(name=str(n)) for n in range(6)])
-    relay.drain_all()
+    drains.drain_all()
     for n, item in enumerate(items):
         Item.objects.filter(pk=item.pk).update(name=f"x{n}")
     for n, item in enumerate(items):
         Item.objects.filter(pk=item.pk).update(name=str((n + 1) % 6))
-    relay.drain_all()
+    drains.drain_all()
     assert world.dump(redis) == world.by_orm()

@@ -4,11 +4,12 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import relay, repair, verify
-from mirror.compare import Difference
 from mirror.models import Change
-from mirror.recorder import record
-from mirror.redis import relay_client
+from mirror.redis.clients import relay_client
+from mirror.redis.recorder import record
+from mirror.relay import drains
+from mirror.verify import repair, runs
+from mirror.verify.compare import Difference
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Group, Item, Label
 
@@ -22,7 +23,7 @@ def spoilt(redis: Redis) -> world.World:
     for n in range(5):
         Item.objects.create(pk=n + 1, name=str(n), score=n, group=group).labels.add(label)
     Follow.objects.create(follower=1, followed=2)
-    relay.drain_all()
+    drains.drain_all()
     right = world.dump(redis)
     redis.delete("titem:1", "tgroup:3")
     redis.set("titem:2", '{"id": 2, "name": "0", "score": 0, "labels": ["blue"]}')
@@ -42,17 +43,17 @@ def spoilt(redis: Redis) -> world.World:
 
 
 def test_repair_removes_all_differences(spoilt: world.World, redis: Redis) -> None:
-    differences = verify.verify(redis=relay_client())
+    differences = runs.verify(redis=relay_client())
     assert len(differences) > 12
     repair.order(differences)
     repair.carry_out(differences)
     assert world.dump(redis) == spoilt == world.by_orm()
-    assert verify.verify(redis=relay_client()) == []
+    assert runs.verify(redis=relay_client()) == []
     assert not Change.objects.pending().exists()
 
 
 def test_order_appends_one_change_per_row_and_leaves_redis_alone(spoilt: world.World, redis: Redis) -> None:
-    differences, before = verify.verify(redis=relay_client()), world.dump(redis)
+    differences, before = runs.verify(redis=relay_client()), world.dump(redis)
     with record() as seen:
         assert repair.order(differences) == len({(d.mirror, d.pk) for d in differences})
     assert seen.commands == []
@@ -60,26 +61,26 @@ def test_order_appends_one_change_per_row_and_leaves_redis_alone(spoilt: world.W
 
 
 def test_ordered_repairs_are_applied_by_any_relay(spoilt: world.World, redis: Redis) -> None:
-    repair.order(verify.verify(redis=relay_client()))
-    relay.drain_all()
+    repair.order(runs.verify(redis=relay_client()))
+    drains.drain_all()
     assert world.dump(redis) == spoilt
 
 
 def test_stray_that_became_valid_after_the_order_is_kept(redis: Redis) -> None:
     redis.sadd("{tlabel}:red", "7")
     redis.set("titem:name:a", "7")
-    repair.order(verify.verify(["titem"], redis=relay_client()))
+    repair.order(runs.verify(["titem"], redis=relay_client()))
     Item.objects.create(pk=7, name="a").labels.add(Label.objects.create(name="red"))
-    relay.drain_all()
+    drains.drain_all()
     assert world.dump(redis) == world.by_orm()
 
 
 def test_name_taken_over_after_the_order_is_kept(redis: Redis) -> None:
     redis.set("titem:name:a", "99")
-    repair.order(verify.verify(["titem"], redis=relay_client()))
+    repair.order(runs.verify(["titem"], redis=relay_client()))
     item = Item.objects.create(name="a")
-    relay.drain_keys("titem", [str(item.pk)])
-    relay.drain_all()
+    drains.drain_keys("titem", [str(item.pk)])
+    drains.drain_all()
     assert world.dump(redis) == world.by_orm()
 
 
@@ -93,7 +94,7 @@ def test_repair_without_differences_does_nothing() -> None:
 def test_impossible_member_is_removed(member: str, redis: Redis) -> None:
     redis.sadd("{tlabel}:red", member)
     redis.sadd("tuid:{1}:following", member)
-    differences = verify.verify(redis=relay_client())
+    differences = runs.verify(redis=relay_client())
     repair.order(differences)
     repair.carry_out(differences)
     assert world.dump(redis) == {}

@@ -9,9 +9,13 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from mirror import marker, naming, outbox, registry, relay, replay, sweeper
+from mirror import registry
 from mirror.models import Change, Identity
-from mirror.redis import client, incarnation, relay_client
+from mirror.outbox import changes
+from mirror.read import marker
+from mirror.redis import naming
+from mirror.redis.clients import client, incarnation, relay_client
+from mirror.relay import drains, replay, sweeper
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Item, Label
 
@@ -21,7 +25,7 @@ OLD = "the:former"
 
 def clock(seconds_ago: float) -> None:
     """Write a clock that is so many seconds old into Redis."""
-    client().set(naming.clock(), repr(outbox.clock() - seconds_ago))
+    client().set(naming.clock(), repr(changes.clock() - seconds_ago))
 
 
 def another_answers() -> None:
@@ -45,9 +49,9 @@ def lost(redis: Redis) -> list[Item]:
     items = [Item.objects.create(name=str(n)) for n in range(3)]
     label = Label.objects.create(name="red")
     items[0].labels.add(label)
-    relay.drain_all()
+    drains.drain_all()
     Label.objects.update(name="blue")
-    relay.drain_all()
+    drains.drain_all()
     another_answers()
     markers = {name: redis.get(name) for name in redis.keys("mirror:*")}
     for name in redis.keys("*"):
@@ -109,7 +113,7 @@ def test_killed_replay_continues(lost: list[Item], redis: Redis, monkeypatch: py
 
     clock(seconds_ago=300)
     with monkeypatch.context() as patch:
-        patch.setattr(relay, "drain_all", kill)
+        patch.setattr(drains, "drain_all", kill)
         with pytest.raises(Killed):
             replay.check(relay_client())
     assert not all_warm()
@@ -123,15 +127,15 @@ def test_change_marked_late_by_a_drain_of_the_former_redis_is_applied_again(
 ) -> None:
     """The drain was paused between its EXEC, which is lost, and its mark."""
     clock(seconds_ago=300)
-    drain_all, late = relay.drain_all, [str(lost[0].pk)]
+    drain_all, late = drains.drain_all, [str(lost[0].pk)]
 
     def marked_meanwhile(**options: object) -> int:
         while late:
-            ids = [change.id for change in outbox.pending_of("titem", [late.pop()])[str(lost[0].pk)]]
-            outbox.mark_applied(ids, OLD)
+            ids = [change.id for change in changes.pending_of("titem", [late.pop()])[str(lost[0].pk)]]
+            changes.mark_applied(ids, OLD)
         return drain_all(**options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(relay, "drain_all", marked_meanwhile)
+    monkeypatch.setattr(drains, "drain_all", marked_meanwhile)
     replay.check(relay_client())
     assert world.dump(redis) == world.by_orm()
 
@@ -141,30 +145,30 @@ def test_endless_replay_does_not_become_warm_or_write_the_clock(
 ) -> None:
     clock(seconds_ago=300)
     before = redis.get(naming.clock())
-    monkeypatch.setattr(outbox, "unapply_since", lambda moment, incarnation: 1)
+    monkeypatch.setattr(changes, "unapply_since", lambda moment, incarnation: 1)
     sweeper.sweep()
     assert not all_warm()
     assert redis.get(naming.clock()) == before
 
 
 def test_changes_without_an_incarnation_are_replayed_once(lost: list[Item]) -> None:
-    outbox.append("gone", ["1"])
-    relay.drain_all()
+    changes.append("gone", ["1"])
+    drains.drain_all()
     assert Change.objects.filter(incarnation="", applied_at__isnull=False).count() > 1
     moment = datetime.now(UTC) - timedelta(hours=1)
-    assert outbox.unapply_since(moment, incarnation(client())) > 0
-    relay.drain_all()
-    assert outbox.unapply_since(moment, incarnation(client())) == 0
+    assert changes.unapply_since(moment, incarnation(client())) > 0
+    drains.drain_all()
+    assert changes.unapply_since(moment, incarnation(client())) == 0
 
 
 def test_change_of_everything_is_replayed(lost: list[Item], redis: Redis) -> None:
     """The older Redis has the marker that this change had removed."""
     found = redis.get(naming.marker("tfollow"))
-    outbox.append("tfollow", [outbox.WHOLE])
-    relay.drain_all()
+    changes.append("tfollow", [changes.WHOLE])
+    drains.drain_all()
     assert found is not None
     redis.set(naming.marker("tfollow"), found)
-    Change.objects.filter(key=outbox.WHOLE).update(incarnation=OLD)
+    Change.objects.filter(key=changes.WHOLE).update(incarnation=OLD)
     clock(seconds_ago=300)
     replay.check(relay_client())
     assert not marker.is_warm(client(), "tfollow")
@@ -183,18 +187,18 @@ def test_clock_is_written_only_into_the_checked_incarnation(redis: Redis) -> Non
     """Another incarnation may be an older file, and the new clock would prevent its replay."""
     replay.write_clock(relay_client(), "another:one")
     assert not redis.exists(naming.clock())
-    before = outbox.clock()
+    before = changes.clock()
     replay.write_clock(relay_client(), incarnation(client(), ask=True))
     written: Any = redis.get(naming.clock())
-    assert before <= float(written) <= outbox.clock()
+    assert before <= float(written) <= changes.clock()
 
 
 def test_clock_of_sql_agrees_with_marks(postgres: bool) -> None:
     before = datetime.now(UTC).timestamp()
-    now = outbox.clock()
+    now = changes.clock()
     assert before - 1 <= now <= datetime.now(UTC).timestamp() + 1
     Follow.objects.create(follower=1, followed=2)
-    relay.drain_all()
+    drains.drain_all()
     applied = Change.objects.get().applied_at
     assert applied is not None
-    assert now - 1 <= applied.timestamp() <= outbox.clock() + 1
+    assert now - 1 <= applied.timestamp() <= changes.clock() + 1

@@ -8,7 +8,7 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import send
+from mirror.relay import send
 from tests.support.servers import RedisServer
 
 

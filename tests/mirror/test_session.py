@@ -5,9 +5,9 @@ from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
 
-from mirror.recorder import record
-from mirror.redis import client, incarnation
-from mirror.session import Conflict, Session
+from mirror.redis.clients import client, incarnation
+from mirror.redis.recorder import record
+from mirror.redis.session import Conflict, Session
 from tests.support.servers import RedisServer
 from tests.support.servers.process import wait_until
 

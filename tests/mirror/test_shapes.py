@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 from redis import Redis
 
-from mirror import apply, naming, registry, relay, values, verify
-from mirror.entries import Member, Members, Scored
-from mirror.redis import client
-from mirror.session import Session
-from mirror.shapes import ABSENT, EdgeShape, HashShape, JsonShape, SummaryShape, shape_of
+from mirror import registry
+from mirror.declare import values
+from mirror.declare.entries import Member, Members, Scored
+from mirror.redis import naming
+from mirror.redis.clients import client
+from mirror.redis.session import Session
+from mirror.relay import apply, drains
+from mirror.relay.shapes import ABSENT, EdgeShape, HashShape, JsonShape, SummaryShape, shape_of
+from mirror.verify import runs
 from tests.support.mirror.app.models import Follow, Group, Item, Note, Writer
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
@@ -39,7 +43,7 @@ def drain_one(mirror: str, pk: str) -> object:
 
 
 def verify_all(mirror: str, pk: str) -> object:
-    return verify.verify([mirror])
+    return runs.verify([mirror])
 
 
 def rows() -> dict[str, tuple[JsonShape, list[str]]]:
@@ -120,12 +124,12 @@ def test_empty_summary_is_no_key() -> None:
     assert SUMMARY.targets([""]) == {}
 
 
-@pytest.mark.parametrize("work", [lambda: apply.drain(JSON.mirror, ["1"]), lambda: verify.verify(["titem"])])
+@pytest.mark.parametrize("work", [lambda: apply.drain(JSON.mirror, ["1"]), lambda: runs.verify(["titem"])])
 def test_keys_of_the_wrong_type_raise_an_error_and_delete_nothing(
     work: Callable[[], object], redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Item.objects.create(pk=1, name="a")
-    relay.drain_all()
+    drains.drain_all()
     record = redis.get("titem:1")
     assert record
     Item.objects.filter(pk=1).update(name="b")

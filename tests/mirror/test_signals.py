@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from mirror import Mirror, Watch, register, registry, signals
+from mirror import Mirror, Watch, register, registry
+from mirror.relay import signals
 from tests.support.mirror.app.models import Follow, Group, Item, Label, Odd
 
 Hint = tuple[str, str, str]

@@ -5,9 +5,12 @@ from collections.abc import Iterable, Sequence
 import pytest
 from redis import Redis
 
-from mirror import outbox, registry, relay, spread
-from mirror.declare import Watch
+from mirror import registry
+from mirror.declare.mirrors import Watch
 from mirror.models import Change
+from mirror.outbox import changes as outbox
+from mirror.outbox import spread
+from mirror.relay import drains
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item, Label
 
@@ -25,7 +28,7 @@ def link(label: Label, count: int) -> list[str]:
     """Create so many items with this label, and drain them. Return their keys."""
     items = Item.objects.bulk_create([Item(name=f"{label} {n}") for n in range(count)])
     Item.labels.through.objects.bulk_create([Item.labels.through(item=i, label=label) for i in items])
-    relay.drain_all()
+    drains.drain_all()
     return [str(item.pk) for item in items]
 
 
@@ -67,7 +70,7 @@ def test_spread_killed_between_slices_continues_at_its_cursor(slices_of_ten: Non
     link(label, 25)
     rename(label)
     spread.step(spread.next_group())  # the process dies here
-    relay.drain_all()
+    drains.drain_all()
     assert world.dump(redis) == world.by_orm()
 
 
@@ -103,12 +106,12 @@ def test_link_made_during_a_spread_has_its_own_change(slices_of_ten: None, redis
     label = Label.objects.create(name="red")
     link(label, 15)
     first = Item.objects.create(name="was there before the cursor")
-    relay.drain_all()
+    drains.drain_all()
     rename(label)
     Item.objects.filter(pk=first.pk).update(id=-1)
     spread.step(spread.next_group())
     Item.labels.through.objects.create(item_id=-1, label=label)
-    relay.drain_all()
+    drains.drain_all()
     assert world.dump(redis) == world.by_orm()
 
 
@@ -128,7 +131,7 @@ def test_many_sources_with_many_rows_are_spread_one_by_one(slices_of_ten: None, 
         link(label, 8)
     rename(*labels)
     assert len(spread.step(spread.next_group())) == 8
-    relay.drain_all()
+    drains.drain_all()
     assert world.dump(redis) == world.by_orm()
 
 
@@ -157,7 +160,7 @@ def test_source_of_an_unregistered_mirror_is_marked(own_registry: None) -> None:
     link(label, 1)
     rename(label)
     registry.unregister("titem")
-    relay.drain_all()
+    drains.drain_all()
     assert not Change.objects.pending().exists()
 
 
@@ -182,14 +185,14 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_failing_source_delays_no_other(poisoned: str, redis: Redis) -> None:
-    relay.drain_all()
+    drains.drain_all()
     assert [change.key for change in Change.objects.pending()] == [poisoned]
     assert len([key for key in world.dump(redis) if key.startswith("{tlabel}:new")]) == 4
 
 
 def test_source_that_failed_three_times_is_quarantined_with_its_error(poisoned: str) -> None:
     for attempts in (1, 2, 3):
-        relay.drain_all()
+        drains.drain_all()
         assert Change.objects.get(source=SOURCE, key=poisoned, applied_at=None).attempts == attempts
     aside = Change.objects.quarantined().get()
     assert (aside.key, aside.error) == (poisoned, "ZeroDivisionError: of all things")

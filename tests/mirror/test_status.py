@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from mirror import naming, rebuild, registry, relay, status
+from mirror import registry, status
 from mirror.models import Change, State
-from mirror.recorder import record
-from mirror.redis import breaker, client
+from mirror.redis import naming
+from mirror.redis.clients import breaker, client
+from mirror.redis.recorder import record
+from mirror.relay import drains, rebuild
 from mirror.status import Status
 from tests.support.mirror.app.mirrors import LatestItems
 from tests.support.mirror.app.models import Item, Odd
@@ -88,7 +90,7 @@ def test_summary_counts_as_one_row_even_without_a_model(monkeypatch: pytest.Monk
 
 
 def test_pending_changes_of_sources_count() -> None:
-    relay.drain_all()
+    drains.drain_all()
     Change.objects.create(mirror="titem", source="somewhere", key="1")
     assert of("titem").pending == 1
     assert registry.get("titem").name == "titem"

@@ -6,10 +6,13 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from mirror import naming, outbox, registry, relay, send, sweeper, tasks
-from mirror.lease import lease
+from mirror import registry, tasks
 from mirror.models import Change
-from mirror.redis import client, relay_client
+from mirror.outbox import changes
+from mirror.redis import naming
+from mirror.redis.clients import client, relay_client
+from mirror.redis.lease import lease
+from mirror.relay import drains, send, sweeper
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Odd
 from tests.support.servers import RedisServer
@@ -40,10 +43,10 @@ def test_rebuilds_are_requested_for_cold_mirrors_only(asked: list[str], redis: R
 
 
 def test_clock_is_written_after_the_drain(redis: Redis) -> None:
-    before = outbox.clock()
+    before = changes.clock()
     sweeper.sweep()
     written: Any = redis.get(naming.clock())
-    assert before <= float(written) <= outbox.clock()
+    assert before <= float(written) <= changes.clock()
 
 
 def test_old_changes_are_purged() -> None:
@@ -88,4 +91,4 @@ def test_drain_task_without_redis_leaves_its_keys_pending(redis_server: RedisSer
 def test_drain_task_drains_only_its_keys() -> None:
     Odd.objects.bulk_create([Odd(code="a"), Odd(code="b")])
     assert tasks.drain_keys("t'odd", ["a"]) == 1
-    assert relay.drain_all(redis=relay_client()) == 1
+    assert drains.drain_all(redis=relay_client()) == 1

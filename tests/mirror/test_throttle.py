@@ -3,7 +3,7 @@
 import pytest
 from pytest_django.fixtures import Settings
 
-from mirror.throttle import Throttle
+from mirror.utils.throttle import Throttle
 
 pytestmark = pytest.mark.on_sqlite
 

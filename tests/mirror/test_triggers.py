@@ -8,11 +8,15 @@ from django.db import connection
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import capture, marker, naming, rebuild, relay, send, status, sweeper, triggers
+from mirror import status
+from mirror.capture import install, triggers
 from mirror.models import Change, Identity
-from mirror.read import read
-from mirror.recorder import record
-from mirror.redis import relay_client
+from mirror.read import marker
+from mirror.read.reads import read
+from mirror.redis import naming
+from mirror.redis.clients import relay_client
+from mirror.redis.recorder import record
+from mirror.relay import drains, rebuild, send, sweeper
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item, Reading
 from tests.support.mirror.command import run as run_command
@@ -29,7 +33,7 @@ OURS = {"titem", "tgroup", "latest"}  # the mirrors that watch the table of item
 def reinstalled(committed: None) -> Any:
     """Install all triggers after the test."""
     yield
-    capture.install()
+    install.install()
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +54,7 @@ def at_rest(reinstalled: None, asked: list[str]) -> None:
 
 def lose(table: str = ITEM, operation: str = "update") -> list[str]:
     """Drop a trigger. Return the SQL that creates exactly the same one again."""
-    found = capture.capture_for()
+    found = install.capture_for()
     definition = found.found()[f"mirror_{table}_{operation}"]
     on = f" ON {table}" if connection.vendor == "postgresql" else ""
     run(f"DROP TRIGGER {definition.name}{on}")
@@ -95,11 +99,11 @@ def test_status_names_the_missing_trigger_before_any_sweep() -> None:
 @pytest.mark.usefixtures("at_rest")
 def test_trigger_recreated_between_two_checks_causes_a_rebuild(redis: Redis) -> None:
     item = Item.objects.create(name="before")
-    relay.drain_all()
+    drains.drain_all()
     again = lose()
     Item.objects.update(name="missed")
     run(*again)
-    assert capture.missing() == []
+    assert install.missing() == []
     triggers.check(relay_client())
     assert not is_warm("titem")
     world.rest()
@@ -122,7 +126,7 @@ def test_order_to_rebuild_survives_a_process_killed_before_it_cools_the_mirror(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run(*lose())
-    monkeypatch.setattr("mirror.cold.make_all_cold", lambda *given: 1 / 0)
+    monkeypatch.setattr("mirror.relay.cold.make_all_cold", lambda *given: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         triggers.check(relay_client())
     monkeypatch.undo()
@@ -144,7 +148,7 @@ def test_disabled_trigger_counts_as_lost(how: str, asked: list[str]) -> None:
     run(f"ALTER TABLE {ITEM} ENABLE TRIGGER {TRIGGER}")
     world.rest()
     assert is_warm("titem")
-    assert capture.missing() == []  # the trigger is enabled for replicated writes as well
+    assert install.missing() == []  # the trigger is enabled for replicated writes as well
 
 
 @pytest.mark.on_postgres
@@ -161,15 +165,15 @@ def test_trigger_disabled_between_two_checks_causes_a_rebuild() -> None:
 def test_function_replaced_between_two_checks_causes_a_rebuild() -> None:
     run(f"ALTER FUNCTION {TRIGGER}() RESET search_path")
     run(f"ALTER FUNCTION {TRIGGER}() SET search_path = pg_catalog, pg_temp")
-    assert capture.missing() == []
+    assert install.missing() == []
     triggers.check(relay_client())
     assert not is_warm("titem")
 
 
 @pytest.mark.on_postgres
 def test_replicated_writes_are_captured() -> None:
-    capture.uninstall()
-    capture.install()
+    install.uninstall()
+    install.install()
     Item.objects.create(name="a")
     Change.objects.all().delete()
     run("SET session_replication_role = replica")
@@ -211,7 +215,7 @@ def test_rebuild_does_not_end_warm_if_a_trigger_was_lost_meanwhile() -> None:
     Item.objects.create(name="a")
 
     def lose_now(name: str, rows: int) -> None:
-        if TRIGGER in capture.capture_for().stamps() and not triggers.reasons():
+        if TRIGGER in install.capture_for().stamps() and not triggers.reasons():
             lose()
             triggers.check(relay_client())
 
@@ -270,4 +274,4 @@ def test_database_without_stamps_orders_no_rebuild() -> None:
     triggers.check(relay_client())
     assert orders() == []
     known = Identity.objects.get(pk=1).triggers
-    assert known == capture.capture_for().stamps()
+    assert known == install.capture_for().stamps()

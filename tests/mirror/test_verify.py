@@ -7,10 +7,13 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import compare, outbox, registry, relay, scan, verify
-from mirror.compare import Difference
+from mirror import registry
 from mirror.models import Change, State
-from mirror.redis import relay_client
+from mirror.outbox import changes
+from mirror.redis.clients import relay_client
+from mirror.relay import drains
+from mirror.verify import compare, runs, scan
+from mirror.verify.compare import Difference
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Group, Item, Label
 
@@ -24,13 +27,13 @@ def item(redis: Redis) -> Item:
     item = Item.objects.create(pk=7, name="a", score=2, group=group)
     item.labels.add(label)
     Follow.objects.create(follower=1, followed=2)
-    relay.drain_all()
+    drains.drain_all()
     assert world.dump(redis) == world.by_orm()
     return item
 
 
 def found(*names: str, **options: Any) -> list[Difference]:
-    return verify.verify(names, redis=relay_client(), **options)
+    return runs.verify(names, redis=relay_client(), **options)
 
 
 def told(differences: list[Difference]) -> list[tuple[str, str, str, str]]:
@@ -94,7 +97,7 @@ def test_many_differences_in_many_chunks_are_found(redis: Redis, settings: Setti
     label = Label.objects.create(name="red")
     for n in range(1, 36):
         Item.objects.create(pk=n, name=str(n)).labels.add(label)
-    relay.drain_all()
+    drains.drain_all()
     redis.srem("{tlabel}:red", *range(1, 36, 2))
     redis.sadd("{tlabel}:red", *range(100, 300))
     differences = found()
@@ -113,14 +116,14 @@ def test_rows_with_pending_changes_are_skipped(mirror: str, item: Item, redis: R
     Item.objects.update(name="b", score=9)
     Item.objects.create(pk=8, name="c")
     assert found(mirror) == []
-    relay.drain_all()
+    drains.drain_all()
     assert found(mirror) == []
 
 
 def test_quarantined_row_is_listed_and_not_compared(item: Item) -> None:
     Item.objects.update(name="b")
     Change.objects.update(quarantined_at="2001-01-01T00:00:00Z")
-    assert {(kind, pk) for _, pk, kind, *_ in verify.verify(["titem"])} == {("quarantined", "7")}
+    assert {(kind, pk) for _, pk, kind, *_ in runs.verify(["titem"])} == {("quarantined", "7")}
 
 
 def test_difference_that_disappears_is_not_reported(item: Item, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,17 +146,17 @@ def test_row_that_changes_during_the_comparison_is_not_reported(
 ) -> None:
     """Between the reads of SQL and of Redis, a change is made, drained and marked."""
     redis.set("titem:7", "{}")
-    ask = outbox.pending_of
+    ask = changes.pending_of
 
     def drained_meanwhile(*args: Any) -> Any:
         if args[0] == "titem" and not Item.objects.filter(score=99).exists():
             Item.objects.update(score=99)
-            Change.objects.update(strays=outbox.ANEW)
-            monkeypatch.setattr(outbox, "pending_of", ask)
-            relay.drain_all()
+            Change.objects.update(strays=changes.ANEW)
+            monkeypatch.setattr(changes, "pending_of", ask)
+            drains.drain_all()
         return ask(*args)
 
-    monkeypatch.setattr(outbox, "pending_of", drained_meanwhile)
+    monkeypatch.setattr(changes, "pending_of", drained_meanwhile)
     assert found("titem") == []
 
 
@@ -165,7 +168,7 @@ def test_only_the_named_mirrors_are_verified(item: Item, redis: Redis) -> None:
 def test_sample_verifies_so_many_rows_and_no_strays(item: Item, redis: Redis) -> None:
     for n in range(20, 40):
         Item.objects.create(pk=n, name=str(n))
-    relay.drain_all()
+    drains.drain_all()
     redis.set("titem:999", "{}")
     for n in range(20, 40):
         redis.delete(f"titem:{n}")

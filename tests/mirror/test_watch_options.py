@@ -8,7 +8,8 @@ from django.db import connection, models, transaction
 from django.db.models import F
 from django.test.utils import isolate_apps
 
-from mirror import Mirror, Watch, capture, register, registry
+from mirror import Mirror, Watch, register, registry
+from mirror.capture import install
 from tests.support.mirror.app.models import Follow, Group, Item, Label
 from tests.support.mirror.outbox import changes, orders, run
 
@@ -42,7 +43,7 @@ def watching() -> Watching:
 
         registry._mirrors.clear()
         register(Alone)
-        capture.install()
+        install.install()
         changes()
 
     return declare
@@ -217,7 +218,7 @@ class TestUpdates:
 
     def test_only_the_update_trigger_is_installed(self, watching: Watching) -> None:
         watching(Watch(Label, via=nobody, updates=True))
-        assert list(capture.capture_for().found()) == [f"mirror_{Label._meta.db_table}_update"]
+        assert list(install.capture_for().found()) == [f"mirror_{Label._meta.db_table}_update"]
 
 
 class TestWhole:
@@ -302,22 +303,22 @@ def test_pushed_rows_name_their_table_as_the_source(watching: Watching) -> None:
 def test_wider_watch_replaces_the_triggers_and_orders_a_rebuild(watching: Watching, other: Watch) -> None:
     watching(Watch(Item, only=("score",)))
     registry.get("alone").watches = [other]  # type: ignore[misc]
-    faults = capture.missing()
+    faults = install.missing()
     assert "out of date" in {fault.problem for fault in faults}
-    capture.install()
+    install.install()
     assert orders() == ["alone"]
-    assert capture.missing() == []
-    capture.install()
+    assert install.missing() == []
+    install.install()
     assert orders() == ["alone"]
 
 
 def test_narrower_watch_orders_no_rebuild(watching: Watching) -> None:
     watching(Watch(Item, only=("score",)))
     registry.get("alone").watches = [Watch(Item, only=("score",), updates=True)]  # type: ignore[misc]
-    assert {fault.problem for fault in capture.missing()} == {"left over"}
-    assert capture.install() == []
+    assert {fault.problem for fault in install.missing()} == {"left over"}
+    assert install.install() == []
     make("a")
-    assert (capture.missing(), keys()) == ([], [])
+    assert (install.missing(), keys()) == ([], [])
 
 
 def test_missing_column_is_left_to_the_next_migrate(watching: Watching) -> None:
@@ -331,9 +332,9 @@ def test_missing_column_is_left_to_the_next_migrate(watching: Watching) -> None:
 
     run("CREATE TABLE mirrortest_later (id integer)")
     watching(Watch(Later, only=("something",)))
-    assert capture.capture_for().found() == {}
+    assert install.capture_for().found() == {}
     run("ALTER TABLE mirrortest_later ADD COLUMN something integer")
-    assert capture.install() == ["alone"]
+    assert install.install() == ["alone"]
 
 
 @pytest.mark.on_postgres
@@ -356,4 +357,4 @@ def test_columns_without_an_equality_operator_are_compared(watching: Watching) -
 
 def test_only_the_triggers_of_the_test_are_installed(watching: Watching) -> None:
     watching(Watch(Item, only=("score",)))
-    assert {d.table for d in capture.capture_for(connection.alias).found().values()} == {ITEM}
+    assert {d.table for d in install.capture_for(connection.alias).found().values()} == {ITEM}

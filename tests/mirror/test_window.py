@@ -7,13 +7,16 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import apply, cold, marker, naming, read, rebuild, send, window
-from mirror.declare import MAKING
+from mirror.declare.mirrors import MAKING
 from mirror.models import Change
-from mirror.redis import breaker, client
-from mirror.session import Conflict
-from mirror.window import Slice
-from mirror.window_shapes import LazyShape
+from mirror.read import marker, reads
+from mirror.redis import naming
+from mirror.redis.clients import breaker, client
+from mirror.redis.session import Conflict
+from mirror.relay import apply, cold, rebuild, send
+from mirror.windows import window
+from mirror.windows.shapes import LazyShape
+from mirror.windows.window import Slice
 from tests.support.mirror.app.models import Note, Reading, Writer
 from tests.support.mirror.notes import (
     FEED,
@@ -152,14 +155,14 @@ def test_window_and_marker_are_read_in_one_round_trip() -> None:
     alice = writer("alice")
     (one,) = notes(alice)
     warm(alice)
-    found = read.read(["tfeed"], lambda pipe: window.ask(pipe, FEED, str(alice.pk), None, 20))
+    found = reads.read(["tfeed"], lambda pipe: window.ask(pipe, FEED, str(alice.pk), None, 20))
     assert found is not None
     assert len(found.replies) == window.ASKS
     said = window.answer(found.replies)
     assert said is not None
     assert said[:2] == ([one], True)
     cold.make_cold("tfeed", client())
-    assert read.read(["tfeed"], lambda pipe: window.ask(pipe, FEED, str(alice.pk), None, 20)) is None
+    assert reads.read(["tfeed"], lambda pipe: window.ask(pipe, FEED, str(alice.pk), None, 20)) is None
 
 
 def test_reading_a_window_extends_its_life(redis: Redis) -> None:

@@ -8,11 +8,18 @@ from django.db import connection
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import marker, naming, outbox, rebuild, relay, status, strays, verify, window, window_count
-from mirror.declare import CUT, WHOLE
+from mirror import status
+from mirror.declare.mirrors import CUT, WHOLE
 from mirror.models import Change
-from mirror.redis import client, relay_client
-from mirror.window_shapes import LazyShape
+from mirror.outbox import changes
+from mirror.read import marker
+from mirror.redis import naming
+from mirror.redis.clients import client, relay_client
+from mirror.relay import drains, rebuild
+from mirror.verify import runs, strays
+from mirror.windows import count as window_count
+from mirror.windows import window
+from mirror.windows.shapes import LazyShape
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Reading, Writer
 from tests.support.mirror.command import run
@@ -74,7 +81,7 @@ def test_existing_lazy_windows_are_recomputed_and_no_others_are_made(redis: Redi
     bob = writer("bob")
     alice, carl, dora, emma = (writer(name, bob) for name in "acde")
     (one,) = notes(bob)
-    relay.drain_all()
+    drains.drain_all()
     assert warm(alice)
     assert warm(dora)
     for key in (feed(alice), feed(dora)):
@@ -148,7 +155,7 @@ def test_windows_are_read_and_written_in_small_batches(
     settings: Settings, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.MIRROR = {**settings.MIRROR, "CHUNK": 100, "BATCH": 100}
-    monkeypatch.setattr("mirror.window_shapes.MEMBERS", 2 * FEED.length)
+    monkeypatch.setattr("mirror.windows.shapes.MEMBERS", 2 * FEED.length)
     rebuild.rebuild(LAZY)
     owners = [writer(name) for name in "abcdefg"]
     assert all(map(warm, owners))
@@ -156,8 +163,8 @@ def test_windows_are_read_and_written_in_small_batches(
     on_read(monkeypatch, lambda pks: sizes.append(len(pks)))
     (done,) = rebuild.rebuild(["tfeed"])
     assert done.rows == 7
-    outbox.append("tfeed", [str(owner.pk) for owner in owners])
-    relay.drain_all()
+    changes.append("tfeed", [str(owner.pk) for owner in owners])
+    drains.drain_all()
     assert sizes
     assert max(sizes) == 2
 
@@ -205,7 +212,7 @@ def test_truncated_table_empties_the_windows(table: str, redis: Redis) -> None:
     world.rest()
     assert held(alice) == whole()
     assert is_warm()
-    assert verify.verify() == []
+    assert runs.verify() == []
 
 
 def test_change_of_everything_makes_windows_cold_until_they_are_rebuilt(redis: Redis) -> None:
@@ -215,8 +222,8 @@ def test_change_of_everything_makes_windows_cold_until_they_are_rebuilt(redis: R
     world.rest()
     assert warm(alice)
     redis.zrem(feed(alice), one)
-    outbox.append("tfeed", [outbox.WHOLE])
-    relay.drain_all()
+    changes.append("tfeed", [changes.WHOLE])
+    drains.drain_all()
     assert not is_warm()
     world.rest()
     assert is_warm()
@@ -232,7 +239,7 @@ def test_change_of_everything_in_a_required_mirror_rebuilds_the_windows(redis: R
     assert warm(alice)
     Reading.objects.all()._raw_delete("default")
     Change.objects.filter(mirror="treading").delete()
-    outbox.append("treading", [outbox.WHOLE])
+    changes.append("treading", [changes.WHOLE])
     world.rest()
     assert held(alice) == whole()
     assert all(is_warm(name) for name in LAZY)
@@ -266,7 +273,7 @@ def test_status_counts_the_windows_in_redis(redis: Redis) -> None:
     owners = [writer(name) for name in "abc"]
     for owner in owners:
         notes(owner, 1, owner.name)
-    relay.drain_all()
+    drains.drain_all()
     assert rows("tfeed") == (0, False)
     assert all(map(warm, owners[:2]))
     assert rows("tfeed") == (2, False)
@@ -300,7 +307,7 @@ def test_rare_eager_windows_are_counted_exactly() -> None:
     rebuild.rebuild(LAZY)
     for name in "abc":
         notes(writer(name), 1, name)
-    relay.drain_all()
+    drains.drain_all()
     assert (rows("tnotes"), rows("ttopic"), rows("tnewest")) == ((3, False), (3, False), (1, False))
     line = next(line for line in run("status").out.splitlines() if line.startswith("tnotes "))
     assert "about" not in line

@@ -7,11 +7,13 @@ import pytest
 from django.db import connection
 from redis import Redis
 
-from mirror import explain, outbox, rebuild, relay, repair, scan, verify
-from mirror.declare import MAKING
+from mirror.declare.mirrors import MAKING
 from mirror.models import Change
-from mirror.redis import relay_client
-from mirror.window_shapes import LazyShape
+from mirror.outbox import changes
+from mirror.redis.clients import relay_client
+from mirror.relay import drains, rebuild
+from mirror.verify import explain, repair, runs, scan
+from mirror.windows.shapes import LazyShape
 from tests.support.mirror.app.models import Note, Reading, Writer
 from tests.support.mirror.command import run
 from tests.support.mirror.notes import (
@@ -43,7 +45,7 @@ def alice(committed: None, redis: Redis) -> Writer:
         execute(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), 50)")
     alice = Writer.objects.create(pk=5, name="alice")
     Note.objects.bulk_create(Note(pk=pk, writer=alice, topic="t") for pk in (11, 12, 13))
-    relay.drain_all()
+    drains.drain_all()
     forget_pushes()
     assert warm(alice)
     assert held(alice) == whole(13, 12, 11)
@@ -53,13 +55,13 @@ def alice(committed: None, redis: Redis) -> Writer:
 
 def found(*names: str, **options: Any) -> list[tuple[str, str, str, str]]:
     """Return mirror, owner, kind and member of each difference."""
-    seen = verify.verify(names or OURS, redis=relay_client(), **options)
+    seen = runs.verify(names or OURS, redis=relay_client(), **options)
     return sorted((d.mirror, d.pk, d.kind, d.entry[1] if d.entry else "") for d in seen)
 
 
 def put_right() -> None:
     """Repair all differences as ``mirror repair`` does."""
-    seen = verify.verify(OURS, redis=relay_client())
+    seen = runs.verify(OURS, redis=relay_client())
     repair.order(seen)
     repair.carry_out(seen, redis=relay_client())
 
@@ -223,10 +225,10 @@ def test_rows_cut_off_by_a_pending_push_are_skipped(alice: Writer, delivered: bo
 @pytest.mark.parametrize("mirror", ["tfeed", "treading", "tignoring"])
 def test_window_with_a_pending_change_of_a_required_mirror_is_skipped(mirror: str, alice: Writer, redis: Redis) -> None:
     redis.zrem(mine(), 12)
-    outbox.append(mirror, ["5" if mirror == "tfeed" else "5:6"])
+    changes.append(mirror, ["5" if mirror == "tfeed" else "5:6"])
     assert found("tfeed") == []
     Change.objects.filter(applied_at=None).delete()
-    outbox.append(mirror, ["6" if mirror == "tfeed" else "6:5"])
+    changes.append(mirror, ["6" if mirror == "tfeed" else "6:5"])
     assert found("tfeed") == [("tfeed", "5", "missing", "12")]
 
 
@@ -240,7 +242,7 @@ def test_difference_that_disappears_is_not_reported(
     alice: Writer, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     redis.zrem(mine(), 12)
-    monkeypatch.setattr("mirror.compare.time.sleep", lambda seconds: redis.zadd(mine(), {"12": 12}))
+    monkeypatch.setattr("mirror.verify.compare.time.sleep", lambda seconds: redis.zadd(mine(), {"12": 12}))
     assert found() == []
 
 
@@ -251,7 +253,7 @@ def test_difference_that_changes_is_not_reported(alice: Writer, redis: Redis, mo
         redis.zadd(mine(), {"12": 12})
         redis.zrem(mine(), 13)
 
-    monkeypatch.setattr("mirror.compare.time.sleep", another)
+    monkeypatch.setattr("mirror.verify.compare.time.sleep", another)
     assert found() == []
 
 

@@ -17,13 +17,15 @@ from catalog.models import Author, Book, Tag, Tagging
 from catalog.search import entries, store
 from catalog.search.models import Document, Posting, Term
 from catalog.search.selectors import search
-from mirror import outbox, registry, tables
-from mirror.declare import TableMirror
-from mirror.rebuild import rebuild
-from mirror.redis import relay_client
-from mirror.relay import drain_all
-from mirror.sql_only import sql_only
-from mirror.verify import verify
+from mirror import registry
+from mirror.declare.mirrors import TableMirror
+from mirror.outbox import changes
+from mirror.read.sql_only import sql_only
+from mirror.redis.clients import relay_client
+from mirror.relay import tables
+from mirror.relay.drains import drain_all
+from mirror.relay.rebuild import rebuild
+from mirror.verify.runs import verify
 from tests.support import state_machines
 from tests.support.search.queries import INDEXES, MIRRORS, search_both_ways, warm_search
 
@@ -113,7 +115,7 @@ class Shelves(RuleBasedStateMachine):
 
         mirror.replace = stop  # type: ignore[method-assign, assignment]
         try:
-            tables.replace_rows(mirror, [change.key for change in outbox.pending_at_all(mirror.name, 50)])
+            tables.replace_rows(mirror, [change.key for change in changes.pending_at_all(mirror.name, 50)])
         except Stopped:
             pass
         finally:

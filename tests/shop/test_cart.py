@@ -7,10 +7,10 @@ import pytest
 from django.test import override_settings
 from redis import Redis
 
-from mirror.rebuild import rebuild
-from mirror.recorder import record
-from mirror.redis import breaker
-from mirror.relay import drain_all
+from mirror.redis.clients import breaker
+from mirror.redis.recorder import record
+from mirror.relay.drains import drain_all
+from mirror.relay.rebuild import rebuild
 from shop import keys
 from shop.carts.reading import get_cart_backup, read_cart
 from shop.models import Cart, Product

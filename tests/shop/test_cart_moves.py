@@ -12,9 +12,9 @@ from redis import Redis
 from accounts.models import Session, User
 from accounts.sessions.cleaning import clean_sessions
 from accounts.sessions.services import end_session
-from mirror.rebuild import rebuild
-from mirror.redis import breaker
-from mirror.relay import drain_all
+from mirror.redis.clients import breaker
+from mirror.relay.drains import drain_all
+from mirror.relay.rebuild import rebuild
 from shop import keys
 from shop.carts import moves
 from shop.carts.reading import read_cart

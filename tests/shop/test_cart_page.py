@@ -9,11 +9,11 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts.models import Session, User
-from mirror import naming
-from mirror.rebuild import rebuild
-from mirror.recorder import record
-from mirror.redis import breaker
-from mirror.relay import drain_all
+from mirror.redis import naming
+from mirror.redis.clients import breaker
+from mirror.redis.recorder import record
+from mirror.relay.drains import drain_all
+from mirror.relay.rebuild import rebuild
 from shop.models import Cart, Product
 from tests.support.accounts.sessions import alice, log_in, read_digest, warm_sessions
 from tests.support.shop.carts import flush_carts, read_quantities, restore_backups

@@ -16,9 +16,9 @@ from redis import Redis
 
 from accounts.models import Session, User
 from mirror.models import BackupState
-from mirror.rebuild import rebuild
-from mirror.redis import breaker
-from mirror.relay import drain_all
+from mirror.redis.clients import breaker
+from mirror.relay.drains import drain_all
+from mirror.relay.rebuild import rebuild
 from shop.carts import moves, without_redis
 from shop.carts.sync import push_all_pending_carts
 from shop.models import Cart

@@ -8,8 +8,8 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
-from mirror.rebuild import rebuild
-from mirror.recorder import record
+from mirror.redis.recorder import record
+from mirror.relay.rebuild import rebuild
 from shop.carts import reading
 from shop.models import FakeCharge, Order, OrderState, Payment, PaymentState, Product
 from shop.payments import fake

@@ -11,8 +11,8 @@ from demo.books import load_demo_books
 from demo.logins import create_logins
 from demo.people import load_demo_people
 from demo.shop import ensure_sale, find_items, load_demo_shop, record_recent_views
-from mirror.rebuild import rebuild
-from mirror.relay import drain_all
+from mirror.relay.drains import drain_all
+from mirror.relay.rebuild import rebuild
 from shop.book_views import popularity
 from shop.models import Order, OrderLine, OrderState, Product, Recommendation, Sale, View
 from shop.recommend import build

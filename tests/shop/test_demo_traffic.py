@@ -14,7 +14,7 @@ from accounts.models import User
 from catalog.models import Tag
 from demo.browser import SameOriginRedirectHandler, SiteUnavailable
 from demo.traffic import Visitor
-from mirror.relay import drain_all
+from mirror.relay.drains import drain_all
 from shop.models import Order, OrderState, Product
 from social.models import Follow, Post
 from tests.support.servers import free_port

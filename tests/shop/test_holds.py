@@ -9,7 +9,7 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts.models import User
-from mirror.redis import breaker
+from mirror.redis.clients import breaker
 from shop import keys, shortages
 from shop.models import Order, OrderState, Product
 from shop.services import carts

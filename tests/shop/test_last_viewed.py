@@ -13,9 +13,9 @@ from accounts.sessions.services import end_all_sessions
 from catalog.models import Book
 from mirror.backup import registry
 from mirror.backup.restore import restore
-from mirror.rebuild import rebuild
-from mirror.recorder import record
-from mirror.sql_only import sql_only
+from mirror.read.sql_only import sql_only
+from mirror.redis.recorder import record
+from mirror.relay.rebuild import rebuild
 from shop import keys
 from shop.book_views import popularity, visits
 from shop.models import View

@@ -84,7 +84,7 @@ def test_a_buyer_is_told_once_and_only_after_a_commit(act: Act, about: str) -> N
 def test_without_a_broker_the_process_sends_the_email_itself(
     monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
-    monkeypatch.setattr("mirror.send.task", lambda *_args, **_options: False)
+    monkeypatch.setattr("mirror.relay.send.task", lambda *_args, **_options: False)
     settings.LETTER_DELAY_SECONDS = 0.0
     order = make_order(make_buyer(), make_product(), state=OrderState.PAID, paid_at=timezone.now())
     mark_order_sent(order.pk)

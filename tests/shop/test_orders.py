@@ -7,7 +7,7 @@ from django.test import Client
 
 from accounts.models import User
 from common import clock
-from mirror.recorder import record
+from mirror.redis.recorder import record
 from shop.models import Order, OrderState, Payment, Product
 from shop.models.payment import PaymentState
 from tests.support.shop.make import make_order, make_product

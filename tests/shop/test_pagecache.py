@@ -13,9 +13,9 @@ from redis import Redis
 from accounts.models import User
 from accounts.sessions.engine import SessionStore
 from mirror import middleware as own_writes
-from mirror import outbox
-from mirror.recorder import record
-from mirror.relay import drain_all
+from mirror.outbox import changes
+from mirror.redis.recorder import record
+from mirror.relay.drains import drain_all
 from shop import keys
 from shop.book_views import popularity
 from shop.models import Product
@@ -200,7 +200,7 @@ def test_authors_see_their_own_write_before_redis_has_it(product: Product) -> No
         get_page(client, page_path(product))
     with connection.cursor() as cursor:
         cursor.execute("UPDATE shop_product SET price = 990 WHERE book_id = %s", [product.pk])
-    writer.cookies[own_writes.COOKIE] = str(outbox.newest_unapplied())
+    writer.cookies[own_writes.COOKIE] = str(changes.newest_unapplied())
     assert "€9.90" in get_page(writer, page_path(product))
     assert "€12.50" in get_page(other, page_path(product))
 

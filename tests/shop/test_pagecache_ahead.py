@@ -6,8 +6,8 @@ from redis import Redis
 
 from accounts.models import Session, User
 from accounts.sessions.rows import hash_token
-from mirror.recorder import record
-from mirror.relay import drain_all
+from mirror.redis.recorder import record
+from mirror.relay.drains import drain_all
 from shop import keys
 from shop.models import Product
 from shop.pagecache import sessions

@@ -6,7 +6,7 @@ from django.test.utils import override_settings
 
 from accounts.models import User
 from accounts.sessions import engine
-from mirror.relay import drain_all
+from mirror.relay.drains import drain_all
 from shop.models import Product
 from shop.pagecache import store
 from tests.support.servers import RedisServer

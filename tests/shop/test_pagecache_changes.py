@@ -14,7 +14,7 @@ from redis import Redis
 
 from accounts.models import User
 from catalog.models import Book
-from mirror.relay import drain_all
+from mirror.relay.drains import drain_all
 from shop.models import Product
 from shop.pagecache import code_version, requests, store
 from shop.pagecache import registry as pages_list

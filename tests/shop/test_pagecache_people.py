@@ -17,7 +17,7 @@ from django.test import Client
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
-from mirror.relay import drain_all
+from mirror.relay.drains import drain_all
 from shop.models import Product
 from social.models import Post
 from tests.support.servers import PATIENCE_SECONDS, RedisServer

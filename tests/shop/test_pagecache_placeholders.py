@@ -8,7 +8,7 @@ from django.template import Context, Origin, Template, TemplateSyntaxError
 from django.test import Client
 from django.utils.autoreload import file_changed
 
-from mirror.relay import drain_all
+from mirror.relay.drains import drain_all
 from shop.models import Product
 from shop.pagecache import fragment_cache
 from shop.pagecache.fragments import Fragment, PageSplit, SplitError, get_fragment_node, split_pages

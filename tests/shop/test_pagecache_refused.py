@@ -8,7 +8,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
-from mirror.relay import drain_all
+from mirror.relay.drains import drain_all
 from shop.models import Product
 from shop.pagecache import registry as allowed
 from shop.pagecache.cached_pages import BOOK_PAGE

@@ -12,8 +12,8 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from common import clock
-from mirror.recorder import record
-from mirror.relay import drain_all
+from mirror.redis.recorder import record
+from mirror.relay.drains import drain_all
 from shop import keys
 from shop.models import Product
 from shop.pagecache import store

@@ -10,12 +10,13 @@ from catalog import keys as catalog_keys
 from catalog.local.index import local_copy
 from catalog.models import Book
 from catalog.selectors import find_books
-from mirror import naming, registry
-from mirror.rebuild import rebuild
-from mirror.recorder import record
-from mirror.redis import relay_client
-from mirror.relay import drain_all
-from mirror.verify import verify
+from mirror import registry
+from mirror.redis import naming
+from mirror.redis.clients import relay_client
+from mirror.redis.recorder import record
+from mirror.relay.drains import drain_all
+from mirror.relay.rebuild import rebuild
+from mirror.verify.runs import verify
 from shop.models import Product
 from tests.support.catalog.make import make_book
 from tests.support.catalog.warm import find_all_pages, find_both_ways, own_copy, warm_up

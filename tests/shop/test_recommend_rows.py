@@ -12,10 +12,10 @@ from redis import Redis
 
 from accounts.models import User
 from mirror.models import Change
-from mirror.rebuild import rebuild as rebuild_mirrors
-from mirror.redis import relay_client
-from mirror.relay import drain_all
-from mirror.verify import verify
+from mirror.redis.clients import relay_client
+from mirror.relay.drains import drain_all
+from mirror.relay.rebuild import rebuild as rebuild_mirrors
+from mirror.verify.runs import verify
 from shop import keys, tasks
 from shop.models import Order, OrderLine, OrderState, Product, Recommendation, View
 from shop.recommend import build, history

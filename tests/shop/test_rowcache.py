@@ -12,8 +12,8 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 from redis.exceptions import ConnectionError
 
-from mirror import naming
-from mirror.redis import relay_client
+from mirror.redis import naming
+from mirror.redis.clients import relay_client
 from shop import keys, tasks
 from shop.models import Product, Sale
 from shop.rowcache import daemon, plan, rows

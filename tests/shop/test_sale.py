@@ -13,9 +13,9 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from catalog.models import Author
-from mirror.rebuild import rebuild
-from mirror.recorder import record
-from mirror.relay import drain_all
+from mirror.redis.recorder import record
+from mirror.relay.drains import drain_all
+from mirror.relay.rebuild import rebuild
 from shop import keys
 from shop.models import Product, Sale
 from shop.rowcache import rows

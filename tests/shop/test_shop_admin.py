@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from accounts.admin_tools import AuditedAdmin
 from accounts.models import User
-from mirror.recorder import record
+from mirror.redis.recorder import record
 from shop.models import (  # fmt: skip
     Cart,
     EventKind,

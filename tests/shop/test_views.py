@@ -15,9 +15,9 @@ from common import clock
 from mirror.backup import registry
 from mirror.backup.flush import flush
 from mirror.backup.verify import verify
-from mirror.rebuild import rebuild
-from mirror.recorder import record
-from mirror.relay import drain_all
+from mirror.redis.recorder import record
+from mirror.relay.drains import drain_all
+from mirror.relay.rebuild import rebuild
 from shop import keys
 from shop.backups.views import ViewFact
 from shop.book_views import popularity, visits

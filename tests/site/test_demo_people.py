@@ -8,7 +8,8 @@ from accounts.models import LoginStats, User
 from demo.logins import ROLES_BY_LOGIN
 from demo.people import HISTORY_DAYS, READER_NAMES, STAFF_NAMES, load_demo_logins, load_demo_people
 from loginlog import selectors, services
-from mirror import relay, verify
+from mirror.relay import drains
+from mirror.verify import runs
 
 pytestmark = pytest.mark.on_sqlite
 
@@ -22,8 +23,8 @@ def test_demo_has_readers_with_half_a_year_of_logins() -> None:
         days = selectors.find_login_days(stats.user, date(2025, 8, 1), UNTIL)
         assert len(days) == stats.login_times
         assert days[-1] == stats.last_login_time.date()
-    relay.drain_all()
-    assert verify.verify() == []
+    drains.drain_all()
+    assert runs.verify() == []
 
 
 @pytest.mark.django_db(transaction=True)
@@ -42,8 +43,8 @@ def test_demo_users_get_half_a_year_of_logins_and_keep_earlier_ones() -> None:
         months = {(day.year, day.month) for day in days if day != own}
         assert len(months) >= 6
         assert LoginStats.objects.get(user=user).login_times == len([day for day in days if day != own])
-    relay.drain_all()
-    assert verify.verify() == []
+    drains.drain_all()
+    assert runs.verify() == []
 
 
 @pytest.mark.django_db(transaction=True)

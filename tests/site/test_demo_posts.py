@@ -11,7 +11,8 @@ from demo.books import load_demo_books
 from demo.logins import ROLES_BY_LOGIN
 from demo.people import READER_NAMES, STAFF_NAMES, load_demo_people
 from demo.posts import CHINESE_TAG, POST_COUNT, SHOPPER, find_books, generate_follows, generate_posts, load_demo_posts
-from mirror import relay, verify
+from mirror.relay import drains
+from mirror.verify import runs
 from social.models import Follow, Hashtag, Mention, Post
 
 NOW = datetime(2026, 3, 1, 18, tzinfo=UTC)
@@ -37,8 +38,8 @@ def test_demo_has_half_a_year_of_posts(shop: None) -> None:
     assert Mention.objects.count() == sum(text.count("@") for text in Post.objects.values_list("text", flat=True)) > 30
     assert Mention.objects.filter(user__username=SHOPPER).count() == 2
     assert Hashtag.objects.values("name").distinct().count() > 20
-    relay.drain_all()
-    assert verify.verify() == []
+    drains.drain_all()
+    assert runs.verify() == []
 
 
 def test_loading_the_posts_twice_changes_nothing(shop: None) -> None:

@@ -9,7 +9,7 @@ from django.test import Client, override_settings
 from django.urls import include, path
 
 from accounts.models import User
-from mirror.recorder import record
+from mirror.redis.recorder import record
 from tests.support.servers import RedisServer
 from tests.support.site.html import find_policy_violations, read_attributes
 

@@ -8,8 +8,8 @@ from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from common.middleware.explain import ExplainMiddleware, build_context
-from mirror.recorder import Command, Recording, record
-from mirror.redis import client as redis_client
+from mirror.redis.clients import client as redis_client
+from mirror.redis.recorder import Command, Recording, record
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 

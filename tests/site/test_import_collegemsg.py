@@ -18,10 +18,12 @@ from accounts import keys
 from accounts.models import LoginStats, User
 from demo.collegemsg import build_user_name, invent_text
 from loginlog.archive import expiry
-from mirror import relay, verify, window
-from mirror.declare import CUT, SENTINEL, WHOLE
+from mirror.declare.mirrors import CUT, SENTINEL, WHOLE
 from mirror.models import Change
-from mirror.rebuild import rebuild
+from mirror.relay import drains
+from mirror.relay.rebuild import rebuild
+from mirror.verify import runs
+from mirror.windows import window
 from social.models import Follow, Post
 from social.queries.home import find_home_posts
 from social.selectors import get_home_timeline
@@ -145,7 +147,7 @@ def test_an_imported_file_agrees_with_mirrors_home_timelines_and_login_log(
         file.write_text("".join(islice(lines, posts)))
     imported(file, "--limit", str(posts // 3))
     rebuild()
-    relay.drain_all()
+    drains.drain_all()
     chosen = choose_readers(readers)
     assert len(chosen) == readers
     for reader in chosen:
@@ -159,7 +161,7 @@ def test_an_imported_file_agrees_with_mirrors_home_timelines_and_login_log(
     assert dict(Post.objects.values_list("user__username").annotate(Count("pk"))) == counts
     call_command("mirror", "drain")
     assert not Change.objects.pending().exists()
-    assert verify.verify() == []
+    assert runs.verify() == []
     (best, score), *_ = redis.zrevrange(keys.login_times(), 0, 0, withscores=True)
     assert score == max(sources.values())
     assert User.objects.get(pk=int(best)).username in {

@@ -6,8 +6,8 @@ from pytest_django.fixtures import Settings
 
 from accounts.models import Session, User
 from common.middleware.policy import ADMIN_DIRECTIVES
-from mirror.rebuild import rebuild
-from mirror.recorder import record
+from mirror.redis.recorder import record
+from mirror.relay.rebuild import rebuild
 from shop.book_views import decay
 from shop.rowcache.daemon import run_once
 from social.models import Post

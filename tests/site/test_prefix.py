@@ -10,9 +10,10 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
-from mirror import prefix, verify
-from mirror.positions import key_positions
-from mirror.relay import drain_all
+from mirror.redis import prefix
+from mirror.redis.positions import key_positions
+from mirror.relay.drains import drain_all
+from mirror.verify import runs
 from social.models import Post
 from tests.support.mirror.command import run
 from tests.support.names.world import World
@@ -67,7 +68,7 @@ def use_everything(folder: Path) -> None:
     for line in COMMANDS.strip().splitlines():
         name, *arguments = line.split()
         assert run(*arguments, *(SITE if name == "mirror" else ()), name=name).code == 0, line
-    assert verify.verify(SITE) == []
+    assert runs.verify(SITE) == []
 
 
 def commands(lines: Iterator[bytes]) -> Iterator[list[bytes]]:

@@ -11,10 +11,11 @@ from django.test import Client
 
 from accounts.models import User
 from catalog.local.index import local_copy
-from mirror import registry, window
+from mirror import registry
 from mirror.backup import registry as backups
 from mirror.backup.restore import restore
-from mirror.declare import WindowMirror
+from mirror.declare.mirrors import WindowMirror
+from mirror.windows import window
 from shop.book_views import decay
 from tests.support import warm_mirrors
 from tests.support.catalog.warm import own_copy

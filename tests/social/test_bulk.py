@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 
 from accounts.models import User
 from mirror.models import Change
-from mirror.recorder import record
+from mirror.redis.recorder import record
 from social.bulk import NewFollow, NewPost, create_follows, create_posts
 from social.models import Follow, Hashtag, Mention, Post, Pulled
 

@@ -9,9 +9,10 @@ from redis.cluster import RedisCluster
 from redis.exceptions import ResponseError
 
 from accounts.models import User
-from mirror import deliver, push, rebuild, relay, window
-from mirror.recorder import Command, record
-from mirror.redis import relay_client
+from mirror.redis.clients import relay_client
+from mirror.redis.recorder import Command, record
+from mirror.relay import drains, rebuild
+from mirror.windows import deliver, push, window
 from social import keys
 from social.models import Follow, Post
 from tests.support.social import slots, town
@@ -35,7 +36,7 @@ def readers() -> list[User]:
     Follow.objects.bulk_create(Follow(follower=other, followee=author) for other in others)
     Post.objects.bulk_create(Post(user=author, text=f"older {n}") for n in range(OLDER))
     rebuild.rebuild(town.MIRRORS)
-    relay.drain_all()
+    drains.drain_all()
     return [author, *others]
 
 
@@ -50,8 +51,8 @@ def fan_out(readers: Sequence[User]) -> list[Command]:
         Post.objects.filter(pk=new[0].pk)._raw_delete("default")
         push.push_all()
         Follow.objects.filter(follower=others[0])._raw_delete("default")
-        relay.drain_keys("follow", [f"{others[0].pk}:{author.pk}"])
-        relay.drain_keys("timeline", [str(others[0].pk)])
+        drains.drain_keys("follow", [f"{others[0].pk}:{author.pk}"])
+        drains.drain_keys("timeline", [str(others[0].pk)])
         pipe = relay_client().pipeline(transaction=False)
         for reader in readers:
             window.ask(pipe, town.TIMELINE, str(reader.pk), None, 10)

@@ -7,9 +7,10 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts.models import User
-from mirror import deliver, push, relay, send
 from mirror.models import Change
-from mirror.recorder import record
+from mirror.redis.recorder import record
+from mirror.relay import drains, send
+from mirror.windows import deliver, push
 from social.models import Pulled
 from social.selectors import get_home_timeline
 from social.services.posts import create_post
@@ -78,7 +79,7 @@ def test_the_cost_of_a_pulled_post_does_not_grow_with_followers(settings: Settin
         create_post(author.pk, "before")
         for _ in range(3):
             advance_states()
-            relay.drain_all()
+            drains.drain_all()
         assert Pulled.objects.get(pk=author.pk).state == Pulled.State.ON
         costs.append(cost(author))
         assert not Change.objects.pending().exists()

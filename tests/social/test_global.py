@@ -6,8 +6,9 @@ import pytest
 
 from accounts.models import User
 from catalog.models import Book
-from mirror import registry, relay
-from mirror.redis import breaker
+from mirror import registry
+from mirror.redis.clients import breaker
+from mirror.relay import drains
 from social import selectors
 from social.models import Block, Hashtag, Mention, Mute, Post
 from social.timelines.pages import PAGE_SIZE, PostPage
@@ -137,7 +138,7 @@ def test_deleted_posts_are_skipped(place: Place, alice: User) -> None:
     said = place.make_posts(make_users("bob")[0], 50)
     warm_up()
     Post.objects.filter(pk__in=[post.pk for post in said[30:48]]).update(is_hidden=True)
-    relay.drain_keys("post", [str(post.pk) for post in said])
+    drains.drain_keys("post", [str(post.pk) for post in said])
     assert read_all_ids(partial(place.read, viewer_of(place, alice))) == newest_first(said[:30] + said[48:])
 
 

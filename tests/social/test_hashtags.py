@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from mirror.relay import drain_all
+from mirror.relay.drains import drain_all
 from social.content.tokens import find_hashtags, fold_hashtag
 from social.models import Hashtag
 from social.services.posts import MAX_HASHTAGS, create_post

@@ -6,8 +6,8 @@ import pytest
 from redis import Redis
 
 from accounts.models import User
-from mirror import relay, send
-from mirror.redis import breaker
+from mirror.redis.clients import breaker
+from mirror.relay import drains, send
 from social import keys
 from social.models import Block, Follow, Mute, Post, Pulled
 from social.selectors import get_home_timeline
@@ -47,7 +47,7 @@ def gone(posts: list[Post]) -> None:
     """Delete posts and their records, but keep their ids in all windows."""
     pks = [post.pk for post in posts]
     Post.objects.filter(pk__in=pks).delete()
-    relay.drain_keys("post", list(map(str, pks)))
+    drains.drain_keys("post", list(map(str, pks)))
 
 
 def test_a_page_takes_two_round_trips(alice: User) -> None:
@@ -146,7 +146,7 @@ def test_cached_pulled_authors_save_a_round_trip_and_are_verified(alice: User, s
     assert measure_cost(partial(of(alice), None)) == (3, 0)
     assert measure_cost(partial(of(alice), None)) == (2, 0)
     Follow.objects.filter(followee=star).delete()
-    relay.drain_all()
+    drains.drain_all()
     warm_up(alice)
     assert measure_cost(partial(of(alice), None)) == (3, 0)
     assert measure_cost(partial(of(alice), None)) == (2, 0)
@@ -224,7 +224,7 @@ def test_hidden_posts_and_inactive_authors_never_appear(alice: User) -> None:
     warm_up(alice)
     Post.objects.filter(pk=said[7].pk).update(is_hidden=True)
     User.objects.filter(pk=carol.pk).update(is_active=False)
-    relay.drain_all()
+    drains.drain_all()
     assert read_all_ids(of(alice)) == newest_first(said[:7] + said[8:])
     assert other
 

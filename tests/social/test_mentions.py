@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from mirror.recorder import record
-from mirror.relay import drain_all
+from mirror.redis.recorder import record
+from mirror.relay.drains import drain_all
 from social.content.mentions import MAX_MENTIONS, find_mentions
 from social.models import Block, Mention, Mute
 from social.selectors import get_mentions_of

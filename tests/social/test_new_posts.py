@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from mirror import relay
-from mirror.sql_only import sql_only
+from mirror.read.sql_only import sql_only
+from mirror.relay import drains
 from social.models import Post, Pulled
 from social.selectors import MAX_NEW_POSTS, count_new_posts, get_home_timeline
 from social.timelines.pages import PAGE_SIZE
@@ -116,7 +116,7 @@ def test_deleted_posts_in_the_window_are_not_counted(alice: User, bob: User) -> 
     said = make_posts(bob, 2)
     warm_up(alice)
     said[0].delete()
-    relay.drain_keys("post", [str(said[0].pk)])
+    drains.drain_keys("post", [str(said[0].pk)])
     assert count_new_posts(alice.pk, *page) == 1
 
 

@@ -14,9 +14,11 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts.models import User
-from mirror import push, rebuild, relay, sweeper, verify, window
-from mirror.recorder import record
-from mirror.redis import relay_client
+from mirror.redis.clients import relay_client
+from mirror.redis.recorder import record
+from mirror.relay import drains, rebuild, sweeper
+from mirror.verify import runs
+from mirror.windows import push, window
 from social import keys, selectors
 from social.models import Block, Follow, Post
 from social.services import people, posts
@@ -55,7 +57,7 @@ def settle() -> None:
     for name in town.MIRRORS:
         rebuild.rebuild_if_cold(name)
     push.push_all()
-    relay.drain_all()
+    drains.drain_all()
 
 
 def home(user: User) -> list[int]:
@@ -71,7 +73,7 @@ def in_window(user: User) -> set[str]:
 def assert_as_sql_says(*users: User) -> None:
     truth = facts()
     assert [home(user) for user in users] == [truth.home(user.pk) for user in users]
-    assert verify.verify(town.MIRRORS) == []
+    assert runs.verify(town.MIRRORS) == []
 
 
 # --- 1. Redis emptied: all readers logged out, then "no activities", then only new posts
@@ -217,7 +219,7 @@ def test_fault_5_unfollowed_authors_disappear_at_once(cast: Cast, leave: Any) ->
 def test_fault_5_a_block_hides_the_blocker_at_once(cast: Cast) -> None:
     """The block also holds while the timeline, which is recomputed after it, is outdated."""
     Block.objects.bulk_create([Block(blocker=cast.bob, blocked=cast.alice)])
-    relay.drain_keys("shun", [f"{cast.alice.pk}:{cast.bob.pk}"])
+    drains.drain_keys("shun", [f"{cast.alice.pk}:{cast.bob.pk}"])
     assert len(in_window(cast.alice)) == 30
     assert home(cast.alice) == []
     assert selectors.get_posts_by(cast.bob.pk, cast.alice.pk).posts == []

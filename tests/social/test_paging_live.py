@@ -10,8 +10,11 @@ import pytest
 from django.db import connection, transaction
 
 from accounts.models import User
-from mirror import outbox, push, rebuild, registry, relay, window
+from mirror import registry
 from mirror.models import Change
+from mirror.outbox import changes
+from mirror.relay import drains, rebuild
+from mirror.windows import push, window
 from social import selectors
 from social.models import Follow, Post
 from social.services import posts
@@ -75,14 +78,14 @@ def talk(small: None) -> Iterator[Talk]:
     Follow.objects.bulk_create(Follow(follower=reader, followee=author) for author in authors)
     Post.objects.bulk_create(Post(user=authors[n % AUTHORS], text="long ago") for n in range(3 * WINDOW))
     rebuild.rebuild(town.MIRRORS)
-    relay.drain_all()
+    drains.drain_all()
     assert window.warm(town.TIMELINE, str(reader.pk))
     yield Talk([author.pk for author in authors])
     Post.objects.all()._raw_delete("default")
 
 
 def _relay() -> None:
-    relay.drain_all(0.2)
+    drains.drain_all(0.2)
     push.push_all()
 
 
@@ -93,9 +96,9 @@ def _is_at_rest() -> bool:
 
 def _arrived(talk: Talk) -> set[int]:
     """Return the posts so far, after the mirrors have them."""
-    said, last = set(talk.said), outbox.newest_unapplied()
+    said, last = set(talk.said), changes.newest_unapplied()
     if last is not None:
-        wait_until(lambda: not outbox.is_unapplied_up_to(last), "what was posted")
+        wait_until(lambda: not changes.is_unapplied_up_to(last), "what was posted")
     return said
 
 

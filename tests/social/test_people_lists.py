@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from accounts.models import LoginStats, User
-from mirror.recorder import record
-from mirror.relay import drain_all
-from mirror.sql_only import sql_only
+from mirror.read.sql_only import sql_only
+from mirror.redis.recorder import record
+from mirror.relay.drains import drain_all
 from social.models import Block, Follow, Mute
 from social.relations import common, suggestions
 from social.relations import lists as people_lists

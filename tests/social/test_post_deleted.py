@@ -8,8 +8,8 @@ from django.test import Client
 from redis import Redis
 
 from accounts.models import User
-from mirror import relay
-from mirror.redis import breaker
+from mirror.redis.clients import breaker
+from mirror.relay import drains
 from social import keys
 from social.models import Post
 from social.services.posts import create_post
@@ -61,19 +61,19 @@ def _by_its_author(town: Town) -> None:
 
 def _by_orm(town: Town) -> None:
     Post.objects.filter(pk=town.post.pk).delete()
-    relay.drain_all()
+    drains.drain_all()
 
 
 def _with_its_author(town: Town) -> None:
     User.objects.filter(pk=town.alice.pk).update(is_active=False)
-    relay.drain_all()
+    drains.drain_all()
 
 
 def _with_raw_sql(town: Town) -> None:
     with connection.cursor() as cursor:
         for table, column in (("mention", "post_id"), ("hashtag", "post_id"), ("post", "id")):
             cursor.execute(f"DELETE FROM social_{table} WHERE {column} = %s", [town.post.pk])
-    relay.drain_all()
+    drains.drain_all()
 
 
 @pytest.mark.parametrize("delete", [_by_its_author, _by_orm, _with_its_author, _with_raw_sql])
@@ -85,7 +85,7 @@ def test_a_deleted_post_disappears_from_every_page(town: Town, delete: Callable[
 
 def test_ids_of_deleted_posts_in_windows_are_skipped(town: Town, redis: Redis) -> None:
     _by_its_author(town)
-    relay.drain_all()
+    drains.drain_all()
     windows = (keys.timeline(town.bob.pk), keys.global_timeline(), keys.book_posts(town.book.pk), keys.hashtag("oh"),
                keys.mentions_of(town.bob.pk), keys.posts_of(town.alice.pk))  # fmt: skip
     for window in windows:
@@ -104,8 +104,8 @@ def test_a_deleted_post_disappears_for_its_author_without_redis(town: Town, redi
 
 def test_a_hidden_post_disappears_and_comes_back(town: Town) -> None:
     Post.objects.filter(pk=town.post.pk).update(is_hidden=True)
-    relay.drain_all()
+    drains.drain_all()
     assert town.where_it_is(town.alice) == town.where_it_is(town.bob) == []
     Post.objects.filter(pk=town.post.pk).update(is_hidden=False)
-    relay.drain_all()
+    drains.drain_all()
     assert town.where_it_is(town.bob)

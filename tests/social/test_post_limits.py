@@ -8,7 +8,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
-from mirror.redis import breaker
+from mirror.redis.clients import breaker
 from social.content.cleaning import MAX_INPUT_CODE_POINTS, clean
 from social.models import Post
 from tests.support.servers import RedisServer

@@ -11,9 +11,9 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
-from mirror import hints
 from mirror.middleware import COOKIE
 from mirror.models import Change
+from mirror.relay import hints
 from social.models import Hashtag, Mention, Post, Pulled
 from social.services.posts import create_post, delete_post
 from tests.support.catalog.make import make_book

@@ -8,9 +8,11 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts.models import User
-from mirror import push, relay, spread
 from mirror.models import Change
-from mirror.recorder import record
+from mirror.outbox import spread
+from mirror.redis.recorder import record
+from mirror.relay import drains
+from mirror.windows import push
 from social import keys
 from social.models import Follow, Post, Pulled
 from social.selectors import get_home_timeline
@@ -37,7 +39,7 @@ def people() -> list[User]:
     follow(found[1:6], found[0])
     Post.objects.bulk_create([Post(user=found[0], text="once")])
     rebuild()
-    relay.drain_all()
+    drains.drain_all()
     return found
 
 
@@ -51,7 +53,7 @@ def state(author: User) -> str:
 
 def test_posts_are_pushed_up_to_the_limit(people: list[User]) -> None:
     Follow.objects.filter(follower=people[1]).delete()
-    relay.drain_all()
+    drains.drain_all()
     assert advance_states() == 0
     assert not Pulled.objects.exists()
 
@@ -68,13 +70,13 @@ def test_posts_are_pulled_only_after_every_follower_pulls(people: list[User], re
     follow([late], author)  # nothing waits for this change
     own = Change.objects.pending().get(mirror="follow", key=f"{late.pk}:{author.pk}")
     others = Change.objects.pending().filter(mirror="follow").exclude(pk=own.pk)
-    relay.drain_keys("follow", list(others.values_list("key", flat=True)))
+    drains.drain_keys("follow", list(others.values_list("key", flat=True)))
     assert advance_states() == 1
     assert (state(author), is_pulled_now(author.pk)) == (ON, True)
     fetching = [person for person in people if redis.sismember(keys.pulls(person.pk), str(author.pk))]
     following = [person for person in people if redis.sismember(keys.following(person.pk), str(author.pk))]
     assert fetching == following == people[1:6]
-    relay.drain_all()
+    drains.drain_all()
     assert redis.sismember(keys.pulls(late.pk), str(author.pk))
 
 
@@ -86,7 +88,7 @@ def test_a_quarantined_follow_keeps_posts_pushed(people: list[User]) -> None:
     Change.objects.filter(mirror="follow", key=f"{people[1].pk}:{people[0].pk}").update(
         quarantined_at="2020-01-01T00:00Z"
     )
-    relay.drain_all()
+    drains.drain_all()
     assert advance_states() == 0
     assert state(people[0]) == TURNING
 
@@ -94,7 +96,7 @@ def test_a_quarantined_follow_keeps_posts_pushed(people: list[User]) -> None:
 def turned(author: User) -> None:
     for _ in range(3):
         advance_states()
-        relay.drain_all()
+        drains.drain_all()
     assert state(author) == ON
 
 
@@ -103,12 +105,12 @@ def test_posts_are_pushed_again_with_far_fewer_followers_and_pulled_again_with_m
     turned(author)
     for left, expected in ((people[1:4], ON), (people[4:5], EASED)):
         Follow.objects.filter(follower__in=left).delete()
-        relay.drain_all()
+        drains.drain_all()
         advance_states()
         assert state(author) == expected
     assert not is_pulled_now(author.pk)
     follow(people[1:5], author)
-    relay.drain_all()
+    drains.drain_all()
     assert advance_states() == 1
     assert is_pulled_now(author.pk)
 
@@ -130,7 +132,7 @@ def test_followers_never_miss_a_post_or_see_it_twice(people: list[User], monkeyp
         step()
         made = Post.objects.create(user=author, text="and on", is_pulled=is_pulled_now(author.pk))
         seen.append((state(author), made.is_pulled))
-        relay.drain_keys("post", [str(made.pk)])
+        drains.drain_keys("post", [str(made.pk)])
         push.push_all()
         said = list(Post.objects.order_by("-pk").values_list("pk", flat=True)[:20])
         for follower in Follow.objects.filter(followee=author).values_list("follower_id", flat=True):
@@ -147,10 +149,10 @@ def _steps(author: User, followers: Sequence[User]) -> Iterator[Callable[[], obj
         yield partial(spread.step, group)
         yield advance_states
     for follower in followers:
-        yield partial(relay.drain_keys, "follow", [f"{follower.pk}:{author.pk}"])
+        yield partial(drains.drain_keys, "follow", [f"{follower.pk}:{author.pk}"])
         yield advance_states
     yield Follow.objects.filter(follower__in=followers[:4]).delete
-    yield relay.drain_all
+    yield drains.drain_all
     yield advance_states
     yield partial(_come_back, followers[:4], author)
     yield advance_states
@@ -158,4 +160,4 @@ def _steps(author: User, followers: Sequence[User]) -> Iterator[Callable[[], obj
 
 def _come_back(followers: Sequence[User], author: User) -> None:
     follow(followers, author)
-    relay.drain_all()
+    drains.drain_all()

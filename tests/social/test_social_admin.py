@@ -11,8 +11,8 @@ from redis import Redis
 from accounts.admin_tools import AuditedAdmin, paginator
 from accounts.models import User
 from catalog.models import Book
-from mirror.recorder import record
-from mirror.relay import drain_all
+from mirror.redis.recorder import record
+from mirror.relay.drains import drain_all
 from social import keys
 from social.models import Block, Follow, Hashtag, Mention, Mute, Post, Pulled
 from tests.support.social.timelines import follow, make_posts, make_users, warm_up

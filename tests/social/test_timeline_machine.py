@@ -18,9 +18,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from accounts.models import User
 from catalog.models import Book
-from mirror import hints, naming, push, rebuild, relay, sweeper, window
 from mirror.models import Change
-from mirror.redis import breaker, relay_client
+from mirror.redis import naming
+from mirror.redis.clients import breaker, relay_client
+from mirror.relay import drains, hints, rebuild, sweeper
+from mirror.windows import push, window
 from social import bulk, selectors
 from social.models import Block, Follow, Hashtag, Mention, Mute, Post, new_key
 from social.services import people, posts
@@ -94,7 +96,7 @@ class Town(RuleBasedStateMachine):
         Post.objects.bulk_create(Post(user=made[n % 3], text=self.name(), is_hidden=n in hidden) for n in said)
         rebuild.rebuild(town.MIRRORS)
         push.push_all()
-        relay.drain_all()
+        drains.drain_all()
         for number in set(range(PEOPLE)) - away:
             assert window.warm(town.TIMELINE, str(made[number].pk))
 
@@ -120,7 +122,7 @@ class Town(RuleBasedStateMachine):
             sweeper.sweep()
             for name in town.MIRRORS:
                 rebuild.rebuild_if_cold(name)
-            if not (relay.drain_all() or push.push_all() or self.queued_tasks or Change.objects.pending().exists()):
+            if not (drains.drain_all() or push.push_all() or self.queued_tasks or Change.objects.pending().exists()):
                 return
         raise AssertionError(f"it does not come to rest: {list(Change.objects.pending()[:9])}, {self.queued_tasks}")
 
@@ -417,7 +419,7 @@ class Town(RuleBasedStateMachine):
 
     @action
     def relay_runs(self, a: int, b: int) -> None:
-        relay.drain_all()
+        drains.drain_all()
 
     @action
     def authors_are_turned_and_eased(self, a: int, b: int) -> None:

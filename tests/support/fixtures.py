@@ -22,9 +22,14 @@ from config.celery import app
 from config.views import HOME_READS
 from loginlog import days, hooks
 from loginlog.storage import dense_ids, direct
-from mirror import capture, doubt, failure_log, hints, marker, prefix, send, triggers, window
+from mirror.capture import install, triggers
 from mirror.models import Change, Identity, State
-from mirror.redis import breaker
+from mirror.read import doubt, marker
+from mirror.redis import prefix
+from mirror.redis.clients import breaker
+from mirror.relay import hints, send
+from mirror.utils import failure_log
+from mirror.windows import window
 from shop.pagecache import fragment_cache, sessions, store
 from shop.selectors import sales
 from social.timelines import home
@@ -87,7 +92,7 @@ def django_db_setup(django_test_environment: None, django_db_blocker: DjangoDbBl
         with flush.keep_file_open():
             with django_db_blocker.block():
                 yield
-            assert capture.missing() == []
+            assert install.missing() == []
             connection.close()
 
 

@@ -11,7 +11,7 @@ from importlib import import_module
 from django.conf import settings
 from redis import Redis
 
-from mirror.scripts import Script
+from mirror.redis.scripts import Script
 
 APPS = ("accounts", "loginlog", "mirror", "shop", "social", "tests")
 

@@ -15,9 +15,9 @@ from pytest_django.fixtures import Settings
 from redis.exceptions import ConnectionError, TimeoutError
 
 from config.defaults import redis
-from mirror import prefix
 from mirror.conf import DEFAULTS
-from mirror.redis import with_prefix
+from mirror.redis import prefix
+from mirror.redis.clients import with_prefix
 from tests.support.servers import RedisServer, wait_until
 
 PATIENT_SECONDS: Final = 60.0

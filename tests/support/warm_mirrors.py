@@ -7,14 +7,19 @@ from collections.abc import Callable, Iterable
 from django.db import connections
 from redis import Redis
 
-from mirror import apply, heartbeat, marker, naming, outbox, registry, replay, scan, spread
-from mirror import rebuild as mirror_rebuild
+from mirror import registry
 from mirror.conf import setting
-from mirror.declare import Mirror, TableMirror
+from mirror.declare.mirrors import Mirror, TableMirror
 from mirror.models import Change, State
-from mirror.redis import relay_client
-from mirror.session import Command, Session
-from mirror.window_shapes import at_once, is_lazy
+from mirror.outbox import changes, spread
+from mirror.read import marker
+from mirror.redis import naming
+from mirror.redis.clients import relay_client
+from mirror.redis.session import Command, Session
+from mirror.relay import apply, heartbeat, replay
+from mirror.relay import rebuild as mirror_rebuild
+from mirror.verify import scan
+from mirror.windows.shapes import at_once, is_lazy
 
 OWN = [mirror.name for mirror in registry.all_mirrors() if type(mirror).__module__.startswith("tests.")]
 SITE = [mirror.name for mirror in registry.all_mirrors() if mirror.name not in OWN]
@@ -45,8 +50,8 @@ def _find_new(names: list[str], redis: Redis) -> list[Mirror]:
     and, in a transaction, mirrors with rows, because rows that may be rolled back cannot be written.
     """
     old = {*State.objects.exclude(rebuild_token="", rebuild_rows=0).values_list("mirror", flat=True)}
-    old |= {*Change.objects.pending().filter(key=outbox.WHOLE).values_list("mirror", flat=True)}
-    in_transaction = connections[outbox.using()].in_atomic_block
+    old |= {*Change.objects.pending().filter(key=changes.WHOLE).values_list("mirror", flat=True)}
+    in_transaction = connections[changes.using()].in_atomic_block
     with Session(redis) as session:
         keys = [key for some in scan.keys(session) for key in some]
         new: dict[str, Mirror] = {}
@@ -79,7 +84,7 @@ def _write_rows(mirrors: Iterable[Mirror], redis: Redis) -> None:
     applied = [change for mirror in mirrors if not registry.chained(mirror.name) for change in sources[mirror.name]]
     if applied:
         with Session(redis) as session:
-            outbox.mark_applied(applied, session.incarnation)
+            changes.mark_applied(applied, session.incarnation)
 
 
 def _readers(mirror: Mirror) -> list[Callable[[str | None, int], list[str]]]:
@@ -89,7 +94,7 @@ def _readers(mirror: Mirror) -> list[Callable[[str | None, int], list[str]]]:
 
 def _mark_warm(mirrors: Iterable[Mirror], redis: Redis) -> None:
     # migrate has made the rows, with the layouts; the number of rows tells later calls that these are no longer new.
-    State.objects.using(outbox.using()).bulk_create(
+    State.objects.using(changes.using()).bulk_create(
         [State(mirror=mirror.name, rebuild_rows=1) for mirror in mirrors],
         update_conflicts=True,
         update_fields=["rebuild_rows"],

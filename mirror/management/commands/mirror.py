@@ -9,12 +9,15 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from mirror import explain, outbox, rebuild, relay, repair, status, verify
-from mirror.compare import Difference
+from mirror import status
 from mirror.management import texts
 from mirror.management.base import FOUND, OK, ReportingCommand, brief
 from mirror.management.progress import Progress
 from mirror.models import Change
+from mirror.outbox import changes
+from mirror.relay import drains, rebuild
+from mirror.verify import explain, repair, runs
+from mirror.verify.compare import Difference
 
 
 class Command(ReportingCommand):
@@ -78,7 +81,7 @@ class Command(ReportingCommand):
         if sample is not None and sample < 1:
             raise CommandError(_("--sample must be at least 1"))
         with self._progress(_("verified")) as progress:
-            found = verify.verify(names, sample=sample, progress=progress)
+            found = runs.verify(names, sample=sample, progress=progress)
         self._report_differences(found, json)
         return FOUND if found else OK
 
@@ -86,7 +89,7 @@ class Command(ReportingCommand):
         if max_removals < 0:
             raise CommandError(_("--max-removals cannot be negative"))
         with self._progress(_("verified")) as progress:
-            found = verify.verify(names, progress=progress)
+            found = runs.verify(names, progress=progress)
         if found and not dry_run:
             repair.check_cap(found, max_removals)
             repair.order(found)
@@ -112,9 +115,9 @@ class Command(ReportingCommand):
 
     def do_drain(self, *, retry: bool, json: bool, **options: Any) -> int:
         if retry:
-            outbox.retry(Change.objects.all())
-        applied = relay.drain_all()
-        left = Change.objects.using(outbox.using()).pending().in_order().count()
+            changes.retry(Change.objects.all())
+        applied = drains.drain_all()
+        left = Change.objects.using(changes.using()).pending().in_order().count()
         self.report({"applied": applied, "pending": left}, [texts.drained(applied, left)], json)
         return FOUND if left else OK
 

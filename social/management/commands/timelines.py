@@ -10,12 +10,13 @@ from django.utils.translation import ngettext
 
 from accounts.models import User
 from accounts.names import fold
-from mirror import registry, window
-from mirror.declare import CUT, SENTINEL, WHOLE, WindowMirror
+from mirror import registry
+from mirror.declare.mirrors import CUT, SENTINEL, WHOLE, WindowMirror
 from mirror.management.base import FOUND, OK, ReportingCommand, brief
 from mirror.management.progress import Progress
-from mirror.redis import relay_client
+from mirror.redis.clients import relay_client
 from mirror.status import warm_mirrors
+from mirror.windows import window
 from social.timelines.active import find_active_readers, iterate_id_slices
 
 MAX_NAMED = 20  # ids of users without a timeline that the report lists

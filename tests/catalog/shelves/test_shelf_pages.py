@@ -9,8 +9,8 @@ from accounts.models import User
 from catalog.models import Book
 from catalog.shelves import services
 from catalog.shelves.models import Privacy, ReadingGoal, Shelf, ShelfEntry, ShelfSettings
-from mirror.recorder import record
-from mirror.relay import drain_all
+from mirror.redis.recorder import record
+from mirror.relay.drains import drain_all
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]

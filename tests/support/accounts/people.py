@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from accounts.models import LoginStats, User
-from mirror.rebuild import rebuild
-from mirror.relay import drain_all
-from mirror.verify import verify
+from mirror.relay.drains import drain_all
+from mirror.relay.rebuild import rebuild
+from mirror.verify.runs import verify
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from redis.exceptions import RedisError
 from mirror.backup.access import NotRestored, fetch
 from mirror.backup.status import statuses
 from mirror.backup.verify import verify
-from mirror.redis import breaker, relay_client
+from mirror.redis.clients import breaker, relay_client
 from tests.support.mirror.app.backups import baskets, best, play, put
 from tests.support.mirror.backup_world import lines, scores
 from tests.support.servers import wait_until

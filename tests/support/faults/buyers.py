@@ -12,7 +12,7 @@ from django.utils import timezone
 from accounts.models import Session, User
 from accounts.sessions.engine import RIGHTS_KEY, SessionStore
 from accounts.sessions.rows import NO_RIGHTS, hash_token
-from mirror.rebuild import rebuild
+from mirror.relay.rebuild import rebuild
 from shop.models import Product
 from shop.payments import fake
 from shop.services import carts

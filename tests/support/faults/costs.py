@@ -6,7 +6,7 @@ from collections.abc import Callable
 import orjson
 from django.http import HttpRequest, HttpResponse
 
-from mirror.recorder import record
+from mirror.redis.recorder import record
 
 
 class WriteCosts:

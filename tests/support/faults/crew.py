@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mirror import naming
+from mirror.redis import naming
 from tests.support.faults.standing import SAYS
 from tests.support.servers import RedisServer, die_with_parent, wait_until
 

@@ -7,21 +7,24 @@ import sys
 
 def die(last: str) -> None:
     """Drain the pending changes of items. SIGKILL comes before the step ``last``."""
-    from mirror import apply, outbox, registry
+    from mirror import registry
+    from mirror.outbox import changes
+    from mirror.relay import apply
 
     def step(name: str) -> None:
         if name == last:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    keys, _ = outbox.next_keys(0, 1000)
+    keys, _ = changes.next_keys(0, 1000)
     apply.drain(registry.get("titem"), keys["titem"], step=step)
 
 
 def on(pk: str) -> None:
     """Drain an item and a follow over and over. Each round is counted in Redis, in the hash ``drains``."""
-    from mirror import apply, registry
-    from mirror.redis import relay_client
-    from mirror.session import Conflict
+    from mirror import registry
+    from mirror.redis.clients import relay_client
+    from mirror.redis.session import Conflict
+    from mirror.relay import apply
 
     while True:
         for name, key in (("titem", pk), ("tfollow", "1:2")):

@@ -1,7 +1,7 @@
 """Work that pauses at a given call, so that a test can kill it there at any speed of the machine.
 
-With ``STANDS_STILL="mirror.chains.mark 3"`` in the environment of a child, each of its processes calls that function
-twice, prints a message before the third call, and then pauses for ever.
+With ``STANDS_STILL="mirror.outbox.chains.mark 3"`` in the environment of a child, each of its processes calls that
+function twice, prints a message before the third call, and then pauses for ever.
 """
 
 import importlib

@@ -12,10 +12,11 @@ from django.db import connection, connections
 from django.db.models import F, QuerySet
 from redis import Redis
 
-from mirror import status, verify
+from mirror import status
 from mirror.models import Change
-from mirror.read import read
-from mirror.redis import relay_client
+from mirror.read.reads import read
+from mirror.redis.clients import relay_client
+from mirror.verify import runs
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Item, Label
 from tests.support.servers import PATIENCE_SECONDS, wait_until
@@ -28,7 +29,7 @@ def is_at_rest() -> bool:
 
 def assert_exact(redis: Redis) -> None:
     """Check that SQL and Redis are equal, by verification and by the ORM alone."""
-    assert verify.verify(redis=relay_client()) == []
+    assert runs.verify(redis=relay_client()) == []
     assert world.dump(redis) == world.by_orm()
 
 

@@ -5,7 +5,7 @@ from django.http import HttpRequest, JsonResponse
 from django.urls import include, path
 from django.views.decorators.csrf import csrf_exempt
 
-from mirror.read import read
+from mirror.read.reads import read
 from tests.support.mirror.app.models import Item
 
 

@@ -11,7 +11,7 @@ from accounts.models import User
 from loginlog import services
 from loginlog.days import list_days
 from loginlog.storage import dense_ids
-from mirror.recorder import Recording
+from mirror.redis.recorder import Recording
 from tests.support.loginlog.naive import Mark
 
 TYPES = ("client", "office")

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from mirror import naming
 from mirror.backup.declare import Backup
 from mirror.backup.restore import restore
 from mirror.models import BackupState
-from mirror.redis import client, incarnation_of, relay_client
+from mirror.redis import naming
+from mirror.redis.clients import client, incarnation_of, relay_client
 from tests.support.mirror.app.backups import baskets, best
 from tests.support.mirror.app.models import Basket, Best
 
@@ -47,7 +47,7 @@ def lives(redis: Redis) -> Iterator[Lives]:
     """Return a Redis that can be reverted without a restart."""
     made = Lives(redis)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mirror.redis.incarnation_of", lambda info: f"{incarnation_of(info)}/{made.number}")
+        patch.setattr("mirror.redis.clients.incarnation_of", lambda info: f"{incarnation_of(info)}/{made.number}")
         made.come_back({})
         yield made
     made.come_back({})

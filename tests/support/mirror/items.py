@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from mirror import relay
 from mirror.models import Change
+from mirror.relay import drains
 from tests.support.mirror.app.models import Item, Label
 
 
@@ -16,5 +16,5 @@ def make(name: str, *labels: str, **values: Any) -> Item:
 
 def drained() -> None:
     """Drain until no change is pending."""
-    relay.drain_all()
+    drains.drain_all()
     assert not Change.objects.pending().exists()

@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from redis import Redis
 
-from mirror import apply, hints, outbox, rebuild, registry, relay, verify
+from mirror import registry
 from mirror.models import Change
-from mirror.redis import relay_client
+from mirror.outbox import changes
+from mirror.redis.clients import relay_client
+from mirror.relay import apply, drains, hints, rebuild
+from mirror.verify import runs
 from tests.support import state_machines
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Group, Ignoring, Item, Label, Note, Reading, Writer
@@ -79,7 +82,7 @@ class Machine(RuleBasedStateMachine):
     def teardown(self) -> None:
         hints.flush = self.flush
         world.rest()
-        assert not verify.verify(redis=relay_client())
+        assert not runs.verify(redis=relay_client())
         live = {key: said for key, said in world.dump(self.redis).items() if not key.endswith(":feed")}
         assert live == world.by_orm()
         self.is_right()
@@ -104,11 +107,11 @@ class Machine(RuleBasedStateMachine):
     def meanwhile(self, which: int) -> None:
         """Write rows between two steps of a paused process, and drain them before it continues."""
         self.others_go_on(which)
-        relay.drain_all()
+        drains.drain_all()
 
     @rule()
     def relay_runs(self) -> None:
-        relay.drain_all()
+        drains.drain_all()
 
     @rule(step=steps)
     def relay_crashes(self, step: str) -> None:
@@ -119,9 +122,9 @@ class Machine(RuleBasedStateMachine):
         self.drain_once(once(step, lambda: self.meanwhile(which)))
 
     def drain_once(self, step: Callable[[str], None]) -> None:
-        keys, _ = outbox.next_keys(0, 100)
+        keys, _ = changes.next_keys(0, 100)
         for name, pks in keys.items():
-            if outbox.WHOLE not in pks:
+            if changes.WHOLE not in pks:
                 try:
                     apply.drain(registry.get(name), pks, step=step)
                 except Crash:

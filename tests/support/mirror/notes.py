@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from mirror import registry, relay, window
-from mirror.declare import WindowMirror
+from mirror import registry
+from mirror.declare.mirrors import WindowMirror
 from mirror.models import Change
-from mirror.redis import client, relay_client
+from mirror.redis.clients import client, relay_client
+from mirror.relay import drains
+from mirror.windows import window
 from tests.support.mirror.app.models import Ignoring, Note, Reading, Writer
 from tests.support.mirror.world import feed_by_orm
 
@@ -92,7 +94,7 @@ def is_right(owner: Writer) -> bool:
 
 def drained() -> None:
     """Apply all pending changes except pushes."""
-    relay.drain_all()
+    drains.drain_all()
 
 
 def forget_pushes() -> None:

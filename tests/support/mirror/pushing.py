@@ -5,9 +5,11 @@ from typing import Any
 
 from redis import Redis
 
-from mirror import push, rebuild, registry, relay, window
-from mirror.declare import CUT, SENTINEL, WHOLE, WindowMirror
+from mirror import registry
+from mirror.declare.mirrors import CUT, SENTINEL, WHOLE, WindowMirror
 from mirror.models import Change
+from mirror.relay import drains, rebuild
+from mirror.windows import push, window
 from tests.support.mirror.app.models import Note, Reading, Writer
 from tests.support.mirror.app.windows import feed_of
 
@@ -30,7 +32,7 @@ def make_readers(count: int) -> list[Writer]:
     people = Writer.objects.bulk_create(Writer(name=f"reader {n}") for n in range(count))
     Reading.objects.bulk_create(Reading(reader=reader, writer=people[0]) for reader in people[1:])
     rebuild.rebuild()
-    relay.drain_all()
+    drains.drain_all()
     warm(*people)
     return people
 
@@ -66,7 +68,7 @@ def is_right(redis: Redis, person: Writer) -> bool:
 
 def all_right(redis: Redis, people: Sequence[Writer]) -> bool:
     """Drain everything. Return whether all windows are warm and equal SQL."""
-    relay.drain_all()
+    drains.drain_all()
     assert not Change.objects.pending().exists()
     return all(is_warm(redis, person) and is_right(redis, person) for person in people)
 

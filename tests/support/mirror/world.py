@@ -5,8 +5,9 @@ from typing import Any
 import orjson
 from redis import Redis
 
-from mirror import rebuild, registry, relay, sweeper
-from mirror.redis import breaker
+from mirror import registry
+from mirror.redis.clients import breaker
+from mirror.relay import drains, rebuild, sweeper
 from tests.support import warm_mirrors
 from tests.support.mirror.app.models import Follow, Group, Ignoring, Item, Note, Reading
 
@@ -100,7 +101,7 @@ def rest() -> None:
         sweeper.sweep()
         for mirror in registry.all_mirrors():
             rebuild.rebuild_if_cold(mirror.name)
-        if relay.drain_all() == 0:
+        if drains.drain_all() == 0:
             return
     raise AssertionError("it does not come to rest")
 
@@ -108,10 +109,10 @@ def rest() -> None:
 def warm() -> None:
     """Rebuild every mirror, and drain all pending changes."""
     warm_mirrors.rebuild(warm_mirrors.ALL)
-    relay.drain_all()
+    drains.drain_all()
 
 
 def warm_own() -> None:
     """Rebuild only the mirrors of these tests, which is faster, and drain all pending changes."""
     warm_mirrors.rebuild(warm_mirrors.OWN)
-    relay.drain_all()
+    drains.drain_all()

@@ -7,9 +7,9 @@ from typing import Any, Final
 import orjson
 from redis import Redis
 
-from mirror import prefix
-from mirror.redis import relay_client
-from mirror.relay import drain_all
+from mirror.redis import prefix
+from mirror.redis.clients import relay_client
+from mirror.relay.drains import drain_all
 from shop.rowcache import rows
 from shop.rowcache.daemon import run_once
 from shop.services import carts

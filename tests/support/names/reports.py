@@ -11,7 +11,7 @@ from django.test import override_settings
 
 from accounts.models import User
 from catalog.models import Book
-from mirror.redis import relay_client
+from mirror.redis.clients import relay_client
 from shop.models import Product
 from tests.support.catalog import goodbooks
 from tests.support.mirror.command import run

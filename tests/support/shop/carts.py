@@ -12,7 +12,7 @@ from mirror.backup import registry
 from mirror.backup.flush import flush
 from mirror.backup.restore import restore
 from mirror.backup.verify import verify
-from mirror.redis import relay_client
+from mirror.redis.clients import relay_client
 from shop import keys
 from shop.carts.reading import get_cart_backup, read_cart
 

@@ -10,8 +10,8 @@ from django.test import Client
 from django.test.utils import override_settings
 from redis import Redis
 
-from mirror.rebuild import rebuild
-from mirror.relay import drain_all
+from mirror.relay.drains import drain_all
+from mirror.relay.rebuild import rebuild
 from shop import keys
 from shop.models import Product
 from shop.pagecache import rendering

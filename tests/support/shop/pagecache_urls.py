@@ -12,7 +12,7 @@ from django.urls import include, path
 from django.utils.cache import patch_vary_headers
 
 from catalog.selectors import get_book
-from mirror.redis import client
+from mirror.redis.clients import client
 from shop.pagecache.registry import CachedPage
 
 FRAME = "{% load placeholders %}<p>{{ text }}</p>"

@@ -8,8 +8,8 @@ from typing import Any, Final
 from redis import Redis
 from redis.cluster import ClusterNode, RedisCluster
 
-from mirror.recorder import Command
-from mirror.scripts import Script
+from mirror.redis.recorder import Command
+from mirror.redis.scripts import Script
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, free_port, wait_until
 from tests.support.social import slots
 

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from functools import partial
 
-from mirror import verify, window
-from mirror.declare import MAKING, SENTINEL, WHOLE, WindowMirror
-from mirror.redis import relay_client
-from mirror.sql_only import sql_only
+from mirror.declare.mirrors import MAKING, SENTINEL, WHOLE, WindowMirror
+from mirror.read.sql_only import sql_only
+from mirror.redis.clients import relay_client
+from mirror.verify import runs
+from mirror.windows import window
 from social import selectors
 from tests.support.social import town
 from tests.support.social.naive import Facts, facts
@@ -44,13 +45,13 @@ def check_everything(mirror: WindowMirror) -> None:
     with sql_only():
         _compare(everybody, truth, "without Redis")
     check_windows(mirror, truth.names, truth)
-    differences = verify.verify(town.MIRRORS, redis=redis)
+    differences = runs.verify(town.MIRRORS, redis=redis)
     assert not differences, "; ".join(map(str, differences[:5]))
     for who in everybody:
         assert window.warm(mirror, str(who)), f"the window of {who} could not be warmed"
     _compare(everybody, truth, "warm")
     check_windows(mirror, everybody, truth, all_of_them=True)
-    differences = verify.verify(town.MIRRORS, redis=redis)
+    differences = runs.verify(town.MIRRORS, redis=redis)
     assert not differences, "; ".join(map(str, differences[:5]))
     window.cool(mirror, map(str, everybody), redis)
     _compare(everybody, truth, "cold", only=("home",))

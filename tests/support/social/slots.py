@@ -2,7 +2,7 @@
 
 from redis.crc import key_slot
 
-from mirror.recorder import Command
+from mirror.redis.recorder import Command
 
 # A cluster client can split these commands by slot (docs/decisions/key-layout-and-write-protocol.md).
 IN_PARTS = {"MGET", "WATCH", "DEL", "UNLINK", "EXISTS"}

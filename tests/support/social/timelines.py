@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from accounts.models import User
-from mirror import registry, window
-from mirror.declare import WindowMirror
-from mirror.recorder import Recording, record
-from mirror.relay import drain_all
-from mirror.sql_only import sql_only
+from mirror import registry
+from mirror.declare.mirrors import WindowMirror
+from mirror.read.sql_only import sql_only
+from mirror.redis.recorder import Recording, record
+from mirror.relay.drains import drain_all
+from mirror.windows import window
 from social.mirrors.windows import TIMELINE_LENGTH
 from social.models import Follow, Post
 from social.timelines.pages import PAGE_SIZE, PostPage

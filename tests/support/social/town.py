@@ -13,9 +13,12 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory, override_settings
 
 from accounts.models import User
-from mirror import deliver, push, registry, relay, send, spread, tasks, window
+from mirror import registry, tasks
 from mirror.middleware import ReadYourWrites
 from mirror.models import Change
+from mirror.outbox import spread
+from mirror.relay import drains, send
+from mirror.windows import deliver, push, window
 from social.mirrors.windows import TimelineMirror
 from social.models import Block, Follow, Hashtag, Mention, Mute, Post, Pulled
 from social.timelines import pages
@@ -87,7 +90,7 @@ def small_town() -> Generator[list[QueuedTask], None, None]:
         stack.enter_context(mock.patch.object(deliver, "BATCH", 1))
         stack.enter_context(mock.patch.object(push, "FIRST", FEW))
         stack.enter_context(mock.patch.object(send, "_hint", keep))
-        stack.enter_context(mock.patch.object(relay, "turn", return_value=nullcontext(True)))
+        stack.enter_context(mock.patch.object(drains, "turn", return_value=nullcontext(True)))
         yield queued_tasks
 
 

@@ -10,7 +10,7 @@ from redis.client import Pipeline
 
 from mirror.backup import Backup, access, guarded, register, script
 from mirror.backup.registry import get
-from mirror.scripts import Script
+from mirror.redis.scripts import Script
 from tests.support.mirror.app.models import Basket, Best
 
 _LUA = Path(__file__).parent / "lua"

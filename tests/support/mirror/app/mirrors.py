@@ -21,7 +21,7 @@ from mirror import (
     Watch,
     register,
 )
-from mirror.declare import Record
+from mirror.declare.mirrors import Record
 from tests.support.mirror.app import windows  # noqa: F401  (registers its mirrors)
 from tests.support.mirror.app.models import Follow, Group, Item, Odd
 

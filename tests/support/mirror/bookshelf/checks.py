@@ -6,7 +6,9 @@ from pathlib import Path
 from django.test import TransactionTestCase
 from redis import Redis
 
-from mirror import prefix, rebuild, relay, verify
+from mirror.redis import prefix
+from mirror.relay import drains, rebuild
+from mirror.verify import runs
 from tests.support.mirror.bookshelf.models import Volume
 from tests.support.mirror.bookshelf.titles import mirrored_title, title
 
@@ -20,9 +22,9 @@ class _Case(TransactionTestCase):
         assert mirrored_title(1) == name
         volume.title = f"{name}, revised"
         volume.save()
-        relay.drain_all()
+        drains.drain_all()
         assert mirrored_title(1) == f"{name}, revised"
-        assert verify.verify() == []
+        assert runs.verify() == []
         with Redis.from_url(os.environ["REDIS_URL"]) as plain:
             found = {*plain.scan_iter(f"{prefix.current()}*")}
             assert f"{prefix.current()}volume:1".encode() in found

@@ -19,8 +19,8 @@ CACHES = {
         "BACKEND": "django_redis.cache.RedisCache",
         "LOCATION": os.environ["REDIS_URL"],
         "OPTIONS": {
-            "CONNECTION_FACTORY": "mirror.redis.PoolFactory",
-            "CONNECTION_POOL_CLASS": "mirror.redis.MirrorPool",
+            "CONNECTION_FACTORY": "mirror.redis.clients.PoolFactory",
+            "CONNECTION_POOL_CLASS": "mirror.redis.clients.MirrorPool",
             "SOCKET_TIMEOUT": _TIMEOUT,
             "SOCKET_CONNECT_TIMEOUT": _TIMEOUT,
         },

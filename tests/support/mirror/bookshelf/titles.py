@@ -2,7 +2,7 @@
 
 import orjson
 
-from mirror.read import read
+from mirror.read.reads import read
 from tests.support.mirror.bookshelf.models import Volume
 
 

@@ -1,0 +1,170 @@
+"""Installation of the triggers, which capture every change however it is made.
+
+They are installed after every migrate. Each table's triggers are created in one transaction with the order to
+rebuild the mirrors that may have missed changes. A system check reports the result of ``missing``.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any, Literal, NamedTuple
+
+from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections, transaction
+from django.db.models.signals import post_migrate, pre_migrate
+
+from mirror import registry
+from mirror.capture import layouts
+from mirror.capture.plan import WHOLE, Capture, Definition, Trigger, literal
+from mirror.capture.postgres import PostgresCapture
+from mirror.capture.sqlite import SqliteCapture
+from mirror.conf import setting
+from mirror.models import Identity
+from mirror.read import marker
+
+CAPTURES: dict[str, type[Capture]] = {"sqlite": SqliteCapture, "postgresql": PostgresCapture}
+
+Problem = Literal["missing", "out of date", "left over"]
+
+
+class Fault(NamedTuple):
+    """A missing, outdated or superfluous trigger, and the mirrors that may miss changes because of it."""
+
+    table: str
+    operation: str
+    problem: Problem
+    trigger: str
+    mirrors: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.problem}: {self.operation} on {self.table}"
+
+
+def connect() -> None:
+    """Connect the signals that install the triggers after the last application's migrations."""
+    with_models = [app for app in apps.get_app_configs() if app.models_module is not None]
+    pre_migrate.connect(_before, sender=with_models[0], dispatch_uid="mirror.capture.install")
+    post_migrate.connect(_after, sender=with_models[-1], dispatch_uid="mirror.capture.install")
+
+
+def capture_for(using: str | None = None) -> Capture:
+    """Return the capture for this database. Raises ImproperlyConfigured unless it is SQLite or PostgreSQL."""
+    connection = connections[using or setting("DATABASE")]
+    if connection.vendor not in CAPTURES:
+        raise ImproperlyConfigured(
+            f"mirror works on SQLite and PostgreSQL; the database {connection.alias!r} is {connection.display_name}"
+        )
+    return CAPTURES[connection.vendor](connection)
+
+
+def install(using: str | None = None) -> list[str]:
+    """Create and replace the triggers that are missing or outdated, and drop superfluous ones.
+
+    Return the names of the mirrors that may have missed changes. The same transaction orders their rebuild. Raises
+    ImproperlyConfigured if a declaration names a column that does not exist.
+    """
+    capture = capture_for(using)
+    with transaction.atomic(using=capture.connection.alias):
+        capture.lock()
+        found, before, names, made_anew = capture.found(), capture.stamps(), set[str](), set[str]()
+        for trigger in capture.wanted():
+            should, is_now = capture.define(trigger), found.pop(trigger.name, None)
+            if should != is_now:
+                capture.run(capture.drop(is_now) if is_now else ())
+                capture.run(capture.create(should))
+                made_anew.add(trigger.name)
+                names |= _affected(capture, trigger, should, is_now)
+        for left_over in found.values():
+            capture.run(capture.drop(left_over))
+        cold = [mirror.name for mirror in registry.all_mirrors() if mirror.name in names]
+        made(cold, capture.connection.alias)
+        _keep_stamps(capture, before, made_anew)
+    return cold
+
+
+def _keep_stamps(capture: Capture, before: dict[str, str], made_anew: set[str]) -> None:
+    """Save the stamps of the new triggers, and of those that were in order ``before``.
+
+    The saved stamp of any other trigger is kept, so that the next check notices its change. See
+    ``mirror.capture.triggers``.
+    """
+    table = Identity._meta.db_table
+    if "triggers" not in capture.columns([table]).get(table, ()):
+        return  # the migration of this column follows
+    rows = Identity.objects.using(capture.connection.alias).filter(pk=1)
+    known, now = rows.values_list("triggers", flat=True).first(), capture.stamps()
+    fine = made_anew | {name for name in now if known is None or known.get(name) == before.get(name)}
+    stamps = {name: stamp if name in fine else (known or {}).get(name) for name, stamp in now.items()}
+    if stamps != known:
+        rows.update(triggers=stamps)
+
+
+def _affected(capture: Capture, trigger: Trigger, should: Definition, was: Definition | None) -> set[str]:
+    """Return the mirrors with a statement in this trigger that the existing trigger lacks."""
+    alive = was is not None and capture.is_alive(should, was)
+    lines = was.body.split("\n") if was and alive else []
+    return {insert.mirror for insert in trigger.inserts if capture.statement(insert, trigger.operation) not in lines}
+
+
+def missing(using: str | None = None) -> list[Fault]:
+    """Return the faults that ``install`` would repair, without changing anything."""
+    capture = capture_for(using)
+    found, faults = capture.found(), []
+    for trigger in capture.wanted():
+        should, is_now = capture.define(trigger), found.pop(trigger.name, None)
+        if should != is_now:
+            # On PostgreSQL a function outlives its table and its trigger.
+            problem: Problem = "out of date" if is_now and is_now.table else "missing"
+            mirrors = _affected(capture, trigger, should, is_now)
+            faults.append(Fault(trigger.table, trigger.operation, problem, trigger.name, tuple(sorted(mirrors))))
+    for name, left_over in found.items():
+        faults.append(Fault(left_over.table or "a table that is gone", name.rpartition("_")[2], "left over", name, ()))
+    return faults
+
+
+def uninstall(using: str | None = None) -> None:
+    """Drop all triggers of the mirror. Later changes are not captured."""
+    capture = capture_for(using)
+    with transaction.atomic(using=capture.connection.alias):
+        for definition in capture.found().values():
+            capture.run(capture.drop(definition))
+
+
+def made(mirrors: Iterable[str], using: str | None = None) -> None:
+    """Order a rebuild of these mirrors, because they may have missed changes. The relay carries it out."""
+    capture = capture_for(using)
+    table = capture.quote(capture.outbox)
+    capture.run(
+        # Without the model, which may have columns that a later migration adds.
+        f"INSERT INTO {table} (mirror, source, key) VALUES ({literal(name)}, '', {literal(WHOLE)})"
+        for name in mirrors
+    )
+
+
+def _before(*, using: str, plan: list[tuple[Any, bool]], **kwargs: Any) -> None:
+    """Drop triggers that would break during migrations. ``_after`` orders rebuilds for changes missed meanwhile."""
+    if using != setting("DATABASE") or not plan:
+        return
+    if any(migration.app_label == "mirror" for migration, _ in plan):
+        uninstall(using)  # the outbox itself is being altered or removed
+        return
+    capture = capture_for(using)
+    wanted = {trigger.name: capture.define(trigger).body for trigger in capture.wanted()}
+    with transaction.atomic(using=using):
+        for name, definition in capture.found().items():
+            # A statement that is no longer wanted may name a column that is about to be renamed or dropped.
+            if not set(definition.body.split("\n")) <= set(wanted.get(name, "").split("\n")):
+                capture.run(capture.drop(definition))
+
+
+def _after(*, using: str, **kwargs: Any) -> None:
+    """Install the triggers on the mirrored database. ``flush`` sends this signal too, and has deleted the identity."""
+    if using == setting("DATABASE"):
+        install(using)
+        with suppress(LookupError):
+            layouts.record(using, kwargs.get("apps"))
+        marker.database_identity.cache_clear()
+        with suppress(LookupError):  # the model does not exist after a migration backwards
+            # Here, because its first use may be in a transaction that is rolled back.
+            identities = kwargs.get("apps", apps).get_model("mirror", "Identity")._base_manager
+            identities.using(using).get_or_create(pk=1)

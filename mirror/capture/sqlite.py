@@ -1,0 +1,92 @@
+"""Capture on SQLite: row triggers.
+
+``recursive_triggers`` must be on. Otherwise REPLACE removes rows without firing triggers. A system check tests
+this.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final
+
+from mirror.capture.plan import MARK, Capture, Definition, Insert, Operation, Trigger
+
+# table_xinfo, because table_info omits generated columns
+COLUMNS: Final = """
+    SELECT t.name, c.name
+      FROM sqlite_master t, pragma_table_xinfo(t.name) c
+     WHERE t.type = 'table' AND t.name IN (SELECT value FROM json_each(%s))
+"""
+# The schema version counts, because a trigger that was dropped and created again can be equal in all else.
+STAMPS: Final = """
+    SELECT m.name, s.schema_version || '.' || m.rowid
+      FROM sqlite_master m, pragma_schema_version s
+     WHERE m.type = 'trigger' AND instr(m.sql, %s) > 0
+"""
+
+
+class SqliteCapture(Capture):
+    """Definitions are compared by the text in ``sqlite_master``, which is the CREATE statement."""
+
+    operations: tuple[Operation, ...] = ("insert", "update", "delete")
+
+    def lock(self) -> None:
+        """Do nothing: a writing transaction excludes all others."""
+
+    def columns(self, tables: Sequence[str]) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = defaultdict(set)
+        with self.connection.cursor() as cursor:
+            cursor.execute(COLUMNS, [json.dumps(list(tables))])
+            for table, column in cursor.fetchall():
+                found[table].add(column)
+        return found
+
+    def found(self) -> dict[str, Definition]:
+        with self.connection.cursor() as cursor:
+            cursor.execute("SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger'")
+            rows = cursor.fetchall()
+        return {
+            name: Definition(name, table, (head,), mark + body)
+            for name, table, (head, mark, body) in ((n, t, sql.partition(MARK)) for n, t, sql in rows)
+            if mark
+        }
+
+    def stamps(self) -> dict[str, str]:
+        with self.connection.cursor() as cursor:
+            cursor.execute(STAMPS, [MARK])
+            return dict(cursor.fetchall())
+
+    def define(self, trigger: Trigger) -> Definition:
+        head = (
+            f"CREATE TRIGGER {self.quote(trigger.name)} AFTER {trigger.operation.upper()}"
+            f" ON {self.quote(trigger.table)} BEGIN "
+        )
+        statements = (self.statement(insert, trigger.operation) for insert in trigger.inserts)
+        return Definition(trigger.name, trigger.table, (head,), "\n".join([MARK, *statements, "END"]))
+
+    def create(self, definition: Definition) -> list[str]:
+        return [definition.shape[0] + definition.body]
+
+    def drop(self, definition: Definition) -> list[str]:
+        return [f"DROP TRIGGER IF EXISTS {self.quote(definition.name)}"]
+
+    def statement(self, insert: Insert, operation: Operation) -> str:
+        old, new = self._key("OLD", insert), self._key("NEW", insert)
+        head = insert.head(self.quote(self.outbox))
+        if operation == "delete":
+            return f"{head} {old} WHERE {old} IS NOT NULL;"
+        if operation == "insert":
+            return f"{head} {new} WHERE {new} IS NOT NULL;"
+        told = f" AND ({self._differ(insert.compared)})" if insert.compared else ""
+        statement = f"{head} {new} WHERE {new} IS NOT NULL{told};"
+        if not insert.columns:
+            return statement
+        return f"{statement} {head} {old} WHERE ({self._differ(insert.columns)}) AND {old} IS NOT NULL;"
+
+    def _differ(self, columns: Sequence[str]) -> str:
+        # Binary, whatever the column's collation: "A" and "a" are two keys in Redis.
+        return " OR ".join(f"OLD.{c} IS NOT NEW.{c} COLLATE BINARY" for c in map(self.quote, columns))
+
+    def _key(self, row: str, insert: Insert) -> str:
+        texts = (f"CAST({row}.{self.quote(column)} AS TEXT)" for column in insert.columns)
+        return " || ':' || ".join(texts) or "''"

@@ -1,0 +1,194 @@
+"""System checks of declarations and of the database.
+
+Checks that need the database are tagged ``database``. They run in ``migrate`` and ``check --database``, never in a
+plain ``check``.
+"""
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections, transaction
+
+from mirror import registry
+from mirror.capture import install
+from mirror.conf import setting
+from mirror.declare.check_watches import check_chains, check_watches
+from mirror.declare.check_windows import check_window
+from mirror.declare.mirrors import EdgeMirror, Family, Mirror, SummaryMirror, TableMirror, WindowMirror
+
+LONGEST_NAME: Final = 64
+
+
+@register()
+def check_declarations(**kwargs: Any) -> list[CheckMessage]:
+    """Check everything about declarations that needs no database."""
+    found: list[CheckMessage] = [
+        Error(
+            f"{declaration.__module__}.{declaration.__qualname__} {fault}.",
+            hint="A mirror needs a unique name, a model, and a list of watches on models.",
+            id="mirror.E001",
+        )
+        for declaration, fault in registry.refused()
+    ]
+    for mirror in registry.all_mirrors():
+        found += _check_methods(mirror)
+        found += _check_families(mirror)
+        found += check_watches(mirror)
+        found += check_window(mirror)
+        if len(mirror.name) > LONGEST_NAME:
+            hint = f"A mirror's name has at most {LONGEST_NAME} characters."
+            found.append(Error(f"The name {mirror.name!r} is too long.", hint=hint, obj=mirror, id="mirror.E002"))
+    return [*found, *check_chains(), *_check_starts(), *_check_prefix()]
+
+
+def _check_prefix() -> Iterator[CheckMessage]:
+    """Check that the prefix has no braces, because they would determine the slots of all keys."""
+    text = setting("PREFIX")
+    if not isinstance(text, str) or set(text) & set("{}"):
+        hint = 'Set MIRROR["PREFIX"] to a string without braces, for example "shop1:".'
+        yield Error(f"The prefix {text!r} must be a string without braces.", hint=hint, id="mirror.E023")
+
+
+def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:
+    needed: tuple[str, ...] = ("record_key", "load", "record")
+    base: type[Mirror] = Mirror
+    if isinstance(mirror, EdgeMirror):
+        needed, base = ("load", "entries", "families"), EdgeMirror
+    elif isinstance(mirror, WindowMirror):
+        needed, base = ("record_key", "newest", "families"), WindowMirror
+    elif isinstance(mirror, SummaryMirror):
+        needed, base = ("record_key", "items"), SummaryMirror
+    elif isinstance(mirror, TableMirror):
+        needed, base = ("load", "replace", "stored", "stored_after"), TableMirror
+    given = {"record_key"} if mirror.key else set()
+    if mirror.layout and mirror.layout.fields:
+        given |= {"load", "record"}
+    lacking = [name for name in needed if name not in given and getattr(type(mirror), name) is getattr(base, name)]
+    if lacking:
+        names = ", ".join(f"{name}()" for name in lacking)
+        hint = "The mirror needs these methods to derive its entries in Redis."
+        yield Error(f"Mirror {mirror.name!r} does not define {names}.", hint=hint, obj=type(mirror), id="mirror.E003")
+
+
+def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:
+    hint = "families() lists the key families of the entries; verify needs it to find strays."
+    try:
+        families = mirror.families()
+        record = _record_start(mirror)
+    except Exception as error:
+        message = f"Mirror {mirror.name!r} fails to list its key families: {error!r}."
+        yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
+        return
+    if not families and type(mirror).index is not Mirror.index:
+        message = f"Mirror {mirror.name!r} has no key family for its entries."
+        yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
+    for start in (*(family.start for family in families), record):
+        if start == "":
+            message = f"Mirror {mirror.name!r} has a key family with an empty prefix, which would contain all keys."
+            yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
+
+
+def _record_start(mirror: Mirror) -> str | None:
+    """Return the common beginning of the records' keys (for a summary: the key), or None without records."""
+    return mirror.record_key("\0").partition("\0")[0] if mirror.has_record else None
+
+
+def _check_starts() -> list[CheckMessage]:
+    """Check that no two mirrors own the same keys: each would delete the other's keys as strays."""
+    owners: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for mirror in registry.all_mirrors():
+        try:
+            shapes = [shape for family in mirror.families() for shape in _shapes(family)]
+            record = _record_start(mirror)
+        except Exception:  # reported for the mirror itself
+            continue
+        for shape in (*shapes, *([] if record is None else [(record, "...")])):
+            owners[shape][mirror.name] = None
+    shared = {start: names for (start, _), names in sorted(owners.items()) if len(names) > 1}
+    return [
+        Error(
+            f"Keys that start with {start!r} belong to several mirrors: {', '.join(names)}.",
+            hint="Give each mirror its own keys: entries of one mirror would be strays of the other.",
+            id="mirror.E008",
+        )
+        for start, names in shared.items()
+    ]
+
+
+def _shapes(family: Family) -> list[tuple[str, str]]:
+    """Return the forms of a family's keys: one key, or all keys with a start and an end."""
+    if family.end and not family.whole:
+        return [(family.start, f"...{family.end}")]
+    return [(family.start, "")] if family.whole else [(family.start, ""), (family.start, "...")]
+
+
+@register()
+def check_vendor(**kwargs: Any) -> list[CheckMessage]:
+    """Check that capture supports the database's vendor, which is read from the settings."""
+    try:
+        install.capture_for()
+    except ImproperlyConfigured as error:
+        hint = 'Point MIRROR["DATABASE"] at a database of a kind that has a capture.'
+        return [Error(str(error), hint=hint, id="mirror.E009")]
+    return []
+
+
+@register(Tags.database)
+def check_triggers(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """Check that every watched table has its triggers. ``migrate`` skips this check, because it installs them."""
+    if not _asked(databases) or sys.argv[1:2] == ["migrate"]:
+        return []
+    try:
+        faults = install.missing()
+    except ImproperlyConfigured:
+        return []  # reported by the checks above
+    if not faults:
+        return []
+    return [
+        Error(
+            f"Changes are not captured as declared: {'; '.join(map(str, faults))}.",
+            hint="Run migrate: it creates the triggers, and schedules rebuilds after missed changes.",
+            id="mirror.E010",
+        )
+    ]
+
+
+@register(Tags.database)
+def check_connection(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """Check that no write escapes the triggers or the relay because of the connection's configuration."""
+    if not _asked(databases):
+        return []
+    connection = connections[setting("DATABASE")]
+    if connection.vendor == "sqlite" and _ask("PRAGMA recursive_triggers") != "1":
+        return [
+            Error(
+                "SQLite's recursive_triggers is off: rows deleted by REPLACE are not captured.",
+                hint='Put "PRAGMA recursive_triggers=ON" into the init_command of DATABASES\' OPTIONS.',
+                id="mirror.E011",
+            )
+        ]
+    if connection.vendor == "postgresql" and (level := _ask("SHOW transaction_isolation")) != "read committed":
+        return [
+            Error(
+                f"The isolation level is {level!r}, but the relay must see changes committed during its transaction.",
+                hint="Leave the isolation level of DATABASES at READ COMMITTED.",
+                id="mirror.E012",
+            )
+        ]
+    return []
+
+
+def _asked(databases: Sequence[str] | None) -> bool:
+    return setting("DATABASE") in (databases or ())
+
+
+def _ask(sql: str) -> str:
+    """Return the single value of ``sql``, read inside a transaction like the site's."""
+    using = setting("DATABASE")
+    with transaction.atomic(using=using), connections[using].cursor() as cursor:
+        cursor.execute(sql)
+        return str(cursor.fetchone()[0])

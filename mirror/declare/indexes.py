@@ -1,0 +1,190 @@
+"""Indexes of a declaration: structures in Redis to which each row contributes entries, derived from its record.
+
+Keys are templates in the form of ``str.format``: ``{pk}``, ``{value}`` (of the field ``over`` or ``on``) and the names
+of other fields of the record are replaced, and ``{{tag}}`` stands for the hash tag ``{tag}``.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from string import Formatter
+from typing import Any, ClassVar, Literal
+
+from mirror.declare.entries import Contribution, Member, Members, Scored, Value
+from mirror.declare.fields import DeclarationError
+
+Record = Mapping[str, Any]
+SEPARATOR = "\0"  # between the text of a sorted member and its row's key
+
+
+class Template:
+    """A parsed template of a key or member. Raises DeclarationError if it is none."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        try:
+            self.parts = [(literal, name) for literal, name, *_ in Formatter().parse(text)]
+        except ValueError as error:
+            raise DeclarationError(f"{text!r} is no template: {error}; write a brace twice") from None
+        self.names = [name for _, name in self.parts if name is not None]
+        if "" in self.names:
+            raise DeclarationError(f"{text!r} has a placeholder without a name")
+        # Formatter ends a part at each double brace, so several parts may precede the first placeholder.
+        places = [place for place, (_, name) in enumerate(self.parts) if name is not None]
+        first, last = (places[0], places[-1]) if places else (len(self.parts), len(self.parts))
+        self.start = "".join(literal for literal, _ in self.parts[: first + 1])
+        self.end = "".join(literal for literal, _ in self.parts[last + 1 :])
+
+    def fill(self, pk: str, value: Any, record: Record) -> str:
+        """Return the text for a row. Fields without a value are empty."""
+        if self.names == ["value"]:  # the usual template
+            return f"{self.start}{write_text(value)}{self.end}"
+        found = {"pk": pk, "value": write_text(value)}
+        return self.text.format_map(
+            found | {name: write_text(record[name]) for name in self.names if name not in found}
+        )
+
+    def match(self, text: str) -> dict[str, str] | None:
+        """Return the values of the placeholders in ``text``, or None if it does not fit the template."""
+        pattern = "".join(re.escape(literal) + (f"(?P<{name}>.*)" if name else "") for literal, name in self.parts)
+        found = re.fullmatch(pattern, text, re.DOTALL)
+        return found and found.groupdict()
+
+
+def write_text(value: Any) -> str:
+    """Return a field's value as a part of a key."""
+    if isinstance(value, bool):
+        return str(int(value))
+    return "" if value is None else str(value)
+
+
+def read_score(value: Any) -> float:
+    """Return a field's value as a score: a number, or a time in seconds since 1970."""
+    if isinstance(value, (int, float)):
+        return float(value)
+    try:
+        return float(value)
+    except ValueError:
+        moment = datetime.fromisoformat(value)
+        return (moment - datetime(1970, 1, 1, tzinfo=moment.tzinfo)).total_seconds()
+
+
+@dataclass(frozen=True)
+class Index:
+    """A structure of which ``key`` is the template. over: the field of which each value has a structure of its own.
+
+    when: a field, or a function of the record; rows for which it is false contribute nothing.
+    """
+
+    key: str
+    over: str = ""
+    when: str | Callable[[Record], object] = ""
+    kind: ClassVar[Literal["set", "zset", "string"]]
+
+    @property
+    def template(self) -> Template:
+        """Return the parsed key."""
+        return Template(self.key)
+
+    def find_fields(self) -> set[str]:
+        """Return the fields of the record that the entries are made of."""
+        named = {self.over, self.when if isinstance(self.when, str) else "", *self.template.names}
+        return named - {"", "pk", "value"}
+
+    def check(self) -> None:
+        """Raise DeclarationError if a key does not say which row contributed an entry."""
+        if "value" in self.template.names and not self.over:
+            raise DeclarationError(f'{self!r}: "{{value}}" needs over=')
+        if self.over and not {"value", self.over, "pk"} & set(self.template.names):
+            raise DeclarationError(f'{self!r}: the key needs "{{value}}"; all values of {self.over!r} would share it')
+
+    def compile(self) -> Callable[[str, Record], Iterable[Contribution]]:
+        """Return a function from a row's key and record to its entries."""
+        template, over, when = self.template, self.over, self.when
+        build = self.build_entries
+
+        def list_entries(pk: str, record: Record) -> Iterable[Contribution]:
+            if when and not (when(record) if callable(when) else record[when]):
+                return ()
+            if not over:
+                return build(pk, [template.fill(pk, None, record)], [None], record)
+            found = record[over]
+            values = list(dict.fromkeys(found)) if isinstance(found, list) else [found]
+            values = [value for value in values if value is not None and value != ""]
+            return build(pk, [template.fill(pk, value, record) for value in values], values, record)
+
+        return list_entries
+
+    def build_entries(self, pk: str, keys: list[str], values: list[Any], record: Record) -> Iterable[Contribution]:
+        """Return a row's entries under these keys, one for each value."""
+        raise NotImplementedError
+
+    def find_owner(self, key: str, member: str) -> str:
+        """Return the key of the row that would contribute ``member``."""
+        return member
+
+
+@dataclass(frozen=True)
+class SetOf(Index):
+    """Sets of primary keys: of all rows, or of the rows with each value of ``over``."""
+
+    kind = "set"
+
+    def build_entries(self, pk: str, keys: list[str], values: list[Any], record: Record) -> Iterable[Contribution]:
+        return [Members(keys, pk)] if len(keys) > 1 else [Member(key, pk) for key in keys]
+
+
+@dataclass(frozen=True)
+class Ranking(Index):
+    """Sorted sets of primary keys by ``score``: a field with a number, a date or a time. None contributes nothing."""
+
+    score: str = ""
+    kind = "zset"
+
+    def check(self) -> None:
+        super().check()
+        if not self.score:
+            raise DeclarationError(f"{self!r} needs score=")
+
+    def find_fields(self) -> set[str]:
+        return super().find_fields() | {self.score}
+
+    def build_entries(self, pk: str, keys: list[str], values: list[Any], record: Record) -> Iterable[Contribution]:
+        score = record[self.score]
+        return [] if score is None else [Scored(key, pk, read_score(score)) for key in keys]
+
+
+@dataclass(frozen=True)
+class Alphabetical(Index):
+    """Sorted sets of the text of the field ``by``, followed by a zero byte and the primary key; ranges by prefix."""
+
+    by: str = ""
+    kind = "zset"
+
+    def check(self) -> None:
+        super().check()
+        if not self.by:
+            raise DeclarationError(f"{self!r} needs by=")
+
+    def find_fields(self) -> set[str]:
+        return super().find_fields() | {self.by}
+
+    def build_entries(self, pk: str, keys: list[str], values: list[Any], record: Record) -> Iterable[Contribution]:
+        return [Scored(key, f"{write_text(record[self.by])}{SEPARATOR}{pk}", 0) for key in keys]
+
+    def find_owner(self, key: str, member: str) -> str:
+        return member.rpartition(SEPARATOR)[2]
+
+
+@dataclass(frozen=True)
+class Lookup(Index):
+    """Strings from a value of the field ``over`` to the primary key of the row that has it."""
+
+    kind = "string"
+
+    def __init__(self, key: str, on: str, when: str | Callable[[Record], object] = "") -> None:
+        super().__init__(key, on, when)
+
+    def build_entries(self, pk: str, keys: list[str], values: list[Any], record: Record) -> Iterable[Contribution]:
+        return [Value(key, pk) for key in keys]

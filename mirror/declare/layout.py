@@ -1,0 +1,175 @@
+"""Layouts: from the fields and indexes of a declaration to watches, rows, records, entries and key families."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+
+from mirror.conf import setting
+from mirror.declare.entries import Contribution
+from mirror.declare.fields import (
+    Column,
+    Count,
+    DeclarationError,
+    Sum,
+    Use,
+    Values,
+    make_plain,
+    resolve_column,
+    resolve_condition,
+)
+from mirror.declare.indexes import Index
+from mirror.declare.mirrors import Family, Watch
+
+if TYPE_CHECKING:
+    from mirror.declare.mirrors import Mirror
+
+Record = dict[str, Any]
+NUMBERS_AND_TIMES = (models.IntegerField, models.FloatField, models.DecimalField, models.DateField, models.BooleanField)
+
+
+class Layout:
+    """The derived parts of one declaration. Raises DeclarationError for a name that the model does not have.
+
+    version: a digest of everything that determines records and entries, with the types of the columns.
+    """
+
+    def __init__(self, mirror: "type[Mirror]") -> None:
+        self.model, self.where, self.indexes = mirror.model, mirror.where, tuple(mirror.indexes)
+        self.fields: dict[str, Column | Values | Count | Sum] = {}
+        for field in mirror.fields:
+            made = Column(field) if isinstance(field, str) else field
+            if made.record_name in self.fields:
+                raise DeclarationError(f"two fields are called {made.record_name!r}; give one of them another name=")
+            self.fields[made.record_name] = made
+        self.paths = {name: field.path for name, field in self.fields.items() if isinstance(field, Column)}
+        self.lists = {name: field for name, field in self.fields.items() if isinstance(field, Values)}
+        self.expressions = {
+            name: field.build_expression(self.model)
+            for name, field in self.fields.items()
+            if isinstance(field, (Count, Sum))
+        }
+        self.is_hash = mirror.record_kind == "hash"
+        if self.is_hash and self.lists:
+            raise DeclarationError(f"a hash cannot contain the list {next(iter(self.lists))!r}")
+        self._check_indexes()
+        self.index_rows = [index.compile() for index in self.indexes]
+        uses = [use for field in self.fields.values() for use in field.find_uses(self.model)]
+        self.watches = build_watches(self.model, [*uses, *resolve_condition(self.model, self.where)])
+        self.version = self._digest()
+
+    def _check_indexes(self) -> None:
+        for index in self.indexes:
+            if not isinstance(index, Index):
+                raise DeclarationError(f"indexes contains {index!r}, which is no index")
+            index.check()
+            for name in sorted(index.find_fields()):
+                if self.fields and name not in self.fields:
+                    raise DeclarationError(f"{index!r} needs the field {name!r}, which fields does not contain")
+            score = getattr(index, "score", "")
+            if path := self.paths.get(score):
+                field = resolve_column(self.model, path).field
+                if not isinstance(field, NUMBERS_AND_TIMES):
+                    raise DeclarationError(f"{index!r}: {score!r} is neither a number nor a time")
+
+    def _digest(self) -> str:
+        types = [resolve_column(self.model, path).field.get_internal_type() for path in self.paths.values()]
+        parts = [self.model._meta.label, self.where, self.is_hash, *self.fields.items(), *types, *self.indexes]
+        return hashlib.sha256("\n".join(map(repr, parts)).encode()).hexdigest()[:12]
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, Record]:
+        """Return the records of the existing rows that meet the condition, in one query and one more for each list."""
+        using = setting("DATABASE")
+        rows = self.model._base_manager.using(using).filter(self.where or models.Q(), pk__in=pks).order_by()
+        if self.expressions:
+            rows = rows.annotate(**{f"mirror_{name}": made for name, made in self.expressions.items()})
+        names = [*self.paths, *self.expressions]
+        found = rows.values_list("pk", *self.paths.values(), *(f"mirror_{name}" for name in self.expressions))
+        records = {str(pk): dict(zip(names, map(make_plain, values), strict=True)) for pk, *values in found}
+        for name, field in self.lists.items():
+            for record in records.values():
+                record[name] = []
+            if not records:
+                break
+            for owner, value in field.load(self.model, list(records), using):
+                if str(owner) in records:  # otherwise it was added after the query before
+                    records[str(owner)][name].append(make_plain(value))
+        return records
+
+    def build_record(self, row: Record) -> Record:
+        """Return the record of a row from ``load``."""
+        if not self.is_hash:
+            return row
+        return {name: str(int(v)) if isinstance(v, bool) else "" if v is None else str(v) for name, v in row.items()}
+
+    def list_entries(self, pk: str, record: Mapping[str, Any]) -> list[Contribution]:
+        """Return the entries of a row."""
+        return [entry for index_row in self.index_rows for entry in index_row(pk, record)]
+
+    def families(self) -> list[Family]:
+        """Return the key families of the indexes."""
+        made = []
+        for index in self.indexes:
+            template = index.template
+            is_whole = not template.names
+            made.append(
+                Family(
+                    template.start, index.kind, index.find_owner, whole=is_whole, end="" if is_whole else template.end
+                )
+            )
+        return list({(family.start, family.end): family for family in made}.values())
+
+
+def build_watches(model: type[models.Model], uses: Iterable[Use]) -> tuple[Watch, ...]:
+    """Return the watches on the columns: one for each table and key, and one for each table behind relations."""
+    own: dict[tuple[type[models.Model], str], dict[str, None]] = defaultdict(dict)
+    behind: dict[type[models.Model], tuple[dict[str, None], dict[str, None]]] = defaultdict(lambda: ({}, {}))
+    own[model, ""] = {}
+    loose: set[type[models.Model]] = set()
+    for use in uses:
+        if use.path:
+            paths, columns = behind[use.model]
+            paths[use.path] = None
+            if use.is_loose:
+                loose.add(use.model)
+        else:
+            columns = own[use.model, use.key]
+        columns[use.column] = None
+    direct = [Watch(table, key, only=tuple(columns) or (_get_pk(table),)) for (table, key), columns in own.items()]
+    via = [
+        Watch(
+            table, via=partial(find_rows_behind, model, tuple(paths)), only=tuple(columns), updates=table not in loose
+        )
+        for table, (paths, columns) in behind.items()
+    ]
+    return (*direct, *via)
+
+
+def _get_pk(model: type[models.Model]) -> str:
+    pk = model._meta.pk
+    assert pk is not None
+    return str(pk.column)
+
+
+def find_rows_behind(
+    model: type[models.Model], paths: Sequence[str], values: Sequence[str], after: str | None, limit: int
+) -> list[str]:
+    """Return the next keys of rows of ``model`` that one of these relations leads to rows with these primary keys."""
+    condition = models.Q(*((f"{path}__in", values) for path in paths), _connector=models.Q.OR)
+    rows = model._base_manager.using(setting("DATABASE")).filter(condition)
+    if after is not None:
+        rows = rows.filter(pk__gt=after)
+    return [str(pk) for pk in rows.order_by("pk").values_list("pk", flat=True).distinct()[:limit]]
+
+
+def find_path(layout: Layout, name: str) -> str:
+    """Return the path in queries of a field of the record. Raises DeclarationError for an aggregate."""
+    field = layout.fields[name]
+    if isinstance(field, Column):
+        return field.path
+    if isinstance(field, Values) and field.where is None:
+        return f"{field.relation}__{field.field}"
+    raise DeclarationError(f"SQL cannot be searched by {name!r}")

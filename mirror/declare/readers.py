@@ -1,0 +1,187 @@
+"""Readers of a declaration: records, members and rankings from Redis, or from SQL if Redis cannot answer.
+
+Each of them needs one round trip. The asynchronous twins run in a thread, as those of Django's queries do.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from asgiref.sync import sync_to_async
+from django.db import connections, models
+from django.db.models.functions import Cast, Collate
+
+from mirror.conf import setting
+from mirror.declare.fields import resolve_column
+from mirror.declare.indexes import Index, Lookup, Ranking, SetOf
+
+if TYPE_CHECKING:
+    from mirror.declare.layout import Layout
+    from mirror.declare.mirrors import Mirror
+
+T = TypeVar("T")
+COLLATIONS = {"postgresql": "C", "sqlite": "BINARY"}  # that order text by its bytes, as Redis does
+
+
+class Readers:
+    """The readers, as class methods of every declaration with records."""
+
+    name: ClassVar[str]
+
+    @classmethod
+    def get(cls, pk: object) -> dict[str, Any] | None:
+        """Return the record of a row, or None if it has none."""
+        return cls.get_many([pk]).get(pk)
+
+    @classmethod
+    def get_many(cls, pks: Iterable[T]) -> dict[T, dict[str, Any]]:
+        """Return the records of rows by primary key, in the given order, without rows that have none."""
+        from mirror.read.reads import read
+        from mirror.relay.shapes import shape_of
+
+        mirror, wanted = _find(cls), {str(pk): pk for pk in pks}
+        if not wanted:
+            return {}
+        shape, texts = shape_of(mirror), list(wanted)
+        found = read([mirror.name], lambda pipe: [pipe.execute_command(*command) for command in shape.ask(texts)])
+        if found is None:
+            targets = shape.targets([pk for pk in texts if mirror.is_possible(pk)])
+            states = [targets[pk].own if pk in targets else None for pk in texts]
+        else:
+            states = shape.said(texts, found.replies)
+        records = {wanted[pk]: shape.decode(state) for pk, state in zip(texts, states, strict=True)}
+        return {pk: record for pk, record in records.items() if record is not None}
+
+    @classmethod
+    def top(cls, key: str, count: int, start: int = 0) -> list[Any]:
+        """Return the primary keys with the highest scores in the ``Ranking`` at ``key``, highest first.
+
+        Raises LookupError if no ranking of the declaration has such a key.
+        """
+        from mirror.read.reads import read
+
+        mirror, layout, index, values = _find_index(cls, key, Ranking)
+        found = read([mirror.name], lambda pipe: pipe.zrevrange(key, start, start + count - 1)) if count > 0 else None
+        if found is not None:
+            return _read_pks(layout, found.replies[0])
+        score = index.score
+        rows = _filter_rows(layout, index, values)
+        if score in layout.expressions:
+            rows = rows.annotate(mirror_score=layout.expressions[score])
+            order = models.F("mirror_score")
+        else:
+            order = models.F(layout.paths[score])
+            rows = rows.filter(**{f"{layout.paths[score]}__isnull": False})
+        text = Collate(Cast("pk", models.TextField()), COLLATIONS[connections[setting("DATABASE")].vendor])
+        return list(
+            rows.order_by(order.desc(), text.desc()).values_list("pk", flat=True)[start : start + max(count, 0)]
+        )
+
+    @classmethod
+    def members(cls, key: str) -> set[Any]:
+        """Return the primary keys in the set at ``key``. Raises LookupError if no ``SetOf`` has such a key."""
+        from mirror.read.reads import read
+
+        mirror, layout, index, values = _find_index(cls, key, SetOf)
+        found = read([mirror.name], lambda pipe: pipe.smembers(key))
+        if found is not None:
+            return set(_read_pks(layout, found.replies[0]))
+        return set(_filter_rows(layout, index, values).values_list("pk", flat=True))
+
+    @classmethod
+    def find(cls, key: str) -> Any:
+        """Return the primary key in the ``Lookup`` at ``key``, or None.
+
+        Raises LookupError if no lookup of the declaration has such a key.
+        """
+        from mirror.read.reads import read
+
+        mirror, layout, index, values = _find_index(cls, key, Lookup)
+        found = read([mirror.name], lambda pipe: pipe.get(key))
+        if found is not None:
+            return None if found.replies[0] is None else _read_pks(layout, found.replies)[0]
+        return _filter_rows(layout, index, values).values_list("pk", flat=True).first()
+
+    @classmethod
+    async def aget(cls, pk: object) -> dict[str, Any] | None:
+        """Do the same as ``get``, asynchronously."""
+        return await sync_to_async(cls.get)(pk)
+
+    @classmethod
+    async def aget_many(cls, pks: Iterable[T]) -> dict[T, dict[str, Any]]:
+        """Do the same as ``get_many``, asynchronously."""
+        return await sync_to_async(cls.get_many)(pks)
+
+    @classmethod
+    async def atop(cls, key: str, count: int, start: int = 0) -> list[Any]:
+        """Do the same as ``top``, asynchronously."""
+        return await sync_to_async(cls.top)(key, count, start)
+
+    @classmethod
+    async def amembers(cls, key: str) -> set[Any]:
+        """Do the same as ``members``, asynchronously."""
+        return await sync_to_async(cls.members)(key)
+
+    @classmethod
+    async def afind(cls, key: str) -> Any:
+        """Do the same as ``find``, asynchronously."""
+        return await sync_to_async(cls.find)(key)
+
+
+FoundIndex = TypeVar("FoundIndex", bound=Index)
+
+
+def _find(declaration: type[Readers]) -> "Mirror":
+    """Return the registered mirror. Raises TypeError for one without records."""
+    from mirror import registry
+
+    mirror = registry.get(declaration.name)
+    if not mirror.has_record:
+        raise TypeError(f"{declaration.__qualname__} has no records to read")
+    return mirror
+
+
+def _find_index(
+    declaration: type[Readers], key: str, kind: type[FoundIndex]
+) -> "tuple[Mirror, Layout, FoundIndex, dict[str, str]]":
+    """Return the index at ``key``, and the values of the placeholders of its template.
+
+    Raises LookupError, which lists the templates, if there is none, and TypeError for an index that SQL cannot answer.
+    """
+    mirror = _find(declaration)
+    layout, templates = mirror.layout, []
+    for index in layout.indexes if layout else ():
+        if isinstance(index, kind):
+            templates.append(repr(index.key))
+            if (values := index.template.match(key)) is not None:
+                assert layout is not None
+                if callable(index.when) or not layout.fields:
+                    raise TypeError(f"{index!r}: SQL cannot answer for it without fields, or with a function as when=")
+                return mirror, layout, index, values
+    known = ", ".join(templates) or "none"
+    raise LookupError(f"{declaration.__qualname__} has no {kind.__name__} at {key!r} (its keys are: {known})")
+
+
+def _filter_rows(layout: "Layout", index: Index, values: dict[str, str]) -> "models.QuerySet[Any]":
+    """Return the rows that contribute to the structure whose key contains these values."""
+    from mirror.declare.layout import find_path
+
+    rows = layout.model._base_manager.using(setting("DATABASE")).filter(layout.where or models.Q())
+    for name, value in values.items():
+        rows = rows.filter(**{find_path(layout, index.over if name == "value" else name): value})
+    if isinstance(index.when, str) and index.when:
+        path = find_path(layout, index.when)
+        field = resolve_column(layout.model, path).field
+        empty = {models.BooleanField: False, models.IntegerField: 0, models.FloatField: 0, models.DecimalField: 0}
+        false = next((zero for kind, zero in empty.items() if isinstance(field, kind)), "")
+        rows = rows.exclude(**{f"{path}__isnull": True})
+        rows = rows.exclude(**{path: false}) if false != "" or field.empty_strings_allowed else rows
+    return rows.distinct() if index.over and index.over not in layout.paths else rows
+
+
+def _read_pks(layout: "Layout", members: Iterable[bytes]) -> list[Any]:
+    """Return primary keys as Django returns them, from their text in Redis."""
+    pk = layout.model._meta.pk
+    assert pk is not None
+    while isinstance(pk, models.ForeignKey):
+        pk = pk.target_field
+    return [pk.to_python(member.decode()) for member in members]

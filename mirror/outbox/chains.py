@@ -1,0 +1,34 @@
+"""Chained changes: an applied change orders changes of the mirrors after it (``WindowMirror.after``).
+
+The new changes are appended in the transaction that marks the first ones. Earlier, Redis would lack the data from
+which they are computed. If the transaction fails, the first changes are still pending and all of it is repeated.
+"""
+
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from mirror import registry
+from mirror.outbox import changes as outbox
+
+
+def mark(mirror: str, changes: Sequence[outbox.Pending], incarnation: str) -> None:
+    """Mark these changes of a mirror as applied and order the chained changes, in one transaction."""
+    ids = [change.id for change in changes]
+    if not registry.chained(mirror):
+        outbox.mark_applied(ids, incarnation)
+        return
+    with transaction.atomic(using=outbox.using()):
+        if outbox.mark_applied(ids, incarnation):  # otherwise another drain has done all of this
+            for name, keys in owners(mirror, {change.key for change in changes}).items():
+                outbox.append(name, sorted(keys))
+
+
+def owners(mirror: str, keys: set[str]) -> dict[str, set[str]]:
+    """Return the keys of other mirrors that follow these rows of a mirror, by mirror."""
+    found: dict[str, set[str]] = {}
+    for chained, owner in registry.chained(mirror) if keys else ():
+        # A change of everything orders a change of everything.
+        owned = {key if key == outbox.WHOLE else owner(key) for key in keys}
+        found[chained.name] = found.get(chained.name, set()) | owned
+    return found

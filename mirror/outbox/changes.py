@@ -1,0 +1,269 @@
+"""The SQL side of the relay: queries for pending, applied and quarantined changes.
+
+Every statement runs outside of the caller's transactions and names exact ids, never ``id <= max``, because a change
+with a smaller id may be committed later.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from typing import NamedTuple
+
+from django.db import connections, transaction
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Now
+from django.db.utils import ProgrammingError
+
+from mirror import registry
+from mirror.conf import setting
+from mirror.models import Change, ChangeQuerySet
+from mirror.outbox import progress
+from mirror.utils import arrays
+
+MUCH = 200  # with more pending changes, a request drains none: it could not finish within its budget
+PURGE = 5000  # applied changes deleted in one statement
+MOST = 2000  # changes of one key applied by one drain
+MOST_AT_ONCE = 20_000  # changes of many keys applied by one drain
+WHOLE = "*"  # the key of a change of everything, which concerns a whole mirror
+ANEW = "[]"  # no stray is known, but every entry has to be written again
+
+
+class OutdatedLayout(Exception):
+    """Another version of the code maintains this mirror (``mirror.capture.layouts``)."""
+
+
+class Pending(NamedTuple):
+    """A pending change: its id, its key, and the strays that repair found."""
+
+    id: int
+    key: str
+    strays: str
+
+
+def using() -> str:
+    """Return the alias of the mirrored database."""
+    return str(setting("DATABASE"))
+
+
+def refuse_transaction() -> None:
+    """Raise ProgrammingError inside a transaction, because uncommitted changes must not reach Redis."""
+    if connections[using()].in_atomic_block:
+        raise ProgrammingError(
+            "The relay cannot run in a transaction: it would mirror changes that may be rolled back."
+        )
+
+
+def pending_of(mirror: str, keys: Sequence[str], layout: object = "") -> dict[str, list[Pending]]:
+    """Return the unapplied changes of these keys, quarantined ones included, by key.
+
+    At most the oldest ``MOST`` of each key, and fewer with many keys. The next drain gets the others. layout: of the
+    caller's declaration. Raises OutdatedLayout if the same statement finds another one.
+    """
+    wanted = list(dict.fromkeys(keys))
+    most = min(MOST, MOST_AT_ONCE // (len(wanted) or 1) or 1)
+    own = "p.applied_at IS NULL AND p.mirror = %s AND p.source = '' AND p.key = k.value ORDER BY p.created_at LIMIT %s"
+    source, values = arrays.list_values(wanted, "text")
+    changes = arrays.join_found("mirror_change", f"FROM mirror_change p WHERE {own}", "c")
+    found: dict[str, list[Pending]] = defaultdict(list)
+    with connections[using()].cursor() as cursor:
+        cursor.execute(
+            f"SELECT c.id, k.value, c.strays FROM {source} {changes} {_OTHER_LAYOUT}",
+            [*values, mirror, most, mirror, str(layout)],
+        )
+        for row in map(Pending._make, cursor.fetchall()):
+            found[row.key].append(row)
+    other = found.pop(_LAYOUT, None)
+    if other and layout != "":
+        raise OutdatedLayout(f"{mirror}: this process has the layout {layout}, and {other[0].strays} is in use")
+    return found
+
+
+_LAYOUT = "\1layout"  # no key of a change
+_OTHER_LAYOUT = (
+    f"UNION ALL SELECT 0, '{_LAYOUT}', layout FROM mirror_state WHERE mirror = %s AND layout NOT IN ('', %s)"
+)
+
+
+def pending_among(changes: Collection[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Return which of these changes (mirror, source, key) are not applied, quarantined ones included."""
+    own = "p.applied_at IS NULL AND p.mirror = k.mirror AND p.mirror > '' AND p.key = k.key AND p.source = k.source"
+    first = f"FROM mirror_change p WHERE {own} ORDER BY p.created_at LIMIT 1"
+    source, values = arrays.make_table(dict.fromkeys(("mirror", "source", "key"), "text"), changes, "k")
+    with connections[using()].cursor() as cursor:
+        found = arrays.join_found("mirror_change", first, "c")
+        cursor.execute(f"SELECT k.mirror, k.source, k.key FROM {source} {found}", values)
+        return [(mirror, source, key) for mirror, source, key in cursor.fetchall()]
+
+
+def pending_of_mirrors(names: Collection[str], limit: int) -> list[tuple[str, str, str]]:
+    """Return up to ``limit`` pending changes (mirror, source, key) of each of these mirrors, in no order of time."""
+    own = "p.applied_at IS NULL AND p.quarantined_at IS NULL AND p.mirror = k.value AND p.mirror > ''"
+    first = f"FROM mirror_change p WHERE {own} ORDER BY p.key, p.created_at LIMIT %s"
+    source, values = arrays.list_values(names, "text")
+    with connections[using()].cursor() as cursor:
+        found = arrays.join_found("mirror_change", first, "c")
+        cursor.execute(f"SELECT c.mirror, c.source, c.key FROM {source} {found}", [*values, limit])
+        return [(mirror, source, key) for mirror, source, key in cursor.fetchall()]
+
+
+def quarantined(limit: int) -> list[tuple[str, str, str]]:
+    """Return up to ``limit`` quarantined changes: mirror, source, key."""
+    changes = Change.objects.using(using()).quarantined()
+    return list(changes.values_list("mirror", "source", "key").distinct()[:limit])
+
+
+def pending_at_all(mirror: str, limit: int) -> list[Pending]:
+    """Return up to ``limit`` unapplied changes of this mirror's rows."""
+    changes = Change.objects.using(using()).of_mirror(mirror).filter(source="")
+    return [Pending._make(row) for row in changes.values_list("id", "key", "strays")[:limit]]
+
+
+def has_unapplied(mirror: str) -> bool:
+    """Return whether any change of this mirror's rows is not applied."""
+    return bool(pending_at_all(mirror, 1))
+
+
+def mark_applied(ids: Sequence[int], incarnation: str) -> int:
+    """Mark exactly these changes as applied to Redis in that incarnation, with the time of SQL's clock.
+
+    incarnation "": nothing had to be written to Redis. Return the number of changes that were not marked before.
+    """
+    if not ids:
+        return 0
+    condition, values = arrays.match_any(ids)
+    now = "CLOCK_TIMESTAMP()" if connections[using()].vendor == "postgresql" else _SQLITE_NOW
+    with connections[using()].cursor() as cursor:
+        cursor.execute(
+            f"UPDATE mirror_change SET applied_at = {now}, incarnation = %s, quarantined_at = NULL"
+            f" WHERE applied_at IS NULL AND id {condition}",
+            [incarnation, *values],
+        )
+        return int(cursor.rowcount)
+
+
+def write_anew(ids: Sequence[int]) -> None:
+    """Record that every entry of these changes' rows has to be written again, whatever their records list."""
+    condition, values = arrays.match_any(ids)
+    with connections[using()].cursor() as cursor:
+        cursor.execute(f"UPDATE mirror_change SET strays = %s WHERE strays = '' AND id {condition}", [ANEW, *values])
+
+
+_SQLITE_NOW = "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')"
+
+
+def next_keys(after: int, limit: int) -> tuple[dict[str, list[str]], int | None]:
+    """Return the keys of the next ``limit`` pending changes after the id ``after``, by mirror, without duplicates.
+
+    Also return the id to continue from, or None without further changes.
+    """
+    rows = list(
+        Change.objects.using(using())
+        .pending()
+        .filter(source="", id__gt=after)
+        .in_order()
+        .values_list("id", "mirror", "key")[:limit]
+    )
+    keys: dict[str, dict[str, None]] = defaultdict(dict)
+    for _, mirror, key in rows:
+        keys[mirror][key] = None
+    return {m: list(k) for m, k in keys.items()}, rows[-1][0] if rows else None
+
+
+def append(mirror: str, keys: Iterable[str], *, strays: str = "") -> None:
+    """Append changes: for rows that depend on a source, chained rows, repairs, and failures of a rebuild."""
+    append_all(Change(mirror=mirror, key=key, strays=strays) for key in keys)
+
+
+def append_all(changes: Iterable[Change]) -> None:
+    """Append these changes."""
+    Change.objects.using(using()).bulk_create(list(changes), batch_size=1000)
+
+
+def failed(mirror: str, key: str, error: str, *, source: str = "") -> None:
+    """Count a failure of one key, and quarantine its changes with the error after too many."""
+    with transaction.atomic(using=using()):
+        changes = Change.objects.using(using()).pending().filter(mirror=mirror, key=key, source=source)
+        changes.update(attempts=F("attempts") + 1, error=error[:2000])
+        changes.filter(attempts__gte=setting("ATTEMPTS")).update(quarantined_at=Now())
+
+
+def retry(changes: QuerySet[Change]) -> int:
+    """Make the quarantined ones among ``changes`` pending again, without counted attempts. Return their number."""
+    return _set_aside(changes).update(quarantined_at=None, attempts=0)
+
+
+def discard(changes: QuerySet[Change]) -> int:
+    """Delete the quarantined ones among ``changes``. Return their number.
+
+    Redis stays as it is, and verify reports the differences.
+    """
+    count, _ = _set_aside(changes).delete()
+    return count
+
+
+def _set_aside(changes: QuerySet[Change]) -> QuerySet[Change]:
+    return Change.objects.using(using()).quarantined().filter(id__in=changes.order_by().values("id"))
+
+
+def newest_unapplied() -> int | None:
+    """Return the highest id of a change that readers wait for, or None."""
+    return _awaited().in_order().reverse().values_list("id", flat=True).first()
+
+
+def is_much() -> bool:
+    """Return whether more is pending than a request should begin with: bulk work, which workers drain."""
+    return len(_awaited().in_order().values_list("id", flat=True)[: MUCH + 1]) > MUCH
+
+
+def is_unapplied_up_to(last: int) -> bool:
+    """Return whether readers wait for a change with an id of at most ``last``, or for one chained to it."""
+    # Chained changes have higher ids, so any change of a chained mirror counts.
+    chained = (_awaited().of_mirror(name).filter(source="") for name in registry.after_others())
+    found = chain([_awaited().in_order().filter(id__lte=last)], chained)
+    return any(changes.values_list("id", flat=True)[:1] for changes in found)
+
+
+def _awaited() -> ChangeQuerySet:
+    """Return pending changes and newly quarantined ones. Staff handle the older ones, which keep no reader on SQL.
+
+    A push in progress is left out too: its author has had the row since the first slice.
+    """
+    lately = Q(quarantined_at__gt=Now() - timedelta(seconds=setting("SQL_FALLBACK_SECONDS")))
+    found = Change.objects.using(using()).filter(Q(quarantined_at__isnull=True) | lately, applied_at__isnull=True)
+    return found.exclude(progress.is_pushed(), cursor__isnull=False)
+
+
+def purge(limit: int = PURGE) -> int:
+    """Delete up to ``limit`` applied changes that replay no longer needs. Return their number."""
+    now, age = clock(), float(setting("KEEP_SECONDS"))
+    oldest = datetime.fromtimestamp(now - age, tz=UTC)
+    found = Change.objects.using(using()).filter(applied_at__lt=oldest).order_by("applied_at")
+    condition, values = arrays.match_any(list(found.values_list("id", flat=True)[:limit]))
+    with connections[using()].cursor() as cursor:
+        cursor.execute(f"DELETE FROM mirror_change WHERE id {condition}", values)
+        return int(cursor.rowcount)
+
+
+def unapply_since(moment: datetime, incarnation: str) -> int:
+    """Make changes pending again that another incarnation applied since ``moment``. Return their number.
+
+    Changes marked without an incarnation ("") wrote nothing to Redis: sources, whose dependent rows have changes of
+    their own. Pushed changes keep their incarnation, which identifies them for the replay from the start.
+    """
+    found = Change.objects.using(using()).filter(applied_at__gte=moment).exclude(incarnation__in=["", incarnation])
+    pushed = found.filter(progress.is_pushed()).update(applied_at=None, cursor=None)
+    return pushed + found.update(applied_at=None, incarnation="")
+
+
+def clock() -> float:
+    """Return SQL's own clock, in seconds since 1970."""
+    connection = connections[using()]
+    sql = (
+        "SELECT EXTRACT(EPOCH FROM CLOCK_TIMESTAMP())"
+        if connection.vendor == "postgresql"
+        else "SELECT (JULIANDAY('now') - 2440587.5) * 86400.0"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        return float(cursor.fetchone()[0])

@@ -1,0 +1,110 @@
+"""Spread: turn changes of a source (a tag), in SQL alone, into changes of the rows that depend on it (its books).
+
+Each slice appends changes of rows and saves the position, in one transaction. So it can be interrupted anywhere and
+continued later, and a link made meanwhile has a change of its own. The source's change is applied after its last
+slice. The appended changes then update Redis.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from mirror import registry
+from mirror.declare.mirrors import Watch, WindowMirror
+from mirror.models import Change
+from mirror.outbox import changes as outbox
+from mirror.outbox import progress
+from mirror.redis.clients import relay_client
+from mirror.redis.types import RedisClient
+from mirror.windows import deliver
+
+SLICE = 1000  # rows in one step
+TOGETHER = 100  # sources tried in one query, if few rows depend on each
+
+
+def pending_sources(values: Sequence[str] | None = None, mirror: str = "", source: str = "") -> QuerySet[Change]:
+    """Return pending changes with a source, oldest first: all of them, or those of these values of one source.
+
+    Without pushed rows: see ``mirror.windows.push``.
+    """
+    found = Change.objects.using(outbox.using()).pending().exclude(source="").exclude(progress.is_pushed())
+    if values is not None:
+        return found.filter(mirror=mirror, source=source, key__in=values).order_by("id")
+    return found.in_order()
+
+
+def step(changes: Sequence[Change], redis: RedisClient | None = None) -> list[str]:
+    """Spread one slice of ``changes``, which share mirror and source. Return the rows' keys.
+
+    Raises errors of the declaration's ``via``, and redis-py's errors.
+    """
+    first = changes[0]
+    watch = _watch(first.mirror, first.source)
+    if watch is None or watch.via is None:  # no mirror watches this source any more
+        return _save(changes, [], None, done=True)
+    mirror = registry.get(first.mirror)
+    if isinstance(mirror, WindowMirror) and mirror.lazy:
+        # Deliveries in progress read their rows before this change. They must end before the recompute ordered here, or
+        # fail.
+        deliver.stop(mirror, redis or relay_client())
+    if first.cursor is None and len(changes) > 1:
+        keys = watch.via([c.key for c in changes], None, SLICE)
+        if len(keys) < SLICE:
+            return _save(changes, keys, None, done=True)
+    keys = watch.via([first.key], first.cursor, SLICE)
+    return _save([first], keys, keys[-1] if keys else None, done=len(keys) < SLICE)
+
+
+def slices(mirror: str, source: str, values: Sequence[str]) -> Iterator[list[str]]:
+    """Spread the changes of these rows of a source to the end. Yield the keys of each slice."""
+    while changes := together(list(pending_sources(values, mirror, source)[:TOGETHER])):
+        yield step(changes)
+
+
+def next_group(leave: Collection[int] = ()) -> list[Change]:
+    """Return the next pending changes with a source that one step can spread together; [] without any.
+
+    leave: ids of changes to skip.
+    """
+    return together(list(pending_sources().exclude(id__in=leave)[:TOGETHER]))
+
+
+def together(found: Sequence[Change]) -> list[Change]:
+    """Return the changes in ``found`` that have the first one's mirror and source and no cursor."""
+    if not found or found[0].cursor is not None:
+        return list(found[:1])
+    first = found[0]
+    return [c for c in found if (c.mirror, c.source, c.cursor) == (first.mirror, first.source, None)]
+
+
+def _watch(mirror: str, source: str) -> Watch | None:
+    for watch in registry.get(mirror).watches:
+        if watch.source == source:
+            return watch
+    return None
+
+
+def _save(changes: Sequence[Change], keys: list[str], cursor: str | None, *, done: bool) -> list[str]:
+    """Append the rows' changes and save the position, unless another process has; then do nothing."""
+    ours = Change.objects.using(outbox.using()).filter(
+        cursor=changes[0].cursor, id__in=[change.id for change in changes], applied_at__isnull=True
+    )  # (Django translates "cursor=None" to IS NULL)
+    with transaction.atomic(using=outbox.using()):
+        progress = {"applied_at": Now()} if done else {"cursor": cursor}
+        if ours.update(**progress) != len(changes):
+            transaction.set_rollback(True, using=outbox.using())
+            return []
+        if done:
+            _lift_quarantine(changes)
+        outbox.append(changes[0].mirror, keys)
+    return keys
+
+
+def _lift_quarantine(changes: Sequence[Change]) -> None:
+    """Mark earlier quarantined changes of the same source rows, because this spread has covered all their rows."""
+    first = changes[0]
+    found = Change.objects.using(outbox.using()).quarantined().filter(mirror=first.mirror, source=first.source)
+    found = found.filter(key__in=[change.key for change in changes], id__lt=min(change.id for change in changes))
+    found.update(applied_at=Now(), quarantined_at=None)

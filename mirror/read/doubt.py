@@ -1,0 +1,211 @@
+"""Doubt: if Redis may lack a change that readers must see, they ask the outbox about the rows they read.
+
+A *strict* mirror (sessions, users, blocks, posts) decides about access or privacy. Its readers believe Redis only
+with a fresh heartbeat (``mirror.relay.heartbeat``), read in the same round trip as the data. Without one, or after a
+failure seen by this process, one indexed query looks for pending changes of the rows. If it finds none, Redis is
+right; otherwise SQL answers. Quarantined rows of every mirror are answered by SQL as well; Redis lists them.
+"""
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import orjson
+from django.db import Error as DatabaseError
+
+from mirror import registry
+from mirror.conf import setting
+from mirror.declare.mirrors import EdgeMirror, Family, Mirror, SummaryMirror
+from mirror.outbox import changes as outbox
+from mirror.redis import naming
+from mirror.redis.clients import Breaker, breaker
+from mirror.redis.session import get_pool
+from mirror.redis.types import RedisClient
+
+logger = logging.getLogger("mirror")
+Staged = tuple[tuple[Any, ...], dict[str, Any]]
+Changed = tuple[str, str, str]  # mirror, source, key
+TOO_MANY = b"*"  # replaces the list of quarantined changes if it is too long
+MEMBERS_ASKED = {"SISMEMBER", "SMISMEMBER", "ZSCORE", "ZMSCORE", "ZRANK", "ZREVRANK", "HGET", "HMGET"}
+database = Breaker()  # so that reads pay one time-out per second while SQL is away
+
+
+class Rows(NamedTuple):
+    """The rows that a read concerns. exact: changes. sets: by mirror, Redis keys that any edge may be a member of."""
+
+    exact: frozenset[Changed]
+    sets: Mapping[str, frozenset[str]]
+
+    def are_among(self, changes: Iterable[Sequence[str]]) -> bool:
+        """Return whether a change in ``changes`` (mirror, source, key) concerns the read."""
+        return any(
+            (name, source, pk) in self.exact or (name in self.sets and self._is_member(name, pk))
+            for name, source, pk in changes
+        )
+
+    def _is_member(self, name: str, pk: str) -> bool:
+        mirror = registry.get(name)
+        return isinstance(mirror, EdgeMirror) and any(entry[0] in self.sets[name] for entry in mirror.entries(pk))
+
+
+class Group(NamedTuple):
+    """One read: the mirrors that must be warm, the commands, and their replies."""
+
+    mirrors: Sequence[str]
+    commands: Sequence[Staged]
+    replies: Sequence[Any]
+
+
+def keys() -> tuple[str, str]:
+    """Return the keys that are read with the markers, in the order that ``Evidence`` takes the replies."""
+    return naming.heartbeat(), naming.quarantined()
+
+
+class Evidence(NamedTuple):
+    """The replies to ``keys()``, and the incarnation they come from."""
+
+    heartbeat: bytes | None
+    quarantined: bytes | None
+    incarnation: str
+
+    @classmethod
+    def of(cls, replies: Sequence[bytes | None], redis: RedisClient) -> "Evidence":
+        """Return the evidence in the replies to ``keys()``."""
+        heartbeat, quarantined = replies
+        return cls(heartbeat, quarantined, get_pool(redis).incarnation)
+
+    def groups_for_sql(self, groups: Sequence[Group]) -> list[bool]:
+        """Return for each group whether SQL has to answer it. At most one query, and none without doubt."""
+        in_doubt = [self._is_in_doubt(group) for group in groups]
+        if self.quarantined is None and not any(in_doubt):
+            return in_doubt
+        if self.quarantined == TOO_MANY:
+            in_doubt = [bool(group.mirrors) for group in groups]
+        listed = orjson.loads(self.quarantined) if self.quarantined not in (None, TOO_MANY) else ()
+        rows = [rows_of(group) for group in groups]
+        pending = _pending([r for r, doubtful in zip(rows, in_doubt, strict=True) if doubtful])
+        return [
+            r.are_among(listed) or (doubtful and r.are_among(pending))
+            for r, doubtful in zip(rows, in_doubt, strict=True)
+        ]
+
+    def _is_in_doubt(self, group: Group) -> bool:
+        if not any(map(registry.is_strict, group.mirrors)):
+            return False
+        return breaker.failed_lately() or not _is_fresh(self.heartbeat, self.incarnation)
+
+
+class _Newest:
+    """The last heartbeat that this process saw, and the time when it saw it first.
+
+    Redis lets a heartbeat expire by its wall clock. If that clock is set back while no relay runs, an old heartbeat
+    remains. The process notices this by its own clock.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._seen = clock, (b"", 0.0)
+
+    def is_fresh(self, heartbeat: bytes) -> bool:
+        now, (newest, since) = self._clock(), self._seen
+        if heartbeat != newest:
+            self._seen = (heartbeat, now)
+            return True
+        return now - since <= float(setting("HEARTBEAT_SECONDS"))
+
+
+_newest = _Newest()
+
+
+def _is_fresh(heartbeat: bytes | None, incarnation: str) -> bool:
+    if heartbeat is None or heartbeat.rpartition(b"|")[0] != incarnation.encode():
+        return False
+    return _newest.is_fresh(heartbeat)
+
+
+def _pending(rows: Sequence[Rows]) -> list[Changed]:
+    """Return the pending changes of these rows; none while SQL is away, so that Redis is believed."""
+    exact = frozenset[Changed]().union(*(r.exact for r in rows))
+    if not exact or database.open():
+        return []
+    try:
+        return outbox.pending_among(exact) + [
+            change for name in {*chain(*(r.sets for r in rows))} for change in _edges(name)
+        ]
+    except DatabaseError as error:
+        database.failed()
+        logger.warning("SQL did not say what is pending, Redis is believed: %s", error)
+        return []
+
+
+def _edges(name: str) -> list[Changed]:
+    """Return all pending edges of a mirror, or a change of everything if there are too many."""
+    changes = outbox.pending_at_all(name, outbox.MUCH + 1)
+    return [(name, "", outbox.WHOLE if len(changes) > outbox.MUCH else change.key) for change in changes]
+
+
+def rows_of(group: Group) -> Rows:
+    """Return the rows that a read concerns, by its records and by its requested or returned entries."""
+    exact, sets = set[Changed](), defaultdict[str, set[str]](set)
+    for mirror in registry.all_mirrors(group.mirrors) if group.mirrors else ():
+        exact.add((mirror.name, "", outbox.WHOLE))
+        families = mirror.families()
+        for (args, _), reply in zip(group.commands, group.replies, strict=True):
+            for key, said in _keys_of(args, reply):
+                if (pk := _pk_of(mirror, key)) is not None:
+                    exact.add((mirror.name, "", pk))
+                    exact.update(_behind(mirror, said))
+                elif family := next((f for f in families if f.has(key)), None):
+                    if family.kind == "set" and isinstance(mirror, EdgeMirror) and args[0] not in MEMBERS_ASKED:
+                        sets[mirror.name].add(key)  # a pending edge is not in the replies yet
+                    exact.update((mirror.name, "", pk) for pk in _owners(family, key, args, said))
+    return Rows(frozenset(exact), {name: frozenset(keys) for name, keys in sets.items()})
+
+
+def _keys_of(args: Sequence[Any], reply: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the keys that a command reads, each with its reply."""
+    if args[0] == "MGET":
+        yield from zip(map(_text, args[1:]), reply, strict=True)
+    elif len(args) > 1:
+        yield _text(args[1]), reply
+
+
+def _pk_of(mirror: Mirror, key: str) -> str | None:
+    if isinstance(mirror, EdgeMirror):
+        return None
+    if isinstance(mirror, SummaryMirror):
+        return "" if key == mirror.record_key("") else None
+    return mirror.pk_of(key)
+
+
+def _behind(mirror: Mirror, said: Any) -> Iterator[Changed]:
+    """Yield the changes of other tables' rows that would change the record."""
+    if isinstance(said, bytes) and mirror.has_record and mirror.record_kind == "json":
+        for model, key in mirror.rows_behind(orjson.loads(said)):
+            yield mirror.name, str(model._meta.db_table), str(key)
+
+
+def _owners(family: Family, key: str, args: Sequence[Any], said: Any) -> Iterator[str]:
+    """Yield the keys of the rows with these entries: of the requested or of the returned members."""
+    if family.kind == "string":
+        members = [said] if isinstance(said, bytes) else []
+    elif args[0] in MEMBERS_ASKED:
+        members = list(args[2:])
+    else:
+        members = list(_flat(said))
+    return (family.owner(key, _text(member)) for member in members)
+
+
+def _flat(said: Any) -> Iterator[bytes]:
+    """Yield the members in a reply: a list, a set, pairs with scores, or the page of a scan."""
+    if isinstance(said, bytes):
+        yield said
+    elif isinstance(said, (list, tuple, set)):
+        for part in said:
+            yield from _flat(part)
+
+
+def _text(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

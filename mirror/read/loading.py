@@ -1,0 +1,51 @@
+"""Read all entries of a mirror's index from Redis in small steps, and decode its feed."""
+
+from collections.abc import Generator
+
+import orjson
+
+from mirror.declare.entries import Contribution, Entry
+from mirror.declare.mirrors import Mirror
+from mirror.redis.types import RedisClient
+from mirror.relay import plan
+
+STEP = 250  # rows per command; at a kilobyte each, Redis needs much less than a millisecond
+
+
+def entries(redis: RedisClient, mirror: Mirror, rows: str) -> Generator[Contribution, None, None]:
+    """Yield all entries of a mirror, derived from its records, many of which one command reads.
+
+    rows: a sorted set with every row's key as a member.
+    """
+    for pks in _pks(redis, rows):
+        for pk, record in zip(pks, redis.mget([mirror.record_key(pk) for pk in pks]), strict=True):
+            if record is not None:  # otherwise the row was deleted meanwhile
+                yield from mirror.index(pk, orjson.loads(record))
+
+
+def _pks(redis: RedisClient, rows: str) -> Generator[list[str], None, None]:
+    """Yield the rows' keys in lists, without duplicates."""
+    seen: set[bytes] = set()
+    cursor = 0
+    while True:
+        cursor, found = redis.zscan(rows, cursor, count=STEP)
+        fresh = [member for member, _ in found if member not in seen]
+        seen.update(fresh)
+        for start in range(0, len(fresh), STEP):  # ZSCAN returns a small set at once, whatever the COUNT
+            yield [member.decode() for member in fresh[start : start + STEP]]
+        if not cursor:
+            return
+
+
+def news_of(told: bytes) -> Generator[tuple[bool, Entry], None, None]:
+    """Decode the result of ``plan.news``: whether it was added (or removed), and the entry, in order."""
+    for op, kind, *parts in orjson.loads(told):
+        if kind == "zset" and isinstance(parts[2], str):
+            parts[2] = float(parts[2])
+        yield op == 1, plan.from_list([kind, *parts])
+
+
+def number(entry_id: bytes) -> tuple[int, int]:
+    """Return the id of a stream entry in a form that can be compared."""
+    milliseconds, _, sequence = entry_id.partition(b"-")
+    return int(milliseconds), int(sequence)

@@ -1,0 +1,215 @@
+"""Prefetching: the expected reads of a request in one round trip.
+
+A caller that knows the reads of a request, or has recorded those of the previous one, fetches them together.
+``read`` then takes its answer from the fetched replies if they cover it exactly, and is sent as usual otherwise.
+
+>>> ahead = fetch(Asked.of(["book"], lambda pipe: pipe.get(keys.book(7))), guesses)
+>>> with known(ahead):
+...     get_book(7)  # no round trip
+>>> ahead.asked  # the reads of the block: the guesses for the next time
+"""
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from mirror.read import doubt, marker, sql_only
+from mirror.redis import naming, quick
+from mirror.redis.clients import client, try_redis
+from mirror.redis.types import RedisClient, RedisPipeline
+from mirror.relay import send
+
+# Commands that may be sent although their replies may not be needed.
+HARMLESS: Final = {
+    *("GET", "MGET", "STRLEN", "EXISTS", "TTL", "HGET", "HMGET", "HGETALL", "HLEN", "SISMEMBER", "SMISMEMBER", "SCARD"),
+    *("ZSCORE", "ZMSCORE", "ZRANK", "ZREVRANK", "ZCARD", "ZCOUNT"),
+    *("ZRANGE", "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE"),
+    *("LRANGE", "XRANGE"),
+}
+NOT_READ: Final = doubt.Group((), (), ())
+LONGEST: Final = 200  # arguments of a command that is kept as a guess
+
+Staged = tuple[tuple[Any, ...], dict[str, Any]]  # a command in the form of redis-py's pipelines
+
+
+def staged(commands: Iterable[Staged]) -> tuple[Staged, ...]:
+    """Return a pipeline's commands for later use, without the option that sending them removes."""
+    return tuple(
+        (args, {name: value for name, value in options.items() if name != "keys"}) for args, options in commands
+    )
+
+
+class Asked(NamedTuple):
+    """One ``read``: the mirrors that must be warm, and the commands."""
+
+    mirrors: tuple[str, ...]
+    commands: tuple[Staged, ...]
+
+    @classmethod
+    def of(cls, mirrors: Iterable[str], ask: Callable[[RedisPipeline], object]) -> "Asked":
+        """Return the read that ``read(mirrors, ask)`` would send."""
+        pipe = client().pipeline(transaction=False)
+        ask(pipe)
+        return cls(tuple(mirrors), staged(pipe.command_stack))
+
+    @property
+    def key(self) -> Any:
+        """Return a value that is equal for equal reads."""
+        return self.mirrors, tuple(args for args, _ in self.commands)
+
+    def is_harmless(self) -> bool:
+        """Return whether the read may be sent as a guess."""
+        return all(args[0] in HARMLESS and len(args) <= LONGEST for args, _ in self.commands)
+
+
+def select_guesses(asked: Iterable[Asked]) -> tuple[Asked, ...]:
+    """Return the reads that may be sent as guesses, in their order, without duplicates."""
+    return tuple({one.key: one for one in asked if one.is_harmless()}.values())
+
+
+class Said(NamedTuple):
+    """The replies to one ``Asked``. generations: as in a ``Reading``."""
+
+    replies: list[Any]
+    generations: tuple[str, ...]
+
+
+@dataclass
+class Prefetched:
+    """Fetched replies.
+
+    said: for each requested read, None where a mirror was cold. beside: replies to further commands. asked: the
+    reads of the block. missed: number of reads that were not covered.
+    """
+
+    said: list[Said | None]
+    beside: list[Any]
+    asked: list[Asked] = field(default_factory=list)
+    missed: int = 0
+    _known: dict[tuple[Any, ...], list[tuple[dict[str, Any], Any]]] = field(default_factory=dict, repr=False)
+    _generations: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def needed(self) -> Said:
+        """Return the replies to the required read."""
+        said = self.said[0]
+        assert said is not None
+        return said
+
+    def fork(self) -> "Prefetched":
+        """Return a copy with the same replies, which records its own reads."""
+        return Prefetched(self.said, self.beside, _known=self._known, _generations=self._generations)
+
+    def learn(self, asked: Asked, said: Said) -> None:
+        """Store the replies to a read."""
+        self._generations.update(zip(asked.mirrors, said.generations, strict=True))
+        found: dict[tuple[Any, ...], list[tuple[dict[str, Any], Any]]] = {}
+        for (args, options), reply in zip(asked.commands, said.replies, strict=True):
+            found.setdefault(args, []).append((options, reply))
+        self._known.update(found)
+
+    def answer(self, mirrors: Sequence[str], commands: Iterable[Staged]) -> Said | None:
+        """Return the replies to a read, or None if they do not cover it."""
+        asked = Asked(tuple(mirrors), staged(commands))
+        self.asked.append(asked)
+        generations = [self._generations[name] for name in mirrors if name in self._generations]
+        replies = list(self._replies(asked.commands))
+        if len(generations) < len(asked.mirrors) or len(replies) < len(asked.commands):
+            self.missed += 1
+            return None
+        return Said(replies, tuple(generations))
+
+    def _replies(self, commands: Iterable[Staged]) -> Iterator[Any]:
+        """Yield the known replies. For a command that occurs twice, the first one gets the earlier reply."""
+        times: Counter[Any] = Counter()
+        for args, options in commands:
+            found = self._known.get(args, ())[times[args] :][:1] or self._known.get(args, ())[-1:]
+            times[args] += 1
+            for known_options, reply in found:
+                if known_options == options:
+                    yield (reply.copy() if isinstance(reply, list) else reply)  # callers may modify the lists
+
+
+_present: ContextVar[Prefetched | None] = ContextVar("prefetched", default=None)
+
+
+@contextmanager
+def known(ahead: Prefetched) -> Generator[None, None, None]:
+    """Answer the reads in the block from ``ahead`` where it covers them."""
+    token = _present.set(ahead)
+    try:
+        yield
+    finally:
+        _present.reset(token)
+
+
+def present() -> Prefetched | None:
+    """Return the fetched replies of this context."""
+    return _present.get()
+
+
+def fetch(
+    needed: Asked, guesses: Sequence[Asked] = (), beside: Callable[[RedisPipeline], object] = lambda pipe: None
+) -> Prefetched | None:
+    """Fetch all reads in one round trip. Return None if SQL has to answer the required one (as for ``read``).
+
+    A guess with a cold mirror is left out. beside: adds further commands to the pipeline.
+    """
+    groups = (needed, *guesses)
+    fetched = None if sql_only.wanted() else try_redis(lambda redis: _send(redis, groups, beside), lambda: None)
+    if fetched is None:
+        return None
+    evidence, said, others = fetched
+    if None in said:
+        send.sweep_soon()
+    said = _believed(evidence, groups, said)
+    if said[0] is None:
+        return None
+    ahead = Prefetched(said, others)
+    for group, answer in zip(groups, said, strict=True):
+        if answer is not None:
+            ahead.learn(group, answer)
+    return ahead
+
+
+def _send(
+    redis: RedisClient, groups: Sequence[Asked], beside: Callable[[RedisPipeline], object]
+) -> tuple[doubt.Evidence, list[Said | None], list[Any]]:
+    """Return the evidence, the replies of each group, and the replies to the further commands."""
+    pipe = redis.pipeline(transaction=False)
+    for group in groups:
+        pipe.command_stack.extend((args, options.copy()) for args, options in group.commands)
+    beside(pipe)
+    names = list(dict.fromkeys(name for group in groups for name in group.mirrors))
+    markers = ("MGET", *map(naming.marker, names), *doubt.keys())
+    (before,), replies, (after,) = quick.execute(pipe, around=[markers])
+    evidence = doubt.Evidence.of(before[len(names) :], redis)
+    before, after = before[: len(names)], after[: len(names)]
+    # A marker that has changed meanwhile does not count.
+    found = {name: one if one == other else None for name, one, other in zip(names, before, after, strict=True)}
+    said, start = list[Said | None](), 0
+    whole = dict(zip(names, marker.generations(redis, names, list(found.values())) or (), strict=False))
+    for group in groups:
+        end = start + len(group.commands)
+        said.append(_said(redis, group, found, whole, replies[start:end]))
+        start = end
+    return evidence, said, replies[start:]
+
+
+def _believed(evidence: doubt.Evidence, groups: Sequence[Asked], said: Sequence[Said | None]) -> list[Said | None]:
+    """Remove the replies that SQL has to answer."""
+    read = [doubt.Group(*group, s.replies) if s else NOT_READ for group, s in zip(groups, said, strict=True)]
+    return [None if by_sql else s for s, by_sql in zip(said, evidence.groups_for_sql(read), strict=True)]
+
+
+def _said(
+    redis: RedisClient, group: Asked, found: dict[str, bytes | None], whole: dict[str, str], replies: list[Any]
+) -> Said | None:
+    """Return the replies of one group. whole: the generations, if all mirrors of all groups are warm."""
+    if whole:
+        return Said(replies, tuple(whole[name] for name in group.mirrors))
+    generations = marker.generations(redis, group.mirrors, [found[name] for name in group.mirrors])
+    return None if generations is None else Said(replies, generations)

@@ -1,0 +1,57 @@
+"""Reads of mirrored data, which are answered only from warm mirrors. Otherwise the caller asks SQL.
+
+>>> found = read(["book"], lambda pipe: pipe.get(keys.book(7)))
+>>> if found is None: ...   # cold, or Redis is away: SQL answers
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from mirror.read import doubt, marker, prefetch, sql_only
+from mirror.redis import naming, quick
+from mirror.redis.clients import client, try_redis
+from mirror.redis.types import RedisClient, RedisPipeline
+from mirror.relay import send
+
+
+class Reading(NamedTuple):
+    """replies: one for each command, in order. generations: the generation of each mirror."""
+
+    replies: list[Any]
+    generations: tuple[str, ...]
+
+
+def read(mirrors: Sequence[str], ask: Callable[[RedisPipeline], object]) -> Reading | None:
+    """Read from Redis in one round trip, with the warm markers of ``mirrors``. Return None if SQL has to answer.
+
+    ``ask`` gets a pipeline and adds its commands. None means that a mirror is cold, that Redis is away or lacks a
+    change of these rows (``mirror.read.doubt``), or that this request must see a write that Redis does not have yet.
+    Never raises errors of Redis: the wrong use of a command (WRONGTYPE) is logged, and SQL answers as well.
+    """
+    if sql_only.wanted():
+        return None
+    pipe = client().pipeline(transaction=False)
+    ask(pipe)
+    foreseen = prefetch.present()
+    if foreseen and (said := foreseen.answer(mirrors, pipe.command_stack)):
+        return Reading(*said)
+
+    def send_commands(redis: RedisClient) -> tuple[list[Any], tuple[str, ...] | None, doubt.Evidence] | None:
+        # Markers before and after: a pipeline is no transaction, and the mirror may be lost in between.
+        markers, count = ("MGET", *map(naming.marker, mirrors), *doubt.keys()), len(mirrors)
+        (before,), replies, (after,) = quick.execute(pipe, around=[markers])
+        if before[:count] != after[:count]:
+            return None
+        generations = marker.generations(redis, mirrors, before[:count])
+        return replies, generations, doubt.Evidence.of(before[count:], redis)
+
+    sent = try_redis(send_commands, lambda: None)
+    if sent is None:
+        return None
+    replies, generations, evidence = sent
+    if generations is None:
+        send.sweep_soon()  # which replays Redis or requests rebuilds
+        return None
+    if any(evidence.groups_for_sql([doubt.Group(mirrors, pipe.command_stack, replies)])):
+        return None
+    return Reading(replies, generations)

@@ -1,0 +1,336 @@
+"""Clients for Redis that learn the server's incarnation, and a circuit breaker.
+
+``PoolFactory`` belongs in django-redis' ``CONNECTION_FACTORY``, and ``MirrorPool`` in its
+``CONNECTION_POOL_CLASS``. The pool's connections ask the server for its *incarnation* (run id and replication id)
+when they open. So a restarted or replaced server is noticed before any data is read from it. They also report their
+commands to ``mirror.redis.recorder``.
+"""
+
+import logging
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django_redis import get_redis_connection
+from django_redis.pool import ConnectionFactory
+from hiredis import pack_command
+from redis.connection import Connection, ConnectionPool, SSLConnection, UnixDomainSocketConnection
+from redis.exceptions import (
+    AskError,
+    ClusterDownError,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TryAgainError,
+)
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from mirror.conf import setting
+from mirror.redis import prefix, recorder
+from mirror.redis.session import Session, get_pool
+from mirror.redis.types import RedisClient
+
+logger = logging.getLogger("mirror")
+T = TypeVar("T")
+
+# Errors that mean "Redis is away" rather than "this command is wrong". redis-py has classes for some error replies,
+# from whose text it removes the code. The others are recognized by their codes.
+AWAY = (
+    RedisConnectionError,
+    RedisTimeoutError,
+    AskError,
+    ClusterDownError,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    TryAgainError,
+)
+AWAY_CODES = {
+    "ASK", "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MISCONF", "MOVED", "NOAUTH", "NOPERM", "NOREPLICAS", "OOM",
+    "READONLY", "TRYAGAIN", "UNKILLABLE",
+}  # fmt: skip
+# Matches the code of an error reply. Redis 6.2 puts the code of a script's command after the position in the script.
+_CODE = re.compile(r"(?:^|@user_script: ?\d+: )-?([A-Z]+)\b")
+_FORBIDDEN_IN_SCRIPT = "The user executing the script can't"  # Redis 6.2, which gives no code
+
+
+def is_away(error: BaseException) -> bool:
+    """Return whether ``error`` describes a state of the server that may pass, rather than a fault of one key."""
+    if isinstance(error, AWAY):
+        return True
+    text = str(error).rpartition(" of pipeline caused error: ")[2]  # redis-py puts the command first
+    return isinstance(error, ResponseError) and (
+        not AWAY_CODES.isdisjoint(_CODE.findall(text)) or _FORBIDDEN_IN_SCRIPT in text
+    )
+
+
+def incarnation_of(info: dict[str, Any]) -> str:
+    """Return the incarnation in an INFO reply: run id and replication id, shortened."""
+    return f"{info['run_id'][:20]}:{info['master_replid'][:20]}"
+
+
+def _parse_info(raw: bytes | str) -> dict[str, str]:
+    text = raw.decode() if isinstance(raw, bytes) else raw
+    return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+
+
+class _Learning:
+    """Mixin for redis-py's connections, which learn the incarnation when they open and record their commands."""
+
+    pool: "MirrorPool"
+    incarnation = ""
+    _greeting = False
+
+    def on_connect_check_health(self, check_health: bool = True) -> None:
+        self._greeting = True
+        try:
+            super().on_connect_check_health(check_health=check_health)  # type: ignore[misc]
+            self.incarnation = self._ask()
+            self.pool.incarnation = self.incarnation
+        finally:
+            self._greeting = False
+
+    def _ask(self) -> str:
+        info: dict[str, str] = {}
+        for section in ("server", "replication"):
+            self.send_command("INFO", section, check_health=False)
+            info |= _parse_info(self.read_response())
+        return incarnation_of(info)
+
+    def _connect(self) -> Any:
+        try:
+            return super()._connect()  # type: ignore[misc]
+        except TimeoutError:
+            recorder.timed_out(self.socket_connect_timeout)  # type: ignore[attr-defined]
+            raise
+
+    def read_response(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().read_response(*args, **kwargs)  # type: ignore[misc]
+        except RedisTimeoutError:
+            recorder.timed_out(self.socket_timeout)  # type: ignore[attr-defined]
+            raise
+
+    def send_command(self, *args: Any, **kwargs: Any) -> None:
+        if not self._greeting:
+            recorder.redis_sent([args])
+        super().send_command(*args, **kwargs)  # type: ignore[misc]
+
+    def pack_commands(self, commands: Iterable[Any]) -> Any:
+        if recorder.active():
+            commands = list(commands)
+            recorder.redis_sent(commands)
+        return super().pack_commands(commands)  # type: ignore[misc]
+
+    def post(self, commands: Sequence[tuple[Any, ...]]) -> None:
+        """Send all commands at once. redis-py's method takes three times as long for thousands of commands."""
+        recorder.redis_sent(commands)
+        self.send_packed_command([b"".join(map(self.pool.pack, commands))])  # type: ignore[attr-defined]
+
+    def collect(self, count: int) -> list[Any]:
+        """Return ``count`` replies. Errors among them are returned, not raised.
+
+        redis-py's ``read_response`` spends 5 us per reply on work that is needed only once for all of them.
+        """
+        try:
+            read = self._parser.read_response  # type: ignore[attr-defined]
+            return [read() for _ in range(count)]
+        except OSError as error:
+            if isinstance(error, TimeoutError):
+                recorder.timed_out(self.socket_timeout)  # type: ignore[attr-defined]
+            self.disconnect()  # type: ignore[attr-defined]
+            raise RedisConnectionError(f"Error while reading: {error}") from error
+        except BaseException:
+            self.disconnect()  # type: ignore[attr-defined]
+            raise
+
+
+class LearningConnection(_Learning, Connection):
+    """A TCP connection."""
+
+
+class LearningSSLConnection(_Learning, SSLConnection):
+    """A TLS connection."""
+
+
+class LearningUnixConnection(_Learning, UnixDomainSocketConnection):
+    """A connection over a unix socket."""
+
+
+_LEARNING = {
+    Connection: LearningConnection,
+    SSLConnection: LearningSSLConnection,
+    UnixDomainSocketConnection: LearningUnixConnection,
+}
+
+
+class MirrorPool(ConnectionPool):
+    """A pool that knows the incarnation of its newest connection.
+
+    packer: adds a prefix to the keys of each command; None: no prefix.
+    """
+
+    incarnation: str = ""
+    asked_at: float = 0.0
+
+    def __init__(
+        self, connection_class: type = Connection, command_packer: prefix.Packer | None = None, **kwargs: Any
+    ) -> None:
+        self.packer = command_packer
+        self.pack: Callable[[Any], Any] = command_packer.pack_command if command_packer else pack_command
+        self._prefixed: dict[str, RedisClient] = {}
+        super().__init__(_LEARNING.get(connection_class, connection_class), **kwargs, command_packer=command_packer)
+
+    if TYPE_CHECKING:
+
+        def get_connection(self, *args: Any, **kwargs: Any) -> LearningConnection: ...
+
+    def make_connection(self) -> Any:
+        connection: Any = super().make_connection()
+        connection.pool = self
+        return connection
+
+    def prefixed(self, redis: RedisClient, text: str) -> RedisClient:
+        """Return a client like ``redis``, which uses this pool, that puts ``text`` before each key."""
+        if text not in self._prefixed:
+            packer = prefix.Packer(text)
+            pool = MirrorPool(
+                self.connection_class,
+                max_connections=self.max_connections,
+                **self.connection_kwargs | {"command_packer": packer},
+            )
+            self._prefixed.setdefault(text, prefix.strip_replies(type(redis)(connection_pool=pool), packer))
+        return self._prefixed[text]
+
+    def disconnect(self, inuse_connections: bool = True) -> None:
+        super().disconnect(inuse_connections)
+        for redis in self._prefixed.values():
+            redis.connection_pool.disconnect(inuse_connections)
+
+
+class PoolFactory(ConnectionFactory):
+    """Gives each alias connections with its own time-outs.
+
+    django-redis has one pool for each URL, with the time-outs of the alias that was used first. Requests would then
+    wait as long as the relay.
+    """
+
+    def get_or_create_connection_pool(self, params: dict[str, Any]) -> Any:
+        key = f"{params['url']} {params.get('socket_timeout')} {params.get('socket_connect_timeout')}"
+        if key not in self._pools:
+            self._pools[key] = self.get_connection_pool(params)
+        return self._pools[key]
+
+
+class Breaker:
+    """Leaves Redis alone for a while after a failure, so that a hung server costs one time-out, not many.
+
+    Each process has one. After a failure every call fails at once until the time is over. The next call then
+    decides again. clock: a monotonic one, in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._until, self._doubtful_until = clock, 0.0, 0.0
+
+    def open(self) -> bool:
+        """Return whether Redis must be left alone now."""
+        return self._clock() < self._until
+
+    def failed(self) -> None:
+        """Record that Redis did not answer."""
+        self._until = self._clock() + float(setting("BREAKER_SECONDS"))
+        self._doubtful_until = self._clock() + float(setting("HEARTBEAT_SECONDS"))
+
+    def failed_lately(self) -> bool:
+        """Return whether the last failure is more recent than the oldest heartbeat that readers believe."""
+        return self._clock() < self._doubtful_until
+
+    def reset(self) -> None:
+        """Forget the failure."""
+        self._until = self._doubtful_until = 0.0
+
+
+breaker = Breaker()
+
+
+def client() -> RedisClient:
+    """Return the client of requests, with short time-outs."""
+    return with_prefix(get_redis_connection(setting("ALIAS")), prefix.current())
+
+
+def relay_client() -> RedisClient:
+    """Return the client of workers and commands, with longer time-outs."""
+    return with_prefix(get_redis_connection(setting("RELAY_ALIAS") or setting("ALIAS")), prefix.current())
+
+
+def with_prefix(redis: RedisClient, text: str) -> RedisClient:
+    """Return the client that puts ``text`` before each key, or ``redis`` itself if ``text`` is empty."""
+    return get_pool(redis).prefixed(redis, text) if text else redis
+
+
+def try_redis(
+    use: Callable[[RedisClient], T],
+    otherwise: Callable[[], T],
+    log: logging.Logger = logger,
+    warning: str = "Redis did not answer, SQL does: %s",
+    *about: object,
+    redis: RedisClient | None = None,
+) -> T:
+    """Return ``use(client())``, or ``otherwise()`` if Redis is away or replies with an error.
+
+    warning: logged with ``about`` and the error; "" for none. redis: another client, used even while the breaker is
+    open.
+    """
+    if redis is not None or not breaker.open():
+        try:
+            return use(client() if redis is None else redis)
+        except RedisError as error:
+            if is_away(error):
+                breaker.failed()
+            if warning:
+                log.warning(warning, *about, error)
+    return otherwise()
+
+
+def work_or_wait(
+    work: Callable[[RedisClient], T],
+    idle: T,
+    log: logging.Logger,
+    waiting: str,
+    *about: object,
+    redis: RedisClient | None = None,
+) -> T:
+    """Return ``work(redis)``, or ``idle`` while Redis is away: beat requests the work again later.
+
+    redis: None stands for the client of workers. waiting: logged with ``about`` and the error. Raises other errors.
+    """
+    try:
+        return work(redis or relay_client())
+    except RedisError as error:
+        if not is_away(error):
+            raise
+        log.warning(waiting, *about, error)
+        return idle
+
+
+def incarnation(redis: RedisClient, *, ask: bool = False) -> str:
+    """Return the incarnation of the server, as learned by the newest connection, or asked for now.
+
+    Raises redis-py's errors if the server does not answer.
+    """
+    pool = get_pool(redis)
+    if ask or not pool.incarnation:
+        with Session(redis) as session:
+            server, replication = map(_parse_info, session.ask([("INFO", "server"), ("INFO", "replication")]))
+        found = incarnation_of(server | replication)
+        if found != pool.incarnation:  # idle connections learned another incarnation; new ones learn the present one
+            pool.disconnect(inuse_connections=False)
+            pool.incarnation = found
+    return pool.incarnation
+
+
+__all__ = ["RedisError", "breaker", "client", "incarnation", "is_away", "relay_client", "try_redis", "work_or_wait"]

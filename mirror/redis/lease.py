@@ -1,0 +1,83 @@
+"""Leases in Redis: one process does a job and the others skip it.
+
+Leases save work; correctness never depends on them. A lease is short and is renewed while its job runs, so the job
+of a killed process is soon free. It names its owner, so a process can take its own lease again if a request timed
+out but was executed later.
+"""
+
+import logging
+import os
+import threading
+import uuid
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Final
+
+from redis.exceptions import RedisError
+
+from mirror.conf import setting
+from mirror.redis import naming
+from mirror.redis.scripts import Script
+from mirror.redis.session import Conflict, Session
+from mirror.redis.types import RedisClient
+
+logger = logging.getLogger("mirror")
+
+TAKE: Final = Script(Path(__file__).parent / "lease_take.lua")
+_HERE: Final = uuid.uuid4().hex
+_held: Final[set[str]] = set()  # the leases held under this process's name
+_guard = threading.Lock()
+
+
+@contextmanager
+def lease(redis: RedisClient, job: str, seconds: float | None = None) -> Generator[bool, None, None]:
+    """Hold the lease for the block, and yield whether this process has it.
+
+    seconds: how long the lease lasts after its process was killed (None: ``LEASE_SECONDS``). Raises redis-py's
+    errors.
+    """
+    seconds = float(setting("LEASE_SECONDS")) if seconds is None else seconds
+    name = naming.lease(job)
+    with _guard:  # a second block in this process competes for the lease like another process
+        owner = _HERE if name not in _held else uuid.uuid4().hex
+        if owner == _HERE:
+            _held.add(name)
+    try:
+        taken = bool(TAKE(redis, [name], [f"{owner}:{os.getpid()}", int(seconds * 1000)]))
+        with _renewed(redis, name, f"{owner}:{os.getpid()}", seconds) if taken else nullcontext():
+            yield taken
+    finally:
+        if owner == _HERE:
+            _held.discard(name)
+
+
+@contextmanager
+def _renewed(redis: RedisClient, name: str, token: str, seconds: float) -> Generator[None, None, None]:
+    done = threading.Event()
+    renewal = threading.Thread(target=_renew, args=(redis, name, token, seconds, done), daemon=True)
+    renewal.start()
+    try:
+        yield
+    finally:
+        done.set()
+        renewal.join()
+        delete_if_says(redis, name, token)
+
+
+def _renew(redis: RedisClient, name: str, token: str, seconds: float, done: threading.Event) -> None:
+    while not done.wait(seconds / 3):
+        try:
+            TAKE(redis, [name], [token, int(seconds * 1000)])
+        except RedisError as error:
+            logger.warning("Redis did not renew the lease %s: %s", name, error)
+
+
+def delete_if_says(redis: RedisClient, name: str, token: str) -> None:
+    """Delete the key only while it holds ``token``. It may have expired and belong to another process."""
+    try:
+        with Session(redis) as session:
+            if session.watch_and_ask([name], [("GET", name)]) == [token.encode()]:
+                session.execute([("DEL", name)])
+    except Conflict:
+        pass  # another process has it now

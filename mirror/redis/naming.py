@@ -1,0 +1,92 @@
+"""Names of the mirror's own keys, without the prefix that connections add (``mirror.redis.prefix``)."""
+
+from mirror.redis import prefix
+
+
+def slot_of(key: str) -> str:
+    """Return a hash tag that puts other keys into the slot of ``key``, which has no hash tag of its own."""
+    return f"{{{prefix.current()}{key}}}"
+
+
+def with_prefix(name: str) -> str:
+    """Return the name on a server: for messages, and for the cache server, where no prefix is added."""
+    return prefix.current() + name
+
+
+def marker(mirror: str) -> str:
+    """String: the warm marker of a mirror; all are in one slot. Life: until the mirror goes cold. Owner: mirror."""
+    return f"mirror:{{warm}}:{mirror}"
+
+
+def heartbeat() -> str:
+    """String: incarnation, and the time (milliseconds since 1970) when Redis had all changes of the strict mirrors.
+    Life: seconds. Owner: mirror.
+    """
+    return "mirror:{warm}:heartbeat"
+
+
+def quarantined() -> str:
+    """String: JSON list of the quarantined changes (mirror, source, key), or ``*`` if they are too many to list.
+    Life: while a change is quarantined. Owner: mirror.
+    """
+    return "mirror:{warm}:quarantined"
+
+
+def building(mirror: str) -> str:
+    """String: token of the rebuild in progress. Life: until its end. Owner: mirror."""
+    return f"mirror:building:{mirror}"
+
+
+def clock() -> str:
+    """String: SQL's clock as the relay last read it (seconds since 1970). Life: always. Owner: mirror."""
+    return "mirror:clock"
+
+
+def lease(job: str) -> str:
+    """String: the holder of a job. Life: as the job; longer by seconds (the expiry of the login log: an hour) if its
+    process was killed. Owner: mirror.
+    """
+    return f"mirror:lease:{job}"
+
+
+def guard(mirror: str, row: str) -> str:
+    """String: watched by drains of a row without a record. Life: none (set and deleted); of a pushed row a minute.
+    Owner: mirror.
+    """
+    return f"mirror:guard:{mirror}:{row}"
+
+
+def fence(mirror: str) -> str:
+    """String: changes to make all deliveries to windows start over. Life: always. Owner: mirror."""
+    return f"mirror:fence:{mirror}"
+
+
+def marks(backup: str) -> str:
+    """Sorted set: items that SQL does not have yet, by version (microseconds since 1970; below zero: quarantined).
+    Life: until they are flushed. Owner: mirror.backup.
+    """
+    return f"mirror:marks:{backup}"
+
+
+def aside(marks: str) -> str:
+    """Hash: errors of items that SQL refuses, by item; in the slot of the marks. Life: until they are written.
+    Owner: mirror.backup.
+    """
+    return f"{marks}:aside" if "{" in marks else f"{slot_of(marks)}:aside"
+
+
+def restored(backup: str) -> str:
+    """String: the marker of a backup, like a mirror's: Redis has nothing older than SQL. Life: until a loss of Redis.
+    Owner: mirror.backup.
+    """
+    return f"mirror:restored:{backup}"
+
+
+def restoring(backup: str) -> str:
+    """String: the marker of a backup during a restore. Life: until everything is restored. Owner: mirror.backup."""
+    return f"mirror:restoring:{backup}"
+
+
+def flushed(backup: str) -> str:
+    """String: empty; while it exists, the backup is not due for a flush. Life: seconds. Owner: mirror.backup."""
+    return f"mirror:flushed:{backup}"

@@ -1,0 +1,56 @@
+"""A faster way to send a pipeline: redis-py needs more time for sixteen commands than Redis does.
+
+It uses redis-py's pipeline object and reply callbacks, and replaces only the code between them.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from mirror.redis.clients import MirrorPool
+from mirror.redis.session import Command, get_pool
+from mirror.redis.types import RedisPipeline
+
+TRIES = 2  # a connection closed by a restart fails at its first use
+
+
+def execute(pipe: RedisPipeline, *, around: Sequence[Command] = ()) -> tuple[list[Any], list[Any], list[Any]]:
+    """Send ``around``, the pipeline's commands and ``around`` again in one round trip. Return the three replies.
+
+    Raises the first error among the replies, and redis-py's errors when Redis is away, after a single time-out.
+    """
+    stack, size = pipe.command_stack, len(around)
+    replies = _ask(get_pool(pipe), [*around, *(args for args, _ in stack), *around])
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise reply
+    end = len(replies) - size
+    said = [
+        _read(pipe, args[0], options, reply) for (args, options), reply in zip(stack, replies[size:end], strict=True)
+    ]
+    return replies[:size], said, replies[end:]
+
+
+def _read(pipe: RedisPipeline, command: str, options: dict[str, Any], reply: Any) -> Any:
+    callback = pipe.response_callbacks.get(command)
+    if callback is None:
+        return reply
+    options.pop("keys", None)  # an option for redis-py's client-side cache, which redis-py also removes
+    return callback(reply, **options)
+
+
+def _ask(pool: MirrorPool, commands: Sequence[Command]) -> list[Any]:
+    for left in reversed(range(TRIES)):
+        connection = pool.get_connection()
+        try:
+            connection.post(commands)
+            replies: list[Any] = connection.collect(len(commands))
+            return replies
+        except RedisConnectionError:
+            connection.disconnect()
+            if not left:
+                raise
+        finally:
+            pool.release(connection)
+    raise AssertionError("the last try returns or raises")

@@ -1,0 +1,101 @@
+"""Record the commands to Redis and the SQL statements of a block of code.
+
+>>> with record() as seen:
+...     ...
+>>> seen.round_trips, seen.commands, len(seen.sql)
+"""
+
+import time
+from collections.abc import Callable, Generator, Iterable
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import connections
+
+from mirror.redis.positions import UnknownCommand, key_positions
+
+
+@dataclass(frozen=True)
+class Command:
+    """A Redis command and the number of its round trip (from 1)."""
+
+    name: str
+    args: tuple[Any, ...]
+    trip: int
+
+    def __str__(self) -> str:
+        return " ".join([self.name, *map(_text, self.args)])
+
+    def named(self) -> list[str]:
+        """Return the command's keys. An unknown command is assumed to have one key, its first argument."""
+        command = (self.name, *self.args)
+        try:
+            positions = key_positions(command)
+        except UnknownCommand:
+            positions = range(1, min(2, len(command)))
+        return [_text(command[position]) for position in positions]
+
+
+def _text(argument: Any) -> str:
+    return argument.decode(errors="replace") if isinstance(argument, bytes) else str(argument)
+
+
+@dataclass
+class Recording:
+    """The recorded ``commands`` in order, ``round_trips``, ``sql`` (text, seconds) and seconds spent in time-outs."""
+
+    round_trips: int = 0
+    commands: list[Command] = field(default_factory=list)
+    sql: list[tuple[str, float]] = field(default_factory=list)
+    timeout_seconds: float = 0.0
+
+    def keys(self) -> list[str]:
+        """Return the keys of all commands in order, without duplicates."""
+        return list(dict.fromkeys(key for command in self.commands for key in command.named()))
+
+
+_recordings: ContextVar[tuple[Recording, ...]] = ContextVar("recordings", default=())
+
+
+def active() -> bool:
+    """Return whether a recording is active in this context."""
+    return bool(_recordings.get())
+
+
+def redis_sent(commands: Iterable[tuple[Any, ...]]) -> None:
+    """Record a round trip with these commands. Connections call this."""
+    for recording in _recordings.get():
+        recording.round_trips += 1
+        for name, *args in commands:
+            text = name.decode() if isinstance(name, bytes) else str(name)
+            recording.commands.append(Command(text.upper(), tuple(args), recording.round_trips))
+
+
+def timed_out(seconds: float) -> None:
+    """Record that Redis or the broker did not answer within this time."""
+    for recording in _recordings.get():
+        recording.timeout_seconds += seconds
+
+
+@contextmanager
+def record() -> Generator[Recording, None, None]:
+    """Record the block in this thread or task. Recordings nest."""
+    recording = Recording()
+
+    def sql(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        start = time.perf_counter()
+        try:
+            return execute(sql, params, many, context)
+        finally:
+            recording.sql.append((sql, time.perf_counter() - start))
+
+    token = _recordings.set((*_recordings.get(), recording))
+    try:
+        with ExitStack() as stack:
+            for connection in connections.all(initialized_only=False):
+                stack.enter_context(connection.execute_wrapper(sql))
+            yield recording
+    finally:
+        _recordings.reset(token)

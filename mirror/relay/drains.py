@@ -1,0 +1,227 @@
+"""The relay: drains the pending changes of the outbox.
+
+Requests drain their own keys after a commit (``hints``), a Celery task those beyond a request's budget, and the sweep
+everything else. All may run at the same time, because ``apply`` puts them in order.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
+from django.db.utils import InterfaceError, OperationalError
+
+from mirror import registry
+from mirror.capture import layouts
+from mirror.conf import setting
+from mirror.declare.mirrors import Mirror
+from mirror.models import Change
+from mirror.outbox import changes as outbox
+from mirror.outbox import spread
+from mirror.redis.clients import is_away, relay_client
+from mirror.redis.session import Conflict
+from mirror.redis.types import RedisClient
+from mirror.relay import apply, cold
+from mirror.windows.shapes import at_once
+
+logger = logging.getLogger("mirror")
+# How often a request tries again after a conflict. The other drains write the same rows, and the sweep applies the
+# changes that they missed. If fifty requests tried until they succeeded, they would wait for each other for seconds.
+HASTY = 3
+SLICES = 10  # slices of a source's rows (``spread.SLICE``) before other pending changes are drained
+
+
+_turn = threading.Lock()
+
+
+@contextmanager
+def turn(seconds: float) -> Generator[bool, None, None]:
+    """Let the threads of this process drain shared summaries one after the other, since the first drain serves all.
+
+    Yield whether this thread got the lock within ``seconds``.
+    """
+    mine = _turn.acquire(timeout=seconds)
+    try:
+        yield mine
+    finally:
+        if mine:
+            _turn.release()
+
+
+class Deadline:
+    """A point in time. seconds: from now; None: never."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self._at = None if seconds is None else time.monotonic() + seconds
+
+    def passed(self) -> bool:
+        """Return whether the deadline has passed."""
+        return self._at is not None and time.monotonic() >= self._at
+
+
+def drain_all(
+    seconds: float | None = None,
+    *,
+    redis: RedisClient | None = None,
+    until: int | None = None,
+    tries: int = apply.TRIES,
+) -> int:
+    """Apply all pending changes, or as many as fit in ``seconds``. Return the number of applied changes.
+
+    Without ``seconds`` and ``until``, rows are pushed as well: see ``windows.push``. until: make one pass over the
+    changes up to this id, without waiting for later ones. A failing key is counted, and quarantined after repeated
+    errors; it does not stop the others. tries: as for ``drain_keys``. Raises redis-py's errors when Redis is away;
+    all changes then stay pending.
+    """
+    from mirror.windows.push import push_all
+
+    deadline, redis, total = Deadline(seconds), redis or relay_client(), 0
+    tried: set[tuple[str, str]] = set()
+    unspread: set[int] = set()
+    while not deadline.passed():
+        spreads = _spread_some(deadline, unspread) if until is None else 0
+        done = _pass(deadline, redis, tried, until, tries)
+        total += done
+        if until is not None or not (done or spreads):
+            break
+    if seconds is None and until is None:
+        total += push_all(redis)
+    return total
+
+
+def _spread_some(deadline: Deadline, failed: set[int]) -> int:
+    """Spread a few slices of changes with a source, so that other changes are not delayed. Return their number.
+
+    ``failed`` collects the ids of changes that cannot be spread.
+    """
+    for done in range(SLICES):
+        if deadline.passed() or not (group := spread.next_group(failed)):
+            return done
+        failed |= _guarded_spread(group)
+    return SLICES
+
+
+def _guarded_spread(group: Sequence[Change]) -> set[int]:
+    """Spread one slice of these changes together or, after an error, of each key. Return the ids of failing changes."""
+    try:
+        spread.step(group)
+    except registry.UnknownMirror:
+        if layouts.is_recorded(group[0].mirror):  # newer code has it
+            return {change.id for change in group}
+        outbox.mark_applied([change.id for change in group], "")
+    except Exception as error:
+        raise_if_away(error)
+        by_key = {change.key: change for change in group}
+        if len(by_key) > 1:
+            return set().union(*(_guarded_spread([c for c in group if c.key == key]) for key in by_key))
+        logger.exception("Could not work out what %s touches", group[0])
+        outbox.failed(group[0].mirror, group[0].key, say(error), source=group[0].source)
+        return {change.id for change in group}
+    return set()
+
+
+def _pass(deadline: Deadline, redis: RedisClient, tried: set[tuple[str, str]], until: int | None, tries: int) -> int:
+    """Make one pass over the pending changes, in the order of their ids. Return the number of applied changes."""
+    total, after = 0, 0
+    while not deadline.passed() and (until is None or after < until):
+        keys, last = outbox.next_keys(after, 4 * int(setting("BATCH")))
+        if last is None:
+            break
+        after = last
+        for name, pks in keys.items():
+            fresh = [pk for pk in pks if (name, pk) not in tried]
+            total += drain_keys(name, fresh, deadline, redis=redis, tried=tried, tries=tries)[0]
+    return total
+
+
+def drain_keys(
+    name: str,
+    pks: Sequence[str],
+    deadline: Deadline | None = None,
+    *,
+    redis: RedisClient | None = None,
+    tried: set[tuple[str, str]] | None = None,
+    tries: int = apply.TRIES,
+) -> tuple[int, list[str]]:
+    """Drain these keys of the mirror ``name`` in batches. Return the number of applied changes, and the keys left.
+
+    Keys are left if they do not fit the deadline. ``tried`` collects the keys that failed. tries: attempts after
+    conflicts; with ``HASTY``, contended keys are left to the other drains.
+    """
+    deadline, redis = deadline or Deadline(), redis or relay_client()
+    try:
+        mirror = registry.get(name)
+    except registry.UnknownMirror:
+        if layouts.is_recorded(name):  # newer code has it
+            return 0, []
+        while gone := outbox.pending_of(name, pks):
+            outbox.mark_applied([c.id for changes in gone.values() for c in changes], "")
+        return 0, []
+    total, size = 0, at_once(mirror, int(setting("BATCH")))
+    if outbox.WHOLE in pks:
+        total += cold.obey(mirror, redis)
+        pks = [pk for pk in pks if pk != outbox.WHOLE]
+    for start in range(0, len(pks), size):
+        if deadline.passed():
+            return total, list(pks[start:])
+        total += _batch(mirror, pks[start : start + size], redis, tried, tries)
+    return total, []
+
+
+def _batch(
+    mirror: Mirror, pks: Sequence[str], redis: RedisClient, tried: set[tuple[str, str]] | None, tries: int
+) -> int:
+    """Drain a batch. If it fails, find the failing keys and count their failures."""
+    try:
+        return apply.drain(mirror, pks, redis=redis, tries=tries).changes
+    except Exception as error:
+        raise_if_away(error)
+        if isinstance(error, outbox.OutdatedLayout) or (isinstance(error, Conflict) and tries == HASTY):
+            if tried is not None:
+                tried.update((mirror.name, pk) for pk in pks)
+            return 0
+    failures: dict[str, Exception] = {}
+    total = isolate(mirror, pks, redis, failures)
+    for pk, failure in failures.items():
+        if tried is not None:
+            tried.add((mirror.name, pk))
+        if not isinstance(failure, Conflict):  # a conflict is no fault of the key
+            logger.error("%s %s cannot be mirrored: %s", mirror.name, pk, say(failure), exc_info=failure)
+            outbox.failed(mirror.name, pk, say(failure))
+    return total
+
+
+def isolate(
+    mirror: Mirror, pks: Sequence[str], redis: RedisClient, failures: dict[str, Exception], *, full: bool = False
+) -> int:
+    """Drain the keys, halving the batch after an error. Return the number of applied changes.
+
+    Keys that fail alone go into ``failures``.
+    """
+    if len(pks) == 1:
+        try:
+            return apply.drain(mirror, pks, redis=redis, full=full).changes
+        except Exception as error:
+            raise_if_away(error)
+            failures[pks[0]] = error
+            return 0
+    total, middle = 0, (len(pks) + 1) // 2
+    for half in (pks[:middle], pks[middle:]):
+        try:
+            total += apply.drain(mirror, half, redis=redis, full=full).changes
+        except Exception as error:
+            raise_if_away(error)
+            total += isolate(mirror, half, redis, failures, full=full)
+    return total
+
+
+def raise_if_away(error: Exception) -> None:
+    """Raise ``error`` again if it means that a server is away or busy, which is no fault of a key."""
+    if isinstance(error, (OperationalError, InterfaceError)) or is_away(error):
+        raise error
+
+
+def say(error: Exception) -> str:
+    """Return an error in one line."""
+    return f"{type(error).__name__}: {error}"

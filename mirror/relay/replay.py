@@ -1,0 +1,109 @@
+"""Replay: apply the changes again that Redis lost when it returned from an older file, or from a lagging replica.
+
+Every second the relay writes SQL's clock into Redis. If another incarnation answers, this clock tells how recent
+its data is. All changes that other incarnations applied since then (with some slack) become pending again. Every
+mirror is rebuilt instead if the clock is missing, older than the changes that SQL keeps, or ahead of SQL.
+"""
+
+import logging
+import math
+from datetime import UTC, datetime
+
+from mirror import registry
+from mirror.conf import setting
+from mirror.declare.mirrors import Mirror
+from mirror.models import Identity
+from mirror.outbox import changes
+from mirror.read import marker
+from mirror.redis import naming
+from mirror.redis.session import Session
+from mirror.redis.types import RedisClient
+from mirror.relay import cold, drains
+from mirror.windows import push
+
+logger = logging.getLogger("mirror")
+ROUNDS = 50  # maximum number of rounds for changes that late drains of the former incarnation mark meanwhile
+
+
+def check(redis: RedisClient) -> str:
+    """Check which incarnation answers. For a new one, replay the lost changes or order rebuilds.
+
+    Return the incarnation, or "" if the replay is not complete. Raises redis-py's errors when Redis is away.
+    Crashes and concurrent runs are harmless.
+    """
+    marker.database_identity()
+    identity = Identity.objects.using(changes.using()).get(pk=1)
+    now = marker.now(redis)
+    if identity.incarnation != now:
+        _begin(redis, identity, now)
+    stale = _stale_markers(redis, now)
+    if stale and identity.replay_from is not None and not _finish(redis, identity, now, stale):
+        return ""
+    return now
+
+
+def write_clock(redis: RedisClient, incarnation: str) -> None:
+    """Write SQL's clock to Redis, if the server is still the one that was checked.
+
+    Another incarnation may need a replay, which a new clock would prevent.
+    """
+    with Session(redis) as session:
+        if session.incarnation == incarnation:
+            session.ask([("SET", naming.clock(), repr(changes.clock()))])
+
+
+def _begin(redis: RedisClient, identity: Identity, now: str) -> None:
+    """Decide between replay and rebuild for a new incarnation, and save the decision in SQL."""
+    remembered = redis.get(naming.clock())
+    sql_now = changes.clock()
+    last = float(remembered) if remembered else math.inf  # an unknown clock counts as ahead of SQL
+    since = last - float(setting("SLACK_SECONDS"))
+    if since < sql_now - float(setting("KEEP_SECONDS")) or last > sql_now + 1:
+        if identity.incarnation:  # otherwise it is the first incarnation
+            logger.warning("Redis came back without what is needed for a replay: everything is rebuilt")
+        cold.make_all_cold((mirror.name for mirror in registry.all_mirrors()), redis)
+        identity.replay_from = None
+    else:
+        logger.warning("Redis came back as it was %.1f s ago: replaying", sql_now - last)
+        identity.replay_from = datetime.fromtimestamp(since, tz=UTC)
+    identity.incarnation = now
+    identity.save(using=changes.using(), update_fields=["incarnation", "replay_from"])
+
+
+def _stale_markers(redis: RedisClient, now: str) -> dict[str, bytes]:
+    """Return the markers for this database and layout from an earlier incarnation, by mirror."""
+    mirrors = registry.all_mirrors()
+    if not mirrors:
+        return {}
+    found = redis.mget([naming.marker(mirror.name) for mirror in mirrors])
+    return {m.name: text for m, text in zip(mirrors, found, strict=True) if text and _is_stale(m, text, now)}
+
+
+def _is_stale(mirror: Mirror, text: bytes, now: str) -> bool:
+    layout, database, incarnation, _ = [*text.decode().split("|"), "", "", ""][:4]
+    return (layout, database) == (str(mirror.version), marker.database_identity()) and incarnation != now
+
+
+def _finish(redis: RedisClient, identity: Identity, now: str, stale: dict[str, bytes]) -> bool:
+    """Drain the replayed changes until none is left, then make the mirrors warm again. Return whether all are.
+
+    A drain whose transaction the former incarnation executed may mark its changes during the replay. So the replay
+    ends only if no such mark is found after a complete drain. It does not wait for later writes, because on a busy
+    site it would never end.
+    """
+    assert identity.replay_from is not None
+    changes.unapply_since(identity.replay_from, now)
+    for _ in range(ROUNDS):
+        drains.drain_all(redis=redis, until=changes.newest_unapplied() or 0)
+        if not changes.unapply_since(identity.replay_from, now):
+            break
+    else:
+        logger.warning("Changes of the former Redis keep coming in: the replay goes on with the next sweep")
+        return False
+    whole = True
+    for name in sorted(stale, key=lambda name: len(registry.all_ahead(name))):
+        if push.replay(name, redis, stale):
+            marker.restamp(registry.get(name), redis, stale[name], now)
+        else:
+            whole = False  # it may wait for the rebuild of another mirror
+    return whole

@@ -1,0 +1,109 @@
+"""Send tasks to Celery from a request, without errors or delay.
+
+``.delay()`` can hang while the broker is away (celery#4296): Celery's own producers have the time-outs of workers,
+and retry. So tasks are sent with separate producers without retries. After a failure they send nothing for a while,
+and beat's sweep does the work instead.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import kombu.pools
+from celery import current_app
+
+from mirror.conf import setting
+from mirror.redis import recorder
+from mirror.redis.clients import Breaker
+from mirror.utils.failure_log import FailureLog
+from mirror.utils.throttle import Throttle
+
+troubles = FailureLog(logging.getLogger("mirror"))
+broker = Breaker()
+sweep_requests = Throttle("SWEEP_REQUEST_SECONDS")
+MOST = 1000  # keys in one task
+UNBOUNDED_SECONDS = 3600.0  # recorded for a connection without a time-out
+failures = 0  # number of hints that this process could not send
+
+
+def drain(mirror: str, keys: list[str]) -> None:
+    """Send a task that drains these keys."""
+    for start in range(0, len(keys), MOST):
+        _hint("drain_keys", args=(mirror, keys[start : start + MOST]))
+
+
+def sweep() -> None:
+    """Send a task for a sweep."""
+    _hint("sweep", expires=10)
+
+
+def sweep_soon() -> None:
+    """Send a task for a sweep because a reader found a cold mirror, at most every few seconds."""
+    if sweep_requests.allows():
+        sweep()
+
+
+def rebuild(mirror: str, *, if_cold: bool = True) -> bool:
+    """Send a task that rebuilds this mirror. Return whether the broker accepted it."""
+    return _hint("rebuild", args=(mirror,), kwargs={"if_cold": if_cold}, expires=60)
+
+
+def push(mirror: str, source: str, keys: Sequence[str] = ()) -> bool:
+    """Send tasks that push these rows (none: all pending ones). Return whether the broker accepted all of them."""
+    expires = None if keys else 10
+    parts = [list(keys[start : start + MOST]) for start in range(0, len(keys), MOST)] or [[]]
+    return all(_hint("push", args=(mirror, source, part), expires=expires) for part in parts)
+
+
+def warm(mirror: str, owner: str) -> bool:
+    """Send a task that warms a lazy window. Return whether the broker accepted it."""
+    return _hint("warm", args=(mirror, owner), expires=60)
+
+
+def verify(mirror: str) -> bool:
+    """Send a task that verifies this mirror. Return whether the broker accepted it."""
+    return _hint("verify", args=(mirror,), expires=600)
+
+
+def flush_backup(backup: str) -> bool:
+    """Send a task that flushes this backup. Return whether the broker accepted it."""
+    return _hint("flush_backup", args=(backup,), expires=60)
+
+
+def restore_backup(backup: str) -> bool:
+    """Send a task that restores all items of this backup. Return whether the broker accepted it."""
+    return _hint("restore_backup", args=(backup,), expires=60)
+
+
+def verify_backup(backup: str) -> bool:
+    """Send a task that verifies this backup. Return whether the broker accepted it."""
+    return _hint("verify_backup", args=(backup,), expires=600)
+
+
+def _hint(name: str, **options: Any) -> bool:
+    return task(f"mirror.tasks.{name}", **options)
+
+
+def task(name: str, **options: Any) -> bool:
+    """Send a task by its name, because callers often cannot import the task's module.
+
+    options: as for Celery's ``send_task``. Return whether the broker accepted the task; never raises.
+    """
+    global failures
+    if broker.open():
+        return False
+    # Not the time-out of workers, which wait for tasks on their connections.
+    seconds = float(setting("BROKER_TIMEOUT_SECONDS"))
+    hasty = {"max_retries": 0, "socket_timeout": seconds, "socket_connect_timeout": seconds}
+    connection = current_app.connection_for_write(transport_options=hasty)
+    try:
+        with kombu.pools.producers[connection].acquire(block=True, timeout=seconds) as producer:
+            current_app.send_task(name, producer=producer, retry=False, ignore_result=True, **options)
+    except Exception as error:  # any error of kombu and its transports
+        failures += 1
+        recorder.timed_out(connection.transport_options.get("socket_timeout", UNBOUNDED_SECONDS))
+        broker.failed()
+        troubles.add("broker", "The broker did not take a hint, the sweep will do it: %s", error)
+        return False
+    troubles.end("broker", "The broker takes hints again")
+    return True

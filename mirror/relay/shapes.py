@@ -1,0 +1,261 @@
+"""The kinds of mirror, as apply and verify use them (windows: ``mirror.windows.shapes``).
+
+A *shape* knows for its kind: the key that a drain watches, the commands that read the present state of rows, the
+entries for which that state accounts, and the commands that write the rows' own keys. Everything else is the same
+for all kinds.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import orjson
+
+from mirror.declare import values
+from mirror.declare.entries import Contribution
+from mirror.declare.mirrors import EdgeMirror, Mirror, Record, SummaryMirror, WindowMirror
+from mirror.outbox import changes as outbox
+from mirror.redis import naming
+from mirror.redis.session import Command
+
+Said = Any  # the decoded value of a row's own key: bytes, a dict, a list, or None
+
+
+class Target(NamedTuple):
+    """The expected content of Redis for one row. own: the value of its own key, or None without one."""
+
+    own: Said
+    entries: list[Contribution]
+
+
+ABSENT = Target(None, [])
+SUMMED_UP = 2000  # changes that one drain of a summary applies besides the requested ones
+ASKED = 1000  # records in one command
+
+
+def _touch(key: str) -> list[Command]:
+    """Return commands that leave no key but break the WATCH of other drains. DEL of a missing key would not."""
+    return [("SET", key, ""), ("DEL", key)]
+
+
+class JsonShape:
+    """A record as one JSON string. Its keys are sorted, so that equal records are equal bytes."""
+
+    # The record in the form of the row's own key. Not a method, because it runs for every row of a rebuild.
+    encode: Callable[[Record], Said] = partial(orjson.dumps, option=orjson.OPT_SORT_KEYS)
+
+    sums_up = False  # whether all rows share one key
+
+    def __init__(self, mirror: Mirror) -> None:
+        self.mirror = mirror
+
+    def pending(self, pks: Sequence[str]) -> dict[str, list[outbox.Pending]]:
+        """Return the changes that a drain of these rows applies, by the row that covers them."""
+        return outbox.pending_of(self.mirror.name, pks, self.mirror.version)
+
+    def watched(self, pk: str) -> str:
+        """Return the key that every drain of the row watches and writes."""
+        return self.mirror.record_key(pk)
+
+    def watches(self, pks: Sequence[str]) -> list[str]:
+        """Return the keys that a drain of these rows watches, without duplicates."""
+        return self.keys(pks)
+
+    def keys(self, pks: Iterable[str]) -> list[str]:
+        """Return the keys of these rows' records, derived from one call of ``key``."""
+        start, _, end = self.mirror.record_key("\0").partition("\0")
+        return [f"{start}{pk}{end}" for pk in pks]
+
+    def ask(self, pks: Sequence[str]) -> list[Command]:
+        """Return the commands that read the present state of these rows."""
+        keys = self.keys(pks)
+        return [("MGET", *keys[start : start + ASKED]) for start in range(0, len(keys), ASKED)]
+
+    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
+        """Return the states in the replies to ``ask``, one for each row."""
+        return [said for reply in replies for said in reply]
+
+    def decode(self, said: Said) -> Record | None:
+        """Return the record in a state, or None without one."""
+        return orjson.loads(said) if said else None
+
+    def before(self, pk: str, said: Said) -> Iterable[Contribution]:
+        """Return the entries for which a state accounts."""
+        record = self.decode(said)
+        return () if record is None else self.mirror.index(pk, record)
+
+    def targets(self, pks: Sequence[str]) -> dict[str, Target]:
+        """Return the expected content for these rows by SQL. Missing rows are left out.
+
+        Raises TypeError, naming mirror, row and place, for values of the wrong type.
+        """
+        record_of, index, encode = self.mirror.record, self.mirror.index, self.encode
+        targets = {}
+        for pk, row in self.load(pks).items():
+            record = record_of(row)
+            try:
+                own = encode(record)
+            except (AttributeError, TypeError) as error:
+                raise values.explain_record(self.mirror.name, pk, record, error) from error
+            entries = list(index(pk, record))
+            values.check_entries(self.mirror.name, pk, entries)
+            targets[pk] = Target(own, entries)
+        return targets
+
+    def wanted(self, pks: Sequence[str], said: Sequence[Said]) -> dict[str, Target]:
+        """Return the content that a drain writes for these rows, given their present states."""
+        return self.targets(pks)
+
+    def standing(self, pk: str, said: Said, target: Target) -> Target:
+        """Return the expected content at rest, given a row's present state and its content by SQL."""
+        return target
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
+        """Return the rows. Impossible keys (of strays) are left out if ``load`` fails because of them.
+
+        Raises TypeError for keys that are not text, because all rows would then seem to be deleted.
+        """
+        try:
+            found = self.mirror.load(pks)
+        except Exception:
+            possible = [pk for pk in pks if self.mirror.is_possible(pk)]
+            if len(possible) == len(pks):
+                raise
+            found = self.mirror.load(possible)
+        for pk in found:
+            if type(pk) is not str:
+                raise TypeError(f"{self.mirror.name}: load() returned the key {pk!r}; keys are str, as they were given")
+        return found
+
+    def write(self, owns: Mapping[str, Said]) -> list[Command]:
+        """Return the commands that write the rows' own keys. They write even if the value is unchanged."""
+        pairs: list[Said] = []
+        gone: list[Command] = []
+        for key, own in zip(self.keys(owns), owns.values(), strict=True):
+            if own is None:
+                gone += _touch(key)
+            else:
+                pairs += (key, own)
+        return [("MSET", *pairs), *gone] if pairs else gone
+
+
+class HashShape(JsonShape):
+    """A record as a Redis hash, text to text."""
+
+    def ask(self, pks: Sequence[str]) -> list[Command]:
+        return [("HGETALL", self.mirror.record_key(pk)) for pk in pks]
+
+    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
+        return [_pairs(reply) for reply in replies]
+
+    def decode(self, said: Said) -> Record | None:
+        return said or None
+
+    @staticmethod
+    def encode(record: Record) -> Said:
+        values.check_fields(record)
+        return {field: str(value) for field, value in record.items()}
+
+    def write(self, owns: Mapping[str, Said]) -> list[Command]:
+        commands: list[Command] = []
+        for pk, own in owns.items():
+            key = self.mirror.record_key(pk)
+            if own is None:
+                commands += _touch(key)
+            else:
+                flat = [part for pair in own.items() for part in pair]
+                commands += [("DEL", key), ("HSET", key, *flat)]
+        return commands
+
+
+def _pairs(reply: Any) -> dict[str, str] | None:
+    items = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2], strict=True)
+    return {k.decode(errors="replace"): v.decode(errors="replace") for k, v in items} or None
+
+
+class EdgeShape(JsonShape):
+    """An edge without a record. Its key names both ends, so its entries are known without reading."""
+
+    mirror: EdgeMirror
+
+    def watched(self, pk: str) -> str:
+        return naming.guard(self.mirror.name, pk)
+
+    def watches(self, pks: Sequence[str]) -> list[str]:
+        return list(map(self.watched, pks))
+
+    def ask(self, pks: Sequence[str]) -> list[Command]:
+        return []
+
+    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
+        return [None] * len(pks)
+
+    def before(self, pk: str, said: Said) -> Iterable[Contribution]:
+        return self.mirror.entries(pk)
+
+    def targets(self, pks: Sequence[str]) -> dict[str, Target]:
+        present, targets = self.mirror.present, {}
+        for pk, value in self.load(pks).items():
+            entries = list(present(pk, value))
+            values.check_entries(self.mirror.name, pk, entries)
+            targets[pk] = Target(None, entries)
+        return targets
+
+    def write(self, owns: Mapping[str, Said]) -> list[Command]:
+        return [command for pk in owns for command in _touch(self.watched(pk))]
+
+
+class SummaryShape(JsonShape):
+    """A list. Every changed row makes it be written again."""
+
+    mirror: SummaryMirror
+    sums_up = True
+
+    def pending(self, pks: Sequence[str]) -> dict[str, list[outbox.Pending]]:
+        """Return all pending changes, if these rows have any.
+
+        The list is read from all rows, so the first of many drains does the work of all.
+        """
+        found, wanted = outbox.pending_at_all(self.mirror.name, SUMMED_UP), set(pks)
+        if len(found) == SUMMED_UP:  # the changes of these rows may be missing
+            own = outbox.pending_of(self.mirror.name, pks).values()
+            found = list({change.id: change for changes in (found, *own) for change in changes}.values())
+        return {pks[0]: found} if any(change.key in wanted for change in found) else {}
+
+    def watched(self, pk: str) -> str:
+        return self.mirror.record_key("")
+
+    def watches(self, pks: Sequence[str]) -> list[str]:
+        return [self.mirror.record_key("")]
+
+    def ask(self, pks: Sequence[str]) -> list[Command]:
+        return [("LRANGE", self.mirror.record_key(""), 0, -1)]
+
+    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
+        return [[item.decode(errors="replace") for item in replies[0]] or None] * len(pks)
+
+    def before(self, pk: str, said: Said) -> Iterable[Contribution]:
+        return ()
+
+    def targets(self, pks: Sequence[str]) -> dict[str, Target]:
+        items = [str(item) for item in self.mirror.items()]
+        return dict.fromkeys(pks, Target(items, [])) if items else {}
+
+    def write(self, owns: Mapping[str, Said]) -> list[Command]:
+        key, items = self.mirror.record_key(""), next(iter(owns.values()))
+        if items is None:
+            return _touch(key)
+        return [("DEL", key), ("RPUSH", key, *items)]
+
+
+def shape_of(mirror: Mirror) -> JsonShape:
+    """Return the shape for a mirror's kind."""
+    from mirror.windows.shapes import window_shape
+
+    if isinstance(mirror, EdgeMirror):
+        return EdgeShape(mirror)
+    if isinstance(mirror, WindowMirror):
+        return window_shape(mirror)
+    if isinstance(mirror, SummaryMirror):
+        return SummaryShape(mirror)
+    return HashShape(mirror) if mirror.record_kind == "hash" else JsonShape(mirror)

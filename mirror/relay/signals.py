@@ -1,0 +1,85 @@
+"""Django's signals as hints: they name the changed keys at once, in the process that made the changes."""
+
+from collections import defaultdict
+from collections.abc import Collection
+from typing import Any
+
+from django.db.models import Model
+from django.db.models.signals import m2m_changed, post_delete, post_save
+
+from mirror import registry
+from mirror.declare.mirrors import Watch
+from mirror.relay.hints import hint
+
+Watching = tuple[str, Watch]  # the mirror's name, its watch
+_by_model: dict[type[Model], list[Watching]] = defaultdict(list)
+
+
+def connect() -> None:
+    """Connect signals of every watched model, after all mirrors are registered. Repeated calls are harmless."""
+    _by_model.clear()
+    for mirror in registry.all_mirrors():
+        for watch in mirror.watches:
+            _by_model[watch.model].append((mirror.name, watch))
+    for model in _by_model:
+        uid = f"mirror.{model._meta.label}"
+        post_save.connect(_row_changed, sender=model, dispatch_uid=uid)
+        post_delete.connect(_row_changed, sender=model, dispatch_uid=uid)
+        m2m_changed.connect(_links_changed, sender=model, dispatch_uid=uid)
+
+
+def _row_changed(sender: type[Model], instance: Model, **kwargs: Any) -> None:
+    is_update = kwargs.get("created") is False  # post_delete has no "created"
+    for name, watch in _by_model[sender]:
+        if (watch.updates and not is_update) or not _concerns(watch, kwargs.get("update_fields")):
+            continue
+        values = [_column(instance, column) for column in watch.key_columns]
+        if None not in values:
+            hint(name, watch.source, [":".join(map(str, values))])
+
+
+def _concerns(watch: Watch, fields: Collection[str] | None) -> bool:
+    """Return whether saving these fields (None: all) can be a change."""
+    if fields is None or not watch.only:
+        return True
+    told = (*watch.key_columns, *watch.only)
+    return any(
+        f.column in told and (f.name in fields or f.attname in fields) for f in watch.model._meta.concrete_fields
+    )
+
+
+def _links_changed(
+    sender: type[Model], instance: Model, action: str, reverse: bool, pk_set: set[Any] | None, **kwargs: Any
+) -> None:
+    """Hint the keys of changed many-to-many links, at either end. Links are read before ``clear`` removes them."""
+    if action not in ("post_add", "post_remove", "pre_clear"):
+        return
+    for name, watch in _by_model[sender]:
+        ends = [] if watch.updates else _ends(sender, watch, instance, reverse, pk_set)
+        if ends:
+            hint(name, watch.source, ends)
+
+
+def _ends(through: type[Model], watch: Watch, instance: Model, reverse: bool, pk_set: set[Any] | None) -> list[str]:
+    """Return the keys of the links between ``instance`` and ``pk_set`` (None: all its links) for one watch."""
+    if watch.whole:
+        return [""]
+    columns = [field.column for field in through._meta.concrete_fields if field.is_relation]
+    if len(watch.key_columns) != 1 or len(columns) != 2:
+        return []
+    own = columns[1] if reverse else columns[0]
+    if watch.key_columns[0] == own:
+        return [str(instance.pk)]
+    if pk_set is not None:
+        return [str(pk) for pk in pk_set]
+    links = through._base_manager.filter(**{_field(through, own): instance.pk})
+    return [str(v) for v in links.values_list(_field(through, watch.key_columns[0]), flat=True)[:1000]]
+
+
+def _field(model: type[Model], column: str | None) -> str:
+    return next(f.attname for f in model._meta.concrete_fields if f.column == column)
+
+
+def _column(instance: Model, column: str) -> Any:
+    """Return a loaded value or None. Loading a deferred field would fail for a deleted row."""
+    return instance.__dict__.get(_field(type(instance), column))

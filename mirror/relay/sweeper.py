@@ -1,0 +1,47 @@
+"""The sweep: regular work that does not depend on hints. Beat requests it every second."""
+
+import logging
+
+from mirror import registry
+from mirror.capture import triggers
+from mirror.conf import setting
+from mirror.outbox import changes
+from mirror.read import marker
+from mirror.redis.clients import work_or_wait
+from mirror.redis.lease import lease
+from mirror.redis.types import RedisClient
+from mirror.relay import drains, replay, send
+from mirror.windows import push
+
+logger = logging.getLogger("mirror")
+
+
+def sweep(redis: RedisClient | None = None) -> int:
+    """Replay for a new incarnation, request rebuilds, drain and purge. Return the number of applied changes.
+
+    Do nothing while another process sweeps or Redis is away: the next sweep follows a second later.
+    """
+    return work_or_wait(_sweep, 0, logger, "Redis is away, changes wait: %s", redis=redis)
+
+
+def _sweep(redis: RedisClient) -> int:
+    triggers.watch(redis)  # without the lease, because another process's sweep may take long
+    with lease(redis, "sweep") as mine:
+        return _sweep_alone(redis) if mine else 0
+
+
+def _sweep_alone(redis: RedisClient) -> int:
+    checked, blocked = replay.check(redis), triggers.watch(redis)
+    # before the drain, which may use all the time while readers wait for rebuilds
+    for mirror in registry.all_mirrors():
+        if mirror.name not in blocked and not marker.is_warm(redis, mirror.name):
+            send.rebuild(mirror.name)
+    push.send_pending(redis)
+    seconds = float(setting("SWEEP_BUDGET_SECONDS"))
+    applied = drains.drain_all(seconds, redis=redis)
+    triggers.watch(redis)
+    deadline = drains.Deadline(seconds)
+    while changes.purge() == changes.PURGE and not deadline.passed():
+        pass
+    replay.write_clock(redis, checked)
+    return applied

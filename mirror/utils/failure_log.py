@@ -1,0 +1,57 @@
+"""A log of lasting failures: one line at the beginning, one an hour, and one at the end."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Hashable
+from weakref import WeakSet
+
+from mirror.utils.bounded import Bounded
+from mirror.utils.throttle import Throttle
+
+_all = WeakSet["FailureLog"]()
+
+
+class FailureLog:
+    """Count failures by key inside one process, and log each state once.
+
+    clock: a monotonic one, in seconds. max_keys: with one more, the oldest is forgotten.
+    """
+
+    def __init__(
+        self, logger: logging.Logger, *, clock: Callable[[], float] = time.monotonic, max_keys: int = 10_000
+    ) -> None:
+        self._logger, self._counts = logger, Bounded[Hashable, int](max_keys)
+        self._reminders = Throttle("FAILURE_LOG_SECONDS", clock=clock, max_keys=max_keys)
+        self._lock = threading.Lock()
+        _all.add(self)
+
+    def add(self, key: Hashable, text: str, *args: object, error: BaseException | None = None) -> None:
+        """Count a failure. Log the first one, with its traceback if ``error`` is given."""
+        with self._lock:
+            count = (self._counts.get(key) or 0) + 1
+            self._counts.put(key, count)
+        is_due = self._reminders.allows(key)
+        if count == 1:
+            self._logger.error(text, *args, exc_info=error)
+        elif is_due:
+            self._logger.error("%s (%d times)", text % args, count)
+
+    def end(self, key: Hashable, text: str, *args: object) -> None:
+        """Log the end of a failure with the count; nothing without a failure."""
+        with self._lock:
+            count = self._counts.get(key)
+            self._counts.forget(key)
+        if count:
+            self._logger.warning("%s (after %d failures)", text % args, count)
+
+    def reset(self) -> None:
+        """Forget every failure, like a new process."""
+        self._counts.clear()
+        self._reminders.reset()
+
+
+def reset_all() -> None:
+    """Forget the failures of this process (for tests)."""
+    for log in _all:
+        log.reset()

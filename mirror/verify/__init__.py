@@ -1,0 +1,1 @@
+"""Verification: compare SQL and Redis in both directions, repair differences, and explain single rows."""

@@ -1,0 +1,159 @@
+"""Close comparison: the expected and the actual entries of a few rows, one by one.
+
+SQL and Redis cannot be read at the same moment. A difference counts only if the row was the same in SQL before and
+after Redis was read, has no pending change, and still differs when it is compared again.
+"""
+
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from mirror.conf import setting
+from mirror.declare.entries import Entry, Field, Member, Scored, Value, single
+from mirror.declare.mirrors import Mirror, SummaryMirror
+from mirror.outbox import changes
+from mirror.redis.session import Command, Session
+from mirror.relay.shapes import ABSENT, JsonShape, Target, shape_of
+from mirror.verify import scan
+from mirror.verify.expected import says
+from mirror.windows.shapes import at_once
+
+Kind = Literal["missing", "stale", "stray", "quarantined"]
+LOOKS = 3
+
+
+class Difference(NamedTuple):
+    """A fact that differs between SQL and Redis. entry: None for the row's own key.
+
+    For a quarantined change, ``key`` is its source and ``found`` its error.
+    """
+
+    mirror: str
+    pk: str
+    kind: Kind
+    key: str
+    entry: Entry | None
+    expected: str | None
+    found: str | None
+
+    def __str__(self) -> str:
+        if self.kind == "quarantined":
+            return f"{self.mirror} {self.pk}: quarantined: {self.found}"
+        where = self.key if self.entry is None else " ".join(filter(None, says(self.entry)[:2]))
+        return f"{self.mirror} {self.pk}: {self.kind} {where!r}: SQL has {self.expected}, Redis has {self.found}"
+
+
+def ask(entry: Entry) -> Command:
+    """Return the command that reads the place of ``entry``."""
+    match entry:
+        case Member(key, member):
+            return ("SISMEMBER", key, member)
+        case Scored(key, member, _):
+            return ("ZSCORE", key, member)
+        case Field(key, field, _):
+            return ("HGET", key, field)
+        case Value(key, _):
+            return ("GET", key)
+
+
+def said(entry: Entry, reply: Any) -> str | None:
+    """Return the value in Redis at an entry's place, written as by ``says``, or None without one."""
+    if type(entry) is Member:
+        return "" if reply else None
+    if reply is None:
+        return None
+    if type(entry) is Scored:
+        return repr(float(reply))
+    text: str = reply.decode(errors="replace")
+    return text
+
+
+def look(
+    mirror: Mirror, pks: Sequence[str], strays: Mapping[str, Iterable[Entry]], session: Session
+) -> list[Difference]:
+    """Compare these rows, and entries in Redis that may be strays (by row), once."""
+    shape = shape_of(mirror)
+    before = shape.targets(pks)
+    owns = _owns(shape, pks, session)
+    asked = [(pk, e) for pk in pks for e in {*single(before.get(pk, ABSENT).entries), *strays.get(pk, ())}]
+    found: list[Any] = []
+    for start in range(0, len(asked), 500):
+        found += scan.ask(session, [ask(entry) for _, entry in asked[start : start + 500]])
+    after = shape.targets(pks)
+    busy = _busy(mirror, pks)
+    steady = {pk for pk in pks if pk not in busy and before.get(pk) == after.get(pk)}
+    own = [d for pk in pks if pk in steady for d in _own(shape, pk, before.get(pk, ABSENT), owns[pk])]
+    expected = {pk: {says(e)[:2]: e for e in single(t.entries)} for pk, t in before.items()}
+    return own + [
+        difference
+        for (pk, entry), reply in zip(asked, found, strict=True)
+        if pk in steady and (difference := _entry(mirror, pk, entry, expected.get(pk, {}), reply))
+    ]
+
+
+def _owns(shape: JsonShape, pks: Sequence[str], session: Session) -> dict[str, Any]:
+    """Return the values of the rows' own keys."""
+    if not shape.mirror.has_record:
+        return dict.fromkeys(pks)
+    return dict(zip(pks, shape.said(pks, scan.ask(session, shape.ask(pks))), strict=True))
+
+
+def _busy(mirror: Mirror, pks: Sequence[str]) -> Collection[str]:
+    """Return the rows among ``pks`` with pending changes; for a summary, any change counts."""
+    if isinstance(mirror, SummaryMirror):
+        return pks if changes.has_unapplied(mirror.name) else ()
+    return changes.pending_of(mirror.name, pks).keys()
+
+
+def _own(shape: JsonShape, pk: str, target: Target, own: Any) -> list[Difference]:
+    if not shape.mirror.has_record or target.own == own:
+        return []
+    kind: Kind = "stray" if target.own is None else "missing" if own is None else "stale"
+    key = shape.mirror.record_key(pk)
+    return [Difference(shape.mirror.name, pk, kind, key, None, show(target.own), show(own))]
+
+
+def show(own: Any) -> str | None:
+    """Return the value of a row's own key as text."""
+    if own is None:
+        return None
+    return own.decode(errors="replace") if isinstance(own, bytes) else str(own)
+
+
+def _entry(
+    mirror: Mirror, pk: str, entry: Entry, expected: Mapping[tuple[str, str], Entry], reply: Any
+) -> Difference | None:
+    key, member, _ = says(entry)
+    should = expected.get((key, member))
+    wanted, found = says(should)[2] if should else None, said(entry, reply)
+    if wanted == found:
+        return None
+    if should is None and type(entry) in (Field, Value) and found != says(entry)[2]:
+        return None  # another row has taken this place over
+    kind: Kind = "stray" if should is None else "missing" if found is None else "stale"
+    return Difference(mirror.name, pk, kind, key, entry, wanted, found)
+
+
+def number_looks() -> Iterator[int]:
+    """Number the comparisons of a possible difference, with a pause before each but the first."""
+    for attempt in range(LOOKS):
+        if attempt:
+            time.sleep(setting("RECHECK_PAUSE_SECONDS"))
+        yield attempt
+
+
+def differences(
+    mirror: Mirror, pks: Iterable[str], strays: Mapping[str, Iterable[Entry]], session: Session
+) -> list[Difference]:
+    """Return the differences of these rows that every comparison finds."""
+    todo, found = list(dict.fromkeys(pks)), []
+    size = at_once(mirror, 200)
+    for start in range(0, len(todo), size):
+        batch = todo[start : start + size]
+        for _ in number_looks():
+            seen = look(mirror, batch, strays, session)
+            batch = list(dict.fromkeys(d.pk for d in seen))
+            if not batch:
+                break
+        found += seen
+    return found

@@ -1,0 +1,74 @@
+"""Repair: order changes for the differences that verify found. Only the relay writes Redis, by its usual rules."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import orjson
+
+from mirror.declare.entries import Entry
+from mirror.models import Change
+from mirror.outbox import changes
+from mirror.redis.types import RedisClient
+from mirror.relay import drains, plan
+from mirror.verify.compare import Difference
+
+MOST_REMOVALS = 10_000
+
+
+class TooManyRemovals(RuntimeError):
+    """A repair would remove more entries than the cap allows. The database may be the wrong one."""
+
+
+def check_cap(differences: Sequence[Difference], cap: int = MOST_REMOVALS) -> None:
+    """Raise TooManyRemovals if more than ``cap`` differences are strays."""
+    removals = sum(difference.kind == "stray" for difference in differences)
+    if removals > cap:
+        raise TooManyRemovals(
+            f"{removals} entries would be removed and at most {cap} may be: is this the right database? "
+            "If it is, raise --max-removals."
+        )
+
+
+def order(differences: Sequence[Difference]) -> int:
+    """Append a change for each row that differs, with its strays, and retry quarantined changes.
+
+    Return the number of appended changes.
+    """
+    strays: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    if names := {d.mirror for d in differences if d.kind == "quarantined"}:
+        changes.retry(Change.objects.filter(mirror__in=names))
+    for difference in differences:
+        if difference.kind == "quarantined":
+            continue
+        found = strays[difference.mirror, difference.pk]
+        if difference.kind == "stray" and difference.entry is not None:
+            found.append(difference.entry)
+    changes.append_all(
+        Change(mirror=mirror, key=pk, strays=orjson.dumps([plan.as_list(e) for e in entries]).decode())
+        for (mirror, pk), entries in strays.items()
+    )
+    return len(strays)
+
+
+def carry_out(differences: Sequence[Difference], *, redis: RedisClient | None = None) -> int:
+    """Drain the rows that differ now, or everything if changes were quarantined.
+
+    Return the number of applied changes.
+    """
+    if any(difference.kind == "quarantined" for difference in differences):
+        return drains.drain_all(redis=redis)
+    return sum(drains.drain_keys(mirror, pks, redis=redis)[0] for mirror, pks in _rows(differences).items())
+
+
+def left_over(differences: Sequence[Difference]) -> int:
+    """Return the number of rows that differ and have an unapplied change."""
+    rows = {(d.mirror, d.key if d.kind == "quarantined" else "", d.pk) for d in differences}
+    return len(changes.pending_among(rows)) if rows else 0
+
+
+def _rows(differences: Sequence[Difference]) -> dict[str, list[str]]:
+    """Return the rows that differ, by mirror, without duplicates."""
+    rows: dict[str, dict[str, None]] = defaultdict(dict)
+    for difference in differences:
+        rows[difference.mirror][difference.pk] = None
+    return {mirror: list(pks) for mirror, pks in rows.items()}

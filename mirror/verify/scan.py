@@ -1,0 +1,216 @@
+"""Scan Redis for the keys of a mirror and their content. Requests never use this.
+
+SCAN finds the keys, and SSCAN and its kind read them in steps, many of them in one round trip.
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from redis.exceptions import ResponseError
+
+from mirror.declare.mirrors import Family, Mirror, SummaryMirror, TableMirror
+from mirror.redis.naming import with_prefix
+from mirror.redis.session import Command, Session
+from mirror.redis.types import RedisClient
+
+STEP = 1000  # keys or members in one command
+PIPE = 500  # commands in one round trip
+
+
+class Content(NamedTuple):
+    """The content of a family's key in the form of Redis: members; pairs of member and score or value; or [value]."""
+
+    key: str
+    family: Family
+    raw: list[Any]
+
+    def items(self) -> Iterator[tuple[str, str]]:
+        """Yield (member, value) as text. A set's members have the value "", and a string has the member "".
+
+        Raises WrongType if a part is not valid UTF-8.
+        """
+        try:
+            yield from self._texts()
+        except UnicodeDecodeError as error:
+            raise no_text(self.key) from error
+
+    def _texts(self) -> Iterator[tuple[str, str]]:
+        match self.family.kind:
+            case "set":
+                return ((member.decode(), "") for member in self.raw)
+            case "zset":
+                return ((member.decode(), repr(float(score))) for member, score in self.raw)
+            case "string":
+                return (("", value.decode()) for value in self.raw)
+            case _:
+                return ((name.decode(), value.decode()) for name, value in self.raw)
+
+
+class WrongType(RuntimeError):
+    """A key has the wrong type or is not valid UTF-8. The message names it."""
+
+
+def no_text(key: str) -> WrongType:
+    """Return the error for a key with content that is not valid UTF-8."""
+    return WrongType(f"the key {with_prefix(key)!r} holds something that is no text; delete it, then repair")
+
+
+def keys(session: Session) -> Generator[list[str], None, None]:
+    """Yield all keys, in lists of about a thousand. Some may be repeated."""
+    cursor: Any = b"0"
+    while True:
+        cursor, found = session.ask([("SCAN", cursor, "COUNT", STEP)])[0]
+        yield _texts(session.own_names(found))
+        if cursor in DONE:
+            return
+
+
+def _texts(names: Sequence[bytes]) -> list[str]:
+    """Return names as text, without those that are not valid UTF-8, which the site never writes."""
+    try:
+        return [name.decode() for name in names]
+    except UnicodeDecodeError:
+        texts = [name.decode(errors="replace") for name in names]
+        return [text for text, name in zip(texts, names, strict=True) if text.encode() == name]
+
+
+class Owned:
+    """The keys that a mirror owns, prepared to recognize many keys quickly."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self.mirror = mirror
+        self.families = tuple(mirror.families())
+        self.retired = tuple(mirror.retired())
+        self.has_records = mirror.has_record and not isinstance(mirror, SummaryMirror)
+        self._start, _, end = mirror.record_key("\0").partition("\0") if self.has_records else ("", "", "")
+        # Whether records' keys end with a number, as in nearly all mirrors.
+        self._numbered = self.has_records and not end and mirror.pk_of(f"{self._start}1") == "1"
+
+    def pk_of(self, key: str) -> str | None:
+        """Return the row with this key of its record, or None."""
+        if not (self.has_records and key.startswith(self._start)):
+            return None
+        if self._numbered:
+            rest = key[len(self._start) :]
+            if len(rest) < 10 and rest.isdecimal() and rest.isascii() and rest[0] != "0":
+                return rest
+        return self.mirror.pk_of(key)
+
+    def family_of(self, key: str) -> Family | None:
+        """Return the family of ``key``, or None."""
+        for family in self.families:
+            if family.has(key):
+                return family
+        return None
+
+    def is_retired(self, key: str) -> bool:
+        """Return whether ``key`` belongs to an earlier layout."""
+        return key.startswith(self.retired)
+
+    def has(self, key: str) -> bool:
+        """Return whether ``key`` belongs to the mirror, in the present or an earlier layout."""
+        return self.is_retired(key) or self.family_of(key) is not None or self.pk_of(key) is not None
+
+
+def is_empty(mirror: Mirror, redis: RedisClient) -> bool:
+    """Return whether Redis has no key of this mirror, and therefore no strays."""
+    if isinstance(mirror, TableMirror):
+        return False  # its strays are in SQL
+    owned = Owned(mirror)
+    with Session(redis) as session:
+        return not any(owned.has(key) for found in keys(session) for key in found)
+
+
+def contents(session: Session, named: Iterable[tuple[str, Family]]) -> Generator[Content, None, None]:
+    """Yield the content of these keys, many per round trip. Redis reads ahead. Raises WrongType.
+
+    The session must not be used for anything else until the end.
+    """
+    todo = list(named)
+    batches = [todo[start : start + PIPE] for start in range(0, len(todo), PIPE)]
+    unfinished: list[tuple[Content, Any]] = []
+    for batch, replies in _read_ahead(session, batches):
+        for (key, family), reply in zip(batch, replies, strict=True):
+            if family.kind == "string":
+                yield Content(key, family, [] if reply is None else [reply])
+                continue
+            cursor, raw = reply
+            content = Content(key, family, _paired(family, raw))
+            if cursor in DONE:
+                yield content
+            else:
+                unfinished.append((content, cursor))
+    yield from _finish(session, unfinished)
+
+
+def _finish(session: Session, unfinished: list[tuple[Content, Any]]) -> Generator[Content, None, None]:
+    """Continue unfinished scans, one step of each per round trip. A scan may return a member twice."""
+    while unfinished:
+        replies = ask(session, [_first(c.key, c.family, cursor) for c, cursor in unfinished])
+        again: list[tuple[Content, Any]] = []
+        for (content, _), (cursor, raw) in zip(unfinished, replies, strict=True):
+            content.raw.extend(_paired(content.family, raw))
+            if cursor in DONE:
+                yield content._replace(raw=list(dict.fromkeys(content.raw)))
+            else:
+                again.append((content, cursor))
+        unfinished = again
+
+
+def _read_ahead(
+    session: Session, batches: list[list[tuple[str, Family]]]
+) -> Generator[tuple[list[tuple[str, Family]], list[Any]], None, None]:
+    """Yield each batch with its replies, after requesting the next one."""
+    for number, batch in enumerate(batches):
+        if number == 0:
+            session.post(_scans(batch))
+        replies = collect(session, _scans(batch))
+        if number + 1 < len(batches):
+            session.post(_scans(batches[number + 1]))
+        yield batch, replies
+
+
+def _scans(batch: list[tuple[str, Family]]) -> list[Command]:
+    return [_first(key, family) for key, family in batch]
+
+
+DONE = (b"0", "0", 0)
+_SCANS = {"set": "SSCAN", "zset": "ZSCAN", "hash": "HSCAN"}
+# The type of key that each command reads.
+_READS = {command: kind for kind, command in _SCANS.items()}
+_READS |= {"GET": "string", "MGET": "string", "HGETALL": "hash", "HGET": "hash", "LRANGE": "list"}
+_READS |= {"SISMEMBER": "set", "ZSCORE": "zset", "ZRANGE": "zset"}
+
+
+def _first(key: str, family: Family, cursor: Any = 0) -> Command:
+    if family.kind == "string":
+        return ("GET", key)
+    return (_SCANS[family.kind], key, cursor, "COUNT", STEP)
+
+
+def ask(session: Session, commands: Sequence[Command]) -> list[Any]:
+    """Send commands as ``session.ask`` does. Raises WrongType, which names the key, for a wrong type."""
+    session.post(commands)
+    return collect(session, commands)
+
+
+def collect(session: Session, commands: Sequence[Command]) -> list[Any]:
+    """Collect the replies to the posted ``commands``. Raises WrongType like ``ask``."""
+    try:
+        return session.collect()
+    except ResponseError as error:
+        if not str(error).startswith("WRONGTYPE"):
+            raise
+    for command in commands:
+        try:
+            session.ask([command])
+        except ResponseError as error:
+            name, kind = with_prefix(command[1]), _READS[command[0]]
+            raise WrongType(f"the key {name!r} is not a {kind}; delete it, then repair") from error
+    return session.ask(commands)
+
+
+def _paired(family: Family, raw: Any) -> list[Any]:
+    if family.kind == "set":
+        return raw if isinstance(raw, list) else list(raw)
+    return list(raw.items() if isinstance(raw, dict) else zip(raw[::2], raw[1::2], strict=True))

@@ -1,0 +1,120 @@
+"""Slices of a fan-out, pushed one after the other over one connection. ``push`` explains their steps."""
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from mirror.declare.mirrors import SENTINEL, Reached, WindowMirror
+from mirror.models import Change
+from mirror.outbox import progress
+from mirror.redis.session import Conflict, Session
+from mirror.utils.callbacks import Step
+from mirror.windows import deliver
+
+SLICE: Final = 1000  # windows in a slice
+ROWS: Final = 20 * SLICE  # for several changes: rows times windows
+WORTH_A_LOOK: Final = 4  # rows per window above which its existence is checked first
+Whole = Callable[[Sequence[str], Sequence[bytes | None]], bool]
+
+
+class Outcome(enum.Enum):
+    """The end of a run of slices."""
+
+    DONE = "the changes that it ended with are applied"
+    MORE = "there is more to do"
+    LOST = "somebody else is at it"
+    COLD = "a mirror that has to be whole is not"
+
+
+class Pushed(NamedTuple):
+    """The result of a run.
+
+    applied: number of applied changes. windows: number of windows that rows were sent to, whether they exist or
+    not.
+    """
+
+    outcome: Outcome
+    applied: int = 0
+    windows: int = 0
+
+
+class _Slice(NamedTuple):
+    """The result of one read of SQL. end: the last owner, if more may follow."""
+
+    changes: Sequence[Change]
+    reached: Sequence[Reached]
+    end: str | None
+
+
+class Slices:
+    """The slices of one change, or one slice of several changes."""
+
+    def __init__(self, session: Session, mirror: WindowMirror, changes: Sequence[Change], limit: int, at: Step) -> None:
+        self.session, self.mirror, self.changes, self.limit, self.at = session, mirror, changes, limit, at
+        self.noted = changes[0].cursor  # the cursor in SQL
+        self.windows = 0
+        self.deliveries = deliver.Deliveries(session, mirror, [change.key for change in changes])
+
+    def run(self, are_whole: Whole, goes_on: Callable[[], bool]) -> Pushed:
+        """Push one slice, and others while ``goes_on`` returns True.
+
+        Raises Conflict if another process pushes the rows.
+        """
+        self.at("guard")
+        markers = self.deliveries.begin()
+        if not are_whole(self.deliveries.mirrors, markers):
+            return Pushed(Outcome.COLD)
+        is_same_life = self.changes[0].incarnation == self.session.incarnation
+        ahead: _Slice | None = self._read(self.noted if is_same_life else None)
+        delivered: _Slice | None = None  # its last batch may still be in progress
+        while ahead:
+            for batch in deliver.batches(self.mirror, self._worth_it(ahead.reached)):
+                self.at("deliver")
+                self.windows += batch.windows
+                self.deliveries.post(batch)  # meanwhile SQL saves the progress and reads the next slice
+                if delivered:
+                    self._note(delivered)
+                    delivered = None
+            delivered = ahead
+            ahead = self._read(ahead.end) if ahead.end is not None and goes_on() else None
+        assert delivered
+        self.at("land")
+        self.deliveries.release()
+        self._note(delivered)
+        if delivered.end is None:
+            return Pushed(Outcome.DONE, len(delivered.changes), self.windows)
+        return Pushed(Outcome.MORE, 0, self.windows)
+
+    def _read(self, after: str | None) -> _Slice:
+        """Read the next slice, for as many changes as fit in one."""
+        self.at("read")
+        changes = self.changes if after is None else self.changes[:1]
+        while True:
+            limit = ROWS if len(changes) > 1 and self.limit == SLICE else self.limit
+            reached = self.mirror.reach([change.key for change in changes], after, limit)
+            if len(reached) < limit or len(changes) == 1:
+                break
+            changes = changes[: (len(changes) + 3) // 4]
+        self.changes = changes
+        return _Slice(changes, reached, reached[-1].owner if len(reached) >= limit else None)
+
+    def _worth_it(self, reached: Sequence[Reached]) -> Sequence[Reached]:
+        """Leave out cold windows if many rows go to each window, as bulk-created rows mostly concern cold windows.
+
+        A window that is warmed later is read from SQL, which has these rows.
+        """
+        owners = list(dict.fromkeys(one.owner for one in reached))
+        if len(reached) <= WORTH_A_LOOK * len(owners):
+            return reached
+        self.deliveries.land()
+        scores = self.session.ask([("ZSCORE", self.mirror.record_key(owner), SENTINEL) for owner in owners])
+        there = {owner for owner, score in zip(owners, scores, strict=True) if score is not None}
+        return [one for one in reached if one.owner in there]
+
+    def _note(self, done: _Slice) -> None:
+        """Save the progress. Raises Conflict if another process has saved some."""
+        self.at("note")
+        ids = [change.id for change in done.changes]
+        if not progress.note(ids, self.noted, done.end, self.session.incarnation):
+            raise Conflict
+        self.noted = done.end

@@ -1,0 +1,179 @@
+"""Read, warm, keep and delete windows.
+
+The score of a lazy window's sentinel gives its state: ``WHOLE``, ``CUT`` or ``MAKING``. No row is lost between a
+warm-up and concurrent pushes, if both follow these rules:
+
+- A warm-up first writes the sentinel with the score ``MAKING``, which readers treat as cold. Then it watches the
+  window, reads SQL and writes. A row pushed meanwhile finds a sentinel, is added, and makes the warm-up start over.
+- A push into a window with a sentinel of any score *modifies* the sorted set, even if it already has the row. A
+  ZADD or ZREM without an effect breaks no WATCH, so the push adds and removes. A push that cuts off rows changes
+  ``WHOLE`` to ``CUT``; no other state changes.
+- A row below the floor of a cut window is not added, because the new floor would claim that all rows above it are
+  present.
+"""
+
+import logging
+import random
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from mirror.conf import milliseconds, setting
+from mirror.declare.mirrors import CUT, MAKING, SENTINEL, WHOLE, WindowMirror
+from mirror.outbox import changes
+from mirror.read import marker
+from mirror.redis import naming
+from mirror.redis.clients import relay_client, try_redis
+from mirror.redis.session import Conflict
+from mirror.redis.types import RedisClient, RedisPipeline
+from mirror.relay import apply, send
+from mirror.utils.callbacks import Step, ignore
+from mirror.utils.throttle import Throttle
+from mirror.windows.shapes import WarmingShape
+
+logger = logging.getLogger("mirror")
+
+ASKS: Final = 3  # number of commands that ``ask`` adds, and of replies that ``answer`` takes
+requests = Throttle("WARM_REQUEST_SECONDS")  # of this process, per window
+
+
+class Slice(NamedTuple):
+    """A part of a window. ids: newest first. whole: SQL has no rows below them. life: seconds left, -1: unlimited.
+
+    If there are fewer ids than requested and ``whole`` is False, SQL has to supply the rest.
+    """
+
+    ids: list[int]
+    whole: bool
+    life: int
+
+
+def ask(pipe: RedisPipeline, mirror: WindowMirror, owner: str, below: int | None, limit: int) -> None:
+    """Add the commands (``ASKS`` of them) that read up to ``limit`` ids below ``below`` (None: the newest)."""
+    key, top = mirror.record_key(owner), "+inf" if below is None else f"({below}"
+    if mirror.lazy:
+        # The sentinel is the lowest member. A short slice ends with it, so both are of the same moment.
+        pipe.zscore(key, SENTINEL)
+        pipe.zrevrangebyscore(key, top, MAKING, start=0, num=limit, withscores=True)
+        pipe.ttl(key)
+    else:
+        last = mirror.length - 1  # whether the window is full, before and after
+        pipe.zrevrange(key, last, last)
+        pipe.zrevrangebyscore(key, top, 1, start=0, num=limit, withscores=True)
+        pipe.zrevrange(key, last, last)
+
+
+def answer(replies: Sequence[Any]) -> Slice | None:
+    """Return the slice in the replies to ``ask``, or None for a cold window, for which SQL has to answer."""
+    first, found, third = replies
+    if isinstance(first, list):
+        return Slice(_ids(found), not first and not third, -1)
+    if first is None:
+        return None
+    end = found.pop()[1] if found and found[-1][0] == _SENTINEL else CUT
+    return None if MAKING in (first, end) else Slice(_ids(found), end == WHOLE, third)
+
+
+_SENTINEL = SENTINEL.encode()
+
+
+def _ids(found: Sequence[tuple[bytes, float]]) -> list[int]:
+    return [int(member) for member, _ in found if member.isdigit()]
+
+
+def keep(pipe: RedisPipeline, mirror: WindowMirror, owner: str) -> None:
+    """Add the command that extends a window's life to its full length, because it is read."""
+    if mirror.life_seconds:
+        pipe.expire(mirror.record_key(owner), mirror.life_seconds)
+
+
+def cool(mirror: WindowMirror, owners: Iterable[str], redis: RedisClient) -> None:
+    """Delete these windows, so that SQL answers their next readers."""
+    pipe = redis.pipeline(transaction=False)
+    for owner in owners:
+        pipe.unlink(mirror.record_key(owner))
+    pipe.execute()
+
+
+def those_there(mirror: WindowMirror, owners: Sequence[str], redis: RedisClient) -> list[str]:
+    """Return which of these lazy windows are warm or in the making."""
+    pipe = redis.pipeline(transaction=False)
+    for owner in owners:
+        pipe.zscore(mirror.record_key(owner), SENTINEL)
+    return [owner for owner, score in zip(owners, pipe.execute(), strict=True) if score is not None]
+
+
+def warm_soon(mirror: WindowMirror, owner: str) -> None:
+    """Send a task that warms a window which a reader found cold. One task serves all its readers. Never raises."""
+    lease = naming.lease(f"warm:{mirror.name}:{owner}")
+
+    def request(redis: Any) -> None:
+        if not requests.allows((mirror.name, owner)):
+            return
+        if not redis.set(lease, "1", px=milliseconds("WARM_REQUEST_SECONDS"), nx=True):
+            return
+        if not send.warm(mirror.name, owner):
+            redis.delete(lease)
+
+    try_redis(request, lambda: None, logger, "The window %s of %s stays cold: %s", owner, mirror.name)
+
+
+class _Cold(Exception):
+    """A required mirror is cold."""
+
+
+def warm(mirror: WindowMirror, owner: str, redis: RedisClient | None = None, *, step: Step = ignore) -> bool:
+    """Make a window from SQL now. Return whether it exists then. step: as for ``apply.drain``.
+
+    A window is not made without an owner in SQL, nor while its mirror or one in ``after`` is cold, because pushes
+    could not reach it. Raises the same errors as ``apply.drain``.
+    """
+    redis = redis or relay_client()
+    changes.refuse_transaction()
+    for attempt in range(apply.TRIES):
+        try:
+            _refuse_while_cold(mirror, redis)
+            if not _claim(mirror, owner, redis):
+                return True
+            return _make(mirror, owner, redis, step)
+        except _Cold:
+            return False
+        except Conflict:
+            time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))
+    raise Conflict(f"{mirror.name}: others kept writing the window of {owner}")
+
+
+def _claim(mirror: WindowMirror, owner: str, redis: RedisClient) -> bool:
+    """Claim the window for the warm-up. Return False if it is already warm, after extending its life."""
+    key = mirror.record_key(owner)
+    found = redis.zscore(key, SENTINEL)
+    pipe = redis.pipeline(transaction=True)
+    if found is not None and found != MAKING:
+        keep(pipe, mirror, owner)
+        pipe.execute()
+        return False
+    pipe.zadd(key, {SENTINEL: MAKING}, nx=True)
+    pipe.expire(key, int(setting("WARM_CLAIM_SECONDS")))
+    pipe.execute()
+    return True
+
+
+def _make(mirror: WindowMirror, owner: str, redis: RedisClient, step: Step) -> bool:
+    shape = WarmingShape(mirror)
+
+    def look(at: str) -> None:
+        step(at)
+        if at == "read":  # all keys are watched, and SQL has not been read yet
+            _refuse_while_cold(mirror, redis)
+
+    apply.drain(mirror, [owner], redis=redis, step=look, tries=1, shape=shape)
+    return shape.made
+
+
+def _refuse_while_cold(mirror: WindowMirror, redis: RedisClient) -> None:
+    names = [mirror.name, *(after.mirror for after in mirror.after)]
+    pipe = redis.pipeline(transaction=False)
+    for name in names:
+        pipe.get(naming.marker(name))
+    if marker.generations(redis, names, pipe.execute()) is None:
+        raise _Cold
