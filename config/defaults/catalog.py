@@ -12,6 +12,8 @@ CATALOG_HIDDEN_TAGS = [
     "(?:to|want-to|currently|have|not|already|must|never|re|un)-?read(?:ing)?(?:-.*)?",
     "(?:read|books-read|books)-(?:in-)?(?:19|20)[0-9]{2}(?:-.*)?|(?:19|20)[0-9]{2}-(?:read|books|reads|reading.*)",
     "read|reading|finished|abandoned|dnf|did-not-finish|on-hold|to-buy|wish-?list|library(?:-books?)?",
+    "tbr(?:-.*)?|to-re-?read(?:-.*)?|classics-to-read|unfinished|(?:didn-?t|couldn-?t|could-not)-finish|maybe|have|reviewed",
+    "(?:on-my-|book)shelf|borrowed|nook|[1-5]-stars?",
     "e-?books?|kindle(?:-books?)?|audio-?books?|audible|paperbacks?|hardcovers?",
 ]
 

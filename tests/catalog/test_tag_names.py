@@ -137,6 +137,9 @@ def test_a_merge_shows_at_the_next_request(staff: Client) -> None:
     [
         *((name, True) for name in ("to-read", "Owned", "owned-books", "default", "read-in-2015", "2015-reads")),
         *((name, True) for name in ("currently-reading", "books-i-own", "my-library", "kindle", "to-read-fiction")),
+        *((name, True) for name in ("tbr", "tbr-pile", "to-reread", "classics-to-read", "didn-t-finish", "unfinished")),
+        *((name, True) for name in ("on-my-shelf", "bookshelf", "borrowed", "nook", "5-stars", "3-star", "have")),
+        *((name, False) for name in ("1001-books-to-read", "star-wars", "bookshelves-x", "have-a-heart", "5-senses")),
         *((name, False) for name in ("fantasy", "1001-books", "readers", "reading-rainbow-x", "ownership", "defaults")),
         *((name, False) for name in ("must-see", "mythology", "library-science", "1984", "20th-century", "minerals")),
     ],
