@@ -63,4 +63,4 @@ def text_of(response: Any) -> str:
     """Return the headers and the body of a response."""
     body = b"".join(response.streaming_content) if response.streaming else response.content
     headers = "\n".join([*map(str, response.headers.items()), *map(str, response.cookies.values())])
-    return f"{headers}\n\n{body.decode()}"
+    return f"{headers}\n\n{body.decode(errors='replace')}"
