@@ -23,6 +23,7 @@ from accounts.admin_tools import AuditedAdmin
 from accounts.audit.log import log_rows
 from catalog.models import Author, Book, Tag, TagAlias, Tagging
 from catalog.names import normalise
+from catalog.shelves import admin as _shelves  # noqa: F401  (registers its pages)
 from catalog.tags import aliases, services
 
 TAG_FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm placeholder:text-current"

@@ -16,6 +16,8 @@ from accounts.models import EmailChange, Session, User
 from accounts.passwords import services as passwords
 from accounts.sessions.rows import hash_token
 from catalog.models import Tag, TagAlias
+from catalog.shelves.models import Shelf
+from catalog.shelves.services import put_on_shelf
 from mirror.models import BackupState, Change, State
 from shop.models import Cart, FakeCharge, Order, Payment, PaymentState, Product, View
 from shop.services import carts
@@ -85,6 +87,7 @@ class MatrixWorld:
         View.objects.create(visitor="0" * 64, user=reader, book=world.other_book)
         FakeCharge.objects.create(key="charge", amount=1, succeeds=True)
         Pulled.objects.create(user=reader)
+        put_on_shelf(reader.pk, world.other_book.pk, Shelf.READ, timezone.localdate())
         TagAlias.objects.create(name="red", tag=Tag.objects.order_by("pk")[0])
         State.objects.get_or_create(mirror="user")
         BackupState.objects.get_or_create(backup="last_seen")
