@@ -5,6 +5,7 @@ A list has a key, and members sorted by weight (heaviest first), then by their b
     b: g:      books by a word of title, author or ISBN; by a tag (written as one word)
     a: t: r:   authors, tags, readers by a word
     =:         documents with this whole name
+    ^:         documents with a whole name that begins with these one to four letters
     <: >:      documents with a whole name of this length and this half: a name with one mistake has one half right
     n: s:      words by their beginning and end, in full and with one letter removed (the vocabulary)
     p:         words by their first letters
@@ -22,6 +23,7 @@ MIN_LENGTH_FOR_TWO_MISTAKES: Final = 8  # letters of a word that may have two mi
 MIN_LENGTH_FOR_MISTAKE: Final = 3  # letters of a word that may have one mistake
 MAX_NUMBER_LENGTH: Final = 8  # digits of a number that may have mistakes; an ISBN is longer
 PREFIX_LENGTHS: Final = range(2, LOOKUP_LENGTH)
+START_LENGTHS: Final = range(1, 5)  # letters at the start of a name; longer queries are rarer and find it by its words
 
 
 def build_word_keys(kind: str, found: Iterable[str]) -> Iterator[str]:
@@ -34,6 +36,7 @@ def build_name_keys(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         if whole := words.join_words(name):
             yield f"=:{whole}"
+            yield from (f"^:{whole[:n]}" for n in START_LENGTHS if n <= len(whole))
             yield from build_half_keys(words.join_words(name, articles=True))
 
 

@@ -22,6 +22,7 @@ class IndexMirror(TableMirror):
 
     kind: ClassVar[str]
     tables = "search"
+    version = 2
 
     def make(self, ids: Sequence[int]) -> Iterable[store.DocumentRecord]:
         """Return the documents of the rows among ``ids`` that search can find."""

@@ -66,6 +66,13 @@ def test_fewer_missing_words_come_first_then_fewer_mistakes() -> None:
     assert find_titles("silver lantren bridge") == ["Silver Lantern Bridge", "Silver Lanterns at Night", "Silver Moth"]
 
 
+def test_names_that_begin_with_a_short_query_come_before_many_popular_books_with_the_word() -> None:
+    make_books(Book(title=f"A Tale {n} of the Sea", popularity=1000 + n) for n in range(MAX_POSTINGS + 10))
+    _shelve(("Sea Wolf", 2), ("Seagull Days", 3), ("The Sea", 1))
+    assert find_titles("sea")[:3] == ["The Sea", "Seagull Days", "Sea Wolf"]
+    assert find_titles("the sea")[:3] == ["The Sea", "Seagull Days", "Sea Wolf"]
+
+
 def test_more_popular_books_come_first_among_equals() -> None:
     _shelve(("Winter One", 5), ("Winter Two", 50), ("Winter Three", 500))
     assert find_titles("winter") == ["Winter Three", "Winter Two", "Winter One"]
