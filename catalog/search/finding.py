@@ -86,6 +86,8 @@ def _weigh_lists(query: SearchQuery) -> dict[str, tuple[int | None, float]]:
         found.update({f"{kind}:{word}": (None, 2.0) for kind in entries.WORD_LISTS})
     if query.joined_text:
         found[f"=:{query.joined_text}"] = (None, 1000.0)
+    if len(query.joined_text) in entries.START_LENGTHS:
+        found[f"^:{query.joined_text}"] = (None, 100.0)
     name, weight = query.joined_with_articles, len(query.query_words) - 0.5
     for length in (len(name) - 1, len(name), len(name) + 1):
         if length > 1:

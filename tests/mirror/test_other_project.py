@@ -29,7 +29,7 @@ import django
 django.setup()
 from django.core.management import call_command
 call_command("migrate", run_syncdb=True, verbosity=0)
-from mirror import rebuild
+from mirror.relay import rebuild
 from tests.support.mirror.bookshelf.models import Volume
 Volume.objects.create(pk=1, title="the developer's")
 rebuild.rebuild()
