@@ -13,6 +13,7 @@ class MirrorConfig(AppConfig):
     def ready(self) -> None:
         from mirror.backup import checks as backup_checks  # noqa: F401
         from mirror.capture import install
+        from mirror.declare import checks  # noqa: F401  (checks register on import)
         from mirror.redis import namespace
         from mirror.relay import signals
 
