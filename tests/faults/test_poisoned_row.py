@@ -20,9 +20,9 @@ def poison(transactional_db: None, redis: Redis, monkeypatch: pytest.MonkeyPatch
     """Change many rows. The mirror's declaration raises an error for one of them while its name is "poison"."""
     record = ItemMirror.record
 
-    def refuse(self: ItemMirror, row: Item) -> Record:
-        if row.name == "poison":
-            raise ValueError(f"cannot say what {row.pk} is")
+    def refuse(self: ItemMirror, row: Record) -> Record:
+        if row["name"] == "poison":
+            raise ValueError(f"cannot say what {row['id']} is")
         return record(self, row)
 
     monkeypatch.setattr(hints, "flush", lambda: None)
