@@ -160,6 +160,8 @@ def resolve_condition(model: type[models.Model], condition: models.Q | None, pre
             raise DeclarationError(f"the condition {child!r} cannot be watched; use Q(field=value)")
         path, value = child
         uses += resolve_column(model, path).uses
+        if isinstance(value, (set, frozenset)):
+            raise DeclarationError(f"the value of {path!r} is a set, whose order differs in each process; use a list")
         if isinstance(value, models.F):
             uses += resolve_column(model, _get_name(value)).uses
         elif hasattr(value, "resolve_expression"):

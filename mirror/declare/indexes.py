@@ -6,8 +6,9 @@ of other fields of the record are replaced, and ``{{tag}}`` stands for the hash 
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
+from functools import cache, cached_property
 from string import Formatter
 from typing import Any, ClassVar, Literal
 
@@ -24,9 +25,12 @@ class Template:
     def __init__(self, text: str) -> None:
         self.text = text
         try:
-            self.parts = [(literal, name) for literal, name, *_ in Formatter().parse(text)]
+            parsed = list(Formatter().parse(text))
         except ValueError as error:
             raise DeclarationError(f"{text!r} is no template: {error}; write a brace twice") from None
+        if any(form or conversion for _, _, form, conversion in parsed):
+            raise DeclarationError(f"{text!r} formats a value; a placeholder has only a name")
+        self.parts = [(literal, name) for literal, name, *_ in parsed]
         self.names = [name for _, name in self.parts if name is not None]
         if "" in self.names:
             raise DeclarationError(f"{text!r} has a placeholder without a name")
@@ -38,18 +42,25 @@ class Template:
 
     def fill(self, pk: str, value: Any, record: Record) -> str:
         """Return the text for a row. Fields without a value are empty."""
-        if self.names == ["value"]:  # the usual template
-            return f"{self.start}{write_text(value)}{self.end}"
-        found = {"pk": pk, "value": write_text(value)}
-        return self.text.format_map(
-            found | {name: write_text(record[name]) for name in self.names if name not in found}
-        )
+        if not self.names:
+            return self.start
+        texts = [pk if n == "pk" else write_text(value if n == "value" else record[n]) for n in self.names]
+        if len(texts) == 1:  # the usual template
+            return f"{self.start}{texts[0]}{self.end}"
+        found = iter(texts)
+        return "".join([literal if name is None else literal + next(found) for literal, name in self.parts])
 
     def match(self, text: str) -> dict[str, str] | None:
         """Return the values of the placeholders in ``text``, or None if it does not fit the template."""
         pattern = "".join(re.escape(literal) + (f"(?P<{name}>.*)" if name else "") for literal, name in self.parts)
         found = re.fullmatch(pattern, text, re.DOTALL)
         return found and found.groupdict()
+
+
+@cache
+def parse_template(text: str) -> Template:
+    """Return the parsed template of a record's key."""
+    return Template(text)
 
 
 def write_text(value: Any) -> str:
@@ -82,10 +93,17 @@ class Index:
     when: str | Callable[[Record], object] = ""
     kind: ClassVar[Literal["set", "zset", "string"]]
 
-    @property
+    @cached_property
     def template(self) -> Template:
         """Return the parsed key."""
         return Template(self.key)
+
+    def describe(self) -> str:
+        """Return the declaration as text that is equal in all processes. A function is described by its name."""
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        if callable(self.when):
+            parts["when"] = getattr(self.when, "__qualname__", type(self.when).__qualname__)
+        return f"{type(self).__name__} {parts}"
 
     def find_fields(self) -> set[str]:
         """Return the fields of the record that the entries are made of."""
@@ -108,16 +126,16 @@ class Index:
             if when and not (when(record) if callable(when) else record[when]):
                 return ()
             if not over:
-                return build(pk, [template.fill(pk, None, record)], [None], record)
+                return build(pk, [template.fill(pk, None, record)], record)
             found = record[over]
-            values = list(dict.fromkeys(found)) if isinstance(found, list) else [found]
-            values = [value for value in values if value is not None and value != ""]
-            return build(pk, [template.fill(pk, value, record) for value in values], values, record)
+            values = dict.fromkeys(found) if isinstance(found, list) else [found]
+            keys = [template.fill(pk, value, record) for value in values if value is not None and value != ""]
+            return build(pk, keys, record)
 
         return list_entries
 
-    def build_entries(self, pk: str, keys: list[str], values: list[Any], record: Record) -> Iterable[Contribution]:
-        """Return a row's entries under these keys, one for each value."""
+    def build_entries(self, pk: str, keys: list[str], record: Record) -> Iterable[Contribution]:
+        """Return a row's entries under these keys."""
         raise NotImplementedError
 
     def find_owner(self, key: str, member: str) -> str:
@@ -127,31 +145,56 @@ class Index:
 
 @dataclass(frozen=True)
 class SetOf(Index):
-    """Sets of primary keys: of all rows, or of the rows with each value of ``over``."""
+    """Sets of primary keys: of all rows, or of the rows with each value of ``over``.
 
+    member: a template of the members, if they are more than the primary key: ``"{name}\\0{pk}"``.
+    """
+
+    member: str = "{pk}"
     kind = "set"
 
-    def build_entries(self, pk: str, keys: list[str], values: list[Any], record: Record) -> Iterable[Contribution]:
-        return [Members(keys, pk)] if len(keys) > 1 else [Member(key, pk) for key in keys]
+    @cached_property
+    def member_template(self) -> Template:
+        """Return the parsed member."""
+        return Template(self.member)
+
+    def check(self) -> None:
+        super().check()
+        if "pk" not in self.member_template.names:
+            raise DeclarationError(f'{self!r}: member= needs "{{pk}}", because rows may have equal members otherwise')
+
+    def find_fields(self) -> set[str]:
+        return super().find_fields() | set(self.member_template.names) - {"pk"}
+
+    def build_entries(self, pk: str, keys: list[str], record: Record) -> Iterable[Contribution]:
+        member = self.member_template.fill(pk, None, record)
+        return [Members(keys, member)] if len(keys) > 1 else [Member(key, member) for key in keys]
+
+    def find_owner(self, key: str, member: str) -> str:
+        found = self.member_template.match(member)
+        return found["pk"] if found else member
 
 
 @dataclass(frozen=True)
 class Ranking(Index):
-    """Sorted sets of primary keys by ``score``: a field with a number, a date or a time. None contributes nothing."""
+    """Sorted sets of primary keys by ``score``: a field with a number, a date or a time. None contributes nothing.
 
-    score: str = ""
+    A number instead of a field is the score of all rows.
+    """
+
+    score: str | float = ""
     kind = "zset"
 
     def check(self) -> None:
         super().check()
-        if not self.score:
+        if self.score == "":
             raise DeclarationError(f"{self!r} needs score=")
 
     def find_fields(self) -> set[str]:
-        return super().find_fields() | {self.score}
+        return super().find_fields() | ({self.score} if isinstance(self.score, str) else set())
 
-    def build_entries(self, pk: str, keys: list[str], values: list[Any], record: Record) -> Iterable[Contribution]:
-        score = record[self.score]
+    def build_entries(self, pk: str, keys: list[str], record: Record) -> Iterable[Contribution]:
+        score = record[self.score] if isinstance(self.score, str) else self.score
         return [] if score is None else [Scored(key, pk, read_score(score)) for key in keys]
 
 
@@ -170,7 +213,7 @@ class Alphabetical(Index):
     def find_fields(self) -> set[str]:
         return super().find_fields() | {self.by}
 
-    def build_entries(self, pk: str, keys: list[str], values: list[Any], record: Record) -> Iterable[Contribution]:
+    def build_entries(self, pk: str, keys: list[str], record: Record) -> Iterable[Contribution]:
         return [Scored(key, f"{write_text(record[self.by])}{SEPARATOR}{pk}", 0) for key in keys]
 
     def find_owner(self, key: str, member: str) -> str:
@@ -186,5 +229,5 @@ class Lookup(Index):
     def __init__(self, key: str, on: str, when: str | Callable[[Record], object] = "") -> None:
         super().__init__(key, on, when)
 
-    def build_entries(self, pk: str, keys: list[str], values: list[Any], record: Record) -> Iterable[Contribution]:
+    def build_entries(self, pk: str, keys: list[str], record: Record) -> Iterable[Contribution]:
         return [Value(key, pk) for key in keys]

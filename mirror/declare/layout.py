@@ -22,12 +22,14 @@ from mirror.declare.fields import (
     resolve_condition,
 )
 from mirror.declare.indexes import Index
-from mirror.declare.mirrors import Family, Watch
+from mirror.declare.mirrors import Family, Watch, can_hold, get_primary
 
 if TYPE_CHECKING:
     from mirror.declare.mirrors import Mirror
 
 Record = dict[str, Any]
+# Fields with values that JSON has. Other values are converted one by one, which every row of a rebuild would pay for.
+PLAIN = (models.IntegerField, models.CharField, models.TextField, models.BooleanField)
 NUMBERS_AND_TIMES = (models.IntegerField, models.FloatField, models.DecimalField, models.DateField, models.BooleanField)
 
 
@@ -52,6 +54,8 @@ class Layout:
             for name, field in self.fields.items()
             if isinstance(field, (Count, Sum))
         }
+        self.pk = get_primary(self.model)
+        self.plain = {name for name, path in self.paths.items() if _is_plain(resolve_column(self.model, path).field)}
         self.is_hash = mirror.record_kind == "hash"
         if self.is_hash and self.lists:
             raise DeclarationError(f"a hash cannot contain the list {next(iter(self.lists))!r}")
@@ -66,29 +70,37 @@ class Layout:
             if not isinstance(index, Index):
                 raise DeclarationError(f"indexes contains {index!r}, which is no index")
             index.check()
+            if self.is_hash and isinstance(index.when, str) and index.when:
+                raise DeclarationError(f'{index!r}: a hash has only text, and "0" is true; use a function as when=')
             for name in sorted(index.find_fields()):
                 if self.fields and name not in self.fields:
                     raise DeclarationError(f"{index!r} needs the field {name!r}, which fields does not contain")
             score = getattr(index, "score", "")
-            if path := self.paths.get(score):
+            if path := self.paths.get(str(score)):
                 field = resolve_column(self.model, path).field
                 if not isinstance(field, NUMBERS_AND_TIMES):
                     raise DeclarationError(f"{index!r}: {score!r} is neither a number nor a time")
 
     def _digest(self) -> str:
         types = [resolve_column(self.model, path).field.get_internal_type() for path in self.paths.values()]
-        parts = [self.model._meta.label, self.where, self.is_hash, *self.fields.items(), *types, *self.indexes]
-        return hashlib.sha256("\n".join(map(repr, parts)).encode()).hexdigest()[:12]
+        parts = [self.model._meta.label, self.where, self.is_hash, *self.fields.items(), *types]
+        described = [*map(repr, parts), *(index.describe() for index in self.indexes)]
+        return hashlib.sha256("\n".join(described).encode()).hexdigest()[:12]
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Record]:
         """Return the records of the existing rows that meet the condition, in one query and one more for each list."""
         using = setting("DATABASE")
-        rows = self.model._base_manager.using(using).filter(self.where or models.Q(), pk__in=pks).order_by()
+        possible = {pk for pk in pks if can_hold(self.pk, pk)}  # Django resolves each value of a list, not of a set
+        rows = self.model._base_manager.using(using).filter(self.where or models.Q(), pk__in=possible).order_by()
         if self.expressions:
             rows = rows.annotate(**{f"mirror_{name}": made for name, made in self.expressions.items()})
         names = [*self.paths, *self.expressions]
         found = rows.values_list("pk", *self.paths.values(), *(f"mirror_{name}" for name in self.expressions))
-        records = {str(pk): dict(zip(names, map(make_plain, values), strict=True)) for pk, *values in found}
+        records = {str(pk): dict(zip(names, values, strict=False)) for pk, *values in found}
+        for name in names:
+            if name not in self.plain:
+                for record in records.values():
+                    record[name] = make_plain(record[name])
         for name, field in self.lists.items():
             for record in records.values():
                 record[name] = []
@@ -123,6 +135,13 @@ class Layout:
         return list({(family.start, family.end): family for family in made}.values())
 
 
+def _is_plain(field: "models.Field[Any, Any]") -> bool:
+    """Return whether all values of a column are valid in JSON."""
+    while isinstance(field, models.ForeignKey):
+        field = field.target_field
+    return isinstance(field, PLAIN) and not hasattr(field, "from_db_value")
+
+
 def build_watches(model: type[models.Model], uses: Iterable[Use]) -> tuple[Watch, ...]:
     """Return the watches on the columns: one for each table and key, and one for each table behind relations."""
     own: dict[tuple[type[models.Model], str], dict[str, None]] = defaultdict(dict)
@@ -138,7 +157,10 @@ def build_watches(model: type[models.Model], uses: Iterable[Use]) -> tuple[Watch
         else:
             columns = own[use.model, use.key]
         columns[use.column] = None
-    direct = [Watch(table, key, only=tuple(columns) or (_get_pk(table),)) for (table, key), columns in own.items()]
+    direct = [
+        Watch(table, key, only=tuple(columns) or (str(get_primary(table).column),))
+        for (table, key), columns in own.items()
+    ]
     via = [
         Watch(
             table, via=partial(find_rows_behind, model, tuple(paths)), only=tuple(columns), updates=table not in loose
@@ -146,12 +168,6 @@ def build_watches(model: type[models.Model], uses: Iterable[Use]) -> tuple[Watch
         for table, (paths, columns) in behind.items()
     ]
     return (*direct, *via)
-
-
-def _get_pk(model: type[models.Model]) -> str:
-    pk = model._meta.pk
-    assert pk is not None
-    return str(pk.column)
 
 
 def find_rows_behind(

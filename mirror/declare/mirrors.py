@@ -14,7 +14,7 @@ from django.db.models import Field, ForeignKey, IntegerField, Model, Q
 from mirror.conf import setting
 from mirror.declare.entries import Contribution
 from mirror.declare.fields import RecordField
-from mirror.declare.indexes import Index, Template
+from mirror.declare.indexes import Index, parse_template
 from mirror.declare.readers import Readers
 from mirror.redis.session import Command
 
@@ -120,7 +120,7 @@ class Mirror(Readers):
 
     def record_key(self, pk: str) -> str:
         """Return the key of the record of row ``pk``. The text around ``pk`` must be constant."""
-        return Template(self.key).fill(pk, None, {})
+        return parse_template(self.key).fill(pk, None, {})
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
         """Return rows from SQL by key, in a fixed number of queries, without deleted and hidden ones."""
@@ -179,12 +179,7 @@ class Mirror(Readers):
         if not (key.startswith(start) and key.endswith(end)):
             return None
         pk = key[len(start) : len(key) - len(end)]
-        field = self.model._meta.pk
-        assert field is not None
-        # a fast path for nearly all keys
-        if len(pk) < 10 and pk.isdecimal() and pk.isascii() and isinstance(field, IntegerField):
-            return pk if pk == "0" or pk[0] != "0" else None
-        return pk if _fits(field, pk) else None
+        return pk if can_hold(get_primary(self.model), pk) else None
 
     def is_possible(self, pk: str) -> bool:
         """Return whether a row could have this key, by the types of the key columns (a stray's key may be anything)."""
@@ -196,19 +191,23 @@ class Mirror(Readers):
             return pk == ""
         parts = pk.split(":") if len(columns) > 1 else [pk]
         fields = [f for c in columns for f in watch.model._meta.concrete_fields if f.column == c]
-        return len(parts) == len(fields) and all(map(_fits, fields, parts))
+        return len(parts) == len(fields) and all(map(can_hold, fields, parts))
 
 
-def _primary(model: type[Model]) -> "Field[Any, Any]":
+def get_primary(model: type[Model]) -> "Field[Any, Any]":
+    """Return the primary key of a model."""
     pk = model._meta.pk
     assert pk is not None
     return pk
 
 
-def _fits(field: "Field[Any, Any]", text: str) -> bool:
+def can_hold(field: "Field[Any, Any]", text: str) -> bool:
     """Return whether a column can hold the value that ``text`` represents."""
     while isinstance(field, ForeignKey):
         field = field.target_field
+    # a fast path for nearly all keys
+    if len(text) < 10 and text.isdecimal() and text.isascii() and isinstance(field, IntegerField):
+        return text == "0" or text[0] != "0"
     try:
         value = field.to_python(text)
         if isinstance(field, IntegerField):
@@ -310,11 +309,11 @@ class WindowMirror(Mirror):
         return cls.keys_after is Mirror.keys_after
 
     def is_possible(self, pk: str) -> bool:
-        return _fits(_primary(self.model), pk) if self.is_of_rows() else super().is_possible(pk)
+        return can_hold(get_primary(self.model), pk) if self.is_of_rows() else super().is_possible(pk)
 
     def owners(self, pks: Sequence[str]) -> set[str]:
         """Return the existing owners among ``pks``: only they have lazy windows. Default: rows of ``model``."""
-        possible = [pk for pk in pks if _fits(_primary(self.model), pk)]
+        possible = [pk for pk in pks if can_hold(get_primary(self.model), pk)]
         rows = self.model._base_manager.using(setting("DATABASE")).filter(pk__in=possible)
         return {str(pk) for pk in rows.values_list("pk", flat=True)}
 

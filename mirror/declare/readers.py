@@ -62,19 +62,18 @@ class Readers:
         mirror, layout, index, values = _find_index(cls, key, Ranking)
         found = read([mirror.name], lambda pipe: pipe.zrevrange(key, start, start + count - 1)) if count > 0 else None
         if found is not None:
-            return _read_pks(layout, found.replies[0])
+            return _read_pks(layout, index, key, found.replies[0])
         score = index.score
         rows = _filter_rows(layout, index, values)
+        order = []
         if score in layout.expressions:
             rows = rows.annotate(mirror_score=layout.expressions[score])
-            order = models.F("mirror_score")
-        else:
-            order = models.F(layout.paths[score])
+            order = [models.F("mirror_score").desc()]
+        elif isinstance(score, str):
+            order = [models.F(layout.paths[score]).desc()]
             rows = rows.filter(**{f"{layout.paths[score]}__isnull": False})
         text = Collate(Cast("pk", models.TextField()), COLLATIONS[connections[setting("DATABASE")].vendor])
-        return list(
-            rows.order_by(order.desc(), text.desc()).values_list("pk", flat=True)[start : start + max(count, 0)]
-        )
+        return list(rows.order_by(*order, text.desc()).values_list("pk", flat=True)[start : start + max(count, 0)])
 
     @classmethod
     def members(cls, key: str) -> set[Any]:
@@ -84,7 +83,7 @@ class Readers:
         mirror, layout, index, values = _find_index(cls, key, SetOf)
         found = read([mirror.name], lambda pipe: pipe.smembers(key))
         if found is not None:
-            return set(_read_pks(layout, found.replies[0]))
+            return set(_read_pks(layout, index, key, found.replies[0]))
         return set(_filter_rows(layout, index, values).values_list("pk", flat=True))
 
     @classmethod
@@ -98,7 +97,7 @@ class Readers:
         mirror, layout, index, values = _find_index(cls, key, Lookup)
         found = read([mirror.name], lambda pipe: pipe.get(key))
         if found is not None:
-            return None if found.replies[0] is None else _read_pks(layout, found.replies)[0]
+            return None if found.replies[0] is None else _read_pks(layout, index, key, found.replies)[0]
         return _filter_rows(layout, index, values).values_list("pk", flat=True).first()
 
     @classmethod
@@ -178,10 +177,9 @@ def _filter_rows(layout: "Layout", index: Index, values: dict[str, str]) -> "mod
     return rows.distinct() if index.over and index.over not in layout.paths else rows
 
 
-def _read_pks(layout: "Layout", members: Iterable[bytes]) -> list[Any]:
-    """Return primary keys as Django returns them, from their text in Redis."""
-    pk = layout.model._meta.pk
-    assert pk is not None
+def _read_pks(layout: "Layout", index: Index, key: str, members: Iterable[bytes]) -> list[Any]:
+    """Return primary keys as Django returns them, from members in Redis."""
+    pk = layout.pk
     while isinstance(pk, models.ForeignKey):
         pk = pk.target_field
-    return [pk.to_python(member.decode()) for member in members]
+    return [pk.to_python(index.find_owner(key, member.decode())) for member in members]

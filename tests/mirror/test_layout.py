@@ -1,6 +1,7 @@
 """From a declaration of fields follow watches, records, entries and key families; mistakes in it are reported."""
 
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -224,6 +225,11 @@ def test_hash_has_text_only(declare: Declare) -> None:
         ({"fields": ["name"], "indexes": [SetOf("{tag")]}, "is no template"),
         ({"fields": ["name"], "indexes": [SetOf("{}")]}, "has a placeholder without a name"),
         ({"fields": ["name"], "indexes": ["name"]}, "which is no index"),
+        ({"fields": ["name"], "indexes": [SetOf("s", member="{name}")]}, 'member= needs "{pk}"'),
+        ({"fields": ["name"], "indexes": [SetOf("s", member="{nam}{pk}")]}, "needs the field 'nam'"),
+        ({"fields": ["name"], "indexes": [SetOf("{pk:03}")]}, "formats a value"),
+        ({"fields": ["name"], "indexes": [SetOf("s", when="name")], "record_kind": "hash"}, "use a function as when="),
+        ({"fields": ["name"], "where": Q(name__in={"a", "b"})}, "is a set, whose order differs"),
     ],
 )
 def test_mistakes_are_system_checks_that_name_the_place(attributes: dict[str, Any], message: str) -> None:
@@ -295,6 +301,33 @@ def test_version_changes_with_fields_types_indexes_and_condition(declare: Declar
     }
     assert len(versions) == 6
     assert declare(fields=["name"]).version in versions
+
+
+def test_version_names_functions_and_not_their_addresses(declare: Declare) -> None:
+    def is_odd(record: Any) -> bool:
+        return bool(record["score"] % 2)
+
+    first = declare(fields=["score"], indexes=[SetOf("s", when=is_odd)]).version
+    again = FunctionType(is_odd.__code__, {})
+    again.__qualname__ = is_odd.__qualname__
+    assert repr(again) != repr(is_odd)
+    assert declare(fields=["score"], indexes=[SetOf("s", when=again)]).version == first
+    assert declare(fields=["score"], indexes=[SetOf("s", when=lambda record: True)]).version != first
+
+
+def test_members_contain_fields_and_scores_may_be_constant(declare: Declare) -> None:
+    mirror = declare(fields=["name"], indexes=[SetOf("names", member="{name}\0{pk}"), Ranking("all", score=0)])
+    assert list(mirror.index("7", {"name": "a\x00b"})) == [("names", "a\x00b\x007"), ("all", "7", 0)]
+    names, ranking = mirror.families()
+    assert (names.owner("names", "a\x00b\x007"), ranking.owner("all", "7")) == ("7", "7")
+    assert names.owner("names", "no member") == "no member"
+
+
+@pytest.mark.django_db
+def test_impossible_keys_are_left_out(declare: Declare) -> None:
+    item = make("a")
+    wrong = ["", "x", "1.5", "-1", str(2**70), f"0{item.pk}", "\u0661"]
+    assert read_records(declare(fields=["name"]), [*wrong, item.pk]) == {str(item.pk): {"name": "a"}}
 
 
 def test_name_is_the_class_in_snake_case(declare: Declare) -> None:

@@ -36,6 +36,8 @@ class ReadItem(Mirror):
         SetOf("{{read_label}}:{value}", over="labels"),
         SetOf("read_hidden", when="hidden"),
         SetOf("read_scored", when="score"),
+        SetOf("read_long", member="{name}:{pk}"),
+        Ranking("read_all", score=0),
         SetOf("read_odd", when=lambda record: record["score"] % 2),
         Alphabetical("read_names", by="name"),
         Lookup("read_name:{value}", on="name"),
@@ -102,6 +104,7 @@ def test_rankings_are_equal_ties_included(engine: str, items: list[Item]) -> Non
         assert ReadItem.top("read_counts", 20) == [item.pk for item in counts]
         assert ReadItem.top("{read_group}:one", 20) == grouped
         assert ReadItem.top("{read_group}:two", 20) == []
+        assert ReadItem.top("read_all", 5) == sorted((item.pk for item in items), key=str, reverse=True)[:5]
 
 
 @ENGINES
@@ -111,6 +114,7 @@ def test_sets_and_lookups_are_equal(engine: str, items: list[Item]) -> None:
         assert ReadItem.members("{read_label}:round") == {item.pk for item in items[1::2]}
         assert ReadItem.members("read_hidden") == {items[4].pk}
         assert ReadItem.members("read_scored") == {item.pk for item in items[2:]}
+        assert ReadItem.members("read_long") == {item.pk for item in items}
         assert ReadItem.find("read_name:item 3") == items[3].pk
         assert ReadItem.find("read_name:too much") is None
 
