@@ -73,7 +73,7 @@ def write_text(value: Any) -> str:
 def read_score(value: Any) -> float:
     """Return a field's value as a score: a number, or a time in seconds since 1970."""
     if isinstance(value, (int, float)):
-        return float(value)
+        return +value  # an integer remains one, and so its text in feeds and addresses; True becomes 1
     try:
         return float(value)
     except ValueError:

@@ -190,6 +190,7 @@ def test_times_and_decimals_become_scores() -> None:
     ]
     assert [[entry[-1] for entry in index("1", {"s": value})] for value, _ in scores] == [[s] for _, s in scores]
     assert list(index("1", {"s": None})) == []
+    assert [repr(entry[-1]) for value in (True, 3, 3.0) for entry in index("1", {"s": value})] == ["1", "3", "3.0"]
 
 
 @pytest.mark.django_db
