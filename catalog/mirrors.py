@@ -4,17 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from django.db.models import Model
+from django.db.models import Model, Q
 
 import mirror
 from catalog import keys
 from catalog.books.languages import normalise_code
-from catalog.books.records import BookRow, Record, build_record, load_author_names, load_book_rows, load_tag_names
+from catalog.books.records import BookRow, Record, build_record, load_book_rows
 from catalog.books.series import parse_series
 from catalog.models import Author, Book, Tag, Tagging, TagVote
 from catalog.shelves import mirrors as shelves  # noqa: F401  (its mirrors register on import)
 from common.ids import parse_ids
-from mirror import Contribution, Family, Member, Members, Mirror, Scored, Watch
+from mirror import Alphabetical, Column, Contribution, Family, Member, Members, Mirror, Ranking, Scored, SetOf, Watch
 from mirror.conf import setting
 
 UNKNOWN_YEAR = float("-inf")  # sorts after every year, because the newest books come first
@@ -37,14 +37,6 @@ def find_books_with_tags(values: Sequence[str], after: str | None, limit: int) -
 def find_books_by_authors(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next ids of books by one of these authors."""
     return _find_book_ids(Book.authors.through, "author_id", values, after, limit)
-
-
-def find_votes_for_tags(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """Return the next ids of votes for one of these tags."""
-    found = TagVote._base_manager.using(setting("DATABASE")).filter(tag_id__in=parse_ids(values))
-    if after is not None:
-        found = found.filter(pk__gt=after)
-    return [str(pk) for pk in found.order_by("pk").values_list("pk", flat=True)[:limit]]
 
 
 class _TagKeys(dict[str, str]):
@@ -86,6 +78,7 @@ class BookMirror(Mirror):
     name = "book"
     version = 3
     model = Book
+    key = keys.book("{pk}")
     watches = (
         Watch(Book),
         Watch(Tagging, "book_id"),
@@ -94,9 +87,6 @@ class BookMirror(Mirror):
         Watch(Tag, via=find_books_with_tags, only=("name", "hidden"), updates=True),
         Watch(Author, via=find_books_by_authors, only=("name",), updates=True),
     )
-
-    def record_key(self, pk: str) -> str:
-        return keys.book(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, BookRow]:
         return {str(row.id): row for row in load_book_rows(parse_ids(pks))}
@@ -155,113 +145,46 @@ def _parse_text_member(key: str, member: str) -> str:
 class TagMirror(Mirror):
     """A tag's name, and a sorted set of all names, which can be searched by prefix."""
 
-    name = "tag"
     model = Tag
-    watches = (Watch(Tag),)
-
-    def record_key(self, pk: str) -> str:
-        return keys.tag_record(pk)
-
-    def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, str]]:
-        return {str(pk): (pk, name) for pk, name in load_tag_names(parse_ids(pks)).names.items()}
-
-    def record(self, row: Any) -> Record:
-        pk, name = row
-        return {"id": pk, "name": name}
-
-    def index(self, pk: str, record: Record) -> Iterable[Contribution]:
-        return [Scored(keys.tag_names(), f"{record['name']}\0{record['id']}", 0)]
-
-    def families(self) -> Sequence[Family]:
-        return (Family(keys.tag_names(), "zset", _parse_text_member, whole=True),)
+    key = keys.tag_record("{pk}")
+    fields = ("id", "name")
+    indexes = (Alphabetical(keys.tag_names(), by="name"),)
 
 
 @mirror.register
 class HiddenTagMirror(Mirror):
     """The names of hidden tags. This mirror is separate because the copies in the processes read all of it."""
 
-    name = "hidden_tag"
     model = Tag
-    watches = (Watch(Tag, only=("name", "hidden")),)
-
-    def record_key(self, pk: str) -> str:
-        return keys.hidden_tag(pk)
-
-    def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, str]]:
-        tags = load_tag_names(parse_ids(pks))
-        return {str(pk): (pk, tags.names[pk]) for pk in tags.hidden}
-
-    def record(self, row: Any) -> Record:
-        pk, name = row
-        return {"id": pk, "name": name}
-
-    def index(self, pk: str, record: Record) -> Iterable[Contribution]:
-        pk = str(record["id"])
-        return [Scored(keys.hidden_tags(), pk, 0), Member(keys.hidden_names(), f"{record['name']}\0{pk}")]
-
-    def families(self) -> Sequence[Family]:
-        return (
-            Family(keys.hidden_tags(), "zset", _member_as_id, whole=True),
-            Family(keys.hidden_names(), "set", _parse_text_member, whole=True),
-        )
+    key = keys.hidden_tag("{pk}")
+    fields = ("id", "name")
+    where = Q(hidden=True)
+    indexes = (Ranking(keys.hidden_tags(), score=0), SetOf(keys.hidden_names(), member="{name}\0{pk}"))
 
     def feed(self) -> str:
         """Return the books' feed, because the copies in the processes leave hidden tags out of facets."""
         return keys.changes()
 
 
-class TagVoteRow(NamedTuple):
-    """A vote as SQL stores it, with the name of the tag."""
-
-    id: int
-    user_id: int
-    book_id: int
-    tag: str
-
-
 @mirror.register
 class TagVoteMirror(Mirror):
     """The tags that a reader gave a book, by name."""
 
-    name = "tag_vote"
     model = TagVote
-    watches = (
-        Watch(TagVote),
-        Watch(Tag, via=find_votes_for_tags, only=("name",), updates=True),
+    key = keys.tag_vote("{pk}")
+    fields = (
+        "id",
+        Column("user_id", name="user"),
+        Column("book_id", name="book"),
+        Column("tag__name", name="tag"),
     )
-
-    def record_key(self, pk: str) -> str:
-        return keys.tag_vote(pk)
-
-    def load(self, pks: Sequence[str]) -> Mapping[str, TagVoteRow]:
-        votes = TagVote._base_manager.using(setting("DATABASE")).filter(pk__in=parse_ids(pks))
-        rows = votes.values_list("pk", "user_id", "book_id", "tag__name")
-        return {str(row.id): row for row in map(TagVoteRow._make, rows)}
-
-    def record(self, row: Any) -> Record:
-        return {"id": row.id, "user": row.user_id, "book": row.book_id, "tag": row.tag}
-
-    def index(self, pk: str, record: Record) -> Iterable[Contribution]:
-        return [Scored(keys.tags_of_reader(record["user"], record["book"]), f"{record['tag']}\0{record['id']}", 0)]
-
-    def families(self) -> Sequence[Family]:
-        return (Family("uid:{", "zset", _parse_text_member, end=":tags"),)
+    indexes = (Alphabetical("uid:{{{user}}}:book:{book}:tags", by="tag"),)  # keys.tags_of_reader
 
 
 @mirror.register
 class AuthorMirror(Mirror):
     """An author's name."""
 
-    name = "author"
     model = Author
-    watches = (Watch(Author),)
-
-    def record_key(self, pk: str) -> str:
-        return keys.author(pk)
-
-    def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, str]]:
-        return {str(pk): (pk, name) for pk, name in load_author_names(parse_ids(pks)).items()}
-
-    def record(self, row: Any) -> Record:
-        pk, name = row
-        return {"id": pk, "name": name}
+    key = keys.author("{pk}")
+    fields = ("id", "name")

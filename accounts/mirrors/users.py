@@ -1,6 +1,6 @@
 """Mirrors of users, their names and their logins."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -9,7 +9,7 @@ from accounts import keys
 from accounts.models import LoginStats, User
 from accounts.users.records import format_time
 from common.ids import parse_ids
-from mirror import Contribution, Entry, Family, Mirror, Scored, SummaryMirror, Value, Watch
+from mirror import Lookup, Mirror, Ranking, SummaryMirror, Watch
 from mirror.conf import setting
 from mirror.declare.mirrors import Record
 
@@ -28,21 +28,27 @@ class UserRow(NamedTuple):
     last_login_time: datetime | None
 
 
+def is_on_leaderboard(record: Mapping[str, Any]) -> bool:
+    """Return whether the leaderboard shows a user: an active one that has logged in."""
+    return record["is_active"] == "1" and record["login_times"] != "0"
+
+
 @mirror.register
 class UserMirror(Mirror):
     """Mirror each user as a record, as an id under the user's name, and as a place on the leaderboard."""
 
-    name = "user"
     model = User
+    key = keys.login("{pk}")
     strict = True
     record_kind = "hash"
     watches = (
         Watch(User, only=("username", "name_key", "user_type", "is_active")),
         Watch(LoginStats, "user_id"),
     )
-
-    def record_key(self, pk: str) -> str:
-        return keys.login(pk)
+    indexes = (
+        Lookup(keys.login_id("{value}"), on="name_key"),
+        Ranking(keys.login_times(), score="login_times", when=is_on_leaderboard),
+    )
 
     def load(self, pks: Sequence[str]) -> Mapping[str, UserRow]:
         found = User._base_manager.using(setting("DATABASE")).filter(pk__in=parse_ids(pks))
@@ -62,19 +68,6 @@ class UserMirror(Mirror):
             "login_times": str(row.login_times or 0),
             "last_login_time": format_time(row.last_login_time),
         }
-
-    def index(self, pk: str, record: Record) -> Iterable[Contribution]:
-        entries: list[Entry] = [Value(keys.login_id(record["name_key"]), record["id"])]
-        if record["is_active"] == "1" and record["login_times"] != "0":
-            entries.append(Scored(keys.login_times(), record["id"], int(record["login_times"])))
-        return entries
-
-    def families(self) -> Sequence[Family]:
-        start, _, end = keys.login_id("\0").partition("\0")
-        return (
-            Family(start, "string", lambda key, value: value, end=end),
-            Family(keys.login_times(), "zset", lambda key, member: member, whole=True),
-        )
 
 
 @mirror.register

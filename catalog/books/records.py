@@ -165,12 +165,6 @@ def _pick_existing_ids(names: dict[int, str], ids: list[int]) -> list[int]:
     return [pk for pk in ids if pk in names]
 
 
-def load_author_names(ids: Sequence[int]) -> dict[int, str]:
-    """Return the names of the existing authors among ``ids``, by id."""
-    with connections[setting("DATABASE")].cursor() as cursor:
-        return _read_names(cursor, "catalog_author", ids)
-
-
 def build_record(row: BookRow) -> Record:
     """Return the record of a book.
 

@@ -1,12 +1,12 @@
 """The mirror of products."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import mirror
 from catalog import keys as catalog_keys
 from common.ids import parse_ids
-from mirror import Contribution, Family, Member, Mirror, Scored, Watch
+from mirror import Mirror, Ranking, SetOf, Watch
 from mirror.conf import setting
 from mirror.declare.mirrors import Record
 from shop import keys
@@ -22,42 +22,35 @@ def find_products_in_sales(values: Sequence[str], after: str | None, limit: int)
     return [str(pk) for pk in found.order_by("product_id").values_list("product_id", flat=True).distinct()[:limit]]
 
 
+def is_in_stock(record: Mapping[str, Any]) -> bool:
+    """Return whether a product is for sale and has copies left."""
+    return bool(record["is_active"] and record["available"] > 0)
+
+
 @mirror.register
 class ProductMirror(Mirror):
     """A product's record, its entry in the order by price while it is for sale, and its entry among products
     in stock.
     """
 
-    name = "product"
     version = 2
     model = Product
+    key = keys.product("{pk}")
     watches = (
         Watch(Product),
         Watch(SaleItem, "product_id"),
         Watch(Sale, via=find_products_in_sales, only=("starts_at", "ends_at"), updates=True),
     )
-
-    def record_key(self, pk: str) -> str:
-        return keys.product(pk)
+    indexes = (
+        Ranking(keys.products_by_price(), score="price", when="is_active"),
+        SetOf(keys.products_in_stock(), when=is_in_stock),
+    )
 
     def load(self, pks: Sequence[str]) -> Mapping[str, ProductRow]:
         return load_products(parse_ids(pks))
 
     def record(self, row: Any) -> Record:
         return make_product_record(row)
-
-    def index(self, pk: str, record: Record) -> Iterable[Contribution]:
-        if not record["is_active"]:
-            return ()
-        pk = str(record["id"])
-        in_stock = (Member(keys.products_in_stock(), pk),) if record["available"] > 0 else ()
-        return (Scored(keys.products_by_price(), pk, record["price"]), *in_stock)
-
-    def families(self) -> Sequence[Family]:
-        return (
-            Family(keys.products_by_price(), "zset", lambda key, member: member, whole=True),
-            Family(keys.products_in_stock(), "set", lambda key, member: member, whole=True),
-        )
 
     def feed(self) -> str:
         """Return the catalogue's feed, because the catalogue's index in each process also sorts by price."""

@@ -1,12 +1,10 @@
 """The mirror of recommendations."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import mirror
-from common.ids import parse_ids
-from mirror import Contribution, Family, Mirror, Scored, Watch
-from mirror.conf import setting
+from mirror import Column, Contribution, Family, Mirror, Scored
 from mirror.declare.mirrors import Record
 from shop import keys
 from shop.models import Recommendation
@@ -16,19 +14,9 @@ from shop.models import Recommendation
 class RecommendationMirror(Mirror):
     """The recommendations for a product: a record with their reasons, and the two rankings."""
 
-    name = "recommendation"
     model = Recommendation
-    watches = (Watch(Recommendation),)
-
-    def record_key(self, pk: str) -> str:
-        return keys.recommendation(pk)
-
-    def load(self, pks: Sequence[str]) -> Mapping[str, Recommendation]:
-        rows = Recommendation.objects.using(setting("DATABASE")).filter(pk__in=parse_ids(pks))
-        return {str(row.pk): row for row in rows}
-
-    def record(self, row: Any) -> Record:
-        return {"id": row.pk, "bought": row.bought, "viewbuy": row.viewbuy}
+    key = keys.recommendation("{pk}")
+    fields = (Column("pk", name="id"), "bought", "viewbuy")
 
     def index(self, pk: str, record: Record) -> Iterable[Contribution]:
         pk = record["id"]

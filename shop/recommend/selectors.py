@@ -10,7 +10,6 @@ from mirror.read.raw import RawRecord
 from mirror.read.reads import read
 from mirror.relay.shapes import shape_of
 from shop import keys
-from shop.models import Recommendation
 from shop.products.results import ProductRecord
 from shop.selectors.products import get_products_and_books
 
@@ -76,5 +75,5 @@ def decode_reply(raw: bytes | None) -> RecommendationRecord | None:
 def load_from_sql(book_id: int) -> RecommendationRecord | None:
     """Return the same record, byte for byte, from SQL."""
     declared = registry.get("recommendation")
-    row = Recommendation.objects.filter(pk=book_id).first()
+    row = declared.load([str(book_id)]).get(str(book_id))
     return None if row is None else RecommendationRecord(shape_of(declared).encode(declared.record(row)))
