@@ -11,7 +11,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
-from unfold.decorators import display
 
 from mirror import registry, status
 from mirror.backup import admin as backup_admin  # noqa: F401  (registers its page)
@@ -20,6 +19,7 @@ from mirror.models import Change, State
 from mirror.outbox import changes
 from mirror.read_only import ReadOnly, StatusAdmin
 from mirror.relay import send
+from mirror.theme import display
 
 
 class Standing(admin.SimpleListFilter):

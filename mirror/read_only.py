@@ -9,10 +9,10 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin
-from unfold.decorators import display
 
 from mirror.conf import setting
+from mirror.relay.send import HAS_CELERY
+from mirror.theme import ModelAdmin, display
 
 
 class ReadOnly(ModelAdmin):
@@ -55,6 +55,10 @@ class StatusAdmin(ReadOnly):
     def find_statuses(self) -> Iterable[Any]:
         """Return the status of each declaration."""
         raise NotImplementedError
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Return the actions: none without Celery, whose workers carry them out."""
+        return super().get_actions(request) if HAS_CELERY else {}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).filter(**{f"{self.column}__in": self.find_names()})

@@ -6,13 +6,13 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
-from unfold.decorators import display
 
 from mirror.backup import registry, status
 from mirror.management import backup_texts as texts
 from mirror.models import BackupState
 from mirror.read_only import StatusAdmin
 from mirror.relay import send
+from mirror.theme import display
 
 
 @admin.register(BackupState)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from django_redis import get_redis_connection
 from django_redis.pool import ConnectionFactory
-from hiredis import pack_command
 from redis.connection import Connection, ConnectionPool, SSLConnection, UnixDomainSocketConnection
 from redis.exceptions import (
     AskError,
@@ -33,6 +32,7 @@ from mirror.conf import setting
 from mirror.redis import prefix, recorder
 from mirror.redis.session import Session, get_pool
 from mirror.redis.types import RedisClient
+from mirror.redis.wire import pack_command
 
 logger = logging.getLogger("mirror")
 T = TypeVar("T")

@@ -12,13 +12,12 @@ from typing import Any, Final
 from django.core.signals import setting_changed
 from django.db import connections
 from django.dispatch import receiver
-from hiredis import pack_command
-from redis.connection import HiredisRespSerializer
 
 from mirror.conf import setting
 from mirror.redis import namespace
 from mirror.redis.positions import key_positions, name_of
 from mirror.redis.types import RedisClient
+from mirror.redis.wire import pack_command, serializer
 
 _NAMES_IN_REPLY: Final = {"KEYS": 1, "SCAN": None}  # position of the pattern; None: after MATCH, if any
 _GLOB: Final = re.compile(r"([*?\[\]\\])")
@@ -48,7 +47,7 @@ def _forget(*, setting: str, **kwargs: object) -> None:
         _of_database.cache_clear()
 
 
-class Packer(HiredisRespSerializer):
+class Packer:
     """Writes commands for the wire with a prefix before each key. Raises UnknownCommand."""
 
     def __init__(self, prefix: str) -> None:
@@ -58,7 +57,7 @@ class Packer(HiredisRespSerializer):
     def pack(self, *args: Any) -> Any:
         """Write one command, as redis-py's connections request it."""
         words = args[0].split() if isinstance(args[0], str | bytes) else [args[0]]
-        return super().pack(*self.rename([*words, *args[1:]]))
+        return serializer.pack(*self.rename([*words, *args[1:]]))
 
     def pack_command(self, command: Sequence[Any]) -> bytes:
         """Write one command with a name of one word."""

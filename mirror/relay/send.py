@@ -2,15 +2,12 @@
 
 ``.delay()`` can hang while the broker is away (celery#4296): Celery's own producers have the time-outs of workers,
 and retry. So tasks are sent with separate producers without retries. After a failure they send nothing for a while,
-and beat's sweep does the work instead.
+and beat's sweep does the work instead. Without Celery no task is sent: the work waits for the relay.
 """
 
 import logging
 from collections.abc import Sequence
 from typing import Any
-
-import kombu.pools
-from celery import current_app
 
 from mirror.conf import setting
 from mirror.redis import recorder
@@ -18,6 +15,15 @@ from mirror.redis.clients import Breaker
 from mirror.utils.failure_log import FailureLog
 from mirror.utils.throttle import Throttle
 
+try:
+    import kombu.pools
+    from celery import current_app
+except ModuleNotFoundError as error:
+    if error.name not in ("celery", "kombu"):  # Celery is installed, but incomplete
+        raise
+    HAS_CELERY = False
+else:
+    HAS_CELERY = True
 troubles = FailureLog(logging.getLogger("mirror"))
 broker = Breaker()
 sweep_requests = Throttle("SWEEP_REQUEST_SECONDS")
@@ -87,10 +93,11 @@ def _hint(name: str, **options: Any) -> bool:
 def task(name: str, **options: Any) -> bool:
     """Send a task by its name, because callers often cannot import the task's module.
 
-    options: as for Celery's ``send_task``. Return whether the broker accepted the task; never raises.
+    options: as for Celery's ``send_task``. Return whether the broker accepted the task: False without Celery. Never
+    raises.
     """
     global failures
-    if broker.open():
+    if not HAS_CELERY or broker.open():
         return False
     # Not the time-out of workers, which wait for tasks on their connections.
     seconds = float(setting("BROKER_TIMEOUT_SECONDS"))
