@@ -29,6 +29,8 @@ DEFAULTS: Final[dict[str, Any]] = {
     "PUSH_LEASE_SECONDS": 5.0,  # how long a push task may run before the sweep sends another
     "PUSH_GUARD_SECONDS": 60,  # how long a pushed row stays guarded after its worker was killed
     "PUSH_BUSY_SECONDS": 5,  # how long after the renewal of a guard other workers leave its row alone
+    "RUN_POLL_SECONDS": 0.2,  # how often ``mirror run`` looks for new changes
+    "RUN_SWEEP_SECONDS": 1.0,  # how often ``mirror run`` sweeps
     "HEARTBEAT_SECONDS": 2.0,  # age at which a heartbeat makes readers of strict mirrors ask the outbox
     "HEARTBEAT_INTERVAL_SECONDS": 0.4,  # how often the relay writes a heartbeat
     "LEASE_SECONDS": 3.0,  # how long a sweep, rebuild or backup stays leased after its process was killed

@@ -70,7 +70,7 @@ def _order(mirror: Mirror) -> tuple[bool, int]:
     return not isinstance(mirror, TableMirror), len(registry.all_ahead(mirror.name))
 
 
-def rebuild_if_cold(name: str) -> int:
+def rebuild_if_cold(name: str, progress: ProgressCallback = ignore) -> int:
     """Rebuild a mirror for the sweep. Return the number of rows.
 
     It is 0 if the mirror is warm or leased, or waits for other mirrors.
@@ -79,7 +79,7 @@ def rebuild_if_cold(name: str) -> int:
     replay.check(redis)
     if marker.is_warm(redis, name) or not all(marker.is_warm(redis, first) for first in registry.ahead(name)):
         return 0
-    return _single(registry.get(name), redis, ignore, if_cold=True).rows
+    return _single(registry.get(name), redis, progress, if_cold=True).rows
 
 
 def _single(mirror: Mirror, redis: RedisClient, progress: ProgressCallback, *, if_cold: bool = False) -> Rebuilt:

@@ -6,7 +6,8 @@ and beat's sweep does the work instead. Without Celery no task is sent: the work
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from mirror.conf import setting
@@ -30,6 +31,20 @@ sweep_requests = Throttle("SWEEP_REQUEST_SECONDS")
 MOST = 1000  # keys in one task
 UNBOUNDED_SECONDS = 3600.0  # recorded for a connection without a time-out
 failures = 0  # number of hints that this process could not send
+_performers: list[Callable[..., bool]] = []
+
+
+@contextmanager
+def performed_by(perform: Callable[..., bool]) -> Generator[None, None, None]:
+    """Give this process's hints to ``perform(name, *args, **kwargs)`` within the block, instead of to the broker.
+
+    ``perform`` must not wait for the work. It returns whether the work will be done.
+    """
+    _performers.append(perform)
+    try:
+        yield
+    finally:
+        _performers.remove(perform)
 
 
 def drain(mirror: str, keys: list[str]) -> None:
@@ -87,6 +102,8 @@ def verify_backup(backup: str) -> bool:
 
 
 def _hint(name: str, **options: Any) -> bool:
+    if _performers:
+        return _performers[-1](name, *options.get("args", ()), **options.get("kwargs", {}))
     return task(f"mirror.tasks.{name}", **options)
 
 

@@ -21,10 +21,11 @@ def sweep(redis: RedisClient | None = None) -> int:
 
     Do nothing while another process sweeps or Redis is away: the next sweep follows a second later.
     """
-    return work_or_wait(_sweep, 0, logger, "Redis is away, changes wait: %s", redis=redis)
+    return work_or_wait(run_sweep, 0, logger, "Redis is away, changes wait: %s", redis=redis)
 
 
-def _sweep(redis: RedisClient) -> int:
+def run_sweep(redis: RedisClient) -> int:
+    """Do the work of ``sweep``. Raises redis-py's errors when Redis is away."""
     triggers.watch(redis)  # without the lease, because another process's sweep may take long
     with lease(redis, "sweep") as mine:
         return _sweep_alone(redis) if mine else 0

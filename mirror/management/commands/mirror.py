@@ -1,5 +1,6 @@
 """``manage.py mirror``: show, rebuild, verify and repair mirrors."""
 
+import signal
 from argparse import ArgumentParser
 from collections.abc import Callable
 from dataclasses import asdict
@@ -16,6 +17,7 @@ from mirror.management.progress import Progress
 from mirror.models import Change
 from mirror.outbox import changes
 from mirror.relay import drains, rebuild
+from mirror.relay.runner import Relay
 from mirror.verify import explain, repair, runs
 from mirror.verify.compare import Difference
 
@@ -46,6 +48,9 @@ class Command(ReportingCommand):
         repaired.add_argument("--max-removals", type=int, default=repair.MOST_REMOVALS, metavar="N", help=text)
         drained = self._action(actions, "drain", _("apply all pending changes, then stop; exit 1 if some are left"))
         drained.add_argument("--retry", action="store_true", help=_("also retry quarantined changes"))
+        text = _("keep Redis equal to SQL until Ctrl-C, without Celery")
+        ran = self._action(actions, "run", text)
+        ran.add_argument("--once", action="store_true", help=_("only one sweep and the jobs that it starts"))
         text = _("show one row in SQL and in Redis; exit 1 if they differ")
         explained = self._action(actions, "explain", text)
         explained.add_argument("model", metavar="MODEL", help=_("for example catalog.Book, or the name of a mirror"))
@@ -120,6 +125,27 @@ class Command(ReportingCommand):
         left = Change.objects.using(changes.using()).pending().in_order().count()
         self.report({"applied": applied, "pending": left}, [texts.drained(applied, left)], json)
         return FOUND if left else OK
+
+    def do_run(self, *, once: bool, json: bool, **options: Any) -> int:
+        relay = Relay()
+        if once:
+            relay.run_once()
+        else:
+            self._serve(relay)
+        text = ngettext("%(count)s change applied", "%(count)s changes applied", relay.applied)
+        self.report({"applied": relay.applied}, [text % {"count": relay.applied}], json)
+        return OK
+
+    def _serve(self, relay: Relay) -> None:
+        """Run the relay until a signal stops it."""
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        before = {number: signal.signal(number, lambda *_: relay.stop()) for number in numbers}
+        self.stderr.write(_("the relay runs; Ctrl-C ends it"))
+        try:
+            relay.run()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def do_explain(self, *, model: str, pk: str, json: bool, **options: Any) -> int:
         found = explain.explain(model, pk)

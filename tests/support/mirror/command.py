@@ -17,6 +17,7 @@ ACTIONS = {
     "verify": ["titem"],
     "repair": ["titem"],
     "drain": [],
+    "run": ["--once"],
     "explain": ["item", "7"],
 }
 

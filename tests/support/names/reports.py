@@ -68,6 +68,7 @@ def _mirror_runs() -> Iterator[tuple[str, ...]]:
     Book.objects.filter(pk=1).update(title="Erlang")  # sends no signal, so the change stays pending
     yield ("mirror", "explain", "catalog.Book", "1")
     yield ("mirror", "drain")
+    yield ("mirror", "run", "--once")
     yield ("mirror", "status")
 
 

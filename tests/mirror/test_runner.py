@@ -1,0 +1,198 @@
+"""``mirror run``: a relay in one process, which needs neither Celery nor a broker."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import pytest
+from django.db import connection
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from mirror import registry
+from mirror.models import Change
+from mirror.redis import naming
+from mirror.redis.clients import relay_client
+from mirror.relay import send
+from mirror.relay.runner import Relay
+from tests.support.mirror import world
+from tests.support.mirror.app.backups import play
+from tests.support.mirror.app.models import Item, Odd
+from tests.support.mirror.backup_world import scores
+from tests.support.mirror.command import ROOT, run
+from tests.support.servers import RedisServer, wait_until
+
+pytestmark = pytest.mark.usefixtures("no_hints")
+OWN: Final = "titem"
+
+
+@contextmanager
+def running(relay: Relay) -> Iterator[None]:
+    """Run the relay in a thread."""
+    thread = threading.Thread(target=relay.run)
+    thread.start()
+    try:
+        yield
+    finally:
+        relay.stop()
+        thread.join()
+
+
+@pytest.fixture
+def quick(settings: Settings) -> None:
+    """Shorten the pauses of the relay, so that the tests take less time."""
+    settings.MIRROR = {
+        **settings.MIRROR,
+        "RUN_POLL_SECONDS": 0.01,
+        "RUN_SWEEP_SECONDS": 0.05,
+        "HEARTBEAT_INTERVAL_SECONDS": 0.05,
+    }
+
+
+def record_tasks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that receives the names of tasks instead of the broker."""
+    sent: list[str] = []
+
+    def record(name: str, **options: object) -> bool:
+        sent.append(name)
+        return True
+
+    monkeypatch.setattr(send, "task", record)
+    return sent
+
+
+@pytest.fixture
+def unsent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Check that no task is sent to the broker."""
+    sent = record_tasks(monkeypatch)
+    yield
+    assert sent == []
+
+
+def is_mirrored(redis: Redis, pk: int) -> bool:
+    return bool(redis.exists(f"titem:{pk}"))
+
+
+@pytest.mark.usefixtures("committed", "quick", "unsent")
+def test_relay_rebuilds_drains_and_beats_without_a_broker(redis: Redis) -> None:
+    Item.objects.create(pk=1, name="a")
+    with running(Relay()):
+        wait_until(lambda: redis.exists(naming.marker(OWN)), "the rebuild")
+        wait_until(lambda: redis.exists(naming.heartbeat()), "a heartbeat")
+        Item.objects.bulk_create([Item(pk=2, name="b")])
+        wait_until(lambda: is_mirrored(redis, 2), "the drain")
+    assert is_mirrored(redis, 1)
+
+
+@pytest.mark.usefixtures("committed", "unsent")
+def test_new_changes_are_drained_between_two_sweeps(redis: Redis, settings: Settings) -> None:
+    settings.MIRROR = {**settings.MIRROR, "RUN_POLL_SECONDS": 0.01, "RUN_SWEEP_SECONDS": 3600.0}
+    world.warm_own()
+    relay = Relay()
+    with running(relay):
+        wait_until(lambda: redis.exists(naming.clock()), "the first sweep")
+        for pk in (1, 2):
+            Item.objects.bulk_create([Item(pk=pk, name=str(pk))])
+            wait_until(lambda pk=pk: is_mirrored(redis, pk), "the drain")  # type: ignore[misc]
+    assert relay.applied
+
+
+@pytest.mark.usefixtures("committed", "quick", "unsent")
+def test_two_relays_share_the_work(redis: Redis) -> None:
+    world.warm_own()
+    with running(Relay()), running(Relay()):
+        for pk in range(1, 6):
+            Item.objects.bulk_create([Item(pk=pk, name=str(pk))])
+        wait_until(lambda: not Change.objects.pending().filter(mirror=OWN).exists(), "the drains")
+    assert world.dump(redis)[f"{OWN}:5"] == world.by_orm()[f"{OWN}:5"]
+
+
+@pytest.mark.real
+@pytest.mark.usefixtures("committed", "quick", "unsent")
+def test_relay_waits_for_redis_and_logs_each_state_once(
+    redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    def count_lines(text: str) -> int:
+        return sum(text in entry.getMessage() for entry in caplog.records)
+
+    with caplog.at_level(logging.WARNING, "mirror"), running(Relay()):
+        wait_until(lambda: redis_server.client().exists(naming.heartbeat()), "a heartbeat")
+        redis_server.kill()
+        Item.objects.bulk_create([Item(pk=1, name="a")])
+        wait_until(lambda: count_lines("The relay waits"), "the loss to be logged")
+        redis_server.start()
+        wait_until(lambda: count_lines("The relay works again"), "the return to be logged")
+        wait_until(lambda: is_mirrored(redis_server.client(), 1), "the drain")
+    assert (count_lines("The relay waits"), count_lines("The relay works again")) == (1, 1)
+    assert not count_lines("Redis is away")
+
+
+@pytest.mark.on_postgres
+@pytest.mark.usefixtures("committed", "quick", "unsent")
+def test_relay_reconnects_to_sql(redis: Redis) -> None:
+    world.warm_own()
+    with running(Relay()):
+        wait_until(lambda: redis.exists(naming.heartbeat()), "a heartbeat")
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        Item.objects.bulk_create([Item(pk=1, name="a")])
+        wait_until(lambda: is_mirrored(redis, 1), "the drain")
+
+
+@pytest.mark.usefixtures("committed", "unsent")
+def test_stopped_rebuild_is_continued_by_the_next_relay(redis: Redis, settings: Settings) -> None:
+    settings.MIRROR = {**settings.MIRROR, "CHUNK": 1}
+    Odd.objects.bulk_create([Odd(code=code) for code in "abc"])
+    relay = Relay()
+    relay.stop()
+    relay.run_once()
+    assert not redis.exists(naming.marker("t'odd"))
+    Relay().run_once()
+    assert redis.exists(naming.marker("t'odd"))
+
+
+@pytest.mark.usefixtures("committed", "unsent")
+def test_single_run_reports_the_applied_changes() -> None:
+    world.warm_own()
+    Odd.objects.bulk_create([Odd(code="a"), Odd(code="b")])
+    assert run("run", "--once").out == "2 changes applied\n"
+    assert run("run", "--once", "--json").said == {"applied": 0}
+
+
+@pytest.mark.usefixtures("committed")
+def test_other_hints_still_go_to_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = record_tasks(monkeypatch)
+    Relay().run_once()
+    assert sent == []
+    send.rebuild(registry.all_mirrors()[0].name)
+    assert sent == ["mirror.tasks.rebuild"]
+
+
+@pytest.mark.usefixtures("committed", "quick", "unsent")
+def test_relay_flushes_backups(redis: Redis) -> None:
+    play(redis, "alice", 3)
+    with running(Relay()):
+        wait_until(lambda: scores() == {"alice": 3}, "the flush")
+
+
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.on_sqlite
+def test_signal_ends_the_command_after_its_drain(environment: dict[str, str], redis: Redis) -> None:
+    Item.objects.bulk_create([Item(pk=1, name="a")])
+    command = [sys.executable, "-W", "ignore", "manage.py", "mirror", "run", "--json"]
+    child = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE)
+    wait_until(lambda: is_mirrored(redis, 1) or child.poll() is not None, "the drain")
+    child.send_signal(signal.SIGTERM)
+    out, _ = child.communicate()
+    assert (child.returncode, b'"applied"' in out) == (0, True)
+    assert relay_client().exists(f"{OWN}:1")
