@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from django.core.checks import ERROR, CheckMessage
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -123,6 +124,16 @@ def explained(found: Explained) -> list[str]:
         both = _("SQL: %(sql)s  Redis: %(redis)s") % {"sql": fact(wanted), "redis": fact(said)}
         lines.append(f"  {mark} {key} {member}  {both}")
     return lines
+
+
+def severity(found: CheckMessage) -> str:
+    """Return the severity of a finding, as in JSON."""
+    return "error" if found.level >= ERROR else "warning"
+
+
+def finding(found: CheckMessage) -> list[str]:
+    """Return a finding of the doctor and its hint. Like messages of system checks, they are in English."""
+    return [f"{severity(found)}: {found.msg} ({found.id})", *([f"  {found.hint}"] if found.hint else [])]
 
 
 def fact(said: str | None) -> str:

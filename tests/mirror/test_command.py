@@ -31,7 +31,7 @@ def spoilt(item: Item, redis: Redis) -> None:
     redis.zrem("titems:score", 7)
 
 
-@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("action", [a for a in ACTIONS if a != "doctor"])
 def test_every_action_exits_with_0_without_differences(action: str, item: Item) -> None:
     assert run(action, *ACTIONS[action])[::2] == (0, "")
     found = run(action, *ACTIONS[action], "--json")

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from mirror import status
+from mirror import doctor, status
 from mirror.management import texts
 from mirror.management.base import FOUND, OK, ReportingCommand, brief
 from mirror.management.progress import Progress
@@ -51,6 +51,8 @@ class Command(ReportingCommand):
         text = _("keep Redis equal to SQL until Ctrl-C, without Celery")
         ran = self._action(actions, "run", text)
         ran.add_argument("--once", action="store_true", help=_("only one sweep and the jobs that it starts"))
+        text = _("check settings, servers, triggers and the relay, and say what to do; exit 1 on any error")
+        self._action(actions, "doctor", text)
         text = _("show one row in SQL and in Redis; exit 1 if they differ")
         explained = self._action(actions, "explain", text)
         explained.add_argument("model", metavar="MODEL", help=_("for example catalog.Book, or the name of a mirror"))
@@ -146,6 +148,12 @@ class Command(ReportingCommand):
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+    def do_doctor(self, *, json: bool, **options: Any) -> int:
+        found = doctor.examine()
+        rows = [{"severity": texts.severity(m), "id": m.id, "text": m.msg, "hint": m.hint} for m in found]
+        self.report(rows, [line for m in found for line in texts.finding(m)] or [_("No problems found.")], json)
+        return FOUND if any(m.is_serious() for m in found) else OK
 
     def do_explain(self, *, model: str, pk: str, json: bool, **options: Any) -> int:
         found = explain.explain(model, pk)

@@ -18,6 +18,7 @@ ACTIONS = {
     "repair": ["titem"],
     "drain": [],
     "run": ["--once"],
+    "doctor": [],
     "explain": ["item", "7"],
 }
 

@@ -69,6 +69,7 @@ def _mirror_runs() -> Iterator[tuple[str, ...]]:
     yield ("mirror", "explain", "catalog.Book", "1")
     yield ("mirror", "drain")
     yield ("mirror", "run", "--once")
+    yield ("mirror", "doctor")
     yield ("mirror", "status")
 
 

@@ -1,0 +1,192 @@
+"""``mirror doctor`` names each problem with its severity and a hint, and finds none in a site that works."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from mirror import doctor, registry
+from mirror.capture import install
+from mirror.models import Change, State
+from mirror.outbox import changes
+from mirror.redis import client, naming
+from mirror.relay.cold import make_cold
+from mirror.relay.runner import Relay
+from tests.support.mirror import world
+from tests.support.mirror.app.backups import best
+from tests.support.mirror.command import run
+from tests.support.servers import RedisServer
+
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+
+
+@pytest.fixture
+def swept(committed: None, no_hints: None, settings: Settings) -> None:
+    """Warm the mirrors, let a relay run once, and give both aliases the time-outs of a site."""
+    settings.CACHES = {
+        alias: {**cache, "OPTIONS": {**cache["OPTIONS"], "SOCKET_TIMEOUT": doctor.MAX_REQUEST_SECONDS}}
+        for alias, cache in settings.CACHES.items()
+    }
+    world.warm()
+    Relay().run_once()
+
+
+def ids() -> list[str | None]:
+    """Return the ids of all findings."""
+    return [found.id for found in doctor.examine()]
+
+
+def set_options(settings: Settings, **options: Any) -> None:
+    """Change options of the requests' alias; None removes one."""
+    cache = settings.CACHES["state"]
+    merged = {name: value for name, value in {**cache["OPTIONS"], **options}.items() if value is not None}
+    settings.CACHES = {**settings.CACHES, "state": {**cache, "OPTIONS": merged}}
+
+
+@pytest.mark.usefixtures("swept")
+def test_working_site_has_no_problem() -> None:
+    assert doctor.examine() == []
+    assert run("doctor")[:2] == (0, "No problems found.\n")
+    assert run("doctor", "--json").said == []
+
+
+@pytest.mark.usefixtures("swept")
+def test_findings_have_a_severity_and_a_hint(redis: Redis) -> None:
+    redis.delete(naming.clock(), naming.heartbeat())
+    found = run("doctor", "--json")
+    assert found.code == 1
+    assert [(f["severity"], f["id"]) for f in found.said] == [("error", "mirror.E042"), ("warning", "mirror.W038")]
+    assert all(f["text"] and "mirror run" in f["hint"] for f in found.said)
+    assert run("doctor").out.startswith("error: No relay has swept this Redis yet. (mirror.E042)\n  Start ")
+
+
+@pytest.mark.usefixtures("swept")
+def test_warnings_alone_exit_with_0() -> None:
+    make_cold("titem", client())
+    assert ids() == ["mirror.W040"]
+    found = run("doctor")
+    assert (found.code, "cold mirrors: titem." in found.out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"DATABASE": "absent"}, "mirror.E031"),
+        ({"ALIAS": "absent"}, "mirror.E032"),
+        ({"RELAY_ALIAS": "absent"}, "mirror.E032"),
+        ({"PREFIX": "a{b}"}, "mirror.E023"),
+        ({"BATHC": 1}, "mirror.W031"),
+    ],
+)
+def test_wrong_settings_are_found(changed: dict[str, Any], expected: str, settings: Settings) -> None:
+    settings.MIRROR = {**settings.MIRROR, **changed}
+    assert expected in ids()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"CONNECTION_POOL_CLASS": None, "SOCKET_TIMEOUT": 0.7}, "mirror.E033"),  # 0.7: no existing pool
+        ({"CONNECTION_FACTORY": None}, "mirror.W033"),
+        ({"SOCKET_TIMEOUT": None}, "mirror.W034"),
+        ({"SOCKET_TIMEOUT": 5.0}, "mirror.W034"),
+    ],
+)
+@pytest.mark.usefixtures("swept")
+def test_unsuitable_connections_are_found(options: dict[str, Any], expected: str, settings: Settings) -> None:
+    set_options(settings, **options)
+    assert expected in ids()
+
+
+@pytest.mark.usefixtures("swept")
+def test_missing_middleware_is_found(settings: Settings) -> None:
+    settings.MIDDLEWARE = [name for name in settings.MIDDLEWARE if name != doctor.MIDDLEWARE]
+    assert ids() == ["mirror.W032"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ({}, []),
+        ({"cluster_enabled": 1}, ["mirror.E036"]),
+        ({"redis_version": "6.0.16"}, ["mirror.E037"]),
+        ({"role": "slave"}, ["mirror.E038"]),
+        ({"maxmemory_policy": "volatile-lru"}, ["mirror.E039"]),
+        ({"aof_enabled": 0}, ["mirror.W035"]),
+    ],
+)
+def test_unsuitable_servers_are_found(reply: dict[str, Any], expected: list[str], redis: Redis) -> None:
+    assert [message.id for message in doctor.check_server({**redis.info(), **reply})] == expected
+
+
+@pytest.mark.real
+def test_evicting_or_absent_server_is_an_error(redis_server: RedisServer, request: pytest.FixtureRequest) -> None:
+    request.getfixturevalue("swept")
+    redis_server.client().config_set("maxmemory-policy", "allkeys-lru")
+    assert "mirror.E039" in ids()
+    redis_server.kill()
+    found = run("doctor", "--json")
+    assert (found.code, doctor.NO_REDIS in [f["id"] for f in found.said]) == (1, True)
+
+
+@pytest.mark.usefixtures("swept")
+def test_missing_trigger_is_found() -> None:
+    capture = install.capture_for()
+    trigger = next(found for found in capture.found().values() if found.table == "mirrortest_item")
+    capture.run(capture.drop(trigger))
+    try:
+        assert ids() == ["mirror.E010"]
+    finally:
+        install.install()
+
+
+@pytest.mark.usefixtures("swept")
+def test_unapplied_migration_is_found() -> None:
+    recorder = MigrationRecorder(connection)
+    recorder.record_unapplied("mirror", "0007_layout")
+    try:
+        assert ids() == [doctor.NOT_MIGRATED]
+    finally:
+        recorder.record_applied("mirror", "0007_layout")
+
+
+@pytest.mark.usefixtures("swept")
+def test_layout_of_newer_code_is_found() -> None:
+    State.objects.filter(mirror="titem").update(layout="99")
+    assert ids() == ["mirror.E041"]
+
+
+@pytest.mark.usefixtures("swept")
+def test_old_sweep_and_different_clocks_are_found(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    redis.set(naming.clock(), repr(changes.clock() - 60))
+    assert ids() == ["mirror.E042"]
+    now = changes.clock()
+    monkeypatch.setattr(changes, "clock", lambda: now + 3600)
+    assert ids() == ["mirror.W037", "mirror.E042"]
+
+
+@pytest.mark.usefixtures("swept")
+def test_backlog_is_found() -> None:
+    Change.objects.create(mirror="titem", key="1", quarantined_at="2020-01-01T00:00:00Z")
+    old = Change.objects.create(mirror="tgroup", key="1")
+    Change.objects.filter(pk=old.pk).update(created_at="2020-01-01T00:00:00Z")
+    assert sorted(map(str, ids())) == ["mirror.E043", "mirror.W039"]
+
+
+@pytest.mark.usefixtures("swept")
+def test_refused_items_of_a_backup_are_found(redis: Redis) -> None:
+    redis.zadd(best().marks(), {"alice": -1})
+    assert ids() == ["mirror.E044"]
+
+
+@pytest.mark.usefixtures("swept")
+def test_cold_mirror_is_listed_with_the_one_that_it_waits_for() -> None:
+    name = registry.after_others()[0]
+    ahead = registry.ahead(name)[0]
+    for each in (name, ahead):
+        make_cold(each, client())
+    [found] = [message for message in doctor.examine() if message.id == "mirror.W040"]
+    assert f"{name} (waits for {ahead}" in str(found.msg)
