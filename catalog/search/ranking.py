@@ -1,6 +1,7 @@
 """The order of results. It is the same for Redis and SQL, which only supply candidates.
 
-1. Exact: the query is the name (of a book also without series or articles), or the ISBN.
+1. Exact: the query is the name (of a book also without series), or the ISBN. Names that differ in their articles come
+   after the others. "A" counts as an article, so this is also the order of Thomas A. Harris and Thomas Harris.
 2. Prefix: the name begins with the query, or the query is a title without its subtitle.
 3. All words: each word occurs in the name, in an author's name or in the series, in any order. Plurals count as their
    singulars, and the last word may be unfinished.
@@ -29,7 +30,7 @@ WITH_TAGS: Final = 3
 FUZZY: Final = 4
 MIN_LENGTH_FOR_TWO_MISTAKES: Final = 12  # letters of a name that may have two mistakes
 
-Rank = tuple[int, int, int, int]  # the rule, and for the last rule: name, missing words, mistakes
+Rank = tuple[int, int, int, int]  # the rule; for the first: articles; for the last: name, missing words, mistakes
 
 
 class DocumentTexts(NamedTuple):
@@ -63,7 +64,7 @@ def collect_texts(
 def rank_document(query: SearchQuery, texts: DocumentTexts) -> Rank | None:
     """Return the rank of a document, smaller ranks first, or None if it does not match."""
     if query.joined_text in texts.full_names:
-        return EXACT, 0, 0, 0
+        return EXACT, query.joined_with_articles not in texts.names_with_articles, 0, 0
     if any(name.startswith(query.joined_text) for name in texts.names) or any(
         name.startswith(query.joined_with_articles) for name in texts.names_with_articles
     ):

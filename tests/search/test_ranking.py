@@ -123,6 +123,16 @@ def test_a_forgiving_query_finds_its_book_first(query: str, title: str) -> None:
     assert find_titles(query)[:1] == [title]
 
 
+def test_initial_a_is_not_ignored_where_two_authors_differ_by_it() -> None:
+    make_book("A", authors="Thomas Harris", popularity=50)
+    make_book("B", authors="Thomas A. Harris", popularity=5)
+    make_book("C", authors="Brooke A. Allen", popularity=50)
+    make_book("D", authors="Brooke Allen", popularity=5)
+    warm_search()
+    for name in ("Thomas Harris", "Thomas A. Harris", "Brooke A. Allen", "Brooke Allen"):
+        assert [author.name for author in search_both_ways(name).authors][:1] == [name]
+
+
 def test_authors_are_found_by_name_and_sorted_by_popularity() -> None:
     make_book("A", authors="Stephen Crane", popularity=5)
     make_book("B", authors="Stephen King", popularity=50)
