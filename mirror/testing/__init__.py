@@ -1,0 +1,81 @@
+"""For the tests of sites that use ``mirror``: drain on demand, also inside the transaction of a TestCase.
+
+``mirror.testing.plugin`` has the same as a fixture for pytest.
+"""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
+from django.test import override_settings
+
+from mirror import registry
+from mirror.outbox import changes
+from mirror.redis import namespace, prefix
+from mirror.redis.clients import breaker, relay_client
+from mirror.relay import drains, rebuild
+
+Drain = Callable[[], int]
+STEP = 1000  # keys removed in one command
+
+__all__ = ["Drain", "MirrorTestMixin", "drain_mirrors", "own_mirrors"]
+
+
+def drain_mirrors() -> int:
+    """Rebuild cold mirrors, and apply all pending changes. Return the number of applied changes.
+
+    It may run in the transaction of a TestCase. Raises ProgrammingError in a transaction inside it, as in production.
+    """
+    _refuse_inner_transaction()
+    with changes.within_test():
+        for mirror in sorted(registry.all_mirrors(), key=lambda mirror: len(registry.all_ahead(mirror.name))):
+            rebuild.rebuild_if_cold(mirror.name)
+        return drains.drain_all()
+
+
+def _refuse_inner_transaction() -> None:
+    blocks = connections[changes.using()].atomic_blocks
+    if not (blocks and getattr(blocks[-1], "_from_testcase", False)):  # Django's mark of a TestCase's own transactions
+        changes.refuse_transaction()
+
+
+@contextmanager
+def own_mirrors() -> Generator[None, None, None]:
+    """Let a test begin with empty mirrors, and remove its keys afterwards, because a rollback does not.
+
+    Requests inside the block drain nothing: only ``drain_mirrors`` does.
+    """
+    _remove_keys()
+    try:
+        with override_settings(MIRROR={**getattr(settings, "MIRROR", {}), "BUDGET_SECONDS": 0.0}):
+            yield
+    finally:
+        _remove_keys()
+
+
+def _remove_keys() -> None:
+    """Remove the keys of this test run. Raises ImproperlyConfigured outside of a test database."""
+    prefix.current()  # enters the namespace
+    if not namespace.current():
+        raise ImproperlyConfigured("mirror.testing needs a test database: otherwise it would remove the site's keys.")
+    breaker.reset()
+    redis = relay_client()
+    found = list(redis.scan_iter(count=STEP))
+    for start in range(0, len(found), STEP):
+        redis.unlink(*found[start : start + STEP])
+
+
+class MirrorTestMixin:
+    """For TestCase and TransactionTestCase: each test begins with empty mirrors, and drains with ``drain_mirrors``."""
+
+    def setUp(self) -> None:
+        test: Any = self
+        test.enterContext(own_mirrors())
+        super().setUp()  # type: ignore[misc]
+
+    def drain_mirrors(self) -> int:
+        """Rebuild cold mirrors, and apply all pending changes of this test. Return the number of applied changes."""
+        return drain_mirrors()
