@@ -11,7 +11,7 @@ class MirrorConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from mirror.backup import checks as backup_checks  # noqa: F401
+        from mirror.backup import checks as backup_checks  # noqa: F401  (registers on import)
         from mirror.capture import install
         from mirror.declare import checks  # noqa: F401  (checks register on import)
         from mirror.redis import namespace
