@@ -136,10 +136,8 @@ class DocumentMirror(Mirror):
 
     name = "document"
     model = Document
+    key = keys.search_document("{pk}")
     watches = (Watch(Document),)
-
-    def record_key(self, pk: str) -> str:
-        return keys.search_document(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, store.DocumentRecord]:
         return store.read_documents(pks)
@@ -163,10 +161,8 @@ class TermMirror(Mirror):
 
     name = "term"
     model = Term
+    key = keys.search_term("{pk}")
     watches = (Watch(Term),)
-
-    def record_key(self, pk: str) -> str:
-        return keys.search_term(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, store.TermRecord]:
         return store.read_terms(pks)

@@ -59,15 +59,13 @@ class ShelfEntryMirror(Mirror):
 
     name = "shelf_entry"
     model = ShelfEntry
+    key = keys.shelf_entry("{pk}")
     strict = True
     watches = (
         Watch(ShelfEntry, ("user_id", "book_id")),
         Watch(ShelfSettings, via=find_entries_of_users, only=PRIVACY_COLUMNS),
         Watch(User, via=find_entries_of_users, only=("is_active",), updates=True),
     )
-
-    def record_key(self, pk: str) -> str:
-        return keys.shelf_entry(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, EntryRow]:
         return load_entries(_parse_keys(pks))
@@ -117,11 +115,9 @@ class ShelfSettingsMirror(Mirror):
 
     name = "shelf_settings"
     model = ShelfSettings
+    key = keys.shelf_settings("{pk}")
     strict = True
     watches = (Watch(ShelfSettings), Watch(ReadingGoal, "reader_id"))
-
-    def record_key(self, pk: str) -> str:
-        return keys.shelf_settings(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Record]:
         return load_settings(parse_ids(pks))

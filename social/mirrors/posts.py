@@ -40,6 +40,7 @@ class PostMirror(Mirror):
 
     name = "post"
     model = Post
+    key = keys.post("{pk}")
     strict = True
     watches = (
         Watch(Post),
@@ -47,9 +48,6 @@ class PostMirror(Mirror):
         Watch(User, via=find_posts_by_users, only=("username", "is_active"), updates=True),
         Watch(Book, via=find_posts_about_books, only=("title",), updates=True),
     )
-
-    def record_key(self, pk: str) -> str:
-        return keys.post(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, PostRow]:
         return load_posts(parse_ids(pks))
