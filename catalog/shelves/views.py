@@ -112,7 +112,8 @@ def change_entry(request: HttpRequest, pk: int) -> HttpResponse:
     if is_on_card:
         return _answer_card(request, user_id, pk)
     if is_partial(request):
-        return render(request, "catalog/shelves/_button.html", build_button_context(request, user_id, pk, is_part=True))
+        context = build_button_context(request, user_id, pk, action=form.cleaned_data["action"])
+        return render(request, "catalog/shelves/_button.html", context)
     return redirect_to(get_next_address(request, f"{book_page}#shelf"))
 
 

@@ -34,9 +34,12 @@ class HistogramBar(NamedTuple):
 
 
 def build_button_context(
-    request: HttpRequest, user_id: int | None, book_id: int, *, is_part: bool = False
+    request: HttpRequest, user_id: int | None, book_id: int, *, action: str = ""
 ) -> dict[str, Any]:
-    """Return the context of a book's shelf button. user_id: None if not logged in. is_part: whether htmx asked."""
+    """Return the context of a book's shelf button.
+
+    user_id: None if not logged in. action: the change that htmx asked for, whose control keeps the focus.
+    """
     entry = find_entry(user_id, book_id) if user_id else None
     return {
         "request": request,
@@ -45,7 +48,7 @@ def build_button_context(
         "entry": entry,
         "choices": Shelf.choices,
         "all_stars": STARS,
-        "is_part": is_part,
+        "action": action,
     }
 
 

@@ -11,12 +11,12 @@ audit       checks one loaded page with axe-core and for overflows, in every wid
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Book, Tag
@@ -86,7 +86,8 @@ def open_page(browser: Browser, live_server: LiveServer, all_answered: None) -> 
     def note_message(message: ConsoleMessage) -> None:
         # Some tests provoke refusals, which Chromium reports as failed resources.
         if message.type == "error" and "the server responded with a status of 4" not in message.text:
-            wrong.append(message.text)
+            page = message.page
+            wrong.append(f"{page.url} {page.viewport_size}: {message.text}" if page else message.text)
 
     def make(**options: Any) -> Page:
         # Without animations, no check meets a colour in transition.
@@ -126,6 +127,18 @@ def settled(page: Page) -> None:
     expect(page.locator(".htmx-request, .htmx-swapping, .htmx-added, .htmx-settling")).to_have_count(0)
 
 
+def tab_to(page: Page, target: Locator, *, key: str = "Tab", most: int = 60) -> None:
+    """Press Tab (or ``key``) until the target has the focus, at most ``most`` times."""
+    settled(page)
+    expect(target).to_be_visible()
+    for _ in range(most):
+        page.keyboard.press(key)
+        if target.evaluate("target => target === document.activeElement"):
+            return
+    focused = page.evaluate("document.activeElement.outerHTML.slice(0, 160)")
+    raise AssertionError(f"{key} does not reach {target} in {most} steps, but {focused}")
+
+
 def read_paper(page: Page) -> str:
     """Return the background colour of the page."""
     return str(page.evaluate("getComputedStyle(document.documentElement).backgroundColor"))
@@ -149,26 +162,28 @@ def find_overflows(page: Page, widths: Iterable[int]) -> list[str]:
 
 @pytest.fixture(scope="session")
 def audit() -> Audit:
-    """Return ``audit(page, widths=WIDTHS)``, which lists violations and overflows with their width and scheme.
+    """Return ``audit(page, widths=WIDTHS, schemes=PAPER)``, which lists violations and overflows with width and scheme.
 
-    Every rule runs in light at each width. In dark, only the rules that depend on colours run.
+    At each width every rule runs in the first scheme, and the rules that depend on colours run in the other.
     """
     script = Axe().axe_script
     violations = {"resultTypes": ["violations"], "selectors": False}  # computing selectors takes half of the time
-    options = {"light": violations, "dark": violations | {"runOnly": COLOUR_RULES}}
     command = "options => axe.run(options).then(results => results.violations)"
 
-    def find_violations(page: Page, widths: Iterable[int] = WIDTHS) -> list[str]:
+    def find_violations(
+        page: Page, widths: Iterable[int] = WIDTHS, schemes: Sequence[Literal["light", "dark"]] = tuple(PAPER)
+    ) -> list[str]:
         settled(page)
         page.evaluate(script)
         found = []
         for width in widths:
             found += find_overflows(page, [width])
-            for scheme, paper in PAPER.items():
+            for n, scheme in enumerate(schemes):
                 page.emulate_media(color_scheme=scheme)
-                if read_paper(page) != paper:
+                if read_paper(page) != PAPER[scheme]:
                     found.append(f"{width} {scheme}: the page is in another scheme")
-                for rule in page.evaluate(command, options[scheme]):
+                options = violations | {"runOnly": COLOUR_RULES} if n else violations
+                for rule in page.evaluate(command, options):
                     lines = (f"{node['html'][:160]}: {node['failureSummary']}" for node in rule["nodes"])
                     found += [f"{width} {scheme}: {rule['id']}: {line}" for line in lines]
         return found

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from tests.browser.conftest import settled
+from tests.browser.conftest import tab_to
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -71,29 +71,18 @@ def test_login_returns_to_the_previous_page(page: Page) -> None:
     expect(page).to_have_url(re.compile(r"/books/\?q=fantasy$"))
 
 
-def tab_to(page: Page, name: str) -> None:
-    """Press Tab until the element with this text or id has the focus."""
-    settled(page)
-    for _ in range(40):
-        page.keyboard.press("Tab")
-        focused = page.locator(":focus")
-        if name in (focused.inner_text().strip(), focused.get_attribute("id")):
-            return
-    raise AssertionError(f"Tab never comes to {name!r}")
-
-
 def test_registration_and_logout_work_by_keyboard(person: Page) -> None:
     person.goto("/")
-    tab_to(person, "Register")
+    tab_to(person, person.get_by_role("link", name="Register"))
     person.keyboard.press("Enter")
     person.wait_for_url("**/accounts/register/**")
     for field in ("id_username", "id_password1", "id_password2"):
         if person.locator(":focus").get_attribute("id") != field:
-            tab_to(person, field)
+            tab_to(person, person.locator(f"#{field}"))
         person.keyboard.type("dennis ritchie" if field == "id_username" else PASSWORD)
     person.keyboard.press("Enter")
     expect(person.get_by_role("banner")).to_contain_text("dennis ritchie")
-    tab_to(person, "Log out")
+    tab_to(person, person.get_by_role("button", name="Log out"))
     person.keyboard.press("Space")
     expect(person.get_by_role("banner").get_by_role("link", name="Log in")).to_be_visible()
 

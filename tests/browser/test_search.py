@@ -1,4 +1,4 @@
-"""The search, with JavaScript, without it, and by keyboard only."""
+"""The search, by keyboard only. ``test_walks`` searches without JavaScript too."""
 
 import re
 
@@ -17,14 +17,6 @@ def hobbit(books: list[Book]) -> Book:
     Book.objects.filter(pk=books[0].pk).update(title="The Hobbit")
     drain_all()
     return books[0]
-
-
-def test_form_searches_without_javascript(plain: Page) -> None:
-    plain.goto("/")
-    plain.get_by_role("combobox").fill("hobit")
-    plain.get_by_role("combobox").press("Enter")
-    expect(plain.locator(".card-title").first).to_have_text("The Hobbit")
-    expect(plain.get_by_role("combobox")).to_have_value("hobit")
 
 
 def test_book_is_found_by_keyboard(person: Page, hobbit: Book) -> None:

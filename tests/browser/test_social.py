@@ -14,9 +14,8 @@ from mirror.relay import drains
 from mirror.windows import push, window
 from social.models import Follow, Post
 from social.services import people, posts
-from tests.browser.conftest import Audit, OpenPage, settled
+from tests.browser.conftest import Audit, OpenPage, settled, tab_to
 from tests.browser.test_loginlog import sign_in
-from tests.browser.test_registration import tab_to
 from tests.support.catalog.make import make_book
 from tests.support.warm_mirrors import rebuild
 
@@ -191,9 +190,9 @@ def test_posting_and_reading_on_work_by_keyboard(cast: tuple[User, User], as_som
     it_arrives()
     page = as_somebody(alice)
     page.goto("/home/")
-    tab_to(page, "say")
+    tab_to(page, page.locator("#say"))
     page.keyboard.type("Typed")
-    tab_to(page, "Post")
+    tab_to(page, page.get_by_role("button", name="Post", exact=True))
     page.keyboard.press("Enter")
     expect(page.locator(".post").first).to_contain_text("Typed")
     settled(page)  # wait until htmx has moved the focus to the composer
