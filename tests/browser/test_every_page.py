@@ -1,0 +1,85 @@
+"""Every page of the site in a browser: axe-core finds no violation, nothing overflows, and the console has no error.
+
+Addresses come from the URL resolver, with the arguments of ``tests.support.matrix.world``. The pages of the admin are
+left out, because most of their HTML belongs to libraries.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final, Literal, NamedTuple
+
+import pytest
+from playwright.sync_api import Page
+from pytest_django.live_server_helper import LiveServer
+
+from tests.browser.conftest import PHONE, Audit, OpenPage
+from tests.support.matrix.addresses import find_addresses
+from tests.support.matrix.browser import Browser
+from tests.support.matrix.world import MatrixWorld
+from tests.support.warm_mirrors import rebuild
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MIN_PAGES: Final = 50
+CONTROL: Final = re.compile(r"<(?:input|button|select|textarea)\b[^>]*? name=\"([^\"]*)")
+
+
+class Look(NamedTuple):
+    """A language, a colour scheme and the size of a window."""
+
+    language: str
+    scheme: Literal["light", "dark"]
+    viewport: dict[str, int]
+
+
+LOOKS: Final = (Look("en", "light", {"width": 1280, "height": 900}), Look("zh-hans", "dark", PHONE))
+
+
+@pytest.mark.slow(60)
+def test_every_page_is_accessible_and_fits(open_page: OpenPage, live_server: LiveServer, audit: Audit) -> None:
+    world = MatrixWorld()
+    rebuild()
+    people = {"anonymous": Browser(), "reader": world.browser, "staff": Browser(world.staff)}
+    pages = list(_find_pages(world, people))
+    assert len(pages) >= MIN_PAGES
+    found = []
+    for look in LOOKS:
+        windows = {name: _open(open_page, live_server, look, browser) for name, browser in people.items()}
+        for person, path in pages:
+            windows[person].goto(path)
+            lines = audit(windows[person], [look.viewport["width"]], [look.scheme])
+            found += [f"{path} as {person}, {look.language}, {line}" for line in lines]
+    assert found == []
+
+
+def _find_pages(world: MatrixWorld, people: dict[str, Browser]) -> Iterator[tuple[str, str]]:
+    """Yield a person and an address for each page, and again for each person to whom it shows other controls."""
+    done: set[tuple[str, str]] = set()
+    for address in find_addresses(world):
+        known: set[frozenset[str]] = set()
+        for person, browser in people.items():
+            if address.is_of_admin or (person, address.name) in done:
+                continue
+            controls = _find_controls(browser.ask("GET", address.path))
+            if controls is not None and controls not in known:
+                known.add(controls)
+                done.add((person, address.name))
+                yield person, address.path
+    yield "anonymous", "/no-such-page/"
+
+
+def _find_controls(response: Any) -> frozenset[str] | None:
+    """Return the names of the controls in the main part of a page, or None if the response is no page."""
+    if response.status_code != 200 or response.streaming or b"</html>" not in response.content:
+        return None
+    return frozenset(CONTROL.findall(response.content.decode().partition("<main")[2].partition("</main>")[0]))
+
+
+def _open(open_page: OpenPage, live_server: LiveServer, look: Look, browser: Browser) -> Page:
+    """Open a window with the session of ``browser``."""
+    page = open_page(viewport=look.viewport, color_scheme=look.scheme)
+    cookies = {"django_language": look.language}
+    if session := browser.cookies.get("sessionid"):
+        cookies["sessionid"] = session.value
+    page.context.add_cookies([{"name": n, "value": v, "url": live_server.url} for n, v in cookies.items()])
+    return page
