@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 from accounts.models import User
 from social.services import people
 from social.services.posts import create_post
-from tests.browser.conftest import PHONE, Audit, OpenPage, settled
+from tests.browser.conftest import OpenPage, settled
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -93,11 +93,3 @@ def test_pressed_button_keeps_the_focus(town: dict[str, User], person: Page) -> 
         person.keyboard.press("Enter")
         expect(person.get_by_role("button", name=f"{next_name} Döra O'Neil", exact=True)).to_be_focused()
         settled(person)
-
-
-def test_people_pages_are_accessible_and_fit(town: dict[str, User], open_page: OpenPage, audit: Audit) -> None:
-    people.mute(town["alice"].pk, town["bob"].pk)
-    page = log_in(open_page(viewport=PHONE))
-    for path in (DORA, f"{DORA}followers/", f"{DORA}block/", "/u/bob/", "/people/", "/u/alice/following/"):
-        page.goto(path)
-        assert audit(page) == [], path

@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 from accounts.models import User
 from catalog.models import Book
 from catalog.shelves.models import ShelfEntry
-from tests.browser.conftest import PHONE, Audit, OpenPage, settled
+from tests.browser.conftest import OpenPage
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -75,13 +75,3 @@ def test_book_is_shelved_from_its_card(book: Book, open_page: OpenPage, has_scri
         expect(page).to_have_url(f"/books/?sort=title#card-{book.pk}")
     page.get_by_role("navigation", name="Main").get_by_role("link", name="Shelves").click()
     expect(page.get_by_role("main").get_by_role("link", name="A fine book", exact=True)).to_be_visible()
-
-
-def test_shelf_pages_are_accessible_and_fit(book: Book, open_page: OpenPage, audit: Audit) -> None:
-    page = log_in(open_page(viewport=PHONE), book)
-    page.get_by_role("button", name="Read", exact=True).click()
-    expect(page.get_by_role("button", name="Read", exact=True, pressed=True)).to_be_visible()
-    for path in (f"/books/{book.pk}/", "/shelves/read/", "/u/rita/shelves/"):
-        page.goto(path)
-        settled(page)
-        assert audit(page) == []
