@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
+from mirror.redis.types import RedisPipeline
+
 
 @dataclass(frozen=True, kw_only=True)
 class Addition:
@@ -43,7 +45,7 @@ class Additions(Generic[A]):
         """Return the mirrors that must be warm, each once."""
         return list(dict.fromkeys(name for addition in self.registered.values() for name in addition.mirrors))
 
-    def add_commands(self, pipe: Any, *subject: Any) -> None:
+    def add_commands(self, pipe: RedisPipeline, *subject: Any) -> None:
         """Add the commands of all additions to a pipeline."""
         for addition in self.registered.values():
             addition.add_commands(pipe, *subject)

@@ -54,7 +54,7 @@ def warm_mirrors(redis: RedisClient | None = None) -> dict[str, bool | None]:
     if not names:
         return {}
 
-    def ask(redis: Any) -> dict[str, bool | None]:
+    def ask(redis: RedisClient) -> dict[str, bool | None]:
         pipe = redis.pipeline(transaction=False)
         for name in names:
             pipe.get(naming.marker(name))

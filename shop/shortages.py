@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from django.conf import settings
 
 from mirror.redis.clients import try_redis
-from mirror.redis.types import RedisPipeline
+from mirror.redis.types import RedisClient, RedisPipeline
 from shop import keys
 
 logger = logging.getLogger("shop")
@@ -41,7 +41,7 @@ def forget_stock(product_ids: Iterable[int]) -> None:
 
 
 def _execute_pipeline(queue: Callable[[RedisPipeline], object], away: list[Any]) -> list[Any]:
-    def execute(redis: Any) -> list[Any]:
+    def execute(redis: RedisClient) -> list[Any]:
         pipe = redis.pipeline(transaction=False)
         queue(pipe)
         return list(pipe.execute())

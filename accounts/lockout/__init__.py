@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from accounts.lockout import counters_redis, counters_sql
 from accounts.lockout.limits import Counter
 from mirror.redis.clients import client, try_redis
+from mirror.redis.types import RedisClient
 
 logger = logging.getLogger("accounts")
 _WARNING: Final = "Redis does not count logins now, SQL does: %s"
@@ -54,7 +55,7 @@ def record_success(this: LoginAttempt) -> None:
     if not this.in_redis:
         counters_sql.give_back(shared)
 
-    def reset(redis: Any) -> None:
+    def reset(redis: RedisClient) -> None:
         counters_redis.clear(redis, [counter.key for counter in own])
         if this.in_redis:
             counters_redis.give_back(redis, shared)

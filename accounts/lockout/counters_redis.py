@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from accounts import keys
 from accounts.lockout.limits import Counter
 from mirror.redis.scripts import Script
+from mirror.redis.types import RedisClient
 
 _LUA: Final = Path(__file__).parent.parent / "lua"
 _reserve_script: Final = Script(_LUA / "reserve.lua")
 _give_back_script: Final = Script(_LUA / "give_back.lua")
 
 
-def reserve(redis: Any, counters: Sequence[Counter], known: Mapping[str, tuple[int, float]]) -> float:
+def reserve(redis: RedisClient, counters: Sequence[Counter], known: Mapping[str, tuple[int, float]]) -> float:
     """Add one to each counter, or to none if one is full. Return 0, or the seconds until none is full.
 
     known: by key, the count in SQL and the seconds until it expires.
@@ -25,13 +26,13 @@ def reserve(redis: Any, counters: Sequence[Counter], known: Mapping[str, tuple[i
     return int(_reserve_script(redis, [keys.tries(counter.key) for counter in counters], args)) / 1000
 
 
-def give_back(redis: Any, counters: Sequence[Counter]) -> None:
+def give_back(redis: RedisClient, counters: Sequence[Counter]) -> None:
     """Subtract one from each counter."""
     if counters:
         _give_back_script(redis, [keys.tries(counter.key) for counter in counters])
 
 
-def clear(redis: Any, found: Sequence[str]) -> None:
+def clear(redis: RedisClient, found: Sequence[str]) -> None:
     """Remove the counters with these keys."""
     if found:
         redis.unlink(*map(keys.tries, found))

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from common.additions import Addition, Additions
+from mirror.redis.types import RedisPipeline
 
 rules: Final = Additions[Addition]()
 
@@ -17,7 +18,7 @@ def list_mirrors(viewer: int | None) -> list[str]:
     return [] if viewer is None else rules.list_mirrors()
 
 
-def add_commands(pipe: Any, viewer: int | None, people: Sequence[int]) -> None:
+def add_commands(pipe: RedisPipeline, viewer: int | None, people: Sequence[int]) -> None:
     """Add the commands of all rules; none for an anonymous visitor or an empty list of users."""
     if viewer is not None and people:
         rules.add_commands(pipe, viewer, people)

@@ -104,7 +104,7 @@ def find_entry(user_id: int, book_id: int) -> Record | None:
     return find_entries(user_id, [book_id])[0]
 
 
-def ask_for_entries(pipe: Any, user_id: int, book_ids: Sequence[int]) -> None:
+def ask_for_entries(pipe: RedisPipeline, user_id: int, book_ids: Sequence[int]) -> None:
     """Add the command that reads these books on a reader's shelves. It needs the mirrors ENTRY_MIRRORS."""
     pipe.mget([keys.shelf_entry(build_entry_key(user_id, pk)) for pk in book_ids])
 

@@ -21,7 +21,7 @@ from loginlog.storage.items import build_member
 from mirror.backup import epoch
 from mirror.redis import naming
 from mirror.redis.clients import try_redis
-from mirror.redis.types import RedisPipeline
+from mirror.redis.types import RedisClient, RedisPipeline
 from mirror.relay import send
 
 logger = logging.getLogger("loginlog")
@@ -204,7 +204,7 @@ def _run_commands(add: Callable[[RedisPipeline], object]) -> tuple[list[Any], da
     The month is None if Redis is not complete. Return ([], None) if Redis is away or replies with an error.
     """
 
-    def ask(redis: Any) -> tuple[list[Any], date | None]:
+    def ask(redis: RedisClient) -> tuple[list[Any], date | None]:
         pipe = redis.pipeline(transaction=False)
         pipe.get(naming.restored(scripts.BACKUP_NAME))
         add(pipe)

@@ -8,7 +8,6 @@ import logging
 import threading
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
 
 from django.db import Error as DatabaseError
 from django.db import transaction
@@ -17,6 +16,7 @@ from mirror import registry
 from mirror.conf import setting
 from mirror.outbox import chains, changes, spread
 from mirror.redis.clients import breaker, try_redis
+from mirror.redis.types import RedisClient
 from mirror.relay import drains, send
 from mirror.windows import push
 
@@ -89,7 +89,7 @@ def _order(group: Group) -> tuple[bool, bool, int, Group]:
 def _drain(mirror: str, source: str, keys: list[str], deadline: drains.Deadline) -> tuple[list[str], list[str]]:
     """Drain a group. Return the drained rows, and the keys that remain (for a source: its keys, or rows)."""
 
-    def drain(redis: Any) -> tuple[list[str], list[str]]:
+    def drain(redis: RedisClient) -> tuple[list[str], list[str]]:
         if (mirror, source) in registry.pushed():
             # One slice, which reaches the authors' windows and a few others. No chained mirror follows.
             is_left = deadline.passed() or push.first(mirror, source, keys, redis)
@@ -107,13 +107,15 @@ def _drain(mirror: str, source: str, keys: list[str], deadline: drains.Deadline)
     return [], keys
 
 
-def _drain_rows(redis: Any, mirror: str, keys: list[str], deadline: drains.Deadline) -> tuple[list[str], list[str]]:
+def _drain_rows(
+    redis: RedisClient, mirror: str, keys: list[str], deadline: drains.Deadline
+) -> tuple[list[str], list[str]]:
     rest = drains.drain_keys(mirror, keys, deadline, redis=redis, tries=drains.HASTY)[1]
     return keys[: len(keys) - len(rest)], rest
 
 
 def _drain_source(
-    redis: Any, mirror: str, source: str, keys: list[str], deadline: drains.Deadline
+    redis: RedisClient, mirror: str, source: str, keys: list[str], deadline: drains.Deadline
 ) -> tuple[list[str], list[str]]:
     done: list[str] = []
     if deadline.passed():

@@ -107,7 +107,7 @@ def warm_soon(mirror: WindowMirror, owner: str) -> None:
     """Send a task that warms a window which a reader found cold. One task serves all its readers. Never raises."""
     lease = naming.lease(f"warm:{mirror.name}:{owner}")
 
-    def request(redis: Any) -> None:
+    def request(redis: RedisClient) -> None:
         if not requests.allows((mirror.name, owner)):
             return
         if not redis.set(lease, "1", px=milliseconds("WARM_REQUEST_SECONDS"), nx=True):

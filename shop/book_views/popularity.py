@@ -22,7 +22,7 @@ from mirror.conf import setting
 from mirror.read.reads import read
 from mirror.redis import naming, quick
 from mirror.redis.clients import client, try_redis
-from mirror.redis.types import RedisPipeline
+from mirror.redis.types import RedisClient, RedisPipeline
 from shop import keys
 from shop.models import View
 from shop.selectors.books import get_books, order_books
@@ -61,7 +61,7 @@ def count_view(digest: str | None, book_id: int, *, visitor: str = "", user_id: 
     """
     who = digest or visitor
 
-    def count(redis: Any) -> bool:
+    def count(redis: RedisClient) -> bool:
         pipe = redis.pipeline(transaction=False)
         names, arguments = queue_count(pipe, who, book_id, user_id)
         if digest:
