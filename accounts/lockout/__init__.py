@@ -9,7 +9,7 @@ import logging
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from accounts.lockout import counters_redis, counters_sql
 from accounts.lockout.limits import Counter
