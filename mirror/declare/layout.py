@@ -54,7 +54,7 @@ class Layout:
             for name, field in self.fields.items()
             if isinstance(field, (Count, Sum))
         }
-        self.pk = get_primary(self.model)
+        self.pk, self.key = get_primary(self.model), mirror.key
         self.plain = {name for name, path in self.paths.items() if _is_plain(resolve_column(self.model, path).field)}
         self.is_hash = mirror.record_kind == "hash"
         if self.is_hash and self.lists:
@@ -83,7 +83,7 @@ class Layout:
 
     def _digest(self) -> str:
         types = [resolve_column(self.model, path).field.get_internal_type() for path in self.paths.values()]
-        parts = [self.model._meta.label, self.where, self.is_hash, *self.fields.items(), *types]
+        parts = [self.model._meta.label, self.key, self.where, self.is_hash, *self.fields.items(), *types]
         described = [*map(repr, parts), *(index.describe() for index in self.indexes)]
         return hashlib.sha256("\n".join(described).encode()).hexdigest()[:12]
 

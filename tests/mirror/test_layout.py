@@ -298,9 +298,10 @@ def test_version_changes_with_fields_types_indexes_and_condition(declare: Declar
             {"fields": ["name"], "indexes": [Lookup("n:{value}", on="name")]},
             {"fields": ["name"], "version": 2},
             {"fields": ["name"], "record_kind": "hash"},
+            {"fields": ["name"], "key": "other:{pk}"},
         )
     }
-    assert len(versions) == 6
+    assert len(versions) == 7
     assert declare(fields=["name"]).version in versions
 
 
