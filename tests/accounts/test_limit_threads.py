@@ -124,7 +124,7 @@ def test_the_naive_method_loses_a_touch_between_its_steps(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize(
-    "step", ["claim_oldest", "sessions_ending.send", "delete_sessions", "relay.drain_keys", "last_seen.remove"]
+    "step", ["claim_oldest", "sessions_ending.send", "delete_sessions", "drains.drain_keys", "last_seen.remove"]
 )
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_touch_between_any_two_steps_is_kept_or_refused(

@@ -14,7 +14,7 @@ STEPS = {
     "what hangs on them": ("accounts.sessions.ending", "sessions_ending.send"),
     "half of the transaction": ("accounts.sessions.ending", "LastSeen.objects.filter"),
     "the rows": ("accounts.sessions.ending", "delete_sessions"),
-    "the mirror": ("accounts.sessions.ending", "relay.drain_keys"),
+    "the mirror": ("accounts.sessions.ending", "drains.drain_keys"),
     "half of the members": ("accounts.sessions.last_seen", "remove"),
     "all of the members": ("accounts.sessions.last_seen", "remove"),
 }
