@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Final
 
 import pytest
-from django.db import connection
+from django.db import connection, connections
 from pytest_django.fixtures import Settings
 from redis import Redis
 
@@ -35,7 +35,14 @@ OWN: Final = "titem"
 @contextmanager
 def running(relay: Relay) -> Iterator[None]:
     """Run the relay in a thread."""
-    thread = threading.Thread(target=relay.run)
+
+    def run() -> None:
+        try:
+            relay.run()
+        finally:
+            connections.close_all()  # of this thread
+
+    thread = threading.Thread(target=run)
     thread.start()
     try:
         yield
