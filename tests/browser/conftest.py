@@ -4,19 +4,18 @@ person      a page in a window of 1280 by 900 pixels, with JavaScript. Its test 
             host, logs an error, or violates the content security policy.
 plain       the same without JavaScript.
 open_page   opens such pages with other options (named as in Playwright).
-audit       checks one loaded page with axe-core and for overflows, in every width and colour scheme. Returns a list of
-            findings.
+audit       checks one loaded page with axe-core and for overflows, on a phone and on a desktop. Returns findings.
 """
 
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Playwright, Request, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Book, Tag
@@ -37,7 +36,8 @@ expect.set_options(timeout=PATIENCE_MS)
 WIDTHS = (390, 1280)  # a phone and a desktop
 PHONE = {"width": 390, "height": 844}
 PAPER: dict[Literal["light", "dark"], str] = {"light": "rgb(250, 246, 238)", "dark": "rgb(25, 23, 20)"}
-COLOUR_RULES = ["color-contrast", "link-in-text-block"]  # all other rules have equal results in both schemes
+Look = tuple[int, Literal["light", "dark"]]  # the width of the window in pixels, and the colour scheme
+LOOKS: tuple[Look, ...] = ((390, "light"), (1280, "dark"))  # test_every_page.py checks the other two
 OpenPage = Callable[..., Page]
 Audit = Callable[..., list[str]]
 
@@ -47,17 +47,36 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     item.add_marker("browser")
 
 
+class Chromium:
+    """Chromium or the browser named by CHROMIUM. It is shared by all tests of a process and replaced if it has died."""
+
+    def __init__(self, playwright: Playwright, executable: str) -> None:
+        self.type, self.executable = playwright.chromium, executable
+        self.running: Browser | None = None
+
+    def get_browser(self) -> Browser:
+        """Return the running browser, and start one if none runs."""
+        if self.running is None or not self.running.is_connected():
+            self.running = self.type.launch(executable_path=self.executable, args=FLAGS, timeout=5 * PATIENCE_MS)
+        return self.running
+
+
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Start Chromium or the browser named by CHROMIUM. The headless shell is preferred: it needs a third less CPU."""
+def chromium() -> Iterator[Chromium]:
+    """Prefer the headless shell, which needs a third less CPU."""
     names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     executable = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     if executable is None:
         pytest.skip("no Chromium on PATH: the browser tests cannot run")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=executable, args=FLAGS, timeout=5 * PATIENCE_MS)
+        chromium = Chromium(playwright, executable)
         yield chromium
-        chromium.close()
+        chromium.get_browser().close()
+
+
+@pytest.fixture
+def browser(chromium: Chromium) -> Browser:
+    return chromium.get_browser()
 
 
 @pytest.fixture
@@ -162,30 +181,23 @@ def find_overflows(page: Page, widths: Iterable[int]) -> list[str]:
 
 @pytest.fixture(scope="session")
 def audit() -> Audit:
-    """Return ``audit(page, widths=WIDTHS, schemes=PAPER)``, which lists violations and overflows with width and scheme.
-
-    At each width every rule runs in the first scheme, and the rules that depend on colours run in the other.
-    """
+    """Return ``audit(page, looks=LOOKS)``, which lists violations and overflows with width and scheme."""
     script = Axe().axe_script
-    violations = {"resultTypes": ["violations"], "selectors": False}  # computing selectors takes half of the time
+    options = {"resultTypes": ["violations"], "selectors": False}  # computing selectors takes half of the time
     command = "options => axe.run(options).then(results => results.violations)"
 
-    def find_violations(
-        page: Page, widths: Iterable[int] = WIDTHS, schemes: Sequence[Literal["light", "dark"]] = tuple(PAPER)
-    ) -> list[str]:
+    def find_violations(page: Page, looks: Iterable[Look] = LOOKS) -> list[str]:
         settled(page)
         page.evaluate(script)
         found = []
-        for width in widths:
+        for width, scheme in looks:
             found += find_overflows(page, [width])
-            for n, scheme in enumerate(schemes):
-                page.emulate_media(color_scheme=scheme)
-                if read_paper(page) != PAPER[scheme]:
-                    found.append(f"{width} {scheme}: the page is in another scheme")
-                options = violations | {"runOnly": COLOUR_RULES} if n else violations
-                for rule in page.evaluate(command, options):
-                    lines = (f"{node['html'][:160]}: {node['failureSummary']}" for node in rule["nodes"])
-                    found += [f"{width} {scheme}: {rule['id']}: {line}" for line in lines]
+            page.emulate_media(color_scheme=scheme)
+            if read_paper(page) != PAPER[scheme]:
+                found.append(f"{width} {scheme}: the page is in another scheme")
+            for rule in page.evaluate(command, options):
+                lines = (f"{node['html'][:160]}: {node['failureSummary']}" for node in rule["nodes"])
+                found += [f"{width} {scheme}: {rule['id']}: {line}" for line in lines]
         return found
 
     return find_violations

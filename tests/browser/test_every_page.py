@@ -50,7 +50,7 @@ def test_every_page_is_accessible_and_fits(open_page: OpenPage, live_server: Liv
         windows = {name: _open(open_page, live_server, look, browser) for name, browser in people.items()}
         for person, path in pages:
             windows[person].goto(path)
-            lines = audit(windows[person], [look.viewport["width"]], [look.scheme])
+            lines = audit(windows[person], [(look.viewport["width"], look.scheme)])
             found += [f"{path} as {person}, {look.language}, {line}" for line in lines]
     assert found == []
 

@@ -4,7 +4,7 @@ import pytest
 
 from catalog.models import Book
 from shop.models import Product, Recommendation
-from tests.browser.conftest import WIDTHS, Audit, OpenPage
+from tests.browser.conftest import LOOKS, Audit, OpenPage
 from tests.support.warm_mirrors import rebuild
 
 
@@ -24,10 +24,10 @@ def first(books: list[Book]) -> Book:
 
 def test_strips_fit_the_page_and_link_to_books(first: Book, open_page: OpenPage, audit: Audit) -> None:
     page = open_page()
-    for width in WIDTHS:
+    for look in LOOKS:
         page.goto(f"/books/{first.pk}/")
         assert page.locator(".recommended .strip-book").count() == 16
-        assert audit(page, [width]) == []
+        assert audit(page, [look]) == []
         card = page.locator(".recommended .strip-book").first
         assert "60% of readers who viewed this bought it" in card.inner_text()
         card.get_by_role("link").first.click()
