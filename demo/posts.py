@@ -28,7 +28,7 @@ POPULAR_READERS: Final = ("Ximena Rojas", "Sami Virtanen", "Dmitri Volkov", "陈
 
 
 class DemoBook(NamedTuple):
-    """A book in posts. kind: one of the tags with texts in ``words.ABOUT``, CHINESE, or ""."""
+    """A book in posts. kind: one of the tags with texts in ``posts_words.TEXTS_BY_TAG``, CHINESE_TAG, or ""."""
 
     pk: int
     title: str

@@ -31,7 +31,7 @@ def _read_login_days(user_id: int) -> Iterator[dict[str, Any]]:
 def _erase_login_days(user_id: int) -> bool:
     """Remove the user from the log files of one month, or erase the bitmaps when no file is left.
 
-    Return whether another call is needed. Raises NotYet while an expiry runs.
+    Return whether another call is needed. Raises NotErasableYet while an expiry runs.
     """
     with lease(relay_client(), "loginlog:expire", LEASE_SECONDS) as mine:  # excludes other writers of log files
         if not mine:

@@ -72,7 +72,7 @@ def find_active_ids_of_any_type(first: date, last: date) -> Iterator[int]:
 
 
 def count_active(user_type: str | None, first: date, last: date) -> int:
-    """Return the number of users that ``active`` (or, for None, ``active_any``) yields.
+    """Return the number of users that ``find_active_ids`` (for None: ``find_active_ids_of_any_type``) yields.
 
     Takes two round trips and transfers no bitmap.
     """
@@ -80,7 +80,7 @@ def count_active(user_type: str | None, first: date, last: date) -> int:
 
 
 def count_active_in_spans(spans: Sequence[Span]) -> list[int]:
-    """Return ``active_count`` for many spans, 32 of them per two round trips."""
+    """Return ``count_active`` for many spans, 32 of them per two round trips."""
     return reading.count_users(spans)
 
 

@@ -116,7 +116,7 @@ def _write_to_sql(marks: Sequence[Mark]) -> None:
 
 
 def _group_marks(marks: Sequence[Mark]) -> list[list[Mark]]:
-    """Group marks by day and type, at most ``AT_ONCE`` per group."""
+    """Group marks by day and type, at most ``LOGINS_PER_CALL`` per group."""
     found: dict[tuple[str, date], list[Mark]] = defaultdict(list)
     for mark in marks:
         found[mark.user_type, mark.day].append(mark)

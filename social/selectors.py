@@ -75,7 +75,7 @@ def get_post(post_id: int, viewer: int | None) -> PostRecord | None:
 
 
 def count_new_posts(user_id: int, since: int, seen: Collection[int] = ()) -> int:
-    """Return the number of new posts by others on a home timeline since a page was rendered, at most MOST_NEW.
+    """Return the number of new posts by others on a home timeline since a page was rendered, at most MAX_NEW_POSTS.
 
     ``since`` is the newest post on that page and ``seen`` all its posts: a post that was committed late counts as new
     although its id is lower. Takes 1 round trip, and 1 more to check the visibility of new posts.

@@ -82,7 +82,7 @@ def _get_model_label(entry: LogEntry) -> str:
 
 
 def delete_old_events() -> int:
-    """Delete one slice of the events older than ``KEPT``, oldest first. Return the number of deleted events."""
+    """Delete one slice of the events older than ``RETENTION``, oldest first. Return the number of deleted events."""
     with transaction.atomic():
         over = AuditEvent.objects.filter(at__lt=timezone.now() - RETENTION).order_by("at")
         return AuditEvent.objects.filter(pk__in=list(over.values_list("pk", flat=True)[:SLICE_SIZE])).delete()[0]

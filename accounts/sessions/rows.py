@@ -23,7 +23,7 @@ NO_RIGHTS = ""  # of users who are not staff and have neither groups nor permiss
 
 
 class SessionRow(NamedTuple):
-    """A session in SQL. rights: the digest of its user's rights (``rights_of``)."""
+    """A session in SQL. rights: the digest of its user's rights (``read_rights``)."""
 
     session: Session
     rights: str

@@ -18,7 +18,7 @@ CODES_BY_THREE_LETTERS: Final = {
 def normalise_code(code: str) -> str:
     """Return one code for all spellings of a language: "eng", "en-US" and "en" -> "en". Unknown codes are kept.
 
-    >>> main_code("zho")
+    >>> normalise_code("zho")
     'zh'
     """
     main = code.lower().partition("-")[0] if code.isascii() else code
@@ -26,7 +26,7 @@ def normalise_code(code: str) -> str:
 
 
 def find_spellings(main: str) -> list[str]:
-    """Return the codes, in lower case and without a country, that ``main_code`` maps to ``main``."""
+    """Return the codes, in lower case and without a country, that ``normalise_code`` maps to ``main``."""
     longer = [three for three, short in CODES_BY_THREE_LETTERS.items() if short.partition("-")[0] == main]
     return [*longer, *([] if main in CODES_BY_THREE_LETTERS else [main])]
 

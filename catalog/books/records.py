@@ -161,7 +161,7 @@ def _pick_names(names: dict[int, str], ids: list[int]) -> list[str]:
 
 
 def _pick_existing_ids(names: dict[int, str], ids: list[int]) -> list[int]:
-    """Return the ids that ``_named`` finds names for."""
+    """Return the ids that have names."""
     return [pk for pk in ids if pk in names]
 
 

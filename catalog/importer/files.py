@@ -72,7 +72,7 @@ class Table:
         try:
             with self.path.open("rb") as file:
                 encoding = "utf-16" if file.read(2) in UTF16_MARKS else "utf-8-sig"
-            # Invalid UTF-8 passes through, and ``_mended`` decodes each such line.
+            # Invalid UTF-8 passes through, and ``_decode_line`` decodes each such line.
             errors = "replace" if encoding == "utf-16" else "surrogateescape"
             return self.path.open(encoding=encoding, errors=errors, newline="")
         except OSError as error:

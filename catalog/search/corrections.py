@@ -80,8 +80,8 @@ def parse_query(text: str) -> SearchQuery:
 def add_meanings(query: SearchQuery, there: Mapping[str, int], near: Mapping[str, Sequence[Member]]) -> None:
     """Add the possible meanings of each word to the query.
 
-    there: the weights of the existing words among ``query.terms``. near: the members of the lists
-    ``query.vocabulary``.
+    there: the weights of the existing words among the query's ``terms``. near: the members of its lists
+    ``vocabulary_keys``.
     """
     query.joined = {word: pair for word, pair in query.joined.items() if word in there}
     for wanted in query.query_words:

@@ -95,7 +95,7 @@ class _LoadedCandidates(NamedTuple):
 def search(text: str, viewer: int = 0, most: int | None = None) -> SearchResults:
     """Find books, authors, tags and readers for ``viewer`` (0: not logged in).
 
-    most: the maximum number of books (None: ``BOOKS``). From warm mirrors: 3 round trips and no SQL.
+    most: the maximum number of books (None: ``MAX_BOOKS``). From warm mirrors: 3 round trips and no SQL.
     """
     text = " ".join(text[:MAX_QUERY_LENGTH].split())
     query = parse_query(text)

@@ -17,7 +17,7 @@ class BookNotFound(Exception):
 def put_on_shelf(user_id: int, book_id: int, shelf: Shelf, today: date) -> None:
     """Put a book on a shelf, or move it there. Empty dates are set if the move implies them.
 
-    Raises NoSuchBook.
+    Raises BookNotFound.
     """
 
     def move(entry: ShelfEntry) -> None:
@@ -33,7 +33,7 @@ def put_on_shelf(user_id: int, book_id: int, shelf: Shelf, today: date) -> None:
 def rate_book(user_id: int, book_id: int, stars: int | None, today: date) -> None:
     """Rate a book, or take the rating back (None). A book that is on no shelf is put on "read", without a date.
 
-    Raises NoSuchBook.
+    Raises BookNotFound.
     """
 
     def set_stars(entry: ShelfEntry) -> None:

@@ -1,6 +1,6 @@
 """Expiry: old months leave Redis after SQL and a log file have them.
 
-A run flushes all marks first. For each month it then writes a log file (``linelog``) of the bitmaps in Redis of which
+A run flushes all marks first. For each month it then writes a log file (``log_files``) of the bitmaps in Redis of which
 SQL has every bit. Finally it compares each bitmap once more, under WATCH, and deletes it. Bitmaps that were marked or
 changed meanwhile stay until the next run. A run that is killed between any two steps loses nothing; the next run starts
 over.

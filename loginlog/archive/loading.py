@@ -16,10 +16,10 @@ LINES_PER_TRANSACTION: Final = 500  # lines per transaction
 
 
 def load_file(path: Path) -> int:
-    """Load a file into SQL. Return its number of bitmaps. The next ``filling.settle`` writes them to Redis.
+    """Load a file into SQL. Return its number of bitmaps. The next ``settling.settle_redis`` writes them to Redis.
 
-    Loading a file twice changes nothing. Raises linelog.BadFile with file and line, and OSError; lines before the error
-    are loaded.
+    Loading a file twice changes nothing. Raises log_files.BadFile with file and line, and OSError; lines before the
+    error are loaded.
     """
     lines, total = log_files.read_lines(path), 0
     while part := list(islice(lines, LINES_PER_TRANSACTION)):

@@ -26,14 +26,14 @@ def erase_user(user_id: int) -> bool:
     """Erase a user from the login log. Return whether the log had the user.
 
     SQL is clean when this returns (or when the surrounding transaction commits). Redis follows right after that, or in
-    ``filling.settle`` when it is back. The user may log in again later and then gets another dense id.
+    ``settling.settle_redis`` when it is back. The user may log in again later and then gets another dense id.
     """
     with transaction.atomic():
         # no_key: a running merge checks its foreign key to this row, while this transaction waits for the merge.
         row = Number.objects.select_for_update(no_key=True).filter(user_id=user_id).first()
         if row is None:
             return False
-        # This first write blocks merges (``store.merge``) until the commit.
+        # This first write blocks merges (``sql.merge_bitmaps``) until the commit.
         Erased.objects.create(number=row, user_pk=user_id)
         Number.objects.filter(pk=row.pk).update(user=None)
         Unmarked.objects.filter(number=row).delete()

@@ -35,7 +35,8 @@ def remove_login(user_id: int, day: date) -> bool | None:
     """Remove a user's login of a day, of every type. Return whether it existed.
 
     Return None if SQL has no login and Redis is away; a login in Redis is then removed later. SQL is clean when this
-    returns (or when the surrounding transaction commits). Redis follows right after that, or in ``filling.settle``.
+    returns (or when the surrounding transaction commits). Redis follows right after that, or in
+    ``settling.settle_redis``.
     """
     has_login = selectors.has_logged_in_on(user_id, day) or _is_in_sql(user_id, day)
     if not has_login and not breaker.open():
@@ -46,7 +47,7 @@ def remove_login(user_id: int, day: date) -> bool | None:
         if number is None:
             return False
         Unmarked.objects.filter(number=number, day=day).delete()
-        removal = Unmarked.objects.create(number=number, day=day)  # blocks merges (``store.merge``)
+        removal = Unmarked.objects.create(number=number, day=day)  # blocks merges (``sql.merge_bitmaps``)
         rest = tombstones.ALL_BITS & ~bitmaps.bit_of_day(day)
         MonthBits.objects.filter(number=number, month=days.month_of(day)).update(bits=F("bits").bitand(rest))
         clear_day_bits(number.pk, DayBits.objects.filter(day=day))

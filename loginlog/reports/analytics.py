@@ -1,7 +1,7 @@
 """Active users by day, week and month, and retention, computed from the day bitmaps.
 
-No function scans for keys, because dates and types determine the bitmaps. ``Union`` is ``selectors.unions``; each
-function states its number of calls.
+No function scans for keys, because dates and types determine the bitmaps. ``read_unions`` is a function like
+``selectors.read_unions``; each function states its number of calls.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from loginlog.reports.cohorts import Cohort, Period, Reading
 from loginlog.reports.tables import Table
 from loginlog.storage.reading import Span
 
-DAYS_PER_CALL: Final = 16  # days per call of Union
+DAYS_PER_CALL: Final = 16  # days per call of ``read_unions``
 WINDOW_DAYS: Final = (1, 7, 30)  # days: DAU, WAU, MAU
 LEAD_TIME: Final = timedelta(days=WINDOW_DAYS[-1] - 1)
 ALL_TYPES: Final = ""  # the type of all types together
@@ -36,14 +36,15 @@ class Activity:
 
 
 def count_calls(length: int) -> int:
-    """Return the number of calls that ``activity`` makes for a range of ``length`` days."""
+    """Return the number of calls that ``compute_activity`` makes for a range of ``length`` days."""
     return -(-(length + LEAD_TIME.days) // DAYS_PER_CALL)
 
 
-def compute_activity(first: date, last: date, types: Sequence[str], union: ReadUnions) -> list[Activity]:
+def compute_activity(first: date, last: date, types: Sequence[str], read_unions: ReadUnions) -> list[Activity]:
     """Return DAU, WAU and MAU for each day from ``first`` to ``last``, first of all types together, then by type.
 
-    Calls ``union`` ``asks(days)`` times, for 16 days each, and holds at most 45 days of each type in memory.
+    Calls ``read_unions`` as often as ``count_calls`` returns, for 16 days each, and holds at most 45 days of each type
+    in memory.
     """
     found: dict[str, tuple[list[int], ...]] = {kind: ([], [], []) for kind in (ALL_TYPES, *types)}
     kept: dict[str, Table] = {}
@@ -51,7 +52,7 @@ def compute_activity(first: date, last: date, types: Sequence[str], union: ReadU
     for start in range(0, len(wanted), DAYS_PER_CALL):
         chunk = wanted[start : start + DAYS_PER_CALL]
         shown = sum(day >= first for day in chunk)
-        for kind, rows in _read_tables(chunk, types, union).items():
+        for kind, rows in _read_tables(chunk, types, read_unions).items():
             rows = tables.stack([kept[kind], rows]) if kind in kept else rows
             for width, numbers in zip(WINDOW_DAYS, found[kind], strict=True):
                 numbers += tables.count_rolling(rows, width, shown)
@@ -59,9 +60,9 @@ def compute_activity(first: date, last: date, types: Sequence[str], union: ReadU
     return [Activity(kind, *numbers) for kind, numbers in found.items()]
 
 
-def _read_tables(chunk: Sequence[date], types: Sequence[str], union: ReadUnions) -> dict[str, Table]:
+def _read_tables(chunk: Sequence[date], types: Sequence[str], read_unions: ReadUnions) -> dict[str, Table]:
     """Return a table for all types together and one for each type, with a row per day."""
-    raws = union([Span(day, day, kind) for kind in types for day in chunk])
+    raws = read_unions([Span(day, day, kind) for kind in types for day in chunk])
     size = len(chunk)
     found = {kind: tables.build_table(raws[i * size : (i + 1) * size]) for i, kind in enumerate(types)}
     return {ALL_TYPES: tables.union(list(found.values())), **found}
@@ -70,7 +71,7 @@ def _read_tables(chunk: Sequence[date], types: Sequence[str], union: ReadUnions)
 def compute_retention(
     periods: Sequence[Period],
     user_type: str | None,
-    union: ReadUnions,
+    read_unions: ReadUnions,
     *,
     since: date | None,
     reading: Reading,
@@ -78,15 +79,15 @@ def compute_retention(
 ) -> list[Cohort]:
     """Return the cohorts of users by their first login as a user of one type (None: of any type).
 
-    ``periods`` come from ``cohorts.periods``; ``since`` is the first day of the whole log (None: it is empty). First
-    logins are not stored but computed from all days, so a late mark still puts a user into the right cohort. Calls
-    ``union`` once, for one bitmap per period and one for all the time before.
+    ``periods`` come from ``cohorts.list_periods``; ``since`` is the first day of the whole log (None: it is empty).
+    First logins are not stored but computed from all days, so a late mark still puts a user into the right cohort.
+    Calls ``read_unions`` once, for one bitmap per period and one for all the time before.
     """
     spans = [Span(period.first, period.last, user_type) for period in periods]
     earlier = since is not None and since < periods[0].first
     if since is not None and earlier:
         spans.append(Span(since, periods[0].first - ONE_DAY, user_type))
-    rows = tables.build_table(union(spans) if since else [b""] * len(spans))
+    rows = tables.build_table(read_unions(spans) if since else [b""] * len(spans))
     active, before = rows[: len(periods)], rows[len(periods) :]
     seen = before if earlier else np.zeros_like(rows[:1])
     return cohorts.compute_cohorts(periods, seen, active, reading, today)

@@ -68,7 +68,7 @@ def compute_rolling(rows: Table, width: int) -> Table:
 
 
 def count_rolling(rows: Table, width: int, shown: int) -> list[int]:
-    """Return ``counts(rolling(rows, width))`` for the last ``shown`` rows.
+    """Return ``count_bits(compute_rolling(rows, width))`` for the last ``shown`` rows.
 
     The rows are processed in blocks that fit into the processor's cache, which is several times faster for millions of
     users.

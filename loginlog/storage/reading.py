@@ -1,7 +1,8 @@
 """Reading of bitmaps: from Redis alone where it is complete, otherwise as the union of Redis and SQL.
 
-Redis is complete from ``days.floor()`` on while the backup's marker proves that lost items were restored. Every answer
-reads the marker first and last, in the same round trips. If Redis was lost in between, SQL is asked as well.
+Redis is complete from ``days.first_complete_month()`` on while the backup's marker proves that lost items were
+restored. Every answer reads the marker first and last, in the same round trips. If Redis was lost in between, SQL is
+asked as well.
 """
 
 import logging

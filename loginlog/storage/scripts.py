@@ -48,7 +48,7 @@ def run_mark_script(
 ) -> list[int]:
     """Mark these logins, grouped by day and type, in one round trip. Return the reply of ``mark`` for each.
 
-    ``lifted`` has the removals in SQL (``unmarking.lift``); None: SQL was not asked. Raises redis-py's errors.
+    ``lifted`` has the removals in SQL (``removal.lift_removals``); None: SQL was not asked. Raises redis-py's errors.
     """
     with Session(redis) as session:
         marker = epoch.start(session.incarnation)

@@ -10,10 +10,10 @@ from shop.book_views.visits import counts_as_view, make_visitor_id
 def queue_view(
     pipe: RedisPipeline, request: HttpRequest, book_id: int, digest: str | None = None, user_id: int | None = None
 ) -> bool:
-    """Queue the commands that count a view, as ``visits.record`` does. Return whether the request counts as a view.
+    """Queue the commands that count a view, as ``visits.record_view`` does. Return whether the request counts as one.
 
     digest: of the visitor's session, with its user; None without a session. If Redis does not know the script, the
-    pipeline fails with NoScriptError, and ``record`` counts the view later.
+    pipeline fails with NoScriptError, and ``record_view`` counts the view later.
     """
     if not counts_as_view(request):
         return False

@@ -92,7 +92,7 @@ def queue_last_viewed(pipe: RedisPipeline, digest: str, book_id: int) -> None:
 
 
 def queue_rank(pipe: RedisPipeline, book_id: int) -> None:
-    """Queue the command that reads the rank of a book, for ``in_top``: the number of more popular books, or None.
+    """Queue the command that reads the rank of a book, for ``is_popular``: the number of more popular books, or None.
 
     Any connection to the state server will do.
     """

@@ -103,7 +103,7 @@ def apply_changes(
     """Return the cart after a change, computed as ``lua/cart_change.lua`` does in Redis.
 
     mode: "set", "add" or "take". "take" removes the given quantities, or all of each line if the cart still has this
-    ``version``. key: the key of the order that takes lines out; each key takes effect once. Raises TooMany.
+    ``version``. key: the key of the order that takes lines out; each key takes effect once. Raises LimitExceeded.
     """
     if key and ORDER_PREFIX + key in content.lines:
         return content

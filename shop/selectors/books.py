@@ -20,7 +20,7 @@ def queue_books(pipe: RedisPipeline, ids: Sequence[int]) -> None:
 
 
 def decode_books(ids: Sequence[int], reply: Sequence[bytes | None]) -> dict[int, BookRecord]:
-    """Decode the reply to ``ask_books``. Return the found books by id."""
+    """Decode the reply to ``queue_books``. Return the found books by id."""
     return {pk: BookRecord(raw) for pk, raw in zip(ids, reply, strict=False) if raw is not None}
 
 

@@ -96,7 +96,7 @@ def _apply(digest: str, mode: str, changes: Sequence[LineChange], *, key: str = 
 
 
 def _change_in_redis(digest: str, mode: str, changes: Sequence[LineChange], key: str, version: int) -> CartView:
-    """Change a cart in Redis, following its moves. Raises TooMany and redis-py's errors."""
+    """Change a cart in Redis, following its moves. Raises LimitExceeded and redis-py's errors."""
     for _hop in range(MAX_MOVES):
         if get_request_state().was_behind and not get_request_state().has_caught_up:
             push_cart_to_redis(digest)

@@ -31,8 +31,8 @@ def expire_order(order_id: int) -> bool:
 def cancel_order(order_id: int, by: User) -> Order:
     """Cancel an order that was not sent: return its copies and refund its payment. Does nothing when repeated.
 
-    Allowed for its customer and for staff who may change orders. Raises NotYours, also for a missing order, and
-    TooLate.
+    Allowed for its customer and for staff who may change orders. Raises OrderNotFound, also for other customers'
+    orders, and OrderStateRefused.
     """
     with transaction.atomic():
         order = _lock_order_of(order_id, by)
@@ -54,7 +54,7 @@ def cancel_order(order_id: int, by: User) -> Order:
 
 
 def mark_order_sent(order_id: int, by: User | None = None) -> Order:
-    """Mark a paid order as sent. Does nothing when repeated. Raises NotYours for a missing order, and TooLate."""
+    """Mark a paid order as sent. Does nothing when repeated. Raises OrderNotFound and OrderStateRefused."""
     with transaction.atomic():
         order = _lock_order_of(order_id, None)
         if order.state == OrderState.SENT:

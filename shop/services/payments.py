@@ -39,7 +39,7 @@ def pay_order(order: Order, card: TypedCard) -> Order:
     """Try to pay an order. Return the order: paid, or still reserved with the reason in its last payment.
 
     No new attempt is made while an earlier one may still succeed or while the provider does not answer. Raises
-    NotPayable and TooManyTries.
+    NotPayable and TooManyPayments.
     """
     payment = _begin_payment(order.pk) if _resolve_earlier_payment(order) else None
     if payment is not None:

@@ -29,7 +29,7 @@ def get_order_quantities(order_id: int) -> dict[int, int]:
 
 
 def reserve_copies(lines: Quantities) -> None:
-    """Reserve copies. Raises TooFew, also for products that are not for sale."""
+    """Reserve copies. Raises TooFewCopies, also for products that are not for sale."""
     for pk, count in sorted(lines.items()):
         enough = Q(is_active=True, stock__gte=F("reserved") + count)
         if not Product.objects.filter(enough, pk=pk).update(reserved=F("reserved") + count):

@@ -79,7 +79,9 @@ def _remove_invisible(text: str) -> str:
 
 
 def count_characters(text: str) -> int:
-    """Return the number of visible characters; one of more than ``POINTS`` code points counts as several."""
+    """Return the number of visible characters; one of more than ``CODE_POINTS_PER_CHARACTER`` code points counts as
+    several.
+    """
     return sum(-(-len(found) // CODE_POINTS_PER_CHARACTER) for found in _character.findall(text))
 
 

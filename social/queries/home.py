@@ -1,9 +1,9 @@
 """SQL for home timelines: one statement for any number of readers.
 
 The number of posts that it reads does not depend on the number of existing posts. First it reads a few of each author's
-newest posts (``FEW``). They determine an id that the page cannot reach below (``lowest``). Then it reads each author's
-posts from that id upwards. So the query stays fast for a reader of two thousand authors, or of one author with a
-million posts.
+newest posts (``POSTS_PER_PROBE``). They determine an id that the page cannot reach below (``lowest``). Then it reads
+each author's posts from that id upwards. So the query stays fast for a reader of two thousand authors, or of one author
+with a million posts.
 """
 
 from collections import defaultdict
@@ -48,7 +48,8 @@ _HOME: Final = """
     )
     SELECT key, id FROM found WHERE n <= {limit} ORDER BY key, id DESC
 """
-# The fan-out pushes posts without a check for inactive users; only the follow edges reflect them (``feeds.reach``).
+# The fan-out pushes posts without a check for inactive users; only the follow edges reflect them
+# (``find_reached_timelines``).
 _PUSHED_AUTHORS: Final = """
     s.author = s.key OR u.is_active AND (SELECT r.is_active FROM accounts_user AS r WHERE r.id = s.key)
 """

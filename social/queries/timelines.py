@@ -1,6 +1,6 @@
 """The fallback of timelines: the next ids below an id, newest first, in one query each.
 
-The query for home timelines is ``feeds.home``.
+The query for home timelines is ``queries.home.find_home_posts``.
 """
 
 from typing import Any

@@ -25,7 +25,7 @@ MAX_NAMED: Final = 3
 
 @dataclass(frozen=True)
 class CommonReaders:
-    """Readers in common. ``count`` is a lower bound if ``is_more``; ``named`` has the first ``NAMED`` by id."""
+    """Readers in common. ``count`` is a lower bound if ``is_more``; ``named`` has the first ``MAX_NAMED`` by id."""
 
     count: int = 0
     is_more: bool = False

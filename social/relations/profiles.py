@@ -188,7 +188,7 @@ def queue_people(pipe: RedisPipeline, viewer: int, ids: Sequence[int]) -> None:
 
 
 def parse_people(ids: Sequence[int], replies: Sequence[Any]) -> list[Person]:
-    """Return the readers that the viewer may see, in the order of ``ids``, from replies to ``ask_people``.
+    """Return the readers that the viewer may see, in the order of ``ids``, from replies to ``queue_people``.
 
     Inactive, muted, blocked and blocking readers are left out.
     """
@@ -202,7 +202,7 @@ def parse_people(ids: Sequence[int], replies: Sequence[Any]) -> list[Person]:
 
 
 def find_people_in_sql(viewer: int, ids: Sequence[int]) -> list[Person]:
-    """Return the same readers as ``read_people`` from SQL, in a fixed number of queries."""
+    """Return the same readers as ``parse_people`` from SQL, in a fixed number of queries."""
     found = User.objects.using(setting("DATABASE")).filter(pk__in=ids, is_active=True)
     names: Mapping[int, str] = dict(found.values_list("pk", "username"))
     shunned = find_blocked_and_muted(viewer, names)

@@ -100,7 +100,7 @@ def _suggest_from_sql(viewer: int) -> list[Suggestion]:
 
 
 def _find_followees(ids: Sequence[int]) -> list[int]:
-    """Return the newest ``THEIRS`` followees of each of these readers."""
+    """Return the newest ``MAX_FOLLOWS_EACH`` followees of each of these readers."""
     if not ids:
         return []
     sql = " UNION ALL ".join(

@@ -20,7 +20,7 @@ def queue_posts_by(pipe: RedisPipeline, author: int, below: int, limit: int) -> 
 
 
 def parse_chunk(reply: Sequence[bytes], limit: int) -> Chunk:
-    """Return the reply to ``ask_posts_of`` as a chunk. A reply below ``limit`` ends the timeline."""
+    """Return the reply to ``queue_posts_by`` as a chunk. A reply below ``limit`` ends the timeline."""
     ids = [int(pk) for pk in reply]
     return Chunk(ids, ids[-1] if len(ids) == limit else 0)
 

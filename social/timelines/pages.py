@@ -92,7 +92,7 @@ class Feed:
         return Chunk(ids, below).first(limit)
 
     def page(self, after: int | None, size: int | None = None) -> PostPage:
-        """Return ``size`` posts (default: PAGE) below the id ``after``; None means the first page."""
+        """Return ``size`` posts (default: PAGE_SIZE) below the id ``after``; None means the first page."""
         below, posts, size = after or MAX_ID, list[PostRecord](), size or PAGE_SIZE
         for limit in (size + EXTRA_IDS, *FURTHER_IDS):
             ids, below = self.chunk(below, limit)

