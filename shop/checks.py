@@ -8,16 +8,22 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 from django.utils.module_loading import import_string
 
+from shop.payments import Provider
+
 FAKE_PROVIDER = "shop.payments.fake.FakeProvider"
 
 
 @register("shop")
 def check_provider(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check that PAYMENT_PROVIDER can be imported."""
+    """Check that PAYMENT_PROVIDER can be imported and has all methods."""
     try:
-        import_string(settings.PAYMENT_PROVIDER)
+        provider = import_string(settings.PAYMENT_PROVIDER)
     except ImportError as error:
         return [Error(f"PAYMENT_PROVIDER: {error}", id="shop.E001")]
+    wanted = {name for name in vars(Provider) if not name.startswith("_")} | set(Provider.__annotations__)
+    if missing := sorted(name for name in wanted if not hasattr(provider, name)):
+        hint = "shop.payments.Provider describes them."
+        return [Error(f"PAYMENT_PROVIDER lacks {', '.join(missing)}.", hint, id="shop.E002")]
     return []
 
 

@@ -1,6 +1,8 @@
 """The interface of payment providers. ``settings.PAYMENT_PROVIDER`` names the class in use.
 
-Call the provider only through ``shop.payments.calls``, which bounds the time of each call.
+Call the provider only through ``shop.payments.calls``, which bounds the time of each call. A new provider implements
+``Provider``, as ``fake.py`` does, and is added to the providers in ``tests/shop/test_provider.py``. Nothing else in the
+shop depends on the provider; ``fake_callbacks.py`` belongs to the fake one.
 """
 
 from collections.abc import Mapping
@@ -38,7 +40,7 @@ class TypedCard:
         self.number = "".join(number.split())
 
     def __repr__(self) -> str:
-        return "Card(...)"
+        return "TypedCard(...)"
 
 
 class TestCard(NamedTuple):
@@ -59,10 +61,11 @@ class BadSignature(Exception):
 class Provider(Protocol):
     """A payment provider. ``key`` identifies a charge: repeated calls with one key are about one charge.
 
-    Each method may raise any network error and take any time.
+    Each method may raise any error and take any time: the outcome is then unknown, and ``find`` is called later.
+    Callbacks arrive at the address of the view ``shop:callback``.
     """
 
-    test_cards: tuple[TestCard, ...]
+    test_cards: tuple[TestCard, ...]  # shown beside the form; empty in production
 
     def charge(self, key: str, amount: int, card: TypedCard) -> Answer:
         """Take ``amount`` cents from the card, once per key."""

@@ -65,4 +65,4 @@ def _run_call(do: Callable[[], T], said: list[T], room: threading.BoundedSemapho
         logger.warning("The payment provider did not answer: %s", type(error).__name__)
     finally:
         connections.close_all()
-        room.release()  # the semaphore that this call acquired; _room may have been replaced since
+        room.release()  # the semaphore that this call acquired: a test may have replaced _free_calls since

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_noop
 
 from common import clock
 from shop.models import FakeCharge
-from shop.payments import Answer, Outcome, TestCard, TypedCard, signing
+from shop.payments import Answer, Outcome, TestCard, TypedCard, fake_callbacks
 
 HANG_SECONDS: Final = 60
 CALLBACK_SECONDS: Final = 5
@@ -97,8 +97,8 @@ class FakeProvider:
         FakeCharge.objects.filter(pk=key, refunded_at=None).update(refunded_at=clock.now())
 
     def decode_callback(self, body: bytes, headers: Mapping[str, str]) -> tuple[str, Answer]:
-        """Decode a callback, as ``signing`` does."""
-        return signing.decode_callback(body, headers.get(signing.HEADER, ""))
+        """Decode a callback, as ``fake_callbacks`` does."""
+        return fake_callbacks.decode_callback(body, headers.get(fake_callbacks.HEADER, ""))
 
 
 def _make_answer(row: FakeCharge) -> Answer:
@@ -111,8 +111,8 @@ def _make_answer(row: FakeCharge) -> Answer:
 
 def send_callback(key: str, answer: Answer) -> None:
     """Send the answer to the shop by HTTP. Failures are ignored, because the shop also asks by itself."""
-    body = signing.encode_callback(key, answer)
-    headers = {signing.HEADER: signing.sign_callback(body), "Content-Type": "application/json"}
+    body = fake_callbacks.encode_callback(key, answer)
+    headers = {fake_callbacks.HEADER: fake_callbacks.sign_callback(body), "Content-Type": "application/json"}
     request = urllib.request.Request(settings.PAYMENT_CALLBACK_URL, body, headers)
     with contextlib.suppress(OSError):
         urllib.request.urlopen(request, timeout=CALLBACK_SECONDS).close()

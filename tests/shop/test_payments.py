@@ -11,7 +11,7 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from common import clock
 from shop.models import EventKind, FakeCharge, Order, OrderEvent, OrderState, Payment, PaymentState, Product
-from shop.payments import Answer, NoAnswer, Outcome, TypedCard, calls, fake, signing
+from shop.payments import Answer, NoAnswer, Outcome, TypedCard, calls, fake, fake_callbacks
 from shop.services.errors import NotPayable
 from shop.services.orders import cancel_order, expire_order
 from shop.services.payments import pay_order, record_answer
@@ -362,15 +362,15 @@ def test_a_late_call_frees_its_place(monkeypatch: pytest.MonkeyPatch, settings: 
 
 
 def call_back(client: Client, body: bytes, signature: str) -> int:
-    headers = {signing.HEADER: signature}
+    headers = {fake_callbacks.HEADER: signature}
     return client.post(CALLBACK, body, content_type="application/json", headers=headers).status_code
 
 
 def test_repeated_callbacks_pay_once(client: Client, order: Order, book: Product) -> None:
     payment = hang(order, fake.CHARGED_HANGING_CARD)
-    body = signing.encode_callback(payment.key, PAID)
+    body = fake_callbacks.encode_callback(payment.key, PAID)
     client = Client(enforce_csrf_checks=True)
-    assert [call_back(client, body, signing.sign_callback(body)) for _ in range(3)] == [204] * 3
+    assert [call_back(client, body, fake_callbacks.sign_callback(body)) for _ in range(3)] == [204] * 3
     assert Order.objects.get().state == OrderState.PAID
     assert steps(order).count(EventKind.PAID) == 1
     assert_ledger_is_right({book.pk: 3})
@@ -378,9 +378,9 @@ def test_repeated_callbacks_pay_once(client: Client, order: Order, book: Product
 
 def test_a_callback_with_a_bad_signature_is_refused(client: Client, order: Order) -> None:
     payment = hang(order, fake.CHARGED_HANGING_CARD)
-    body = signing.encode_callback(payment.key, PAID)
-    of_another = signing.sign_callback(signing.encode_callback("another", PAID))
-    for signature in ("", "x", of_another, signing.sign_callback(body)[:-1], "ü"):
+    body = fake_callbacks.encode_callback(payment.key, PAID)
+    of_another = fake_callbacks.sign_callback(fake_callbacks.encode_callback("another", PAID))
+    for signature in ("", "x", of_another, fake_callbacks.sign_callback(body)[:-1], "ü"):
         assert call_back(client, body, signature) == 403
     assert Order.objects.get().state == OrderState.RESERVED
 
@@ -389,31 +389,31 @@ def test_a_callback_with_a_bad_signature_is_refused(client: Client, order: Order
     "body", [b"", b"{", b"[]", b'{"key": "k"}', b'{"key":"k","outcome":"?","reference":"","reason":""}']
 )
 def test_a_signed_body_that_is_no_callback_is_refused(client: Client, body: bytes) -> None:
-    assert call_back(client, body, signing.sign_callback(body)) == 403
+    assert call_back(client, body, fake_callbacks.sign_callback(body)) == 403
 
 
 @pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.FAILED])
 def test_texts_of_the_provider_are_cut_and_cleaned_for_sql(client: Client, order: Order, outcome: Outcome) -> None:
     payment = hang(order, fake.HANGING_CARD)
-    body = signing.encode_callback(payment.key, Answer(outcome, "a\0b" + "c" * 500, "d\0e" + "f" * 500))
-    assert call_back(client, body, signing.sign_callback(body)) == 204
+    body = fake_callbacks.encode_callback(payment.key, Answer(outcome, "a\0b" + "c" * 500, "d\0e" + "f" * 500))
+    assert call_back(client, body, fake_callbacks.sign_callback(body)) == 204
     payment.refresh_from_db()
     assert (payment.reference or payment.reason)[:4] in ("abcc", "deff")
 
 
 def test_a_callback_about_an_unknown_payment_has_no_effect(client: Client, order: Order) -> None:
-    body = signing.encode_callback("unknown", PAID)
-    assert call_back(client, body, signing.sign_callback(body)) == 204
+    body = fake_callbacks.encode_callback("unknown", PAID)
+    assert call_back(client, body, fake_callbacks.sign_callback(body)) == 204
     assert Order.objects.get().state == OrderState.RESERVED
 
 
 def test_a_callback_must_be_a_small_post(client: Client) -> None:
     assert client.get(CALLBACK).status_code == 405
     body = b"x" * 20_000
-    assert call_back(client, body, signing.sign_callback(body)) == 413
+    assert call_back(client, body, fake_callbacks.sign_callback(body)) == 413
 
 
 def test_a_callback_creates_no_session(client: Client) -> None:
-    body = signing.encode_callback("unknown", PAID)
-    call_back(client, body, signing.sign_callback(body))
+    body = fake_callbacks.encode_callback("unknown", PAID)
+    call_back(client, body, fake_callbacks.sign_callback(body))
     assert not client.cookies

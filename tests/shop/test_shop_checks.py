@@ -11,6 +11,15 @@ def test_a_missing_provider_is_an_error(settings: Settings) -> None:
     assert [message.id for message in check_provider(None)] == ["shop.E001"]
 
 
+def test_a_provider_with_missing_methods_is_an_error(settings: Settings) -> None:
+    settings.PAYMENT_PROVIDER = "tests.support.shop.unreliable_provider.UnreliableProvider"
+    message = check_provider(None)[0]
+    assert (message.id, message.msg) == (
+        "shop.E002",
+        "PAYMENT_PROVIDER lacks decode_callback, find, give_up, test_cards.",
+    )
+
+
 def test_the_fake_provider_in_production_is_a_warning(settings: Settings) -> None:
     assert [message.id for message in check_provider_for_production(None)] == ["shop.W001"]
     settings.PAYMENT_PROVIDER = "tests.support.faults.deadly.AfterTheCharge"

@@ -1,0 +1,68 @@
+"""Every payment provider keeps the promises of ``shop.payments.Provider``."""
+
+from typing import Final, NamedTuple
+
+import pytest
+
+from shop.payments import BadSignature, Outcome, Provider, TypedCard, fake
+
+pytestmark = pytest.mark.django_db
+
+
+class ProviderCase(NamedTuple):
+    """A provider under test, with a card that succeeds and one that is declined."""
+
+    provider: Provider
+    good: TypedCard
+    bad: TypedCard
+
+
+PROVIDERS: Final = {
+    "fake": ProviderCase(fake.FakeProvider(), TypedCard(fake.GOOD_CARD), TypedCard(fake.REFUSED_CARD)),
+}
+
+
+@pytest.fixture(params=PROVIDERS)
+def case(request: pytest.FixtureRequest) -> ProviderCase:
+    return PROVIDERS[request.param]
+
+
+def test_a_key_is_charged_once(case: ProviderCase) -> None:
+    first = case.provider.charge("key", 500, case.good)
+    assert first.outcome is Outcome.SUCCEEDED
+    assert first.reference
+    assert case.provider.charge("key", 900, case.bad) == first
+    assert case.provider.find("key") == first
+
+
+def test_an_unknown_key_has_no_outcome(case: ProviderCase) -> None:
+    assert case.provider.find("unknown") is None
+
+
+def test_a_declined_card_fails_with_a_reason(case: ProviderCase) -> None:
+    answer = case.provider.charge("key", 500, case.bad)
+    assert answer.outcome is Outcome.FAILED
+    assert answer.reason
+    assert case.provider.find("key") == answer
+
+
+def test_a_forbidden_key_is_never_charged(case: ProviderCase) -> None:
+    assert case.provider.give_up("key").outcome is Outcome.FAILED
+    assert case.provider.charge("key", 500, case.good).outcome is Outcome.FAILED
+
+
+def test_forbidding_a_key_reports_an_earlier_charge(case: ProviderCase) -> None:
+    answer = case.provider.charge("key", 500, case.good)
+    assert case.provider.give_up("key") == answer
+
+
+def test_a_refund_can_be_repeated(case: ProviderCase) -> None:
+    case.provider.charge("key", 500, case.good)
+    case.provider.refund("key")
+    case.provider.refund("key")
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b'{"key": "key", "outcome": "succeeded"}'])
+def test_unsigned_callbacks_are_refused(case: ProviderCase, body: bytes) -> None:
+    with pytest.raises(BadSignature):
+        case.provider.decode_callback(body, {})
