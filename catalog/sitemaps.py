@@ -1,6 +1,6 @@
-"""The sitemap: pages of books and authors, one range of ids for each file (keyset, never OFFSET)."""
+"""Sitemaps of books and authors, one range of ids for each file (keyset, never OFFSET)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -46,7 +46,7 @@ class _IdRangePaginator:
         return _FilePage(list(found.values_list("pk", flat=True)))
 
 
-class _SiteSitemap(Sitemap):
+class SiteSitemap(Sitemap):
     """A sitemap with addresses of SITE_URL, for requests to any host."""
 
     protocol = urlsplit(settings.SITE_URL).scheme
@@ -55,7 +55,7 @@ class _SiteSitemap(Sitemap):
         return urlsplit(settings.SITE_URL).netloc
 
 
-class _RowSitemap(_SiteSitemap):
+class _RowSitemap(SiteSitemap):
     model: type[Model]
     view: str
 
@@ -77,30 +77,3 @@ class AuthorSitemap(_RowSitemap):
     """The pages of all authors."""
 
     model, view = Author, "author"
-
-
-class SectionSitemap(_SiteSitemap):
-    """The main pages, which link to all others."""
-
-    def items(self) -> list[str]:
-        return [
-            "home",
-            "catalog:list",
-            "shop:sale",
-            "social:global",
-            "accounts:leaderboard",
-            "about",
-            "help",
-            "privacy",
-            "terms",
-        ]
-
-    def location(self, item: str) -> str:
-        return reverse(item)
-
-
-SITEMAPS: Final[Mapping[str, type[Sitemap]]] = {
-    "sections": SectionSitemap,
-    "books": BookSitemap,
-    "authors": AuthorSitemap,
-}

@@ -1,4 +1,8 @@
-"""The static pages behind the links of the footer: about, help, privacy and terms."""
+"""The static pages behind the links of the footer: about, help, privacy and terms.
+
+A new page needs its name in ``NAMES``, a template in ``common/templates/pages/`` and a link in
+``common/templates/partials/foot.html``. The sitemap lists all of them.
+"""
 
 from typing import Final
 
@@ -11,7 +15,7 @@ from django.views.decorators.http import require_safe
 from accounts.audit.log import RETENTION
 from social.content import MAX_CHARACTERS
 
-NAMES: Final = ("about", "help", "privacy", "terms")  # each is the address, the name of the view and the template
+NAMES: Final = ("about", "help", "privacy", "terms")  # each is the address, the view's name and the template
 DAY_SECONDS: Final = 86_400
 
 

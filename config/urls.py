@@ -6,9 +6,9 @@ from django.urls import include, path
 
 from accounts.views import staff
 from catalog import views as catalog_views
-from catalog.sitemaps import SITEMAPS
 from common.web import appearance, well_known
 from config import health, pages, views
+from config.sitemaps import SITEMAPS
 
 urlpatterns = [
     path("", views.home, name="home"),
