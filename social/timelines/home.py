@@ -1,7 +1,9 @@
 """The home timeline: the posts pushed to a reader's window, merged with the posts of pulled authors.
 
-The window answers down to its floor; SQL answers below it. The same round trip reads the window, the ids of the pulled
-authors that the reader follows, and the posts of the pulled authors known from the reader's last request.
+``HomeFeed.from_redis`` reads the window ``uid:{<id>}:timeline``, which answers down to its floor. ``HomeFeed.from_sql``
+answers below it, and everything while the mirror is cold or Redis is away. ``Feed.page`` combines both. The same round
+trip reads the window, the ids of the pulled authors that the reader follows, and the posts of the pulled authors known
+from the reader's last request.
 """
 
 from collections.abc import Sequence
