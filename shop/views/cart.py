@@ -38,7 +38,8 @@ class CartChange(NamedTuple):
 def cart(request: HttpRequest) -> HttpResponse:
     """GET shows the cart. The template receives ``page``, a ``shop.carts.page.CartPage``.
 
-    POST takes ``product`` and ``quantity`` (0 removes the line), and adds the quantity with ``add`` (not "0"). The
+    POST takes ``product`` and ``quantity`` (0 removes the line), and adds the quantity with ``add`` (not "0"). With
+    ``place``, the number of a removed line, the keyboard focus moves to the line that takes its place. The
     response is the cart as JSON, as the part of the page that htmx asks for, or a redirect to the page. A visitor who
     adds from another page stays there: htmx receives a confirmation, other clients are redirected to ``next``. A
     refused change gives 400 and the reason, in JSON as ``{"error": {"message", "field", "product"}}``.
@@ -127,9 +128,16 @@ def _render_cart(request: HttpRequest, now: CartView, error: CartError | None = 
     if wants_json(request):
         return json_response(_error_as_json(request, error) if error else page.as_json(), status)
     context: dict[str, Any] = {"page": page, "error": error, "wanted": _parse_number(request.POST.get("product", ""))}
+    context["focused"] = _find_focused_line(request, len(page.lines))
     part = "shop/_added.html" if _is_addition(request) else "shop/_cart.html"
     template = part if is_partial(request) else "shop/cart.html"
     return render(request, template, context | {"is_part": is_partial(request)}, status=status)
+
+
+def _find_focused_line(request: HttpRequest, count: int) -> int | None:
+    """Return the number of the line that takes the place of a removed one, or of the last line; None without one."""
+    place = _parse_number(request.POST.get("place", "")) if is_partial(request) else None
+    return None if place is None else max(0, min(place, count - 1))
 
 
 def _error_as_json(request: HttpRequest, error: CartError) -> dict[str, Any]:

@@ -60,6 +60,21 @@ def test_books_are_added_changed_and_removed(which: str, shelf: list[Product], r
     expect(link).not_to_contain_text("copies")
 
 
+def test_focus_moves_to_the_next_line_when_a_book_is_removed(shelf: list[Product], person: Page) -> None:
+    for product in shelf[:3]:
+        put(person, product)
+    person.goto("/shop/cart/")
+    for removed, focused in (
+        ("The Book of Sand", "A Universal History of Infamy"),
+        ("The Aleph", "A Universal History of Infamy"),
+    ):
+        person.get_by_role("button", name=f"Remove {removed}").press("Enter")
+        expect(person.get_by_role("button", name=f"Remove {removed}")).to_have_count(0)
+        expect(person.get_by_role("listitem").filter(has_text=focused)).to_be_focused()
+    person.get_by_role("button", name="Remove A Universal History").press("Enter")
+    expect(person.get_by_text("Your cart is empty.")).to_be_focused()
+
+
 def test_cart_is_accessible_and_fits(shelf: list[Product], open_page: OpenPage, audit: Audit) -> None:
     page = open_page(viewport=PHONE)
     for product in shelf:
