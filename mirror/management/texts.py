@@ -8,6 +8,7 @@ from django.utils.translation import ngettext
 
 from mirror.relay.rebuild import Rebuilt
 from mirror.status import Status
+from mirror.uninstall import Remains
 from mirror.verify.compare import Difference
 from mirror.verify.expected import says
 from mirror.verify.explain import Explained
@@ -124,6 +125,17 @@ def explained(found: Explained) -> list[str]:
         both = _("SQL: %(sql)s  Redis: %(redis)s") % {"sql": fact(wanted), "redis": fact(said)}
         lines.append(f"  {mark} {key} {member}  {both}")
     return lines
+
+
+def removal(found: Remains, steps: Sequence[str], is_done: bool) -> list[str]:
+    """Return what is removed and, in English like the doctor's hints, what remains to be done by hand."""
+    text = _("removed: %(found)s") if is_done else _("would be removed with --yes: %(found)s")
+    counts = [
+        ngettext("%(count)s trigger", "%(count)s triggers", len(found.triggers)) % {"count": len(found.triggers)},
+        ngettext("%(count)s table", "%(count)s tables", len(found.tables)) % {"count": len(found.tables)},
+        ngettext("%(count)s key", "%(count)s keys", found.keys) % {"count": found.keys},
+    ]
+    return [text % {"found": ", ".join(counts)}, _("by hand:"), *(f"  - {step}" for step in steps)]
 
 
 def severity(found: CheckMessage) -> str:

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from mirror import doctor, status
+from mirror import doctor, status, uninstall
 from mirror.management import texts
 from mirror.management.base import FOUND, OK, ReportingCommand, brief
 from mirror.management.progress import Progress
@@ -57,6 +57,10 @@ class Command(ReportingCommand):
         explained = self._action(actions, "explain", text)
         explained.add_argument("model", metavar="MODEL", help=_("for example catalog.Book, or the name of a mirror"))
         explained.add_argument("pk", metavar="PK", help=_("the key of the row in the outbox: its primary key"))
+
+        text = _("remove the triggers, tables and keys of the mirror; without --yes, only show them")
+        removed = self._action(actions, "uninstall", text)
+        removed.add_argument("--yes", action="store_true", help=_("remove them"))
 
     def _action(self, actions: Any, name: str, text: str, *, names: bool = False) -> ArgumentParser:
         parser: ArgumentParser = brief(actions.add_parser(name, help=text, description=text))
@@ -159,6 +163,13 @@ class Command(ReportingCommand):
         found = explain.explain(model, pk)
         self.report([e._asdict() for e in found], [line for e in found for line in texts.explained(e)], json)
         return FOUND if any(e.differs for e in found) else OK
+
+    def do_uninstall(self, *, yes: bool, json: bool, **options: Any) -> int:
+        found, steps = uninstall.find(), uninstall.list_manual_steps()
+        if yes:
+            uninstall.remove()
+        self.report({**found.as_dict(), "removed": yes, "by_hand": steps}, texts.removal(found, steps, yes), json)
+        return OK
 
     def _report_differences(self, found: list[Difference], json: bool) -> None:
         rows = [{**d._asdict(), "entry": list(d.entry) if d.entry else None} for d in found]

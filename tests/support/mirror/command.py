@@ -20,6 +20,7 @@ ACTIONS = {
     "run": ["--once"],
     "doctor": [],
     "explain": ["item", "7"],
+    "uninstall": [],
 }
 
 

@@ -70,6 +70,7 @@ def _mirror_runs() -> Iterator[tuple[str, ...]]:
     yield ("mirror", "drain")
     yield ("mirror", "run", "--once")
     yield ("mirror", "doctor")
+    yield ("mirror", "uninstall")
     yield ("mirror", "status")
 
 

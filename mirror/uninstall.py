@@ -1,0 +1,108 @@
+"""``manage.py mirror uninstall``: remove what the mirror created, in the order in which writes are never disturbed.
+
+The triggers go first, because they write to the outbox. The tables follow, and then the keys, which the code would
+fill again as long as it knew the tables.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connections
+from django.db.migrations.executor import MigrationExecutor
+
+from mirror import registry
+from mirror.backup import registry as backups
+from mirror.capture import install
+from mirror.conf import setting
+from mirror.declare.mirrors import SummaryMirror
+from mirror.outbox import changes
+from mirror.redis import namespace, naming
+from mirror.redis.clients import relay_client
+from mirror.redis.session import Session
+from mirror.redis.types import RedisClient
+from mirror.verify import scan
+
+
+class InUse(RuntimeError):
+    """Data would be lost, or a process would create again what is removed."""
+
+
+@dataclass(frozen=True)
+class Remains:
+    """What the mirror has in SQL and in Redis: names of triggers and tables, and the number of keys."""
+
+    triggers: Sequence[str]
+    tables: Sequence[str]
+    keys: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report for JSON."""
+        return asdict(self)
+
+
+def find() -> Remains:
+    """Return what ``remove`` would remove."""
+    capture = install.capture_for()
+    with capture.connection.cursor() as cursor:
+        present = set(capture.connection.introspection.table_names(cursor))
+    tables = {str(model._meta.db_table) for model in apps.get_app_config("mirror").get_models()}
+    with Session(relay_client()) as session:
+        count = sum(map(len, _own_keys(session)))
+    return Remains(sorted(capture.found()), sorted(tables & present), count)
+
+
+def remove() -> None:
+    """Remove triggers, tables and keys. Raises InUse before anything is removed."""
+    redis = relay_client()
+    _refuse_in_use(redis)
+    install.uninstall()
+    # Its signals find no outbox afterwards, and create no triggers.
+    call_command("migrate", "mirror", "zero", database=changes.using(), interactive=False, verbosity=0)
+    with Session(redis) as session:
+        for found in _own_keys(session):
+            if found:
+                session.ask([("UNLINK", key) for key in found])
+
+
+def list_manual_steps() -> list[str]:
+    """Return the parts of the settings that still name the mirror."""
+    steps = ['remove "mirror" from INSTALLED_APPS, and the mirrors.py and backups.py of your apps']
+    if any(name.startswith("mirror.") for name in settings.MIDDLEWARE):
+        steps.append('remove "mirror.middleware.ReadYourWrites" from MIDDLEWARE')
+    if hasattr(settings, "MIRROR"):
+        steps.append("remove MIRROR")
+    pooled = [name for name, cache in settings.CACHES.items() if "mirror." in str(cache.get("OPTIONS", ""))]
+    if pooled:
+        steps.append(f"remove the classes of mirror.redis from CACHES: {', '.join(pooled)}")
+    steps.append("end `mirror run`, or remove the tasks mirror.tasks.* from the schedule of beat")
+    return [*steps, "run `manage.py remove_stale_contenttypes` without the app"]
+
+
+def _refuse_in_use(redis: RedisClient) -> None:
+    plan = MigrationExecutor(connections[changes.using()]).migration_plan([("mirror", None)])
+    if others := sorted({migration.app_label for migration, _ in plan} - {"mirror"}):
+        raise InUse(f"migrations of these apps depend on the mirror's, and would be undone too: {', '.join(others)}")
+    unsaved = [backup.name for backup in backups.all_backups() if redis.exists(backup.marks())]
+    if unsaved:
+        raise InUse(f"SQL does not have all items of {', '.join(unsaved)}: run `manage.py backup flush` first")
+    if redis.exists(naming.heartbeat()):
+        seconds = float(setting("HEARTBEAT_SECONDS"))
+        raise InUse(f"a relay ran within the last {seconds:g} s: stop `mirror run`, workers and beat first")
+
+
+def _own_keys(session: Session) -> Iterator[list[str]]:
+    """Yield the mirrors' keys and the mirror's own ones. The data of backups belongs to the site."""
+    owned = [scan.Owned(mirror) for mirror in registry.all_mirrors()]
+    names = {feed for mirror in registry.all_mirrors() if (feed := mirror.feed())}
+    names |= {mirror.record_key("") for mirror in registry.all_mirrors() if isinstance(mirror, SummaryMirror)}
+    names |= {naming.aside(backup.marks()) for backup in backups.all_backups()}
+    for found in scan.keys(session):
+        yield [key for key in dict.fromkeys(found) if key in names or _is_own(key) or any(o.has(key) for o in owned)]
+
+
+def _is_own(key: str) -> bool:
+    return key.startswith("mirror:") and not key.startswith(namespace.HEAD)
