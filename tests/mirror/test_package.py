@@ -157,7 +157,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Project:
 
 
 def test_wheel_contains_mirror_alone(wheel: Path) -> None:
-    head = "django_diptych-0.1.dist-info"
+    head = "-".join(wheel.name.split("-")[:2]) + ".dist-info"
     with ZipFile(wheel) as opened:
         names = set(opened.namelist())
         metadata = message_from_bytes(opened.read(f"{head}/METADATA"))
