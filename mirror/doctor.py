@@ -25,6 +25,7 @@ from mirror.outbox import changes
 from mirror.redis import naming
 from mirror.redis.clients import MirrorPool, PoolFactory, relay_client
 from mirror.redis.types import RedisClient
+from mirror.relay import notices
 from mirror.status import Status, statuses
 
 MIN_VERSION: Final = (6, 2)
@@ -132,6 +133,7 @@ def _check_sql() -> list[CheckMessage]:
             *checks.check_connection(databases=[using]),
             *_check_layouts(),
             *_check_pooler(using),
+            *_check_notices(using),
         ]
     except DatabaseError as error:
         hint = "Start the server, or correct DATABASES. Only warm mirrors answer reads meanwhile."
@@ -165,6 +167,13 @@ def _check_pooler(using: str) -> Iterator[CheckMessage]:
         text = "Statements of one connection run in several sessions: a pooler in transaction mode."
         hint = "Set DISABLE_SERVER_SIDE_CURSORS to True in DATABASES, or use the pooler in session mode."
         yield Warning(text, hint=hint, id="mirror.W036")
+
+
+def _check_notices(using: str) -> Iterator[CheckMessage]:
+    if connections[using].vendor == "postgresql" and (reason := notices.explain_polling()):
+        text = f"`mirror run` only polls for changes, every {setting('RUN_POLL_SECONDS'):g} s: {reason}."
+        hint = "Nothing is lost. For notifications, connect it to PostgreSQL with psycopg 3 and without a pooler."
+        yield Warning(text, hint=hint, id="mirror.W042")
 
 
 def _check_clocks(redis: RedisClient) -> Iterator[CheckMessage]:

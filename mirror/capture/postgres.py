@@ -1,5 +1,7 @@
 """Capture on PostgreSQL: statement triggers with transition tables, and one for TRUNCATE.
 
+A trigger on the outbox notifies the relay (``mirror.relay.notices``).
+
 Each trigger has a function in the schema of the outbox. It runs with a search path of its own, so that a writer
 cannot make it call any but PostgreSQL's own operators.
 """
@@ -8,7 +10,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
-from mirror.capture.plan import MARK, WHOLE, Capture, Definition, Insert, Operation, Trigger, literal
+from mirror.capture.plan import MARK, WHOLE, Capture, Definition, Insert, Operation, Trigger, literal, trigger_name
 
 SEARCH_PATH: Final = "pg_catalog, pg_temp"
 # pg_trigger.tgtype of an AFTER ... FOR EACH STATEMENT trigger (bits as in PostgreSQL's pg_trigger.h)
@@ -43,6 +45,16 @@ ENABLED: Final = 2  # index in a definition's shape of the state that enables th
 ALWAYS, ORDINARY = "A", "O"  # fires, or does not, under session_replication_role = replica
 LOCK_TIMEOUT: Final = "1s"  # writers queue behind a process that waits for a table lock
 
+CHANNEL: Final = "mirror_change"
+# PostgreSQL commits notifying transactions one after another, each with its write to disk. So one of several
+# simultaneous transactions notifies, and no other waits for it. A prepared transaction must not notify.
+NOTIFY: Final = f"""BEGIN {MARK}
+IF current_setting('max_prepared_transactions') = '0' AND pg_try_advisory_xact_lock(hashtext('mirror.notify')) THEN
+PERFORM pg_notify('{CHANNEL}', '');
+END IF;
+RETURN NULL;
+END"""
+
 COLUMNS: Final = """
     SELECT c.relname, array_agg(a.attname::text)
       FROM pg_class c
@@ -64,6 +76,11 @@ class PostgresCapture(Capture):
         with self.connection.cursor() as cursor:
             cursor.execute(COLUMNS, [list(tables)])
             return {table: set(columns) for table, columns in cursor.fetchall()}
+
+    def wanted(self) -> list[Trigger]:
+        has_outbox = bool(self.columns([self.outbox]))
+        notifying = Trigger(trigger_name(self.outbox, "insert"), self.outbox, "insert", ())
+        return [*super().wanted(), *([notifying] if has_outbox else [])]
 
     def found(self) -> dict[str, Definition]:
         with self.connection.cursor() as cursor:
@@ -88,7 +105,7 @@ class PostgresCapture(Capture):
         return f"ALTER TABLE {self.quote(definition.table)} ENABLE ALWAYS TRIGGER {self.quote(definition.name)}"
 
     def define(self, trigger: Trigger) -> Definition:
-        transitions = TRANSITIONS[trigger.operation]
+        transitions = self._transitions(trigger.table, trigger.operation)
         shape = (
             trigger.name,
             TYPES[trigger.operation],
@@ -101,13 +118,18 @@ class PostgresCapture(Capture):
         )
         statements = (self.statement(insert, trigger.operation) for insert in trigger.inserts)
         body = "\n".join([f"BEGIN {MARK}", *statements, "RETURN NULL;", "END"])
-        return Definition(trigger.name, trigger.table, tuple(map(str, shape)), body)
+        is_notifying = trigger.table == self.outbox
+        return Definition(trigger.name, trigger.table, tuple(map(str, shape)), NOTIFY if is_notifying else body)
+
+    def _transitions(self, table: str, operation: Operation) -> str:
+        return TRANSITIONS[operation] if table != self.outbox else ""
 
     def create(self, definition: Definition) -> list[str]:
         name, table = self.quote(definition.name), self.quote(definition.table)
         function = f"{self._schema}.{name}"
         operation = next(op for op, number in TYPES.items() if str(number) == definition.shape[1])
-        referencing = f" REFERENCING {TRANSITIONS[operation]}" if TRANSITIONS[operation] else ""
+        transitions = self._transitions(definition.table, operation)
+        referencing = f" REFERENCING {transitions}" if transitions else ""
         make = f"CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql"
         when = f"AFTER {operation.upper()} ON {table}{referencing} FOR EACH STATEMENT"
         return [

@@ -4,8 +4,7 @@ It does the work of beat and of Celery's workers: drains a fraction of a second 
 heartbeats, rebuilds cold mirrors, pushes rows, and flushes backups. Several such processes, also beside workers, share
 the work by the same leases.
 
-New changes are found by polling, also on PostgreSQL. A NOTIFY in the triggers would make all writers queue for one
-lock of the database when they commit.
+New changes are found by notifications on PostgreSQL, and by polling.
 """
 
 import logging
@@ -25,6 +24,7 @@ from mirror.outbox import changes
 from mirror.redis.clients import relay_client
 from mirror.relay import drains, rebuild, send, sweeper
 from mirror.relay.heartbeat import Pulse
+from mirror.relay.notices import Listener
 from mirror.utils.failure_log import FailureLog
 from mirror.utils.throttle import Throttle
 from mirror.windows import push
@@ -56,15 +56,16 @@ class Relay:
 
     def run(self) -> None:
         """Run until ``stop`` is called. While Redis or SQL is away, wait for it."""
-        pulse = Pulse()
+        pulse, listener = Pulse(), Listener()
         pulse.start()
         try:
             with send.performed_by(self._jobs.start):
                 while not self._stopped.is_set():
                     self._guarded_round()
-                    self._stopped.wait(float(setting("RUN_POLL_SECONDS")))
+                    listener.wait(self._stopped, float(setting("RUN_POLL_SECONDS")))
         finally:
             self._stopped.set()
+            listener.close()
             pulse.stop()
             self._jobs.end()
             pulse.join()

@@ -13,6 +13,7 @@ from mirror.capture import install
 from mirror.models import Change, State
 from mirror.outbox import changes
 from mirror.redis import client, naming
+from mirror.relay import notices
 from mirror.relay.cold import make_cold
 from mirror.relay.runner import Relay
 from tests.support.mirror import world
@@ -190,3 +191,21 @@ def test_cold_mirror_is_listed_with_the_one_that_it_waits_for() -> None:
         make_cold(each, client())
     [found] = [message for message in doctor.examine() if message.id == "mirror.W040"]
     assert f"{name} (waits for {ahead}" in str(found.msg)
+
+
+@pytest.mark.on_postgres
+def test_notifications_that_do_not_arrive_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find() -> list[str | None]:
+        return [message.id for message in doctor._check_notices("default")]
+
+    assert find() == []
+    open_listening = notices.open_listening
+
+    def open_other_session() -> Any:
+        opened = open_listening()
+        opened.cursor().execute("UNLISTEN *")  # like a session that a pooler has given to another client
+        return opened
+
+    monkeypatch.setattr(notices, "open_listening", open_other_session)
+    monkeypatch.setattr(notices, "PROBE_SECONDS", 0.01)
+    assert find() == ["mirror.W042"]

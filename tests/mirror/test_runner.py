@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Final
 
 import pytest
-from django.db import connection, connections
+from django.db import connection, connections, transaction
 from pytest_django.fixtures import Settings
 from redis import Redis
 
@@ -19,7 +19,7 @@ from mirror import registry
 from mirror.models import Change
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
-from mirror.relay import send
+from mirror.relay import notices, send
 from mirror.relay.runner import Relay
 from tests.support.mirror import world
 from tests.support.mirror.app.backups import play
@@ -80,6 +80,14 @@ def unsent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     sent = record_tasks(monkeypatch)
     yield
     assert sent == []
+
+
+def kill_other_connections() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
 
 
 def is_mirrored(redis: Redis, pk: int) -> bool:
@@ -146,13 +154,52 @@ def test_relay_reconnects_to_sql(redis: Redis) -> None:
     world.warm_own()
     with running(Relay()):
         wait_until(lambda: redis.exists(naming.heartbeat()), "a heartbeat")
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            )
+        kill_other_connections()
         Item.objects.bulk_create([Item(pk=1, name="a")])
         wait_until(lambda: is_mirrored(redis, 1), "the drain")
+
+
+@pytest.mark.on_postgres
+@pytest.mark.usefixtures("committed", "unsent")
+def test_notifications_wake_the_relay_also_after_its_connections_were_killed(redis: Redis, settings: Settings) -> None:
+    world.warm_own()
+    settings.MIRROR = {**settings.MIRROR, "RUN_POLL_SECONDS": 3600.0, "RUN_SWEEP_SECONDS": 3600.0}
+
+    def count_listening() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN mirror_change'")
+            return int(cursor.fetchone()[0])
+
+    with running(Relay()):
+        for pk in (1, 2):
+            wait_until(count_listening, "the relay to listen")
+            Item.objects.bulk_create([Item(pk=pk, name=str(pk))])
+            wait_until(lambda pk=pk: is_mirrored(redis, pk), "the drain")  # type: ignore[misc]
+            kill_other_connections()
+        wait_until(count_listening, "the relay to listen again")
+
+
+@pytest.mark.on_postgres
+@pytest.mark.usefixtures("committed")
+def test_one_of_two_simultaneous_transactions_notifies() -> None:
+    second, listening = connection.copy(), notices.open_listening()
+    try:
+        with transaction.atomic():
+            Item.objects.bulk_create([Item(name="a")])
+            Item.objects.bulk_create([Item(name="b")])
+            with second.cursor() as cursor:  # it commits without waiting for the first one
+                cursor.execute("SET statement_timeout = '60s'")
+                cursor.execute("INSERT INTO mirror_change (mirror, key) VALUES ('titem', '1')")
+            assert list(listening.connection.notifies(timeout=0)) == []
+        assert len(list(listening.connection.notifies(timeout=60, stop_after=1))) == 1
+        with pytest.raises(ZeroDivisionError), transaction.atomic():
+            Item.objects.bulk_create([Item(name="c")])
+            raise ZeroDivisionError
+        Item.objects.bulk_create([Item(name="d")])
+        assert len(list(listening.connection.notifies(timeout=60, stop_after=1))) == 1
+    finally:
+        listening.close()
+        second.close()
 
 
 @pytest.mark.usefixtures("committed", "unsent")
