@@ -25,7 +25,7 @@ from mirror.outbox import changes
 from mirror.redis import naming
 from mirror.redis.clients import MirrorPool, PoolFactory, relay_client
 from mirror.redis.types import RedisClient
-from mirror.relay import notices
+from mirror.standalone import notices
 from mirror.status import Status, statuses
 
 MIN_VERSION: Final = (6, 2)

@@ -11,7 +11,6 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from mirror.conf import setting
-from mirror.relay.send import HAS_CELERY
 from mirror.theme import ModelAdmin, display
 
 
@@ -39,7 +38,7 @@ class ReadOnly(ModelAdmin):
 
 
 class StatusAdmin(ReadOnly):
-    """The declarations of one kind, one row each, with their status and actions that are sent to Celery.
+    """The declarations of one kind, one row each, with their status and actions that a relay carries out.
 
     column: the field with the name of a declaration. texts: the module that describes a status.
     """
@@ -55,10 +54,6 @@ class StatusAdmin(ReadOnly):
     def find_statuses(self) -> Iterable[Any]:
         """Return the status of each declaration."""
         raise NotImplementedError
-
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Return the actions: none without Celery, whose workers carry them out."""
-        return super().get_actions(request) if HAS_CELERY else {}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).filter(**{f"{self.column}__in": self.find_names()})

@@ -1,6 +1,6 @@
 """Capture on PostgreSQL: statement triggers with transition tables, and one for TRUNCATE.
 
-A trigger on the outbox notifies the relay (``mirror.relay.notices``).
+A trigger on the outbox notifies the relay (``mirror.standalone.notices``).
 
 Each trigger has a function in the schema of the outbox. It runs with a search path of its own, so that a writer
 cannot make it call any but PostgreSQL's own operators.

@@ -49,6 +49,13 @@ def lease(job: str) -> str:
     return f"mirror:lease:{job}"
 
 
+def requests() -> str:
+    """List: requests to ``mirror run`` of a site without Celery, newest first (JSON: job, arguments, options).
+    Life: until they are taken; at most a minute. Owner: mirror.
+    """
+    return "mirror:requests"
+
+
 def guard(mirror: str, row: str) -> str:
     """String: watched by drains of a row without a record. Life: none (set and deleted); of a pushed row a minute.
     Owner: mirror.

@@ -2,17 +2,21 @@
 
 ``.delay()`` can hang while the broker is away (celery#4296): Celery's own producers have the time-outs of workers,
 and retry. So tasks are sent with separate producers without retries. After a failure they send nothing for a while,
-and beat's sweep does the work instead. Without Celery no task is sent: the work waits for the relay.
+and beat's sweep does the work instead. Without Celery no task is sent: ``mirror run`` finds most of the work by itself,
+and the rest is left for it in Redis.
 """
 
 import logging
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
+
+import orjson
 
 from mirror.conf import setting
-from mirror.redis import recorder
-from mirror.redis.clients import Breaker
+from mirror.redis import naming, recorder
+from mirror.redis.clients import Breaker, try_redis
+from mirror.redis.types import RedisClient
 from mirror.utils.failure_log import FailureLog
 from mirror.utils.throttle import Throttle
 
@@ -31,6 +35,9 @@ sweep_requests = Throttle("SWEEP_REQUEST_SECONDS")
 MOST = 1000  # keys in one task
 UNBOUNDED_SECONDS = 3600.0  # recorded for a connection without a time-out
 failures = 0  # number of hints that this process could not send
+LEFT: Final = frozenset({"warm", "rebuild", "verify", "flush_backup", "restore_backup", "verify_backup"})
+MOST_LEFT = 10_000  # requests; older ones are dropped, and readers repeat theirs
+LEFT_SECONDS = 60
 _performers: list[Callable[..., bool]] = []
 
 
@@ -104,7 +111,29 @@ def verify_backup(backup: str) -> bool:
 def _hint(name: str, **options: Any) -> bool:
     if _performers:
         return _performers[-1](name, *options.get("args", ()), **options.get("kwargs", {}))
+    if not HAS_CELERY and name in LEFT:
+        return _leave(orjson.dumps([name, options.get("args", ()), options.get("kwargs", {})]))
     return task(f"mirror.tasks.{name}", **options)
+
+
+def _leave(request: bytes) -> bool:
+    """Leave a request for ``mirror run``. Return whether Redis accepted it."""
+
+    def push(redis: RedisClient) -> bool:
+        pipe, name = redis.pipeline(transaction=False), naming.requests()
+        pipe.lpush(name, request)
+        pipe.ltrim(name, 0, MOST_LEFT - 1)
+        pipe.expire(name, LEFT_SECONDS)
+        pipe.execute()
+        return True
+
+    return try_redis(push, lambda: False)
+
+
+def take(redis: RedisClient, limit: int) -> list[tuple[str, Sequence[Any], dict[str, Any]]]:
+    """Take the oldest requests that were left: job, arguments, options."""
+    found: Any = redis.rpop(naming.requests(), limit)
+    return [tuple(orjson.loads(request)) for request in found or ()]
 
 
 def task(name: str, **options: Any) -> bool:

@@ -184,7 +184,7 @@ def test_anonymous_visitors_are_redirected(client: Client) -> None:
 def test_tasks_call_rebuild_and_verify(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
 
-    def note(names: object) -> list[Any]:
+    def note(names: object, *args: object, **options: object) -> list[Any]:
         asked.append(names)
         return []
 

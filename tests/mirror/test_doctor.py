@@ -13,9 +13,9 @@ from mirror.capture import install
 from mirror.models import Change, State
 from mirror.outbox import changes
 from mirror.redis import client, naming
-from mirror.relay import notices
 from mirror.relay.cold import make_cold
-from mirror.relay.runner import Relay
+from mirror.standalone import notices
+from mirror.standalone.runner import Relay
 from tests.support.mirror import world
 from tests.support.mirror.app.backups import best
 from tests.support.mirror.command import run

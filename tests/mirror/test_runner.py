@@ -16,12 +16,14 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import registry
-from mirror.models import Change
+from mirror.models import Change, State
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
-from mirror.relay import notices, send
-from mirror.relay.runner import Relay
-from tests.support.mirror import world
+from mirror.relay import send
+from mirror.standalone import notices
+from mirror.standalone.runner import Relay
+from mirror.windows import window
+from tests.support.mirror import notes, world
 from tests.support.mirror.app.backups import play
 from tests.support.mirror.app.models import Item, Odd
 from tests.support.mirror.backup_world import scores
@@ -229,6 +231,24 @@ def test_other_hints_still_go_to_the_broker(monkeypatch: pytest.MonkeyPatch) -> 
     assert sent == []
     send.rebuild(registry.all_mirrors()[0].name)
     assert sent == ["mirror.tasks.rebuild"]
+
+
+@pytest.mark.usefixtures("committed", "unsent")
+def test_relay_does_what_requests_leave_without_celery(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = notes.writer()
+    play(redis, "alice", 3)
+    world.warm_own()
+    monkeypatch.setattr(send, "HAS_CELERY", False)
+    window.warm_soon(notes.FEED, str(reader.pk))
+    assert all([send.verify("titem"), send.rebuild("titem", if_cold=False), send.flush_backup("tbest")])
+    assert 0 < redis.ttl(naming.requests()) <= send.LEFT_SECONDS
+    marker = redis.get(naming.marker("titem"))
+    Relay().run_once()
+    assert redis.exists(notes.feed(reader))
+    assert State.objects.get(mirror="titem").verified_at
+    assert redis.get(naming.marker("titem")) != marker
+    assert scores() == {"alice": 3}
+    assert not redis.exists(naming.requests())
 
 
 @pytest.mark.usefixtures("committed", "quick", "unsent")

@@ -17,7 +17,7 @@ from mirror.management.progress import Progress
 from mirror.models import Change
 from mirror.outbox import changes
 from mirror.relay import drains, rebuild
-from mirror.relay.runner import Relay
+from mirror.standalone.runner import Relay
 from mirror.verify import explain, repair, runs
 from mirror.verify.compare import Difference
 

@@ -1,8 +1,8 @@
 """The relay in one process, without Celery: ``manage.py mirror run``.
 
 It does the work of beat and of Celery's workers: drains a fraction of a second after each commit, sweeps, writes
-heartbeats, rebuilds cold mirrors, pushes rows, and flushes backups. Several such processes, also beside workers, share
-the work by the same leases.
+heartbeats, rebuilds cold mirrors, pushes rows, warms windows, and flushes backups. Several such processes, also beside
+workers, share the work by the same leases.
 
 New changes are found by notifications on PostgreSQL, and by polling.
 """
@@ -22,15 +22,16 @@ from mirror.backup import sweep as backup_sweep
 from mirror.conf import setting
 from mirror.outbox import changes
 from mirror.redis.clients import relay_client
-from mirror.relay import drains, rebuild, send, sweeper
+from mirror.relay import drains, jobs, send, sweeper
 from mirror.relay.heartbeat import Pulse
-from mirror.relay.notices import Listener
+from mirror.standalone.notices import Listener
 from mirror.utils.failure_log import FailureLog
 from mirror.utils.throttle import Throttle
 from mirror.windows import push
 
 logger = logging.getLogger("mirror")
 THREADS: Final = 2  # for each kind of job, so that rebuilds do not delay pushes
+REQUESTS: Final = 100  # of requests and the admin, taken in one round
 
 
 class _Stopping(Exception):
@@ -47,7 +48,17 @@ class Relay:
         self._sweeps = Throttle("RUN_SWEEP_SECONDS")
         self._newest: int | None = None  # the highest id of a pending change in the previous round
         self._jobs = _Jobs(
-            {"rebuild": self._rebuild, "push": push.work, "flush_backups": backup_sweep.sweep}, self._failures
+            {
+                "rebuild": self._rebuild,
+                "push": push.work,
+                "warm": jobs.warm,
+                "verify": jobs.verify,
+                "flush_backups": backup_sweep.sweep,
+                "flush_backup": jobs.flush_backup,
+                "restore_backup": jobs.restore_backup,
+                "verify_backup": jobs.verify_backup,
+            },
+            self._failures,
         )
 
     def stop(self) -> None:
@@ -74,6 +85,7 @@ class Relay:
         """Run one sweep and the jobs that it starts. Raises errors of Redis and SQL."""
         with send.performed_by(self._jobs.start):
             self._sweep()
+            self._take_requests()
             self._jobs.wait()
         self._jobs.end()
 
@@ -103,14 +115,19 @@ class Relay:
         elif newest != self._newest:
             self.applied += drains.drain_all(float(setting("SWEEP_BUDGET_SECONDS")), redis=relay_client())
         self._newest = newest
+        self._take_requests()
+
+    def _take_requests(self) -> None:
+        for name, args, options in send.take(relay_client(), REQUESTS):
+            self._jobs.start(name, *args, **options)
 
     def _sweep(self) -> None:
         self.applied += sweeper.run_sweep(relay_client())
         if backups.all_backups():
             self._jobs.start("flush_backups")
 
-    def _rebuild(self, mirror: str, **options: Any) -> None:
-        rebuild.rebuild_if_cold(mirror, progress=self._raise_if_stopped)
+    def _rebuild(self, mirror: str, *, if_cold: bool = True) -> None:
+        jobs.rebuild(mirror, if_cold=if_cold, progress=self._raise_if_stopped)
 
     def _raise_if_stopped(self, *args: object) -> None:
         if self._stopped.is_set():

@@ -39,7 +39,7 @@ class Listener:
             while not stopped.is_set() and (left := deadline - time.monotonic()) > 0:
                 if _has_notification(self._connection, min(left, SLICE_SECONDS)):
                     break
-        except (*_driver_errors(), DatabaseError) as error:
+        except _errors() as error:
             self._failures.add("notices", "No notifications, the relay polls: %s", error)
             self.close()
             stopped.wait(min(seconds, RETRY_SECONDS))
@@ -87,5 +87,6 @@ def _has_notification(connection: Any, seconds: float) -> bool:
     return bool(list(connection.connection.notifies(timeout=seconds, stop_after=1)))
 
 
-def _driver_errors() -> tuple[type[Exception], ...]:
-    return (connections[changes.using()].Database.Error,)
+def _errors() -> tuple[type[Exception], ...]:
+    connection: Any = connections[changes.using()]
+    return connection.Database.Error, DatabaseError  # the wait for notifications is not wrapped by Django

@@ -1,0 +1,57 @@
+"""The work of a relay besides drains and sweeps. Celery's tasks and ``mirror run`` perform the same functions."""
+
+import logging
+
+from redis.exceptions import RedisError
+
+from mirror import registry
+from mirror.backup import flush as flushing
+from mirror.backup import registry as backups
+from mirror.backup import restore as restoring
+from mirror.backup import verify as comparing
+from mirror.declare.mirrors import WindowMirror
+from mirror.redis.session import Conflict
+from mirror.relay import rebuild as rebuilding
+from mirror.utils.callbacks import ProgressCallback, ignore
+from mirror.verify import runs as verifying
+from mirror.windows import window
+
+logger = logging.getLogger("mirror")
+
+
+def rebuild(mirror: str, *, if_cold: bool = True, progress: ProgressCallback = ignore) -> int:
+    """Rebuild a mirror (only if it is cold), unless another process does. Return the number of rows."""
+    if if_cold:
+        return rebuilding.rebuild_if_cold(mirror, progress)
+    return sum(done.rows for done in rebuilding.rebuild([mirror], progress=progress))
+
+
+def warm(mirror: str, owner: str) -> bool:
+    """Warm a lazy window that a reader found cold. Return whether it exists."""
+    found = registry.get(mirror)
+    assert isinstance(found, WindowMirror)
+    try:
+        return window.warm(found, owner)
+    except (RedisError, Conflict) as error:
+        logger.warning("The window %s of %s stays cold: %s", owner, mirror, error)
+        return False
+
+
+def verify(mirror: str) -> int:
+    """Verify a mirror in both directions, and save the result. Return the number of differences."""
+    return len(verifying.verify([mirror]))
+
+
+def flush_backup(backup: str) -> int:
+    """Flush all marked items of a backup, including quarantined ones. Return the number of written items."""
+    return flushing.flush(backups.get(backup), again=True).items
+
+
+def restore_backup(backup: str) -> int:
+    """Restore all items of a backup from SQL. Return the number of processed items."""
+    return restoring.restore(backups.get(backup), again=True).items
+
+
+def verify_backup(backup: str) -> int:
+    """Verify a backup in both directions, and save the result. Return the number of differences."""
+    return len(comparing.verify(backups.get(backup)))

@@ -1,0 +1,1 @@
+"""The relay without Celery: ``mirror run``."""
