@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from django.db import transaction
 
 from mirror import registry
+from mirror.metrics import count
 from mirror.outbox import changes as outbox
 
 
@@ -16,12 +17,13 @@ def mark(mirror: str, changes: Sequence[outbox.Pending], incarnation: str) -> No
     """Mark these changes of a mirror as applied and order the chained changes, in one transaction."""
     ids = [change.id for change in changes]
     if not registry.chained(mirror):
-        outbox.mark_applied(ids, incarnation)
+        count("applied", outbox.mark_applied(ids, incarnation), mirror=mirror)
         return
     with transaction.atomic(using=outbox.using()):
-        if outbox.mark_applied(ids, incarnation):  # otherwise another drain has done all of this
+        if applied := outbox.mark_applied(ids, incarnation):  # otherwise another drain has done all of this
             for name, keys in owners(mirror, {change.key for change in changes}).items():
                 outbox.append(name, sorted(keys))
+    count("applied", applied, mirror=mirror)
 
 
 def owners(mirror: str, keys: set[str]) -> dict[str, set[str]]:

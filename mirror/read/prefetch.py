@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from mirror.metrics import count_fallback
 from mirror.read import doubt, marker, sql_only
 from mirror.redis import naming, quick
 from mirror.redis.clients import client, try_redis
@@ -161,12 +162,14 @@ def fetch(
     groups = (needed, *guesses)
     fetched = None if sql_only.wanted() else try_redis(lambda redis: _send(redis, groups, beside), lambda: None)
     if fetched is None:
+        count_fallback(needed.mirrors, "own_write" if sql_only.wanted() else "unavailable")
         return None
-    evidence, said, others = fetched
-    if None in said:
+    evidence, found, others = fetched
+    if None in found:
         send.sweep_soon()
-    said = _believed(evidence, groups, said)
+    said = _believed(evidence, groups, found)
     if said[0] is None:
+        count_fallback(needed.mirrors, "cold" if found[0] is None else "doubt")
         return None
     ahead = Prefetched(said, others)
     for group, answer in zip(groups, said, strict=True):

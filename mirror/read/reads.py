@@ -7,6 +7,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from mirror.metrics import Reason, count_fallback
 from mirror.read import doubt, marker, prefetch, sql_only
 from mirror.redis import naming, quick
 from mirror.redis.clients import client, try_redis
@@ -29,7 +30,7 @@ def read(mirrors: Sequence[str], ask: Callable[[RedisPipeline], object]) -> Read
     Never raises errors of Redis: the wrong use of a command (WRONGTYPE) is logged, and SQL answers as well.
     """
     if sql_only.wanted():
-        return None
+        return _fall_back(mirrors, "own_write")
     pipe = client().pipeline(transaction=False)
     ask(pipe)
     foreseen = prefetch.present()
@@ -47,11 +48,16 @@ def read(mirrors: Sequence[str], ask: Callable[[RedisPipeline], object]) -> Read
 
     sent = try_redis(send_commands, lambda: None)
     if sent is None:
-        return None
+        return _fall_back(mirrors, "unavailable")
     replies, generations, evidence = sent
     if generations is None:
         send.sweep_soon()  # which replays Redis or requests rebuilds
-        return None
+        return _fall_back(mirrors, "cold")
     if any(evidence.groups_for_sql([doubt.Group(mirrors, pipe.command_stack, replies)])):
-        return None
+        return _fall_back(mirrors, "doubt")
     return Reading(replies, generations)
+
+
+def _fall_back(mirrors: Sequence[str], reason: Reason) -> Reading | None:
+    count_fallback(mirrors, reason)
+    return None

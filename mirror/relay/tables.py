@@ -14,6 +14,7 @@ from django.db import transaction
 
 from mirror import registry
 from mirror.declare.mirrors import TableMirror
+from mirror.metrics import count
 from mirror.models import State
 from mirror.outbox import changes as outbox
 from mirror.outbox import spread
@@ -29,7 +30,9 @@ def replace_rows(mirror: TableMirror, pks: Sequence[str]) -> int:
         State.objects.using(outbox.using()).select_for_update().get_or_create(mirror=mirror.tables)
         pending = outbox.pending_of(mirror.name, pks, mirror.version)
         mirror.replace(pks, _load(mirror, pks))
-        return outbox.mark_applied([change.id for changes in pending.values() for change in changes], "")
+        applied = outbox.mark_applied([change.id for changes in pending.values() for change in changes], "")
+    count("applied", applied, mirror=mirror.name)
+    return applied
 
 
 def catch_up(names: Sequence[str], limit: int) -> None:

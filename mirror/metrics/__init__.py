@@ -1,0 +1,31 @@
+"""Metrics: counts of this process as a signal, for any system; ``gauges`` and ``prometheus`` have the rest.
+
+>>> from django.dispatch import receiver
+>>> @receiver(counted)
+... def send_to_statsd(name, value, labels, **kwargs): ...
+
+The name "applied" counts changes that this process applied (label: mirror). "fallbacks" counts reads that SQL had to
+answer (labels: mirror and reason, see ``Reason``); a read of two mirrors counts for both.
+"""
+
+from collections.abc import Iterable
+from typing import Final, Literal
+
+from django.dispatch import Signal
+
+# cold: the mirror is not complete in Redis. doubt: Redis may lack a change of the rows. own_write: the request has to
+# see a write of its user. unavailable: Redis did not answer.
+Reason = Literal["cold", "doubt", "own_write", "unavailable"]
+counted: Final = Signal()  # sends name, value and labels
+
+
+def count(name: Literal["applied", "fallbacks"], value: int, **labels: str) -> None:
+    """Report that something happened ``value`` times. Errors of receivers are logged by Django."""
+    if value:
+        counted.send_robust(None, name=name, value=value, labels=labels)
+
+
+def count_fallback(mirrors: Iterable[str], reason: Reason) -> None:
+    """Report that SQL answers a read of these mirrors."""
+    for mirror in mirrors:
+        count("fallbacks", 1, mirror=mirror, reason=reason)

@@ -1,0 +1,55 @@
+"""Gauges: the present state of all mirrors and backups, from the same status as ``mirror status``."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from mirror import registry
+from mirror.backup import status as backup_status
+from mirror.redis import naming
+from mirror.redis.clients import try_redis
+from mirror.status import statuses
+
+
+class Gauge(NamedTuple):
+    """A value of one mirror or backup at this moment."""
+
+    name: str
+    labels: Mapping[str, str]
+    value: float
+
+
+TEXTS = {
+    "mirror_warm": "1: Redis answers reads of this mirror. 0: SQL does.",
+    "mirror_in_doubt": "1: strict readers ask SQL for pending changes, because no relay has written a heartbeat.",
+    "mirror_pending": "Changes that are not applied yet.",
+    "mirror_lag_seconds": "Age of the oldest pending change.",
+    "mirror_quarantined": "Changes that were set aside after repeated errors.",
+    "mirror_differences": "Differences that the last verification found.",
+    "mirror_backup_marked": "Items that SQL does not have yet.",
+    "mirror_backup_lag_seconds": "Age of the oldest of these items.",
+    "mirror_backup_quarantined": "Items that SQL refuses.",
+}
+
+
+def measure() -> Iterator[Gauge]:
+    """Yield all gauges, without those that are unknown while Redis is away. Raises Django's database errors."""
+    beats = try_redis(lambda redis: bool(redis.exists(naming.heartbeat())), lambda: False, warning="")
+    for status in statuses(count_rows=False):
+        found = {
+            "warm": status.warm,
+            "in_doubt": not beats if registry.is_strict(status.mirror) else None,
+            "pending": status.pending,
+            "lag_seconds": status.oldest_pending_seconds,
+            "quarantined": status.quarantined,
+            "differences": status.differences,
+        }
+        yield from _gauges("mirror", {"mirror": status.mirror}, found)
+    for backup in backup_status.statuses():
+        found = {"marked": backup.marked, "lag_seconds": backup.oldest_mark_seconds, "quarantined": backup.set_aside}
+        yield from _gauges("mirror_backup", {"backup": backup.backup}, found)
+
+
+def _gauges(start: str, labels: Mapping[str, str], found: Mapping[str, float | None]) -> Iterator[Gauge]:
+    for name, value in found.items():
+        if value is not None:
+            yield Gauge(f"{start}_{name}", labels, float(value))

@@ -1,0 +1,140 @@
+"""Metrics: counts of the process as a signal, gauges from the status, and both for Prometheus."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from django.db import DatabaseError
+from prometheus_client import generate_latest
+from redis import Redis
+
+from mirror.metrics import counted, gauges, prometheus
+from mirror.models import Change, State
+from mirror.read import prefetch, reads
+from mirror.read.sql_only import sql_only
+from mirror.redis import naming
+from mirror.redis.clients import relay_client
+from mirror.relay import cold, drains
+from tests.support.mirror import world
+from tests.support.mirror.app.backups import play
+from tests.support.mirror.app.models import Item
+from tests.support.mirror.command import ROOT
+from tests.support.servers import RedisServer
+
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+Counts = Counter[tuple[str, ...]]
+MULTI: Final = """
+import os
+import django
+django.setup()
+from mirror.metrics import count_fallback, prometheus
+if os.fork() == 0:
+    count_fallback(["titem"], "cold")
+    os._exit(0)
+os.wait()
+count_fallback(["titem"], "cold")
+registry = prometheus.get_registry()
+print(registry.get_sample_value("mirror_fallbacks_total", {"mirror": "titem", "reason": "cold"}))
+print(type([*registry._collector_to_names][-1]).__name__)
+"""
+
+
+@pytest.fixture
+def counts() -> Iterator[Counts]:
+    """Collect what this process counts."""
+    seen: Counts = Counter()
+
+    def add(*, name: str, value: int, labels: Mapping[str, str], **kwargs: object) -> None:
+        seen[name, *labels.values()] += value
+
+    counted.connect(add)
+    yield seen
+    counted.disconnect(add)
+
+
+def read() -> reads.Reading | None:
+    return reads.read(["titem"], lambda pipe: pipe.get("titem:1"))
+
+
+def fetch() -> prefetch.Prefetched | None:
+    return prefetch.fetch(prefetch.Asked.of(["titem"], lambda pipe: pipe.get("titem:1")))
+
+
+@pytest.mark.parametrize("ask", [read, fetch])
+def test_fallbacks_are_counted_by_reason(ask: Any, counts: Counts, redis_server: RedisServer) -> None:
+    redis = relay_client()
+    world.warm_own()
+    counts.clear()
+    assert ask() is not None
+    assert not counts
+    with sql_only():
+        assert ask() is None
+    redis.set(naming.quarantined(), '[["titem", "", "1"]]')
+    assert ask() is None
+    redis.delete(naming.quarantined())
+    cold.make_cold("titem", redis)
+    assert ask() is None
+    redis_server.kill()
+    assert ask() is None
+    reasons = ("own_write", "doubt", "cold", "unavailable")
+    assert counts == {("fallbacks", "titem", reason): 1 for reason in reasons}
+
+
+def test_applied_changes_are_counted_once(counts: Counts) -> None:
+    world.warm_own()
+    Item.objects.create(name="a")
+    counts.clear()
+    drains.drain_all()
+    drains.drain_all()
+    assert counts["applied", "titem"] == 1
+
+
+def test_gauges_show_the_state_of_each_mirror(redis: Redis) -> None:
+    world.warm_own()
+    Item.objects.create(pk=1, name="a")
+    Change.objects.create(mirror="titem", key="2", quarantined_at="2026-01-01T00:00Z")
+    State.objects.filter(mirror="titem").update(differences=3)
+    play(redis, "alice", 3)
+    found = {(g.name, *g.labels.values()): g.value for g in gauges.measure()}
+    assert {name.removeprefix("mirror_"): found[name, "titem"] for name, mirror in found if mirror == "titem"} == {
+        "warm": 1,
+        "pending": 1,
+        "lag_seconds": found["mirror_lag_seconds", "titem"],
+        "quarantined": 1,
+        "differences": 3,
+    }
+    assert found["mirror_backup_marked", "tbest"] == 1
+    redis.delete(naming.heartbeat())
+    in_doubt = [g.value for g in gauges.measure() if g.name == "mirror_in_doubt"]
+    assert set(in_doubt) == {1.0}
+
+
+def test_prometheus_serves_counters_and_gauges(monkeypatch: pytest.MonkeyPatch) -> None:
+    world.warm_own()
+    Item.objects.create(name="a")
+    drains.drain_all()
+    text = generate_latest(prometheus.get_registry()).decode()
+    assert 'mirror_applied_total{mirror="titem"}' in text
+    assert 'mirror_warm{mirror="titem"} 1.0' in text
+    assert "mirror_up 1.0" in text
+
+    def fail() -> None:
+        raise DatabaseError
+
+    monkeypatch.setattr(prometheus, "measure", fail)
+    text = generate_latest(prometheus.get_registry()).decode()
+    assert "mirror_up 0.0" in text
+    assert "mirror_warm" not in text
+
+
+@pytest.mark.on_sqlite
+def test_processes_are_added_up_in_multi_process_mode(tmp_path: Path) -> None:
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.support.settings", "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    command = [sys.executable, "-W", "ignore", "-c", MULTI]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["2.0", "MirrorCollector"], done.stderr
