@@ -1,0 +1,114 @@
+"""Write ``docs/mirror/signatures.md`` from docstrings: ``python -m tools.signatures [--check]``.
+
+--check: write nothing, and exit with 1 if the page is out of date.
+"""
+
+import inspect
+import os
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+PAGE_PATH: Final = Path(__file__).resolve().parent.parent / "docs" / "mirror" / "signatures.md"
+MODULES: Final = {
+    "mirror": None,
+    "mirror.read.reads": ("read", "Reading"),
+    "mirror.read.prefetch": ("fetch", "known", "Asked"),
+    "mirror.read.sql_only": ("sql_only",),
+    "mirror.windows.window": ("ask", "answer", "keep", "warm_soon", "warm", "cool"),
+    "mirror.backup": None,
+    "mirror.backup.access": ("fetch", "write", "ensure"),
+    "mirror.metrics": ("count", "count_fallback"),
+    "mirror.metrics.gauges": ("measure",),
+    "mirror.metrics.prometheus": ("get_registry",),
+    "mirror.testing": None,
+}
+PAGE_HEAD: Final = """# Signatures
+
+The public names of `mirror` with the beginnings of their docstrings. `python -m tools.signatures` generates this page
+from the code; `make lint` checks it. The [reference](../mirror.md) explains how they work together.
+"""
+
+
+class _Omitted:
+    """Stands for the default of a parameter that is too long to print."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+OMITTED: Final = _Omitted()
+
+
+def summarize(member: Any) -> str:
+    """Return the first paragraph of a docstring in one line."""
+    text = " ".join((inspect.getdoc(member) or "").partition("\n\n")[0].split())
+    return text.replace("``", "`").replace("|", r"\|")
+
+
+def render_signature(name: str, member: Any) -> str:
+    """Return a name with its parameters, without types, which the summary or the code gives."""
+    try:
+        signature = inspect.signature(member)
+    except ValueError:
+        return f"`{name}`"
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values() if p.name not in ("self", "cls")]
+    short = [p.replace(default=OMITTED) if _is_long(p.default) else p for p in bare]
+    text = str(signature.replace(parameters=short, return_annotation=inspect.Signature.empty))
+    return f"`{name}{text}`"
+
+
+def _is_long(default: Any) -> bool:
+    return default is not inspect.Parameter.empty and ("<" in repr(default) or len(repr(default)) > 20)
+
+
+def list_members(module: str) -> Iterator[tuple[str, Any]]:
+    """Yield the public names of a module, and the documented methods of its classes."""
+    found = import_module(module)
+    for name in MODULES[module] or sorted(found.__all__):
+        member = getattr(found, name)
+        if not inspect.isclass(member) and not inspect.isfunction(member):
+            continue  # a type alias
+        yield name, member
+        if inspect.isclass(member):
+            yield from ((f"{name}.{method}", function) for method, function in list_methods(member, found))
+
+
+def list_methods(member: type, module: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the documented methods of a class, and of its bases that are not public names themselves."""
+    for base in (member, *member.__bases__):
+        if base is member or (base.__module__.startswith("mirror.") and not hasattr(module, base.__name__)):
+            for name, function in vars(base).items():
+                plain = getattr(function, "__func__", function)
+                if not name.startswith("_") and inspect.isfunction(plain) and inspect.getdoc(plain):
+                    yield name, plain
+
+
+def render_page() -> str:
+    """Return the whole page."""
+    parts = [PAGE_HEAD]
+    for module in MODULES:
+        rows = [f"| {render_signature(name, member)} | {summarize(member)} |" for name, member in list_members(module)]
+        parts.append("\n".join([f"## {module}\n", "| name | does |", "|---|---|", *rows, ""]))
+    return "\n".join(parts)
+
+
+def main() -> int:
+    """Write or check the page. Return the exit code."""
+    page = render_page()
+    if "--check" not in sys.argv:
+        PAGE_PATH.write_text(page, encoding="utf-8")
+    elif not PAGE_PATH.exists() or PAGE_PATH.read_text(encoding="utf-8") != page:
+        print(f"{PAGE_PATH.name} is out of date: run python -m tools.signatures", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    import django
+
+    django.setup()
+    sys.exit(main())
