@@ -62,6 +62,7 @@ def can_listen() -> bool:
 def open_listening() -> Any:
     """Open a connection that listens: a wrapper of Django's that no other code uses."""
     connection = connections[changes.using()].copy()
+    connection.settings_dict["OPTIONS"].pop("pool", None)  # a listening session must not return to a pool
     with connection.cursor() as cursor:
         cursor.execute(f"LISTEN {CHANNEL}")
     return connection
