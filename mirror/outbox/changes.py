@@ -249,11 +249,14 @@ def _awaited() -> ChangeQuerySet:
     return found.exclude(progress.is_pushed(), cursor__isnull=False)
 
 
-def purge(limit: int = PURGE) -> int:
-    """Delete up to ``limit`` applied changes that replay no longer needs. Return their number."""
+def purge(limit: int = PURGE, *, below: int) -> int:
+    """Delete up to ``limit`` applied changes that replay no longer needs, with ids below ``below``.
+
+    Return their number.
+    """
     now, age = clock(), float(setting("KEEP_SECONDS"))
     oldest = datetime.fromtimestamp(now - age, tz=UTC)
-    found = Change.objects.using(using()).filter(applied_at__lt=oldest).order_by("applied_at")
+    found = Change.objects.using(using()).filter(applied_at__lt=oldest, id__lt=below).order_by("applied_at")
     condition, values = arrays.match_any(list(found.values_list("id", flat=True)[:limit]))
     with connections[using()].cursor() as cursor:
         cursor.execute(f"DELETE FROM mirror_change WHERE id {condition}", values)

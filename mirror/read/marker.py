@@ -8,12 +8,17 @@ outside of Redis are loaded again.
 import time
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
+from typing import Any
+
+from django.db import DatabaseError
 
 from mirror import registry
 from mirror.conf import setting
 from mirror.declare.mirrors import Mirror
 from mirror.models import Identity
+from mirror.read import rewind
 from mirror.redis import naming
 from mirror.redis.clients import MirrorPool, incarnation
 from mirror.redis.session import Command, Conflict, Session, get_pool
@@ -25,6 +30,24 @@ def database_identity() -> str:
     """Return the identity of the database, which is created once and stored there. Each process reads it once."""
     identity, _ = Identity.objects.using(setting("DATABASE")).get_or_create(pk=1)
     return identity.uuid.hex
+
+
+def check_database(redis: RedisClient, reply: Any = None) -> bool:
+    """Make every mirror cold if SQL was restored from an older copy. Return whether it was.
+
+    reply: to ``rewind.ask()``, if it is known.
+    """
+    if not rewind.check(redis, database_identity(), reply):
+        return False
+    database_identity.cache_clear()  # it may be the copy of another database
+    return True
+
+
+def _forget_other_database() -> None:
+    """Let this process read the identity again if the database was replaced. While SQL is away, do nothing."""
+    with suppress(DatabaseError):
+        if not Identity.objects.using(setting("DATABASE")).filter(uuid=database_identity()).exists():
+            database_identity.cache_clear()
 
 
 def value(name: str, incarnation_now: str, generation: str) -> str:
@@ -45,12 +68,15 @@ def generations(redis: RedisClient, names: Sequence[str], found: Sequence[bytes 
     """Return the generations of the mirrors ``names`` with the markers ``found``, or None if one is cold.
 
     A marker of another incarnation makes this process ask the server for its incarnation, at most once a second,
-    because the connections may be older than the present one.
+    because the connections may be older than the present one. Then it also reads the database's identity again.
     """
+    if None not in found and rewind.check_once(redis, database_identity()):
+        return None
     now = incarnation(redis)
     result = [_generation(name, text, now) for name, text in zip(names, found, strict=True)]
     if None in result and None not in found and may_ask(get_pool(redis)):
         now = incarnation(redis, ask=True)
+        _forget_other_database()
         result = [_generation(name, text, now) for name, text in zip(names, found, strict=True)]
     return None if None in result else tuple(g for g in result if g is not None)
 

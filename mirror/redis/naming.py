@@ -42,6 +42,13 @@ def clock() -> str:
     return "mirror:clock"
 
 
+def history() -> str:
+    """Sorted set: changes that SQL must have, by id: the highest one that Redis has, and the last applied one.
+    Life: always. Owner: mirror.
+    """
+    return "mirror:history"
+
+
 def lease(job: str) -> str:
     """String: the holder of a job. Life: as the job; longer by seconds (the expiry of the login log: an hour) if its
     process was killed. Owner: mirror.

@@ -27,6 +27,7 @@ from mirror.declare.entries import Contribution, Entry, Field, OwnField, Value
 from mirror.declare.mirrors import Mirror, TableMirror
 from mirror.outbox import chains
 from mirror.outbox import changes as outbox
+from mirror.read import marker, rewind
 from mirror.redis.clients import RedisError, relay_client
 from mirror.redis.session import Command, Conflict, Session
 from mirror.redis.types import RedisClient
@@ -235,6 +236,8 @@ def _is_own(entry: Claim, seen: dict[tuple[str, ...], str | None], added: set[tu
 def _commands(shape: JsonShape, work: _Work) -> list[Command]:
     commands = shape.write(work.owns) + plan.commands(work.remove, work.add)
     commands += shape.mirror.extra_commands(work.owns)
+    if work.changes:
+        commands.append(rewind.remember(marker.database_identity(), [change.id for change in work.changes]))
     feed = shape.mirror.feed()
     length = int(setting("FEED_LENGTH"))
     commands += [("XADD", feed, "MAXLEN", "~", length, "*", "d", news) for news in work.feed]

@@ -22,7 +22,7 @@ from mirror.capture import triggers
 from mirror.conf import setting
 from mirror.models import Change
 from mirror.outbox import changes, spread
-from mirror.read import doubt
+from mirror.read import doubt, marker, rewind
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Command, Session
@@ -36,13 +36,16 @@ LISTED = 100  # quarantined changes listed in Redis
 
 
 def beat(redis: RedisClient | None = None) -> bool:
-    """Run one round. Return whether a heartbeat was written: False if more is pending than one round drains.
+    """Run one round. Return whether a heartbeat was written: False if more is pending than one round drains, or if
+    SQL was restored from an older copy.
 
     Raises redis-py's errors and Django's database errors.
     """
     redis = redis or relay_client()
     with Session(redis) as session:  # one connection, so that the time and the heartbeat are of the same server
-        ((seconds, microseconds),) = session.ask([("TIME",)])
+        (seconds, microseconds), history = session.ask([("TIME",), rewind.ask()])
+        if marker.check_database(redis, history):
+            return False
         is_complete = drain_strict(redis)
         commands = [_list_quarantined()]
         if is_complete:

@@ -28,10 +28,12 @@ ROUNDS = 50  # maximum number of rounds for changes that late drains of the form
 def check(redis: RedisClient) -> str:
     """Check which incarnation answers. For a new one, replay the lost changes or order rebuilds.
 
+    Before that, check that SQL itself was not restored (``mirror.read.rewind``).
+
     Return the incarnation, or "" if the replay is not complete. Raises redis-py's errors when Redis is away.
     Crashes and concurrent runs are harmless.
     """
-    marker.database_identity()
+    marker.check_database(redis)
     identity = Identity.objects.using(changes.using()).get(pk=1)
     now = marker.now(redis)
     if identity.incarnation != now:

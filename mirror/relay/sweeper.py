@@ -6,7 +6,7 @@ from mirror import registry
 from mirror.capture import triggers
 from mirror.conf import setting
 from mirror.outbox import changes
-from mirror.read import marker
+from mirror.read import marker, rewind
 from mirror.redis.clients import work_or_wait
 from mirror.redis.lease import lease
 from mirror.redis.types import RedisClient
@@ -42,7 +42,8 @@ def _sweep_alone(redis: RedisClient) -> int:
     applied = drains.drain_all(seconds, redis=redis)
     triggers.watch(redis)
     deadline = drains.Deadline(seconds)
-    while changes.purge() == changes.PURGE and not deadline.passed():
+    witness = rewind.renew(redis, marker.database_identity())
+    while changes.purge(below=witness) == changes.PURGE and not deadline.passed():
         pass
     replay.write_clock(redis, checked)
     return applied

@@ -53,7 +53,7 @@ def lost(redis: Redis) -> list[Item]:
     Label.objects.update(name="blue")
     drains.drain_all()
     another_answers()
-    markers = {name: redis.get(name) for name in redis.keys("mirror:*")}
+    markers = set(redis.keys("mirror:*"))
     for name in redis.keys("*"):
         if name not in markers:
             redis.delete(name)

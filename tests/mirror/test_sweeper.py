@@ -50,9 +50,10 @@ def test_clock_is_written_after_the_drain(redis: Redis) -> None:
 
 
 def test_old_changes_are_purged() -> None:
-    Change.objects.create(mirror="titem", key="1", applied_at="2020-01-01T00:00:00Z")
+    for day in (1, 2):
+        Change.objects.create(mirror="titem", key="1", applied_at=f"2020-01-0{day}T00:00:00Z")
     sweeper.sweep()
-    assert not Change.objects.exists()
+    assert [change.applied_at.day for change in Change.objects.all()] == [2]  # the last one is the witness
 
 
 def test_second_sweep_does_nothing_while_the_lease_is_held() -> None:

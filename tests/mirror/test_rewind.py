@@ -1,0 +1,231 @@
+"""SQL that was restored from an older copy is noticed: SQL answers, and every mirror is rebuilt."""
+
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Protocol
+
+import psycopg
+import pytest
+from django.db import connection
+from redis import Redis
+
+from mirror import registry
+from mirror.models import Change, Identity
+from mirror.outbox import changes
+from mirror.read import marker, rewind
+from mirror.redis import naming
+from mirror.redis.clients import relay_client
+from mirror.redis.recorder import record
+from mirror.relay import drains, heartbeat, rebuild, replay, sweeper
+from tests.support import warm_mirrors
+from tests.support.mirror import world
+from tests.support.mirror.app.mirrors import ItemMirror
+from tests.support.mirror.app.models import Item
+
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+
+
+class Backup(Protocol):
+    """A copy of the database at some moment."""
+
+    def take(self) -> None: ...
+
+    def restore(self) -> None: ...
+
+
+class SqliteBackup:
+    """Copies the file's content. SQLite's own means would increase the schema's version, which a copied file keeps."""
+
+    def __init__(self, folder: Path) -> None:
+        self.copy, self.name = str(folder / "older.sqlite3"), connection.settings_dict["NAME"]
+
+    def take(self) -> None:
+        self._copy(self.name, self.copy)
+
+    def restore(self) -> None:
+        connection.close()
+        self._copy(self.copy, self.name)
+
+    def _copy(self, source: str, target: str) -> None:
+        with closing(sqlite3.connect(source)) as from_file, closing(sqlite3.connect(target)) as to_file:
+            from_file.backup(to_file)
+            (version,) = from_file.execute("PRAGMA schema_version").fetchone()
+            to_file.execute(f"PRAGMA schema_version = {version}")
+
+
+class PostgresBackup:
+    """Copies the database as a template, with all object ids."""
+
+    def __init__(self) -> None:
+        self.name = connection.settings_dict["NAME"]
+        self.copy = f"{self.name}_older"
+
+    def take(self) -> None:
+        self._run(f'CREATE DATABASE "{self.copy}" TEMPLATE "{self.name}"')
+
+    def restore(self) -> None:
+        self._run(f'DROP DATABASE "{self.name}"', f'CREATE DATABASE "{self.name}" TEMPLATE "{self.copy}"')
+
+    def remove(self) -> None:
+        self._run(f'DROP DATABASE IF EXISTS "{self.copy}"')
+
+    def _run(self, *statements: str) -> None:
+        connection.close()
+        parameters = connection.get_connection_params() | {"dbname": "postgres"}
+        wanted = ("host", "port", "user", "password", "dbname")
+        with psycopg.connect(**{name: parameters[name] for name in wanted}, autocommit=True) as server:
+            for statement in statements:
+                server.execute(statement.encode())
+
+
+@pytest.fixture
+def backup(committed: None, tmp_path: Path) -> Iterator[Backup]:
+    """Return an object that copies the database and restores the copy."""
+    if connection.vendor == "sqlite":
+        yield SqliteBackup(tmp_path)
+        return
+    made = PostgresBackup()
+    yield made
+    made.remove()
+
+
+@pytest.fixture
+def item(backup: Backup) -> Item:
+    """Create an item, warm all mirrors, copy the database, and rename the item afterwards."""
+    item = Item.objects.create(pk=7, name="dumped", score=1)
+    world.warm_own()
+    sweeper.sweep()
+    backup.take()
+    Item.objects.update(name="later")
+    Item.objects.create(pk=8, name="lost")
+    drains.drain_all()
+    return item
+
+
+def rest() -> None:
+    """Run sweeps, and rebuilds of the cold mirrors of these tests, until nothing is left to do."""
+    for _ in range(2):
+        sweeper.sweep()
+        for name in sorted(warm_mirrors.OWN, key=lambda name: len(registry.all_ahead(name))):
+            rebuild.rebuild_if_cold(name)
+        drains.drain_all()
+
+
+def is_any_warm() -> bool:
+    return any(marker.is_warm(relay_client(), mirror.name) for mirror in registry.all_mirrors())
+
+
+def name_in_redis() -> str:
+    found = ItemMirror.get(7)
+    assert found is not None
+    return str(found["name"])
+
+
+def assert_rebuilt(redis: Redis) -> None:
+    """Assert that SQL answers now, and that the mirrors are warm and equal to SQL after a few sweeps."""
+    assert not is_any_warm()
+    with record() as seen:
+        assert name_in_redis() == "dumped"
+        assert ItemMirror.get(8) is None
+    assert seen.sql
+    rest()
+    assert marker.is_warm(relay_client(), "titem")
+    with record() as seen:
+        assert name_in_redis() == "dumped"
+    assert not seen.sql
+    assert world.dump(redis) == world.by_orm()
+
+
+def test_sweep_notices_an_older_database(item: Item, backup: Backup, redis: Redis) -> None:
+    assert name_in_redis() == "later"
+    backup.restore()
+    replay.check(relay_client())
+    assert_rebuilt(redis)
+
+
+def test_older_database_is_noticed_after_its_ids_have_passed_the_mark(item: Item, backup: Backup, redis: Redis) -> None:
+    sweeper.sweep()
+    last = Change.objects.latest("id").id
+    backup.restore()
+    Item.objects.bulk_create(Item(pk=pk, name=str(pk)) for pk in range(100, 150))
+    drains.drain_all()  # as a request of a site whose relay does not run
+    assert Change.objects.latest("id").id > last
+    replay.check(relay_client())
+    assert_rebuilt(redis)
+
+
+def test_heartbeat_notices_an_older_database(item: Item, backup: Backup, redis: Redis) -> None:
+    assert heartbeat.beat()
+    redis.delete(naming.heartbeat())
+    backup.restore()
+    assert not heartbeat.beat()
+    assert not redis.exists(naming.heartbeat())
+    assert_rebuilt(redis)
+    assert heartbeat.beat()
+
+
+def test_process_that_starts_after_the_restore_serves_nothing_stale(item: Item, backup: Backup, redis: Redis) -> None:
+    backup.restore()
+    rewind.forget()
+    marker.database_identity.cache_clear()
+    assert name_in_redis() == "dumped"
+    assert_rebuilt(redis)
+
+
+@pytest.mark.on_sqlite
+def test_database_with_another_identity_is_noticed(item: Item, backup: Backup, redis: Redis) -> None:
+    backup.restore()
+    Identity.objects.update(uuid=uuid.uuid4())
+    sweeper.sweep()
+    assert_rebuilt(redis)
+    assert marker.database_identity() == Identity.objects.get().uuid.hex
+
+
+@pytest.mark.on_sqlite
+def test_restored_copy_without_later_changes_keeps_the_mirrors_warm(backup: Backup, redis: Redis) -> None:
+    Item.objects.create(name="a")
+    world.warm_own()
+    rest()
+    backup.take()
+    before = redis.get(naming.marker("titem"))
+    backup.restore()
+    sweeper.sweep()
+    assert redis.get(naming.marker("titem")) == before
+
+
+@pytest.mark.on_sqlite
+def test_one_restore_leads_to_one_rebuild(item: Item, backup: Backup, redis: Redis) -> None:
+    backup.restore()
+    rest()
+    before = redis.get(naming.marker("titem"))
+    Item.objects.update(score=5)
+    rest()
+    assert redis.get(naming.marker("titem")) == before
+
+
+@pytest.mark.on_sqlite
+def test_witness_is_kept_while_other_old_changes_are_purged(item: Item, redis: Redis) -> None:
+    sweeper.sweep()
+    Change.objects.update(applied_at="2020-01-01T00:00:00Z")
+    sweeper.sweep()
+    kept = Change.objects.get()
+    assert (
+        redis.zscore(naming.history(), next(m for m in redis.zrange(naming.history(), 0, -1) if b"witness" in m))
+        == kept.id
+    )
+    Item.objects.update(score=6)
+    sweeper.sweep()
+    sweeper.sweep()
+    assert Change.objects.filter(id=kept.id).exists()  # an older file of Redis may name it
+    assert marker.is_warm(relay_client(), "titem")
+
+
+@pytest.mark.on_sqlite
+def test_changes_of_another_database_in_the_same_redis_do_not_count(item: Item, redis: Redis) -> None:
+    redis.zadd(naming.history(), {"applied|other|": 10**9, "witness|other|2020-01-01T00:00:00+00:00": 10**9})
+    sweeper.sweep()
+    assert is_any_warm()
+    assert changes.newest_unapplied() is None
