@@ -34,6 +34,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "HEARTBEAT_SECONDS": 2.0,  # age at which a heartbeat makes readers of strict mirrors ask the outbox
     "HEARTBEAT_INTERVAL_SECONDS": 0.4,  # how often the relay writes a heartbeat
     "LEASE_SECONDS": 3.0,  # how long a sweep, rebuild or backup stays leased after its process was killed
+    "VERIFY_PER_MINUTE": 300,  # rows and members that the background verification compares; 0: none
     "RECHECK_PAUSE_SECONDS": 0.05,  # pause of a verification before it compares again
     "QUARANTINE_RETRY_SECONDS": 60.0,  # how often a backup retries its quarantined items
     "COPY_RETRY_SECONDS": 1.0,  # how long a local copy waits after a failed load

@@ -16,6 +16,8 @@ from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.clients import try_redis
 from mirror.redis.types import RedisClient
+from mirror.verify import background
+from mirror.verify.background import Position
 from mirror.windows import count as window_count
 from mirror.windows.count import Count
 
@@ -27,7 +29,9 @@ class Status:
     """The status of one mirror. warm None: Redis is away. oldest_pending_seconds 0: nothing is pending.
 
     rows: in SQL (-1: not counted), or windows in Redis. estimated: there are too many keys to count them. faults:
-    of triggers, because of which it cannot be warm.
+    of triggers, because of which it cannot be warm. verified_at, differences: the last complete verification.
+    background_rows, background_differences: compared and found in the present pass of the background verification
+    (None: not yet begun); background_last: the last of these differences.
     """
 
     mirror: str
@@ -42,6 +46,9 @@ class Status:
     differences: int | None
     estimated: bool = False
     faults: tuple[str, ...] = ()
+    background_rows: int | None = None
+    background_differences: int = 0
+    background_last: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the status for JSON."""
@@ -50,18 +57,25 @@ class Status:
 
 def warm_mirrors(redis: RedisClient | None = None) -> dict[str, bool | None]:
     """Return whether each mirror is warm, in one round trip; None for all when Redis is away."""
-    names = [mirror.name for mirror in registry.all_mirrors()]
-    if not names:
-        return {}
+    return _read_redis(redis)[0]
 
-    def ask(redis: RedisClient) -> dict[str, bool | None]:
+
+def _read_redis(redis: RedisClient | None = None) -> tuple[dict[str, bool | None], Position]:
+    """Return whether each mirror is warm, and the position of the background verification."""
+    names = [mirror.name for mirror in registry.all_mirrors()]
+
+    def ask(redis: RedisClient) -> tuple[dict[str, bool | None], Position]:
         pipe = redis.pipeline(transaction=False)
+        pipe.get(naming.verification())
         for name in names:
             pipe.get(naming.marker(name))
-        found = pipe.execute()
-        return {n: marker.generations(redis, [n], [f]) is not None for n, f in zip(names, found, strict=True)}
+        position, *found = pipe.execute()
+        warm: dict[str, bool | None] = {}
+        for name, stored in zip(names, found, strict=True):
+            warm[name] = marker.generations(redis, [name], [stored]) is not None
+        return warm, background.parse(position)
 
-    return try_redis(ask, lambda: dict.fromkeys(names, UNKNOWN_WARM), warning="", redis=redis)
+    return try_redis(ask, lambda: (dict.fromkeys(names, UNKNOWN_WARM), Position("")), warning="", redis=redis)
 
 
 def rows_of(name: str) -> int | None:
@@ -79,7 +93,7 @@ def rows_of(name: str) -> int | None:
 
 def statuses(*, count_rows: bool = True) -> list[Status]:
     """Return the status of every mirror. count_rows False leaves out the slow counts of tables (rows is -1)."""
-    warm, states = warm_mirrors(), State.objects.using(changes.using()).in_bulk()
+    (warm, position), states = _read_redis(), State.objects.using(changes.using()).in_bulk()
     faults = triggers.reasons()
     outstanding, windows = _outstanding(), window_count.windows() if count_rows else {}
     return [
@@ -90,6 +104,7 @@ def statuses(*, count_rows: bool = True) -> list[Status]:
             outstanding.get(mirror.name, {}),
             _count(mirror, windows) if count_rows else NOT_COUNTED,
             faults.get(mirror.name, ()),
+            position,
         )
         for mirror in registry.all_mirrors()
     ]
@@ -129,6 +144,7 @@ def _status(
     outstanding: Outstanding,
     count: Count,
     faults: tuple[str, ...],
+    position: Position,
 ) -> Status:
     oldest = outstanding.get("oldest")
     return Status(
@@ -144,4 +160,7 @@ def _status(
         verified_at=state.verified_at.isoformat() if state and state.verified_at else None,
         differences=state.differences if state else None,
         faults=faults,
+        background_rows=position.rows.get(mirror.name),
+        background_differences=position.found.get(mirror.name, 0),
+        background_last=position.last.get(mirror.name),
     )

@@ -31,7 +31,19 @@ def statuses(found: Sequence[Status]) -> list[str]:
         ]
         for s in found
     ]
-    return table(head, lines)
+    return [*table(head, lines), *_background(found)]
+
+
+def _background(found: Sequence[Status]) -> list[str]:
+    """Return the progress and the findings of the present pass of the background verification, if one has begun."""
+    if all(s.background_rows is None for s in found):
+        return []
+    text = _("background verification: %(rows)s rows compared in this pass, %(found)s differences")
+    rows, differences = (sum(s.background_rows or 0 for s in found), sum(s.background_differences for s in found))
+    return [
+        text % {"rows": rows, "found": differences},
+        *(f"  {s.mirror} {s.background_last}" for s in found if s.background_last),
+    ]
 
 
 def rows(found: Status) -> str:

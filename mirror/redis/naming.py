@@ -49,6 +49,11 @@ def history() -> str:
     return "mirror:history"
 
 
+def verification() -> str:
+    """String: JSON with the position and findings of the background verification. Life: always. Owner: mirror."""
+    return "mirror:verification"
+
+
 def lease(job: str) -> str:
     """String: the holder of a job. Life: as the job; longer by seconds (the expiry of the login log: an hour) if its
     process was killed. Owner: mirror.

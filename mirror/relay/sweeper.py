@@ -11,6 +11,7 @@ from mirror.redis.clients import work_or_wait
 from mirror.redis.lease import lease
 from mirror.redis.types import RedisClient
 from mirror.relay import drains, replay, send
+from mirror.verify import background
 from mirror.windows import push
 
 logger = logging.getLogger("mirror")
@@ -45,5 +46,6 @@ def _sweep_alone(redis: RedisClient) -> int:
     witness = rewind.renew(redis, marker.database_identity())
     while changes.purge(below=witness) == changes.PURGE and not deadline.passed():
         pass
+    background.step_if_due(redis)
     replay.write_clock(redis, checked)
     return applied

@@ -81,7 +81,8 @@ def _run_of(
     return _Verification(mirror, session, progress)
 
 
-def _note(name: str, count: int) -> None:
+def note(name: str, count: int) -> None:
+    """Save the number of differences that a complete verification of a mirror found."""
     states = State.objects.using(outbox.using())
     states.get_or_create(mirror=name)
     states.filter(mirror=name).update(verified_at=Now(), differences=count)
@@ -133,7 +134,7 @@ class _Verification:
             self._look_closely(wrong, missing)
         pks = [pk for pk in (*self.suspects, *self.strays) if pk not in self.quarantined]
         found = differences(self.mirror, pks, self.strays, self.session)
-        _note(self.mirror.name, len(found))
+        note(self.mirror.name, len(found))
         return found
 
     def some(self, count: int) -> list[Difference]:
@@ -194,7 +195,7 @@ class _Verification:
                         self.suspects[pk] = None
         for (key, member), said in found.items():
             family = wrong[key]
-            self.strays[family.owner(key, member or said)].add(_entry(family, key, member, said))
+            self.strays[family.owner(key, member or said)].add(make_entry(family, key, member, said))
 
 
 class _LazyVerification:
@@ -213,7 +214,7 @@ class _LazyVerification:
     def result(self) -> list[Difference]:
         """Return the lasting differences of all windows."""
         found = self._differences(list(self.windows.owners))
-        _note(self.mirror.name, len(found))
+        note(self.mirror.name, len(found))
         return found
 
     def some(self, count: int) -> list[Difference]:
@@ -250,7 +251,7 @@ class _TableVerification:
                 self.progress(self.mirror.name, len(pks))
                 after = pks[-1]
         found = list(dict.fromkeys(found))
-        _note(self.mirror.name, len(found))
+        note(self.mirror.name, len(found))
         return found
 
     def some(self, count: int) -> list[Difference]:
@@ -258,7 +259,8 @@ class _TableVerification:
         return tables.find_differences(self.mirror, self.mirror.keys_after(None, count))
 
 
-def _entry(family: Family, key: str, member: str, said: str) -> Entry:
+def make_entry(family: Family, key: str, member: str, said: str) -> Entry:
+    """Return the entry in Redis at this place of a key."""
     parts: dict[str, tuple[Any, ...]] = {
         "set": (key, member),
         "zset": (key, member, float(said) if family.kind == "zset" else 0.0),

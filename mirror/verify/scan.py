@@ -57,12 +57,33 @@ def no_text(key: str) -> WrongType:
 
 def keys(session: Session) -> Generator[list[str], None, None]:
     """Yield all keys, in lists of about a thousand. Some may be repeated."""
-    cursor: Any = b"0"
+    cursor = "0"
     while True:
-        cursor, found = session.ask([("SCAN", cursor, "COUNT", STEP)])[0]
-        yield _texts(session.own_names(found))
+        cursor, found = next_keys(session, cursor, STEP)
+        yield found
         if cursor in DONE:
             return
+
+
+def next_keys(session: Session, cursor: str, count: int) -> tuple[str, list[str]]:
+    """Take one step of a scan of all keys. Return the next cursor and about ``count`` keys."""
+    after, found = session.ask([("SCAN", cursor, "COUNT", count)])[0]
+    return _cursor(after), _texts(session.own_names(found))
+
+
+def next_members(session: Session, key: str, family: Family, cursor: str, count: int) -> tuple[Content, str]:
+    """Take one step of a scan of a key. Return about ``count`` members (all of a small key) and the next cursor.
+
+    Raises WrongType.
+    """
+    (reply,) = ask(session, [_first(key, family, cursor, count)])
+    if family.kind == "string":
+        return Content(key, family, [] if reply is None else [reply]), "0"
+    return Content(key, family, _paired(family, reply[1])), _cursor(reply[0])
+
+
+def _cursor(found: Any) -> str:
+    return found.decode() if isinstance(found, bytes) else str(found)
 
 
 def _texts(names: Sequence[bytes]) -> list[str]:
@@ -182,10 +203,10 @@ _READS |= {"GET": "string", "MGET": "string", "HGETALL": "hash", "HGET": "hash",
 _READS |= {"SISMEMBER": "set", "ZSCORE": "zset", "ZRANGE": "zset"}
 
 
-def _first(key: str, family: Family, cursor: Any = 0) -> Command:
+def _first(key: str, family: Family, cursor: Any = 0, count: int = STEP) -> Command:
     if family.kind == "string":
         return ("GET", key)
-    return (_SCANS[family.kind], key, cursor, "COUNT", STEP)
+    return (_SCANS[family.kind], key, cursor, "COUNT", count)
 
 
 def ask(session: Session, commands: Sequence[Command]) -> list[Any]:

@@ -16,6 +16,7 @@ MIRROR = _MIRROR | {
     "BUDGET_SECONDS": 60.0,  # the request drains its own writes before it responds
     "LEASE_SECONDS": 3600.0,
     "HEARTBEAT_SECONDS": 3600.0,  # one heartbeat lasts for a test
+    "VERIFY_PER_MINUTE": 0,  # sweeps repair only what the test wants repaired
     "BREAKER_SECONDS": 3600.0,  # a breaker stays open until the test resets it
 }
 DEMO_TIMEOUT_SECONDS = 60.0

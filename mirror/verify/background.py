@@ -1,0 +1,214 @@
+"""Background verification: compare a few keys in each step, and repair the differences, pass after pass.
+
+A pass reads in both directions. First it reads the *rows* of each mirror by keyset, and compares their records and
+entries: this finds what was edited or deleted in Redis. Then it scans the *keys* of Redis, and traces their members to
+rows: this finds what was added. The sweep takes a step every ten seconds. Redis stores the position, so any process
+continues, also after a restart. If the position is lost with Redis, the mirrors are rebuilt anyway.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Final
+
+import orjson
+
+from mirror import registry
+from mirror.conf import setting
+from mirror.declare.entries import Entry
+from mirror.declare.mirrors import Mirror, TableMirror
+from mirror.outbox import changes
+from mirror.read import marker
+from mirror.redis import naming
+from mirror.redis.session import Session
+from mirror.redis.types import RedisClient
+from mirror.relay import drains, tables
+from mirror.verify import compare, repair, runs, scan
+from mirror.verify.compare import Difference
+from mirror.windows.shapes import at_once, is_lazy
+from mirror.windows.verify import Windows
+
+logger = logging.getLogger("mirror")
+STEP_SECONDS: Final = 10
+SCANS: Final = 20  # SCAN commands in one step, if Redis has many keys of other code
+
+
+@dataclass
+class Position:
+    """The position in a pass, and the findings of the pass by mirror.
+
+    mirror: the one whose rows are read, "" while keys are scanned. after: the last row. is_stored: the rows of a table
+    mirror are read in the other direction. scan: the cursor for further keys, None after the last ones. keys: those
+    to read next. cursor: the position in the members of the first of them. last: a difference, without its values.
+    """
+
+    mirror: str
+    after: str | None = None
+    is_stored: bool = False
+    scan: str | None = "0"
+    keys: list[str] = field(default_factory=list)
+    cursor: str = "0"
+    rows: dict[str, int] = field(default_factory=dict)
+    found: dict[str, int] = field(default_factory=dict)
+    last: dict[str, str] = field(default_factory=dict)
+
+    def note(self, mirror: str, text: str) -> None:
+        """Count a difference."""
+        self.found[mirror], self.last[mirror] = self.found.get(mirror, 0) + 1, text
+        logger.warning("Background verification: %s %s", mirror, text)
+
+
+def parse(stored: bytes | None) -> Position:
+    """Return the stored position, or the beginning of a pass if there is none that this code understands."""
+    names = [mirror.name for mirror in registry.all_mirrors()]
+    try:
+        position = Position(**orjson.loads(stored or b""))
+    except (TypeError, ValueError):
+        return Position(names[0] if names else "")
+    return position if position.mirror in ("", *names) else Position(names[0])
+
+
+def step_if_due(redis: RedisClient) -> None:
+    """Take a step if the last one of all processes was ``STEP_SECONDS`` ago, unless bulk work is pending."""
+    count = round(float(setting("VERIFY_PER_MINUTE")) * STEP_SECONDS / 60)
+    if count < 1 or changes.is_much():
+        return
+    if redis.set(naming.lease("verify"), 1, nx=True, px=STEP_SECONDS * 1000):
+        step(redis, count)
+
+
+def step(redis: RedisClient, count: int) -> list[Difference]:
+    """Compare about ``count`` rows or members, and order the repair of their differences. Return these.
+
+    Raises redis-py's errors and Django's database errors; the next step then repeats this one.
+    """
+    walk = _Walk(parse(redis.get(naming.verification())), redis)
+    found = walk.run(count)
+    for difference in found:
+        place = difference.entry[:2] if difference.entry else (difference.key,)
+        walk.position.note(difference.mirror, f"{difference.pk}: {difference.kind} {' '.join(map(str, place))}")
+    repair.order(found)
+    if walk.is_over:
+        for name in walk.position.rows:
+            runs.note(name, walk.position.found.get(name, 0))
+    redis.set(naming.verification(), orjson.dumps(asdict(parse(None) if walk.is_over else walk.position)))
+    return found
+
+
+class _Walk:
+    """One step."""
+
+    def __init__(self, position: Position, redis: RedisClient) -> None:
+        self.position, self.redis, self.is_over = position, redis, False
+
+    def run(self, count: int) -> list[Difference]:
+        """Compare until the count is reached or the pass is over."""
+        found: dict[Difference, None] = {}
+        while count > 0 and not self.is_over:
+            done, differences = self._rows(count) if self.position.mirror else self._keys(count)
+            found |= dict.fromkeys(differences)
+            count -= done
+        return list(found)
+
+    def _rows(self, count: int) -> tuple[int, list[Difference]]:
+        position, mirror = self.position, registry.get(self.position.mirror)
+        pks: list[str] = []
+        if marker.is_warm(self.redis, mirror.name):  # a cold mirror is rebuilt
+            position.rows.setdefault(mirror.name, 0)
+            if position.is_stored and isinstance(mirror, TableMirror):
+                pks = mirror.stored_after(position.after, at_once(mirror, count))
+            elif not is_lazy(mirror):
+                pks = mirror.keys_after(position.after, at_once(mirror, count))
+        if not pks:
+            self._go_on(mirror)
+            return 0, []
+        position.after = pks[-1]
+        position.rows[mirror.name] += len(pks)
+        return len(pks), self._compare(mirror, pks, {})
+
+    def _go_on(self, mirror: Mirror) -> None:
+        """Continue with the other direction of a table mirror, the next mirror, or the keys of Redis."""
+        position, names = self.position, [known.name for known in registry.all_mirrors()]
+        position.after = None
+        position.is_stored = isinstance(mirror, TableMirror) and not position.is_stored
+        if not position.is_stored:
+            position.mirror = next(iter(names[names.index(mirror.name) + 1 :]), "")
+
+    def _keys(self, count: int) -> tuple[int, list[Difference]]:
+        read = [m for m in registry.all_mirrors() if m.name in self.position.rows and not isinstance(m, TableMirror)]
+        owned = [scan.Owned(mirror) for mirror in read if marker.is_warm(self.redis, mirror.name)]
+        rows: _Rows = defaultdict(lambda: defaultdict(list))
+        done = 0
+        with Session(self.redis) as session:
+            if not self.position.keys:
+                self._find_keys(session, owned, count)
+            if not self.position.keys:
+                return count, []  # only keys of other code so far, or the end
+            while self.position.keys and done < count:
+                done += self._read_key(session, owned, rows, count - done)
+        return done, [
+            difference
+            for name, strays in rows.items()
+            for difference in self._compare(registry.get(name), list(strays), strays)
+        ]
+
+    def _find_keys(self, session: Session, owned: Sequence[scan.Owned], count: int) -> None:
+        """Scan for keys of these mirrors."""
+        position = self.position
+        for _ in range(SCANS):
+            if position.scan is None or not owned:
+                self.is_over = True
+                return
+            cursor, names = scan.next_keys(session, position.scan, count)
+            position.scan = None if cursor in scan.DONE else cursor
+            position.keys, position.cursor = [name for name in names if any(one.has(name) for one in owned)], "0"
+            if position.keys:
+                return
+
+    def _read_key(self, session: Session, owned: Sequence[scan.Owned], rows: "_Rows", count: int) -> int:
+        """Trace the next members of the first key to their rows. Return their number."""
+        position, key, cursor, done = self.position, self.position.keys[0], "0", 0
+        for one in owned:
+            if (pk := one.pk_of(key)) is not None:
+                rows[one.mirror.name][pk]
+            elif (family := one.family_of(key)) is None:
+                continue
+            elif is_lazy(one.mirror):
+                rows[one.mirror.name][family.owner(key, "")]
+            else:
+                try:
+                    content, cursor = scan.next_members(session, key, family, position.cursor, count)
+                    for member, said in content.items():
+                        row = family.owner(key, member or said)
+                        rows[one.mirror.name][row].append(runs.make_entry(family, key, member, said))
+                        done += 1
+                except scan.WrongType as error:
+                    position.note(one.mirror.name, str(error))
+            break
+        position.cursor = cursor
+        if cursor in scan.DONE:
+            position.keys = position.keys[1:]
+        return max(1, done)
+
+    def _compare(self, mirror: Mirror, pks: Sequence[str], strays: Mapping[str, list[Entry]]) -> list[Difference]:
+        """Return the lasting differences of these rows. A row that cannot be compared does not stop the others."""
+        try:
+            if isinstance(mirror, TableMirror):
+                return tables.find_differences(mirror, pks)
+            with Session(self.redis) as session:
+                if is_lazy(mirror):
+                    return Windows(mirror, session).differences(pks)
+                quarantined = {difference.pk for difference in runs.quarantined([mirror.name])}
+                return compare.differences(mirror, [pk for pk in pks if pk not in quarantined], strays, session)
+        except Exception as error:  # a key of the wrong type, or any error of the declaration
+            drains.raise_if_away(error)
+            if len(pks) > 1:
+                middle = len(pks) // 2
+                return [d for half in (pks[:middle], pks[middle:]) for d in self._compare(mirror, half, strays)]
+            is_ours = isinstance(error, scan.WrongType)
+            self.position.note(mirror.name, str(error) if is_ours else f"{pks[0]}: {type(error).__name__}")
+            return []
+
+
+_Rows = defaultdict[str, defaultdict[str, list[Entry]]]  # entries in Redis, by mirror and row
