@@ -16,6 +16,7 @@ from django.db import connections, transaction
 from mirror import registry
 from mirror.capture import install
 from mirror.conf import setting
+from mirror.declare.check_databases import check_aliases
 from mirror.declare.check_watches import check_chains, check_watches
 from mirror.declare.check_windows import check_window
 from mirror.declare.mirrors import EdgeMirror, Family, Mirror, SummaryMirror, TableMirror, WindowMirror
@@ -42,7 +43,7 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
         if len(mirror.name) > LONGEST_NAME:
             hint = f"A mirror's name has at most {LONGEST_NAME} characters."
             found.append(Error(f"The name {mirror.name!r} is too long.", hint=hint, obj=mirror, id="mirror.E002"))
-    return [*found, *check_chains(), *_check_starts(), *_check_prefix()]
+    return [*found, *check_chains(), *_check_starts(), *_check_prefix(), *check_aliases()]
 
 
 def _check_prefix() -> Iterator[CheckMessage]:

@@ -1,0 +1,40 @@
+"""System checks of databases besides the mirrored one."""
+
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error
+from django.db import connections, router
+
+from mirror import registry
+from mirror.conf import setting
+
+SAME = ("ENGINE", "HOST", "PORT", "NAME")
+
+
+def check_aliases() -> Iterator[CheckMessage]:
+    """Check that no watched table is written through another database, where no trigger captures the change."""
+    mirrored = str(setting("DATABASE"))
+    if mirrored not in settings.DATABASES:
+        return  # reported by the doctor
+    models = {watch.model for mirror in registry.all_mirrors() for watch in mirror.watches}
+    for alias in connections:
+        if alias == mirrored or _has_same_data(alias, mirrored):
+            continue
+        found = [m for m in models if router.allow_migrate_model(alias, m) or router.db_for_write(m) == alias]
+        if found:
+            labels = ", ".join(sorted(model._meta.label for model in found))
+            hint = (
+                "Let a router refuse these models there (allow_migrate, db_for_write). If the alias leads to the "
+                f"mirrored database or to a replica of it, its TEST must contain 'MIRROR': {mirrored!r}."
+            )
+            text = f"Writes of mirrored models through the database {alias!r} are not captured: {labels}."
+            yield Error(text, hint=hint, id="mirror.E013")
+
+
+def _has_same_data(alias: str, mirrored: str) -> bool:
+    """Return whether an alias leads to the mirrored database, or is declared as its replica."""
+    other, ours = connections[alias].settings_dict, connections[mirrored].settings_dict
+    if (other.get("TEST") or {}).get("MIRROR") == mirrored:
+        return True
+    return ours["NAME"] != ":memory:" and all(other[name] == ours[name] for name in SAME)

@@ -1,0 +1,99 @@
+"""Mirrored tables in a second database: their writes are not captured, so a system check refuses them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.checks import CheckMessage, run_checks
+from django.db import connection, connections
+from pytest_django.fixtures import Settings
+
+from mirror.models import Change
+from mirror.relay import drains
+from tests.support.mirror.app.models import Group, Item
+
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+LABEL = Item._meta.label
+
+
+class Nowhere:
+    """A router that keeps every model out of the second database."""
+
+    def allow_migrate(self, db: str, app_label: str, **hints: Any) -> bool | None:
+        return False if db == "other" else None
+
+
+class Elsewhere(Nowhere):
+    """A router that writes items into the second database although it refuses their migration."""
+
+    def db_for_write(self, model: type, **hints: Any) -> str | None:
+        return "other" if model is Item else None
+
+
+def declare(patch: pytest.MonkeyPatch, **values: Any) -> None:
+    """Configure the alias "other"."""
+    patch.setitem(
+        connections.settings, "other", connections.configure_settings({"default": {}, "other": values})["other"]
+    )
+
+
+@pytest.fixture
+def patch() -> Iterator[pytest.MonkeyPatch]:
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+        connections["other"].close()
+        del connections["other"]
+
+
+@pytest.fixture
+def other(tmp_path: Path, patch: pytest.MonkeyPatch) -> None:
+    """Create a second database with the tables of items and groups."""
+    declare(patch, ENGINE="django.db.backends.sqlite3", NAME=str(tmp_path / "other.sqlite3"))
+    with connections["other"].schema_editor() as editor:
+        editor.create_model(Group)
+        editor.create_model(Item)
+
+
+def found() -> list[CheckMessage]:
+    return [message for message in run_checks() if message.id == "mirror.E013"]
+
+
+def test_write_that_no_trigger_captures_is_announced_by_a_check(other: None) -> None:
+    Item.objects.using("other").create(name="elsewhere")
+    assert not Change.objects.exists()
+    [error] = found()
+    assert "'other'" in error.msg
+    assert LABEL in error.msg
+    assert "allow_migrate" in str(error.hint)
+    assert "'MIRROR': 'default'" in str(error.hint)
+
+
+def test_router_that_refuses_the_models_satisfies_the_check(other: None, settings: Settings) -> None:
+    settings.DATABASE_ROUTERS = [Nowhere()]
+    assert found() == []
+
+
+def test_router_that_writes_there_is_reported(other: None, settings: Settings) -> None:
+    settings.DATABASE_ROUTERS = [Elsewhere()]
+    [error] = found()
+    assert error.msg.endswith(f": {LABEL}.")
+
+
+def test_declared_replica_is_permitted(tmp_path: Path, patch: pytest.MonkeyPatch) -> None:
+    declare(patch, ENGINE="django.db.backends.sqlite3", NAME=str(tmp_path / "replica"), TEST={"MIRROR": "default"})
+    assert found() == []
+
+
+def test_second_alias_of_the_same_database_is_permitted_and_captured(patch: pytest.MonkeyPatch) -> None:
+    declare(patch, **connection.settings_dict)
+    assert found() == []
+    item = Item.objects.using("other").create(name="a")
+    assert Change.objects.filter(mirror="titem", key=str(item.pk)).exists()
+    drains.drain_all()
+
+
+def test_databases_in_memory_are_never_the_same(patch: pytest.MonkeyPatch) -> None:
+    declare(patch, ENGINE=connection.settings_dict["ENGINE"], NAME=":memory:")
+    patch.setitem(connection.settings_dict, "NAME", ":memory:")
+    assert len(found()) == 1
