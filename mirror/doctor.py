@@ -131,6 +131,7 @@ def _check_sql() -> list[CheckMessage]:
         return [
             *checks.check_triggers(databases=[using]),
             *checks.check_connection(databases=[using]),
+            *checks.check_methods(databases=[using]),
             *_check_layouts(),
             *_check_pooler(using),
             *_check_notices(using),

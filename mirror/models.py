@@ -96,6 +96,8 @@ class State(models.Model):
     mirror = models.CharField(_("mirror"), max_length=64, primary_key=True)
     # The layout that the last ``migrate`` recorded. Processes with another one neither drain nor rebuild.
     layout = models.CharField(_("layout"), max_length=64, db_default="")
+    # A digest of the declaration's own methods at that time (``mirror.declare.sources``).
+    methods = models.CharField(_("methods"), max_length=64, db_default="")
     rebuild_token = models.CharField(_("rebuild token"), max_length=200, db_default="")
     rebuild_cursor = models.TextField(_("rebuild cursor"), null=True)
     rebuild_rows = models.BigIntegerField(_("rows rebuilt"), db_default=0)

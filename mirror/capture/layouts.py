@@ -11,6 +11,7 @@ from django.apps import apps as present_apps
 
 from mirror import registry
 from mirror.conf import setting
+from mirror.declare.sources import digest_methods
 from mirror.models import State
 
 REASON = "migrate recorded another layout, so another version of the code maintains this mirror"
@@ -19,15 +20,19 @@ REASON = "migrate recorded another layout, so another version of the code mainta
 def record(using: str, apps: Any = None) -> None:
     """Record the layouts of the registered mirrors, and forget those of unregistered ones."""
     states = (apps or present_apps).get_model("mirror", "State")
-    if "layout" not in {field.name for field in states._meta.get_fields()}:
-        return  # the migration of this column follows
+    if not {"layout", "methods"} <= {field.name for field in states._meta.get_fields()}:
+        return  # the migrations of these columns follow
     rows = states._base_manager.using(using)
-    known = dict(rows.values_list("mirror", "layout"))
-    wanted = {mirror.name: str(mirror.version) for mirror in registry.all_mirrors()}
-    rows.bulk_create([states(mirror=name, layout=wanted[name]) for name in wanted.keys() - known.keys()])
+    known = {name: both for name, *both in rows.values_list("mirror", "layout", "methods")}
+    wanted = {mirror.name: [str(mirror.version), digest_methods(mirror)] for mirror in registry.all_mirrors()}
+    created = [
+        states(mirror=name, layout=wanted[name][0], methods=wanted[name][1]) for name in wanted.keys() - known.keys()
+    ]
+    rows.bulk_create(created)
     for name in known:
-        if known[name] != wanted.get(name, ""):
-            rows.filter(mirror=name).update(layout=wanted.get(name, ""))
+        layout, methods = wanted.get(name, ["", ""])
+        if known[name] != [layout, methods]:
+            rows.filter(mirror=name).update(layout=layout, methods=methods)
 
 
 def find_outdated() -> Mapping[str, str]:
@@ -37,6 +42,19 @@ def find_outdated() -> Mapping[str, str]:
     return {
         m.name: found[m.name] for m in registry.all_mirrors() if found.get(m.name, str(m.version)) != str(m.version)
     }
+
+
+def find_changed() -> list[str]:
+    """Return the mirrors whose methods differ from the recorded ones, although their layouts are equal (one query)."""
+    rows = State.objects.using(setting("DATABASE")).exclude(layout="").exclude(methods="")
+    found = {name: (layout, methods) for name, layout, methods in rows.values_list("mirror", "layout", "methods")}
+    return [
+        mirror.name
+        for mirror in registry.all_mirrors()
+        if mirror.name in found
+        and found[mirror.name][0] == str(mirror.version)
+        and found[mirror.name][1] != digest_methods(mirror)
+    ]
 
 
 def is_recorded(name: str) -> bool:

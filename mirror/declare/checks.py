@@ -9,12 +9,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connections, transaction
+from django.db import DatabaseError, connections, transaction
 
 from mirror import registry
-from mirror.capture import install
+from mirror.capture import install, layouts
 from mirror.conf import setting
 from mirror.declare.check_databases import check_aliases
 from mirror.declare.check_watches import check_chains, check_watches
@@ -155,6 +155,25 @@ def check_triggers(*, databases: Sequence[str] | None = None, **kwargs: Any) -> 
             hint="Run migrate: it creates the triggers, and schedules rebuilds after missed changes.",
             id="mirror.E010",
         )
+    ]
+
+
+@register(Tags.database)
+def check_methods(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """Remind of ``version`` if methods were changed since the last ``migrate``, which shows this a last time."""
+    try:
+        changed = layouts.find_changed() if _asked(databases) else []
+    except DatabaseError:  # the column does not exist yet
+        return []
+    hint = "Increase version if keys, records or entries have changed: the mirror is rebuilt. Then run migrate."
+    return [
+        Warning(
+            f"The methods of mirror {name!r} have changed since the last migrate, but its version has not.",
+            hint=hint,
+            obj=type(registry.get(name)),
+            id="mirror.W014",
+        )
+        for name in changed
     ]
 
 

@@ -1,14 +1,19 @@
 """Two versions of the code run side by side, and only the one that ``migrate`` recorded maintains a mirror."""
 
-from collections.abc import Iterator
+import io
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from django.core.management import call_command
 from redis import Redis
 
-from mirror import registry
+from mirror import Mirror, Watch, register, registry
 from mirror.capture import layouts, triggers
+from mirror.declare import checks
+from mirror.declare.sources import digest_methods
 from mirror.models import Change, State
 from mirror.outbox.changes import OutdatedLayout
 from mirror.read import marker
@@ -18,6 +23,7 @@ from mirror.redis.recorder import record
 from mirror.relay import apply, drains, rebuild, sweeper
 from tests.support.mirror import world
 from tests.support.mirror.app.mirrors import ItemMirror
+from tests.support.mirror.app.models import Group
 from tests.support.mirror.items import make
 
 
@@ -112,3 +118,80 @@ def test_migrate_records_layouts_and_forgets_removed_mirrors() -> None:
     found = dict(State.objects.exclude(layout="").values_list("mirror", "layout"))
     assert found == {mirror.name: str(mirror.version) for mirror in registry.all_mirrors()}
     assert layouts.find_outdated() == {}
+
+
+class Shelf(Mirror):
+    """A declaration with methods of its own."""
+
+    name = "tshelf"
+    model = Group
+    key = "tshelf:{pk}"
+    watches = [Watch(Group)]
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
+        return {}
+
+    def record(self, row: Any) -> dict[str, Any]:
+        return {"name": row}
+
+
+class CommentedShelf(Shelf):
+    def record(self, row: Any) -> dict[str, Any]:
+        """Return the record."""
+        # a comment, and another layout of the source
+        return {
+            "name": row
+        }  # fmt: skip
+
+
+class ChangedShelf(Shelf):
+    def record(self, row: Any) -> dict[str, Any]:
+        return {"title": row}
+
+
+class NextShelf(ChangedShelf):
+    version = 2
+
+
+def reminders() -> list[str]:
+    return [m.msg for m in checks.check_methods(databases=["default"])]
+
+
+@pytest.mark.parametrize(
+    ("declaration", "is_reminded"), [(Shelf, False), (CommentedShelf, False), (ChangedShelf, True), (NextShelf, False)]
+)
+def test_changed_methods_without_a_new_version_are_reported_until_migrate(
+    declaration: type[Mirror], is_reminded: bool, own_registry: None
+) -> None:
+    register(Shelf)
+    layouts.record("default")
+    registry.unregister("tshelf")
+    register(declaration)
+    expected = ["The methods of mirror 'tshelf' have changed since the last migrate, but its version has not."]
+    assert reminders() == (expected if is_reminded else [])
+    layouts.record("default")
+    assert reminders() == []
+
+
+def test_migrate_shows_the_reminder_before_it_records_the_methods(
+    own_registry: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["manage.py", "migrate"])
+    register(Shelf)
+    layouts.record("default")
+    registry.unregister("tshelf")
+    register(ChangedShelf)
+    errors = io.StringIO()
+    call_command("migrate", verbosity=0, skip_checks=False, stderr=errors)
+    assert "(mirror.W014)" in errors.getvalue()
+    assert reminders() == []
+
+
+def test_declaration_without_methods_has_no_digest() -> None:
+    assert digest_methods(Mirror()) == ""
+    assert digest_methods(registry.get("latest"))
+
+
+def test_mirrors_recorded_by_earlier_code_are_not_reported() -> None:
+    State.objects.update(methods="")
+    assert reminders() == []
