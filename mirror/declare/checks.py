@@ -5,8 +5,8 @@ plain ``check``.
 """
 
 import sys
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
@@ -19,7 +19,8 @@ from mirror.conf import setting
 from mirror.declare.check_databases import check_aliases
 from mirror.declare.check_watches import check_chains, check_watches
 from mirror.declare.check_windows import check_window
-from mirror.declare.mirrors import EdgeMirror, Family, Mirror, SummaryMirror, TableMirror, WindowMirror
+from mirror.declare.mirrors import EdgeMirror, Mirror, SummaryMirror, TableMirror, WindowMirror
+from mirror.verify.scan import Owned
 
 LONGEST_NAME: Final = 64
 
@@ -100,31 +101,40 @@ def _record_start(mirror: Mirror) -> str | None:
 
 def _check_starts() -> list[CheckMessage]:
     """Check that no two mirrors own the same keys: each would delete the other's keys as strays."""
-    owners: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    owned: dict[str, Owned] = {}
+    examples: list[tuple[str, str, str]] = []
     for mirror in registry.all_mirrors():
-        try:
-            shapes = [shape for family in mirror.families() for shape in _shapes(family)]
-            record = _record_start(mirror)
-        except Exception:  # reported for the mirror itself
-            continue
-        for shape in (*shapes, *([] if record is None else [(record, "...")])):
-            owners[shape][mirror.name] = None
-    shared = {start: names for (start, _), names in sorted(owners.items()) if len(names) > 1}
+        with suppress(Exception):  # reported for the mirror itself
+            own = list(_list_examples(mirror))
+            if all(start for start, _ in own):  # otherwise it contains all keys, as reported above
+                examples += [(start, key, mirror.name) for start, key in own]
+                owned[mirror.name] = Owned(mirror)
+    found: dict[tuple[str, ...], str] = {}
+    for start, key, name in sorted(examples):
+        names = {name, *(other for other, keys in owned.items() if keys.has(key))}
+        if len(names) > 1:
+            found.setdefault(tuple(sorted(names)), start)
     return [
         Error(
             f"Keys that start with {start!r} belong to several mirrors: {', '.join(names)}.",
             hint="Give each mirror its own keys: entries of one mirror would be strays of the other.",
             id="mirror.E008",
         )
-        for start, names in shared.items()
+        for names, start in found.items()
     ]
 
 
-def _shapes(family: Family) -> list[tuple[str, str]]:
-    """Return the forms of a family's keys: one key, or all keys with a start and an end."""
-    if family.end and not family.whole:
-        return [(family.start, f"...{family.end}")]
-    return [(family.start, "")] if family.whole else [(family.start, ""), (family.start, "...")]
+def _list_examples(mirror: Mirror) -> Iterator[tuple[str, str]]:
+    """Yield keys of each form that a mirror owns, each with the beginning of its form."""
+    for family in mirror.families():
+        for text in ("",) if family.whole else ("1", "x"):
+            yield family.start, f"{family.start}{text}{'' if family.whole else family.end}"
+    if isinstance(mirror, SummaryMirror):
+        yield mirror.record_key(""), mirror.record_key("")
+    elif mirror.has_record:
+        yield from (
+            (str(_record_start(mirror)), key) for key in map(mirror.record_key, ("1", "x")) if mirror.pk_of(key)
+        )
 
 
 @register()

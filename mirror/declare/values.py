@@ -23,9 +23,27 @@ _USUAL: Final[frozenset[tuple[type, ...]]] = frozenset(
         (Value, str, str),
     ]
 )
+ENTRIES: Final = (Member, Members, Scored, Field, OwnField, Value)
 _FIELD: Final = frozenset([str, int, float, bool])
 _TEXT: Final = frozenset([str])
 _ID: Final = frozenset([int])
+
+
+def list_entries(mirror: str, pk: str, made: Iterable[Contribution]) -> list[Contribution]:
+    """Return the entries of a row. Raise TypeError for one of the wrong type, or with NaN as its score."""
+    found: object = made  # a declaration without types may return anything
+    if not isinstance(found, Iterable):
+        raise TypeError(f"{mirror}: the entries of {pk!r} are {made!r}, and have to be a list")
+    entries = list(made)
+    check_entries(mirror, pk, entries)
+    return entries
+
+
+def check_keys(mirror: str, method: str, keys: Sequence[Any]) -> None:
+    """Raise TypeError unless all keys that a method returned are text."""
+    if not _TEXT.issuperset(map(type, keys)):
+        wrong = next(key for key in keys if type(key) is not str)
+        raise TypeError(f"{mirror}: {method}() returned the key {wrong!r}; keys are str")
 
 
 def check_entries(mirror: str, pk: str, entries: Iterable[Contribution]) -> None:
@@ -62,8 +80,11 @@ def explain_record(mirror: str, pk: str, record: Any, error: Exception) -> TypeE
     return TypeError(f"{mirror}: the record of {pk!r} cannot be written: {error}{where}")
 
 
-def _check_closely(mirror: str, pk: str, entry: Contribution) -> None:
+def _check_closely(mirror: str, pk: str, entry: Any) -> None:
     """Check an entry with unusual types. Subclasses of the usual ones are valid."""
+    if not isinstance(entry, ENTRIES):
+        names = ", ".join(kind.__name__ for kind in ENTRIES)
+        raise TypeError(f"{mirror}: an entry of {pk!r} is {entry!r}, which is none of {names}")
     for name, part in entry._asdict().items():
         if name == "keys":
             is_right, wanted = all(isinstance(key, str) for key in part), "a sequence of str"

@@ -13,6 +13,7 @@ from typing import Any
 from mirror import registry
 from mirror.capture import triggers
 from mirror.conf import setting
+from mirror.declare import values
 from mirror.declare.mirrors import Mirror, TableMirror
 from mirror.models import State
 from mirror.outbox import changes, spread
@@ -132,6 +133,7 @@ class _Run:
         cursor, size = self.state.rebuild_cursor, int(setting("CHUNK"))
         together = at_once(self.mirror, size)
         while pks := self.mirror.keys_after(cursor, size if is_lazy(self.mirror) else together):
+            values.check_keys(self.mirror.name, "keys_after", pks)
             cursor, rows = pks[-1], window.those_there(self.mirror, pks, self.redis) if is_lazy(self.mirror) else pks
             for start in range(0, max(len(rows), 1), together):
                 is_last = start + together >= len(rows)

@@ -93,12 +93,13 @@ class JsonShape:
         targets = {}
         for pk, row in self.load(pks).items():
             record = record_of(row)
+            if record is None:
+                raise TypeError(f"{self.mirror.name}: record() returned None for {pk!r}; load() leaves hidden rows out")
             try:
                 own = encode(record)
             except (AttributeError, TypeError) as error:
                 raise values.explain_record(self.mirror.name, pk, record, error) from error
-            entries = list(index(pk, record))
-            values.check_entries(self.mirror.name, pk, entries)
+            entries = values.list_entries(self.mirror.name, pk, index(pk, record))
             targets[pk] = Target(own, entries)
         return targets
 
@@ -122,6 +123,10 @@ class JsonShape:
             if len(possible) == len(pks):
                 raise
             found = self.mirror.load(possible)
+        if not isinstance(found, Mapping):
+            raise TypeError(
+                f"{self.mirror.name}: load() returned {found!r:.100}, which is no mapping from keys to rows"
+            )
         for pk in found:
             if type(pk) is not str:
                 raise TypeError(f"{self.mirror.name}: load() returned the key {pk!r}; keys are str, as they were given")
@@ -196,8 +201,7 @@ class EdgeShape(JsonShape):
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
         present, targets = self.mirror.present, {}
         for pk, value in self.load(pks).items():
-            entries = list(present(pk, value))
-            values.check_entries(self.mirror.name, pk, entries)
+            entries = values.list_entries(self.mirror.name, pk, present(pk, value))
             targets[pk] = Target(None, entries)
         return targets
 

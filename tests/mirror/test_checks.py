@@ -320,6 +320,19 @@ def test_two_mirrors_cannot_own_the_same_keys(start: str) -> None:
     assert repr(start) in message.msg
 
 
+@pytest.mark.parametrize("start", ["titem:na", "tuid:{1}:follow"])
+def test_two_mirrors_cannot_own_overlapping_keys(start: str) -> None:
+    declared(families=lambda self: [Family(start, "set", lambda key, member: member)])
+    [message] = said()
+    assert message.id == "mirror.E008"
+    assert ": bad, t" in message.msg
+
+
+def test_keys_between_those_of_numbered_records_belong_to_another_mirror() -> None:
+    declared(families=lambda self: [Family("titem:popular:", "set", lambda key, member: member)])
+    assert said() == []
+
+
 @pytest.mark.parametrize("text", ["{shop1}:", "shop1}", 7])
 def test_prefix_must_be_text_without_braces(text: object, settings: Settings) -> None:
     settings.MIRROR = settings.MIRROR | {"PREFIX": text}

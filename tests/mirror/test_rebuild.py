@@ -222,3 +222,11 @@ def test_full_drain_writes_entries_that_the_record_already_lists(redis: Redis) -
     redis.delete("titems:score")
     apply.drain(registry.get("titem"), [str(item.pk)], full=True)
     assert redis.zscore("titems:score", item.pk) == 0
+
+
+def test_keys_of_the_wrong_type_stop_the_rebuild(monkeypatch: pytest.MonkeyPatch) -> None:
+    mirror = registry.get("titem")
+    monkeypatch.setattr(mirror, "keys_after", lambda after, limit: [7] if after is None else [])
+    with pytest.raises(TypeError, match=r"titem: keys_after\(\) returned the key 7; keys are str"):
+        rebuild.rebuild(["titem"])
+    assert not marker.is_warm(relay_client(), "titem")

@@ -167,6 +167,10 @@ WRONG = {
     "int": Wrong("titem", "index", lambda e: [Member("s", 5)], "of '1' has the member 5.*key='s'"),  # type: ignore[arg-type]
     "bytes": Wrong("titem", "index", lambda e: [Members(["s"], b"5")], r"of '1' has the member b'5'.*\['s'\]"),  # type: ignore[arg-type]
     "keys": Wrong("titem", "index", lambda e: [Members(["s", 7], "5")], r"of '1' has the keys \['s', 7\]"),  # type: ignore[list-item]
+    "tuple": Wrong("titem", "index", lambda e: [("s", "5")], r"entry of '1' is \('s', '5'\), which is none of Member,"),
+    "nothing": Wrong("titem", "index", lambda e: None, "entries of '1' are None"),
+    "no record": Wrong("titem", "record", lambda r: None, r"record\(\) returned None for '1'"),
+    "no mapping": Wrong("titem", "load", list, r"load\(\) returned \['1'\], which is no mapping"),
     "edge": Wrong("tfollow", "entries", lambda e: first(e, member=2), "of '1:2' has the member 2"),
     "ids": Wrong("ttopic", "newest", lambda w: {pk: ["5"] for pk in w}, r"newest\(\) returned '5' for"),
 }
