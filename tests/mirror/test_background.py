@@ -13,7 +13,7 @@ from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.relay import drains, sweeper
-from mirror.relay.runner import Relay
+from mirror.standalone.runner import Relay
 from mirror.verify import background
 from mirror.verify.background import Position
 from mirror.verify.compare import Difference
