@@ -16,8 +16,8 @@ class Addition:
     """An addition to a read. The subject of the read, such as the id of a book, precedes the other arguments.
 
     name: the key of its value. mirrors: the mirrors that must be warm. size: the fixed number of commands that
-    ``add_commands`` adds to a pipeline. parse_replies: returns the value from the replies. by_sql: returns the same
-    value from SQL.
+    ``add_commands`` adds to a pipeline. parse_replies: returns the value from the replies. read_from_sql: returns the
+    same value from SQL.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Addition:
     size: int = 1
     add_commands: Callable[..., object]
     parse_replies: Callable[..., Any] = lambda *replies: replies
-    by_sql: Callable[..., Any] = lambda *subject: None
+    read_from_sql: Callable[..., Any] = lambda *subject: None
 
 
 A = TypeVar("A", bound=Addition)
@@ -57,4 +57,4 @@ class Additions(Generic[A]):
 
     def load_from_sql(self, *subject: Any) -> dict[str, Any]:
         """Return the same values as ``read_replies``, from SQL."""
-        return {name: addition.by_sql(*subject) for name, addition in self.registered.items()}
+        return {name: addition.read_from_sql(*subject) for name, addition in self.registered.items()}

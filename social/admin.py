@@ -84,7 +84,7 @@ class AboutBookFilter(admin.SimpleListFilter):
 class PostAdmin(BigTableAdmin):
     """Staff search posts here, hide them, show them again and delete them."""
 
-    list_display = ["said", "author", "about", "created_at", "standing"]
+    list_display = ["said", "author", "about", "created_at", "status"]
     list_filter = ["is_hidden", AboutBookFilter]
     list_select_related = ["user", "book"]
     search_fields = ["text"]
@@ -139,7 +139,7 @@ class PostAdmin(BigTableAdmin):
         return _link_to_posts("book", post.book_id, post.book.title) if post.book else "–"
 
     @display(description=_("status"), label={"hidden": "danger", "fetched": "info", "shown": "success"})
-    def standing(self, post: Post) -> tuple[str, Any]:
+    def status(self, post: Post) -> tuple[str, Any]:
         """Return whether the post is visible and how its readers receive it."""
         if post.is_hidden:
             return "hidden", _("hidden")

@@ -101,12 +101,12 @@ class MuteAdmin(_RelationAdmin):
 class PulledAdmin(BigTableAdmin):
     """Pulled authors. The list is read-only, because the number of followers decides."""
 
-    list_display = ["user", "standing", "turned_at"]
+    list_display = ["user", "status", "turned_at"]
     list_select_related = ["user"]
     list_filter = ["state"]
     search_fields = ["=user__username"]
     search_help_text = _("the exact name")
-    fields = readonly_fields = ["user", "standing", "turned_at"]
+    fields = readonly_fields = ["user", "status", "turned_at"]
 
     def has_change_permission(self, request: HttpRequest, obj: Pulled | None = None) -> bool:
         return False
@@ -115,7 +115,7 @@ class PulledAdmin(BigTableAdmin):
         return False
 
     @display(description=_("state"), label={"turning": "warning", "on": "info", "eased": "success"})
-    def standing(self, pulled: Pulled) -> tuple[str, Any]:
+    def status(self, pulled: Pulled) -> tuple[str, Any]:
         return pulled.state, pulled.get_state_display()
 
 

@@ -21,44 +21,45 @@ MAX_NEW_POSTS = 100  # new posts that are counted at most
 
 def get_home_timeline(user_id: int, after: int | None = None) -> PostPage:
     """Return a page of a reader's home timeline: the reader's posts and those of followed authors."""
-    return HomeFeed(user_id).page(after)
+    return HomeFeed(user_id).read_page(after)
 
 
 def get_global_timeline(viewer: int | None, after: int | None = None) -> PostPage:
     """Return a page of all posts."""
-    return EagerFeed(viewer, "global", "", timelines.find_posts).page(after)
+    return EagerFeed(viewer, "global", "", timelines.find_posts).read_page(after)
 
 
 def get_latest_posts(viewer: int | None, count: int) -> PostPage:
     """Return the newest posts on the site, fewer than a page, without a next page."""
-    page = EagerFeed(viewer, "global", "", timelines.find_posts).page(None, count)
+    page = EagerFeed(viewer, "global", "", timelines.find_posts).read_page(None, count)
     return PostPage(page.posts, None, page.newest)
 
 
 def get_posts_by(author_id: int, viewer: int | None, after: int | None = None) -> PostPage:
     """Return a page of an author's posts, empty if a block exists between the author and the viewer."""
-    return AuthorFeed(viewer, author_id).page(after)
+    return AuthorFeed(viewer, author_id).read_page(after)
 
 
 def get_posts_about(book_id: int, viewer: int | None, after: int | None = None) -> PostPage:
     """Return a page of the posts about a book."""
-    return EagerFeed(viewer, "book_posts", str(book_id), partial(timelines.find_posts_about, book_id)).page(after)
+    return EagerFeed(viewer, "book_posts", str(book_id), partial(timelines.find_posts_about, book_id)).read_page(after)
 
 
 def get_posts_about_books_by(author_id: int, viewer: int | None, after: int | None = None) -> PostPage:
     """Return a page of the posts about an author's books."""
-    by_sql = partial(timelines.find_posts_about_books_by, author_id)
-    return EagerFeed(viewer, "author_posts", str(author_id), by_sql).page(after)
+    find_ids = partial(timelines.find_posts_about_books_by, author_id)
+    return EagerFeed(viewer, "author_posts", str(author_id), find_ids).read_page(after)
 
 
 def get_posts_tagged(name: str, viewer: int | None, after: int | None = None) -> PostPage:
     """Return a page of the posts with a hashtag (folded)."""
-    return EagerFeed(viewer, "hashtag", name, partial(timelines.find_posts_tagged, name)).page(after)
+    return EagerFeed(viewer, "hashtag", name, partial(timelines.find_posts_tagged, name)).read_page(after)
 
 
 def get_mentions_of(user_id: int, after: int | None = None) -> PostPage:
     """Return a page of the posts that mention a reader, as that reader sees them."""
-    return EagerFeed(user_id, "mentions", str(user_id), partial(timelines.find_posts_mentioning, user_id)).page(after)
+    find_ids = partial(timelines.find_posts_mentioning, user_id)
+    return EagerFeed(user_id, "mentions", str(user_id), find_ids).read_page(after)
 
 
 def get_post(post_id: int, viewer: int | None) -> PostRecord | None:
@@ -82,7 +83,7 @@ def count_new_posts(user_id: int, since: int, seen: Collection[int] = ()) -> int
     """
     lowest = since + 1 if not seen else min(seen) if len(seen) >= pages.PAGE_SIZE else 0
     feed = HomeFeed(user_id)
-    found = feed.chunk(MAX_ID, MAX_NEW_POSTS + len(seen))
+    found = feed.read_chunk(MAX_ID, MAX_NEW_POSTS + len(seen))
     new = [pk for pk in found.ids if pk >= lowest and pk not in seen]
     return sum(
         post["user"]["id"] != user_id for post in feed.exclude_blocked_and_muted(read_records(new[:MAX_NEW_POSTS]))

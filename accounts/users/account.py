@@ -21,7 +21,7 @@ class Addresses(NamedTuple):
     """A user's verified e-mail address and the address that waits for verification. Each is "" if it does not exist."""
 
     email: str
-    wanted: str
+    unverified: str
 
 
 def read_logins(user_id: int) -> Logins:

@@ -58,14 +58,14 @@ class ReaderSource:
     """The source of readers for search, which hides readers that the viewer may not see.
 
     mirrors: the mirrors that must be warm. add_commands: adds a fixed number of commands for a viewer (0: not logged
-    in) and ids, and no command without ids. parse_replies: returns the readers from the replies. by_sql: returns the
-    same from SQL.
+    in) and ids, and no command without ids. parse_replies: returns the readers from the replies. read_from_sql: returns
+    the same from SQL.
     """
 
     mirrors: Sequence[str]
     add_commands: Callable[[RedisPipeline, int, Sequence[int]], object]
     parse_replies: Callable[[Sequence[int], Sequence[Any]], Sequence[Any]]
-    by_sql: Callable[[int, Sequence[int]], Sequence[Any]]
+    read_from_sql: Callable[[int, Sequence[int]], Sequence[Any]]
 
 
 _reader_sources: list[ReaderSource] = []
@@ -193,7 +193,7 @@ def _load_candidates_from_sql(wanted: _CandidateIds, viewer: int) -> _LoadedCand
     ids = [tag.id for tag in wanted.tags]
     counts = dict(links.filter(tag_id__in=ids).values_list("tag_id").annotate(Count("id")).order_by())
     tags = [tag._replace(weight=counts.get(tag.id, 0)) for tag in wanted.tags]
-    found = [reader for readers in _reader_sources for reader in readers.by_sql(viewer, wanted.readers)]
+    found = [reader for readers in _reader_sources for reader in readers.read_from_sql(viewer, wanted.readers)]
     entries = load_entries_from_sql(viewer, wanted.books) if viewer else ()
     beside = extras.load_cards_from_sql(wanted.books)
     return _LoadedCandidates(load_records_from_sql(wanted.books), tags, found, beside, entries)

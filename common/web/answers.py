@@ -51,11 +51,11 @@ def json_error(message: str, status: int) -> HttpResponse:
     return json_response({"error": {"message": message}}, status)
 
 
-def require_login(request: HttpRequest, way_on: str | None = None) -> HttpResponse:
-    """Redirect to the login page, which leads on to ``way_on`` (default: this URL); in JSON, status 401."""
+def require_login(request: HttpRequest, next_address: str | None = None) -> HttpResponse:
+    """Redirect to the login page, which leads on to ``next_address`` (default: this URL); in JSON, status 401."""
     if wants_json(request):
         return json_error(_("Log in first."), 401)
-    return redirect_window(request, redirect_to_login(way_on or request.get_full_path()).url)
+    return redirect_window(request, redirect_to_login(next_address or request.get_full_path()).url)
 
 
 def personal_page(view: View | None = None, *, permission: str = "") -> Any:

@@ -48,7 +48,7 @@ class _SearchableByUser(ReadOnlyAdmin):
 class CartAdmin(_SearchableByUser):
     """Carts as SQL has them."""
 
-    list_display = ["visitor", "user", "copies", "standing"]
+    list_display = ["visitor", "user", "copies", "status"]
     list_filter = ["is_parked"]
     fields = ["visitor", "user", "contents", "is_parked", "ended_at"]
     readonly_fields = fields
@@ -69,7 +69,7 @@ class CartAdmin(_SearchableByUser):
         return _render_lines([(f"{quantity} × {titles.get(pk, pk)}",) for pk, quantity in sorted(lines.items())])
 
     @display(description=_("state"), label={"parked": "warning", "moved": "info", "live": "success"})
-    def standing(self, cart: Cart) -> tuple[str, Any]:
+    def status(self, cart: Cart) -> tuple[str, Any]:
         if cart.moved_to:
             return "moved", _("continued as another cart")
         return ("parked", _("waiting for a login")) if cart.is_parked else ("live", _("in use"))

@@ -61,14 +61,14 @@ class LineInline(_OrderInline):
 
     model = OrderLine
     verbose_name_plural = _("books")
-    fields = readonly_fields = ["title", "quantity", "each", "together"]
+    fields = readonly_fields = ["title", "quantity", "unit_price", "line_total"]
 
     @display(description=_("price"))
-    def each(self, line: OrderLine) -> str:
+    def unit_price(self, line: OrderLine) -> str:
         return format_money(line.price)
 
     @display(description=_("total"))
-    def together(self, line: OrderLine) -> str:
+    def line_total(self, line: OrderLine) -> str:
         return format_money(line.total)
 
 
@@ -77,10 +77,10 @@ class PaymentInline(_OrderInline):
 
     model = Payment
     ordering: ClassVar[Any] = ["pk"]
-    fields = readonly_fields = ["state", "sum", "reference", "failure", "created_at", "updated_at"]
+    fields = readonly_fields = ["state", "formatted_sum", "reference", "failure", "created_at", "updated_at"]
 
     @display(description=_("amount"))
-    def sum(self, payment: Payment) -> str:
+    def formatted_sum(self, payment: Payment) -> str:
         return format_money(payment.amount)
 
     @display(description=_("reason"))
@@ -108,14 +108,14 @@ class OrderAdmin(SerialisedEdits, LedgerAdmin):
     """Search, send and cancel orders, and correct their addresses."""
 
     form = ConcurrentEditForm
-    list_display = ["number", "customer", "standing", "sum", "created_at", "paid_at"]
+    list_display = ["number", "customer", "status", "formatted_sum", "created_at", "paid_at"]
     list_display_links = ["number"]
     list_filter = ["state"]
     list_select_related = ["user"]
     search_fields = ["email"]
     search_help_text = _("an order number, @name, or an email address of the last 50,000 orders")
     fields = [
-        "state", "customer", "sum", "name", "email", "address",
+        "state", "customer", "formatted_sum", "name", "email", "address",
         "created_at", "reserved_until", "paid_at", "confirmed_at", "sent_at", "cancelled_at",
     ]  # fmt: skip
     readonly_fields = [name for name in fields if name not in ("name", "email", "address")]
@@ -161,11 +161,11 @@ class OrderAdmin(SerialisedEdits, LedgerAdmin):
         )
 
     @display(description=_("state"), label=STATE_LABELS)
-    def standing(self, order: Order) -> tuple[str, str]:
+    def status(self, order: Order) -> tuple[str, str]:
         return order.state, order.get_state_display()
 
     @display(description=_("total"))
-    def sum(self, order: Order) -> str:
+    def formatted_sum(self, order: Order) -> str:
         return format_money(order.total)
 
     @admin.action(description=_("Mark selected orders as sent"), permissions=["change"])

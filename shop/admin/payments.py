@@ -26,11 +26,11 @@ STATE_LABELS: Final = {
 class PaymentAdmin(ReadOnlyAdmin):
     """Requests to the payment provider and their results."""
 
-    list_display = ["order_number", "standing", "sum", "reference", "created_at", "updated_at"]
+    list_display = ["order_number", "status", "formatted_sum", "reference", "created_at", "updated_at"]
     list_filter = ["state"]
     search_fields = ["key"]
     search_help_text = _("an order number, or the provider's exact key")
-    fields = ["order", "state", "sum", "key", "reference", "failure", "created_at", "updated_at", "ask_at"]
+    fields = ["order", "state", "formatted_sum", "key", "reference", "failure", "created_at", "updated_at", "ask_at"]
     readonly_fields = fields
 
     def get_search_results(
@@ -48,7 +48,7 @@ class PaymentAdmin(ReadOnlyAdmin):
         return f"#{payment.order_id}"
 
     @display(description=_("state"), label=STATE_LABELS)
-    def standing(self, payment: Payment) -> tuple[str, str]:
+    def status(self, payment: Payment) -> tuple[str, str]:
         return payment.state, payment.get_state_display()
 
     @display(description=_("reason"))
@@ -56,7 +56,7 @@ class PaymentAdmin(ReadOnlyAdmin):
         return payment.why
 
     @display(description=_("amount"))
-    def sum(self, payment: Payment) -> str:
+    def formatted_sum(self, payment: Payment) -> str:
         return format_money(payment.amount)
 
 
@@ -64,12 +64,12 @@ class PaymentAdmin(ReadOnlyAdmin):
 class FakeChargeAdmin(ReadOnlyAdmin):
     """The fake provider's own charges."""
 
-    list_display = ["key", "sum", "succeeds", "reason", "answers_at", "refunded_at"]
+    list_display = ["key", "formatted_sum", "succeeds", "reason", "answers_at", "refunded_at"]
     ordering: ClassVar[Any] = ["-created_at"]
     search_fields = ["key"]
-    fields = ["key", "sum", "succeeds", "reason", "answers_at", "refunded_at", "created_at"]
+    fields = ["key", "formatted_sum", "succeeds", "reason", "answers_at", "refunded_at", "created_at"]
     readonly_fields = fields
 
     @display(description=_("amount"))
-    def sum(self, charge: FakeCharge) -> str:
+    def formatted_sum(self, charge: FakeCharge) -> str:
         return format_money(charge.amount)

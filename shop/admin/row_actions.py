@@ -25,18 +25,18 @@ class UnchangedRow(NamedTuple):
 
 
 def apply_to_each(
-    rows: Iterable[T], do: Callable[[T], Any], standing: Callable[[T], str]
+    rows: Iterable[T], do: Callable[[T], Any], describe_state: Callable[[T], str]
 ) -> tuple[list[T], list[UnchangedRow]]:
     """Call ``do`` with each row, in its own transaction. Return the rows that succeeded and those that did not.
 
-    standing: returns the present state of a refused row in words, as the reason.
+    describe_state: returns the present state of a refused row in words, as the reason.
     """
     done, undone = [], []
     for row in rows:
         try:
             do(row)
         except Refused:
-            undone.append(UnchangedRow(row, standing(row)))
+            undone.append(UnchangedRow(row, describe_state(row)))
         except Exception as error:  # one failed row does not stop the others
             logger.exception("%r: an action of the admin failed", row)
             ledger = isinstance(error, LedgerError)

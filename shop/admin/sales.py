@@ -43,7 +43,7 @@ class SaleAdmin(SerialisedEdits, BigTableAdmin):
     """Sales, with their products."""
 
     form = ConcurrentEditForm
-    list_display = ["name", "starts_at", "ends_at", "standing", "products"]
+    list_display = ["name", "starts_at", "ends_at", "status", "products"]
     search_fields = ["name"]
     fields = ["name", "starts_at", "ends_at"]
     ordering: ClassVar[Any] = ["-starts_at", "-pk"]
@@ -81,7 +81,7 @@ class SaleAdmin(SerialisedEdits, BigTableAdmin):
             self.message_user(request, text % {"titles": titles}, messages.WARNING)
 
     @display(description=_("state"), label={"on": "success", "to come": "info", "over": "danger"})
-    def standing(self, sale: Sale) -> tuple[str, Any]:
+    def status(self, sale: Sale) -> tuple[str, Any]:
         """Return whether the sale is on, to come or over."""
         now = clock.now()
         if sale.starts_at > now:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 ORDER_PREFIX: Final = (
     "order:"  # prefix of a line that only records that the order with this key has taken its lines out
 )
-PARKED: Final = "-"  # value of ``moved`` for a cart that waits for its user's next login
+PARKED: Final = "-"  # value of ``moved_to`` for a cart that waits for its user's next login
 MAX_REMOVED_LINES: Final = 200  # removed lines that a cart remembers
 
 
@@ -38,18 +38,19 @@ class ContentLine(NamedTuple):
 class CartContent(NamedTuple):
     """The value of a cart.
 
-    lines: by product id. Removed lines stay with quantity 0, so that an older copy does not bring them back. floor:
-    removed lines up to this version are forgotten. moved: the digest of the cart that replaces this one, PARKED, or "".
+    lines: by product id. Removed lines stay with quantity 0, so that an older copy does not bring them back.
+    pruned_until: removed lines up to this version are forgotten. moved_to: the digest of the cart that replaces this
+    one, PARKED, or "".
     """
 
     lines: Mapping[str, ContentLine] = {}
-    floor: int = 0
-    moved: str = ""
+    pruned_until: int = 0
+    moved_to: str = ""
 
     @property
     def version(self) -> int:
         """The time of the last change, in microseconds since 1970; 0 for a cart that was never written."""
-        return max([self.floor, *(line.version for line in self.lines.values())])
+        return max([self.pruned_until, *(line.version for line in self.lines.values())])
 
     @property
     def quantities(self) -> dict[int, int]:
@@ -124,7 +125,7 @@ def apply_changes(
             lines[name] = line._replace(version=now)
     if key:
         lines[ORDER_PREFIX + key] = ContentLine(0, now)
-    return prune_removed_lines(CartContent(lines, content.floor, content.moved))
+    return prune_removed_lines(CartContent(lines, content.pruned_until, content.moved_to))
 
 
 def merge_versions(one: CartContent, other: CartContent) -> CartContent:
@@ -134,11 +135,13 @@ def merge_versions(one: CartContent, other: CartContent) -> CartContent:
         mine, yours = one.lines.get(name), other.lines.get(name)
         if mine and yours:
             lines[name] = max(mine, yours, key=lambda line: (line.version, *line))
-        elif mine and mine.version > other.floor:
+        elif mine and mine.version > other.pruned_until:
             lines[name] = mine
-        elif yours and yours.version > one.floor:
+        elif yours and yours.version > one.pruned_until:
             lines[name] = yours
-    return prune_removed_lines(CartContent(lines, max(one.floor, other.floor), max(one.moved, other.moved)))
+    return prune_removed_lines(
+        CartContent(lines, max(one.pruned_until, other.pruned_until), max(one.moved_to, other.moved_to))
+    )
 
 
 def prune_removed_lines(content: CartContent) -> CartContent:
@@ -148,7 +151,7 @@ def prune_removed_lines(content: CartContent) -> CartContent:
         return content
     dropped = gone[: len(gone) - MAX_REMOVED_LINES // 2]
     lines = {name: line for name, line in content.lines.items() if (line.version, name) not in set(dropped)}
-    return CartContent(lines, max(content.floor, dropped[-1][0]), content.moved)
+    return CartContent(lines, max(content.pruned_until, dropped[-1][0]), content.moved_to)
 
 
 def combine_carts(one: CartContent, others: Sequence[CartContent], limits: CartLimits) -> CartContent:
@@ -168,7 +171,7 @@ def combine_carts(one: CartContent, others: Sequence[CartContent], limits: CartL
             kept = before if before.quantity and before.first_added_at <= came.first_added_at else came
             price = before.price if before.quantity else came.price
             lines[name] = ContentLine(quantity, now, price, kept.first_added_at)
-    return prune_removed_lines(CartContent(lines, one.floor, one.moved))
+    return prune_removed_lines(CartContent(lines, one.pruned_until, one.moved_to))
 
 
 def _count_lines(lines: Mapping[str, ContentLine]) -> int:

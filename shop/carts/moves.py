@@ -40,7 +40,7 @@ def move_cart_to_new_token(old: str, new: str, user_id: int | None) -> None:
         sql.merge_into_row(rows[old], content)
         sql.merge_into_row(rows[new], rows[old].content)
         rows[new].user_id, rows[new].is_owed = user_id, True
-        _mark_ended(rows[old], goes_on_as=new)
+        _mark_ended(rows[old], moved_to=new)
         sql.write_rows(rows.values())
         _push_after_commit([old, new])
 
@@ -69,7 +69,7 @@ def gather_parked_carts(user_id: int, digest: str) -> GatheredCopies:
         before, own.user_id, own.is_owed = own.content, user_id, True
         own.content = combine_carts(before, [row.content for row in sources], get_limits())
         for row in sources:
-            _mark_ended(row, goes_on_as=digest)
+            _mark_ended(row, moved_to=digest)
         sql.write_rows([own, *sources])
         _push_after_commit([digest, *rows])
         came = _count_copies([own.content]) - _count_copies([before])
@@ -105,15 +105,15 @@ def erase_carts(user_id: int) -> None:
         rows = sql.lock_carts([], make=digests)
         for row in rows.values():
             row.user_id = None
-            row.content = CartContent(floor=next_version(row.version))
+            row.content = CartContent(pruned_until=next_version(row.version))
             _mark_ended(row)
         sql.write_rows(rows.values())
         after_commit(_drop_from_redis, digests, using=setting("DATABASE"))
 
 
-def _mark_ended(row: Cart, *, goes_on_as: str = "") -> None:
+def _mark_ended(row: Cart, *, moved_to: str = "") -> None:
     """Mark a cart as parked or moved, and as pending for Redis."""
-    row.is_parked, row.moved_to = not goes_on_as, goes_on_as
+    row.is_parked, row.moved_to = not moved_to, moved_to
     row.ended_at, row.is_owed = clock.now(), True
 
 

@@ -17,8 +17,8 @@ from shop.selectors.products import get_products_and_books
 class CartLine:
     """One product on the cart page.
 
-    left: copies that can be bought, or None if the product is not for sale any more. before: the price of one copy when
-    it was added, in cents; 0 if unknown.
+    left: copies that can be bought, or None if the product is not for sale any more. price_when_added: the price of one
+    copy when it was added, in cents; 0 if unknown.
     """
 
     product_id: int
@@ -27,7 +27,7 @@ class CartLine:
     quantity: int
     price: Price | None
     left: int | None
-    before: int
+    price_when_added: int
 
     @property
     def problem(self) -> str:
@@ -44,11 +44,11 @@ class CartLine:
         return not self.problem and (self.left or 0) <= MAX_FEW_COPIES
 
     @property
-    def changed(self) -> str:
+    def price_change(self) -> str:
         """The direction in which the price moved since the product was added: "rose", "fell" or ""."""
-        if self.price is None or not self.before or self.price.cents == self.before:
+        if self.price is None or not self.price_when_added or self.price.cents == self.price_when_added:
             return ""
-        return "rose" if self.price.cents > self.before else "fell"
+        return "rose" if self.price.cents > self.price_when_added else "fell"
 
     @property
     def total(self) -> int | None:
@@ -56,7 +56,7 @@ class CartLine:
         return None if self.price is None or not self.left else self.quantity * self.price.cents
 
     @property
-    def most(self) -> int:
+    def max_quantity(self) -> int:
         """The largest quantity that the page offers: the limit of a cart, or the present quantity if that is greater.
 
         The stock is not the limit. Copies may come back while the visitor looks at the page, and the line says when too
@@ -72,7 +72,7 @@ class CartLine:
             "quantity": self.quantity,
             "price": self.price and self.price.cents,
             "was": self.price and self.price.was,
-            "price_when_put_in": self.before or None,
+            "price_when_put_in": self.price_when_added or None,
             "stock": self.left or 0,
             "problem": self.problem or None,
             "total": self.total,
@@ -132,5 +132,5 @@ def _make_line(pk: int, cart: CartView, product: ProductRecord | None, book: Boo
         quantity=cart.lines[pk],
         price=product.now if product is not None and is_sold else None,
         left=product["available"] if product is not None and is_sold else None,
-        before=cart.prices.get(pk, 0),
+        price_when_added=cart.prices.get(pk, 0),
     )

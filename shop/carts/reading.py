@@ -46,9 +46,9 @@ def read_cart(digest: str | None) -> CartView:
     """
     for _ in range(MAX_MOVES):
         content = _read_content(digest) if digest else EMPTY_CART
-        if not content.moved:
+        if not content.moved_to:
             return make_cart_view(content)
-        digest = None if content.moved == PARKED else content.moved
+        digest = None if content.moved_to == PARKED else content.moved_to
     return CartView()
 
 

@@ -62,7 +62,7 @@ def save_contents(values: Mapping[str, CartContent]) -> None:
 def merge_into_row(row: Cart, content: CartContent) -> bool:
     """Merge ``content`` into a row. Return whether that changed the row."""
     before = row.content
-    row.content = merge_versions(before, content._replace(moved=""))
+    row.content = merge_versions(before, content._replace(moved_to=""))
     return row.content != before
 
 

@@ -40,10 +40,10 @@ def make_push_command(digest: str, content: CartContent) -> tuple[Script, list[s
 
     The script replies 0 if the update has to wait.
     """
-    if content.moved == PARKED:
+    if content.moved_to == PARKED:
         return forget_script, [*get_cart_keys(digest), naming.marks(BACKUP)], [digest, content.version]
     flat = [part for name, line in content.lines.items() for part in (name, *line)]
-    return put_back_script, get_cart_keys(digest), [content.floor, content.moved, MOVED_SECONDS, *flat]
+    return put_back_script, get_cart_keys(digest), [content.pruned_until, content.moved_to, MOVED_SECONDS, *flat]
 
 
 def push_carts(redis: RedisClient, contents: Mapping[str, CartContent]) -> list[str]:

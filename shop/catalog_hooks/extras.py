@@ -28,7 +28,7 @@ def register() -> None:
             mirrors=("product",),
             add_commands=lambda pipe, pk: pipe.get(keys.product(pk)),
             parse_replies=lambda pk, raw: None if raw is None else ProductRecord(raw),
-            by_sql=lambda pk: load_products_from_sql([pk]).get(pk),
+            read_from_sql=lambda pk: load_products_from_sql([pk]).get(pk),
             fields=describe_price_and_stock,
         )
     )
@@ -38,7 +38,7 @@ def register() -> None:
             name="product",
             add_commands=lambda pipe, ids: pipe.mget([keys.product(pk) for pk in ids]),
             parse_replies=lambda raws: [None if raw is None else ProductRecord(raw) for raw in raws],
-            by_sql=_load_products,
+            read_from_sql=_load_products,
             render=render_card_price,
         )
     )

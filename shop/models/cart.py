@@ -82,7 +82,7 @@ class Cart(models.Model):
     def content(self, content: CartContent) -> None:
         self.lines = {str(product): quantity for product, quantity in content.quantities.items()}
         self.versions = {name: [line.version, line.price, line.added] for name, line in content.lines.items()}
-        if content.floor:
-            self.versions[FLOOR_FIELD] = content.floor
+        if content.pruned_until:
+            self.versions[FLOOR_FIELD] = content.pruned_until
         self.version = content.version
-        self.moved_to = "" if content.moved == PARKED else content.moved
+        self.moved_to = "" if content.moved_to == PARKED else content.moved_to

@@ -29,15 +29,15 @@ class OrderState(models.TextChoices):
 class OrderQuerySet(models.QuerySet["Order"]):
     """Queries for orders."""
 
-    def of(self, user_id: int) -> Self:
+    def of_user(self, user_id: int) -> Self:
         """A user's orders, newest first."""
         return self.filter(user_id=user_id).order_by("-pk")
 
-    def run_out(self, moment: datetime) -> Self:
+    def past_deadline(self, moment: datetime) -> Self:
         """Unpaid orders whose reservation has ended."""
         return self.filter(state=OrderState.RESERVED, reserved_until__lte=moment)
 
-    def to_confirm(self) -> Self:
+    def awaiting_confirmation(self) -> Self:
         """Paid orders whose confirmation has not been sent."""
         return self.filter(state__in=(OrderState.PAID, OrderState.SENT), confirmed_at=None, paid_at__isnull=False)
 

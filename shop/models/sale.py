@@ -13,7 +13,7 @@ from shop.models.product import Product
 class SaleQuerySet(models.QuerySet["Sale"]):
     """Queries for sales."""
 
-    def on(self, moment: datetime) -> Self:
+    def running_at(self, moment: datetime) -> Self:
         """Sales that are on at this time. The start belongs to the period, the end does not."""
         return self.filter(starts_at__lte=moment, ends_at__gt=moment)
 

@@ -71,7 +71,7 @@ def get_page(digest: str, make: Callable[[], StoredPage]) -> StoredPage | None:
         shell = copy.shell
         if (shell is not None and shell.is_fresh) or time.monotonic() < copy.ask_at:
             return shell
-    old = copy.shell if copy and copy.shell and not copy.shell.is_over else None
+    old = copy.shell if copy and copy.shell and not copy.shell.is_expired else None
     if breaker.open():
         return old
     try:
@@ -109,7 +109,7 @@ def _decode_page(raw: bytes | None) -> StoredPage | None:
     except (ValueError, TypeError, AttributeError) as error:
         logger.warning("What the cache server has is no page: %s", error)
         return None
-    return shell if shell and not shell.is_over else None
+    return shell if shell and not shell.is_expired else None
 
 
 def _render_and_store(redis: RedisClient, digest: str, token: str, make: Callable[[], StoredPage]) -> StoredPage | None:

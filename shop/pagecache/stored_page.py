@@ -39,7 +39,7 @@ class StoredPage:
         return clock.now().timestamp() - self.rendered_at < settings.SHOP_PAGE_SECONDS
 
     @property
-    def is_over(self) -> bool:
+    def is_expired(self) -> bool:
         """Whether the page is too old to be served."""
         return clock.now().timestamp() - self.rendered_at >= get_lifetime_seconds()
 

@@ -27,7 +27,7 @@ def register_extra() -> None:
             mirrors=("recommendation",),
             add_commands=lambda pipe, pk: pipe.get(keys.recommendation(pk)),
             parse_replies=lambda pk, raw: selectors.decode_reply(raw),
-            by_sql=selectors.load_from_sql,
+            read_from_sql=selectors.load_from_sql,
             fields=lambda found: {"recommendations": as_json(found)},
         )
     )

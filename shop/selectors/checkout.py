@@ -73,7 +73,7 @@ def make_checkout_page(
 
 def get_initial_address(user: User) -> dict[str, str]:
     """Return the initial address of the form: that of the user's last order, or the user's name and e-mail address."""
-    last = Order.objects.of(user.pk).first()
+    last = Order.objects.of_user(user.pk).first()
     if last is None:
         return {"name": user.username, "email": user.email}
     return {"name": last.name, "email": last.email, "address": last.address}

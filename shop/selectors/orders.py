@@ -82,7 +82,7 @@ class OrderView:
         )
         return [Step(words, at) for words, at in times if at is not None]
 
-    def brief(self) -> dict[str, Any]:
+    def as_summary_json(self) -> dict[str, Any]:
         """Return the JSON of an order in a list, with money in cents and times in ISO 8601."""
         order = self.order
         return {
@@ -96,10 +96,10 @@ class OrderView:
             ],
         }
 
-    def full(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return the complete JSON of an order."""
         order = self.order
-        return self.brief() | {
+        return self.as_summary_json() | {
             "name": order.name,
             "email": order.email,
             "address": order.address,
@@ -124,7 +124,7 @@ class OrderPage(NamedTuple):
 
 def list_orders(user_id: int, after: int | None = None) -> OrderPage:
     """Return a page of a user's orders that are older than order ``after``. Two queries, for any number of orders."""
-    found = Order.objects.of(user_id).prefetch_related("lines")
+    found = Order.objects.of_user(user_id).prefetch_related("lines")
     if after is not None:
         found = found.filter(pk__lt=after)
     rows, now = list(found[: ORDERS_PER_PAGE + 1]), clock.now()
@@ -136,7 +136,7 @@ def get_order(user_id: int, order_id: int) -> OrderView | None:
     """Return one of a user's orders, or None if the user has no such order. Three queries."""
     if not 0 < order_id <= MAX_ID:
         return None
-    order = Order.objects.of(user_id).filter(pk=order_id).first()
+    order = Order.objects.of_user(user_id).filter(pk=order_id).first()
     if order is None:
         return None
     return OrderView(order, list(order.lines.order_by("pk")), list(order.payments.order_by("pk")), clock.now())

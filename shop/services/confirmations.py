@@ -36,7 +36,7 @@ def send_confirmation(order_id: int) -> bool:
 
     It is not sent twice, nor for a cancelled order, nor to an address with too many emails today.
     """
-    order = Order.objects.to_confirm().filter(pk=order_id).first()
+    order = Order.objects.awaiting_confirmation().filter(pk=order_id).first()
     if order is None or not emails.send_confirmation(order):
         return False
     with transaction.atomic():
@@ -50,7 +50,7 @@ def send_overdue_confirmations() -> int:
     now, count, began = clock.now(), 0, monotonic()
     times = (now - timedelta(hours=GIVE_UP_HOURS), now - timedelta(seconds=FIRST_ATTEMPT_SECONDS))
     # Newest first, so that undeliverable ones do not delay the others.
-    left = Order.objects.to_confirm().filter(paid_at__range=times).order_by("-paid_at")
+    left = Order.objects.awaiting_confirmation().filter(paid_at__range=times).order_by("-paid_at")
     for pk, paid_at in list(left.values_list("pk", "paid_at")[:MAX_CONFIRMATIONS]):
         if monotonic() - began > settings.SHOP_ROUND_SECONDS:
             break

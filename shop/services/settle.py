@@ -57,7 +57,7 @@ def _find_expired_orders(now: datetime) -> list[Order]:
     """
     since = now - timedelta(seconds=settings.PAYMENT_TIMEOUT_SECONDS + payments.TIMEOUT_SLACK_SECONDS)
     asked = Payment.objects.filter(order=OuterRef("pk"), state=PaymentState.STARTED, created_at__gt=since)
-    return list(Order.objects.run_out(now).exclude(Exists(asked)).order_by("reserved_until")[:MAX_PER_ROUND])
+    return list(Order.objects.past_deadline(now).exclude(Exists(asked)).order_by("reserved_until")[:MAX_PER_ROUND])
 
 
 def _call_for_payments(found: list[Payment], do: Callable[[Payment], bool]) -> int:

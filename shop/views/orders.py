@@ -22,7 +22,7 @@ def orders(request: HttpRequest) -> HttpResponse:
     page = list_orders(get_user_id(request), parse_id(request.GET.get("after", "")))
     next_url = None if page.after is None else f"{request.path}?after={page.after}"
     if wants_json(request):
-        return json_response({"results": [order.brief() for order in page.orders], "next": next_url})
+        return json_response({"results": [order.as_summary_json() for order in page.orders], "next": next_url})
     return render(request, "shop/orders.html", {"page": page, "next_url": next_url})
 
 
@@ -32,7 +32,7 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
     """Show one of the user's orders. The template receives ``view``, a ``shop.selectors.orders.OrderView``."""
     view = _get_own_order(request, pk)
     if wants_json(request):
-        return json_response(view.full()) if view else _order_not_found()
+        return json_response(view.as_json()) if view else _order_not_found()
     if view is None:
         raise Http404
     return render(request, "shop/order.html", {"view": view})
@@ -62,7 +62,7 @@ def cancel_order(request: HttpRequest, pk: int) -> HttpResponse:
         return _redirect_to_order(pk)
     if wants_json(request):
         now = _get_own_order(request, pk)
-        return json_response(now.full()) if now else _order_not_found()
+        return json_response(now.as_json()) if now else _order_not_found()
     messages.success(request, _("Your order was cancelled."))
     return _redirect_to_order(pk)
 

@@ -73,5 +73,5 @@ def _parse_blocks(viewer: int, people: Sequence[int], reply: Any) -> set[int]:
 
 # Lists of logins name every reader except those with a block between them and the viewer.
 HIDE_BLOCKED: Final = Addition(
-    name="shun", mirrors=["shun"], add_commands=_queue_blocks, parse_replies=_parse_blocks, by_sql=find_blocked
+    name="shun", mirrors=["shun"], add_commands=_queue_blocks, parse_replies=_parse_blocks, read_from_sql=find_blocked
 )

@@ -73,29 +73,29 @@ def post_key(context: Context) -> str:
 
     In a form that is rendered for the cache, return the placeholder of the key.
     """
-    return str(context.get("stands_for_key") or new_key())
+    return str(context.get("key_placeholder") or new_key())
 
 
 @register.simple_tag(takes_context=True)
-def composer_about(context: Context, book: Mapping[str, Any], way_on: str) -> SafeString:
-    """Return the empty form for a post about a book. ``way_on`` is the address to redirect to after posting."""
-    before, between, after = _render_composer(book["id"], book["title"], way_on, get_language() or "")
+def composer_about(context: Context, book: Mapping[str, Any], next_address: str) -> SafeString:
+    """Return the empty form for a post about a book. ``next_address`` is the address to redirect to after posting."""
+    before, between, after = _render_composer(book["id"], book["title"], next_address, get_language() or "")
     return mark_safe(before + str(context.get("csrf_token", "")) + between + new_key() + after)
 
 
 @lru_cache(maxsize=MAX_COMPOSERS)
-def _render_composer(book_id: int, title: str, way_on: str, language: str) -> tuple[str, str, str]:
+def _render_composer(book_id: int, title: str, next_address: str, language: str) -> tuple[str, str, str]:
     """Return the form in three parts, around the CSRF token and the key, which differ in each response."""
-    shown = {"book": {"id": book_id, "title": title}, "way_on": way_on, "request": HttpRequest()}
+    shown = {"book": {"id": book_id, "title": title}, "next_address": next_address, "request": HttpRequest()}
     token, key = secrets.token_hex(32), secrets.token_hex(16)  # random, so that no book title can contain them
-    text = render_to_string("social/_composer.html", {**shown, "csrf_token": token, "stands_for_key": key})
+    text = render_to_string("social/_composer.html", {**shown, "csrf_token": token, "key_placeholder": key})
     before, _, rest = text.partition(token)
     between, _, after = rest.partition(key)
     return before, between, after
 
 
 @register.simple_tag
-def room() -> int:
+def max_characters() -> int:
     """Return the maximum number of characters in a post."""
     return MAX_CHARACTERS
 

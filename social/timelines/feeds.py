@@ -33,28 +33,28 @@ class WindowFeed(Feed):
         """Return a slice of a window as a chunk; None if it is empty and SQL has the rest."""
         ids = found.ids
         if len(ids) < limit and not found.whole:
-            self.ends = True
+            self.is_redis_exhausted = True
             return Chunk(ids, ids[-1]) if ids else None
         return Chunk(ids, ids[-1] if len(ids) == limit else 0)
 
 
 @dataclass
 class EagerFeed(WindowFeed):
-    """The window of ``mirror`` for ``owner``. ``by_sql`` takes an id and a limit and returns the next ids below it."""
+    """The window of ``mirror`` for ``owner``. ``find_ids`` is the fallback: it takes an id and a limit."""
 
     mirror: str
     owner: str
-    by_sql: Callable[[int, int], list[int]]
+    find_ids: Callable[[int, int], list[int]]
 
-    def from_redis(self, below: int, limit: int) -> Chunk | None:
+    def read_ids_from_redis(self, below: int, limit: int) -> Chunk | None:
         declared = registry.get(self.mirror)
         assert isinstance(declared, WindowMirror)
         reading = read([self.mirror], lambda pipe: window.ask(pipe, declared, self.owner, below, limit))
         found = reading and window.answer(reading.replies)
         return self.chunk_from_slice(found, limit) if found else None
 
-    def from_sql(self, below: int, limit: int) -> list[int]:
-        return self.by_sql(below, limit)
+    def read_ids_from_sql(self, below: int, limit: int) -> list[int]:
+        return self.find_ids(below, limit)
 
 
 @dataclass
@@ -63,7 +63,7 @@ class AuthorFeed(Feed):
 
     author: int
 
-    def from_redis(self, below: int, limit: int) -> Chunk | None:
+    def read_ids_from_redis(self, below: int, limit: int) -> Chunk | None:
         def ask(pipe: RedisPipeline) -> None:
             queue_posts_by(pipe, self.author, below, limit)
             if self.viewer is not None:
@@ -75,7 +75,7 @@ class AuthorFeed(Feed):
         posts, *shunned = reading.replies
         return Chunk([], 0) if any(shunned) and self._has_block() else parse_chunk(posts, limit)
 
-    def from_sql(self, below: int, limit: int) -> list[int]:
+    def read_ids_from_sql(self, below: int, limit: int) -> list[int]:
         return [] if self._has_block() else timelines.find_posts_by(self.author, below, limit)
 
     def _has_block(self) -> bool:

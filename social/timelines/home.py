@@ -1,9 +1,9 @@
 """The home timeline: the posts pushed to a reader's window, merged with the posts of pulled authors.
 
-``HomeFeed.from_redis`` reads the window ``uid:{<id>}:timeline``, which answers down to its floor. ``HomeFeed.from_sql``
-answers below it, and everything while the mirror is cold or Redis is away. ``Feed.page`` combines both. The same round
-trip reads the window, the ids of the pulled authors that the reader follows, and the posts of the pulled authors known
-from the reader's last request.
+``HomeFeed.read_ids_from_redis`` reads the window ``uid:{<id>}:timeline``, which answers down to its floor.
+``HomeFeed.read_ids_from_sql`` answers below it, and everything while the mirror is cold or Redis is away.
+``Feed.read_page`` combines both. The same round trip reads the window, the ids of the pulled authors that the reader
+follows, and the posts of the pulled authors known from the reader's last request.
 """
 
 from collections.abc import Sequence
@@ -43,10 +43,10 @@ class HomeFeed(WindowFeed):
     """The home timeline of ``viewer``. Its ids take 1 round trip, or 2 if the set of pulled authors has changed."""
 
     viewer: int
-    _is_due: bool = field(default=False, init=False)
+    _needs_renewal: bool = field(default=False, init=False)
     _blocked_and_muted: frozenset[int] | None = field(default=frozenset(), init=False)  # None: too many
 
-    def from_redis(self, below: int, limit: int) -> Chunk | None:
+    def read_ids_from_redis(self, below: int, limit: int) -> Chunk | None:
         mirror, owner = _get_timeline_mirror(), str(self.viewer)
         expected = _pulled_authors.get(self.viewer) or ()
 
@@ -75,7 +75,7 @@ class HomeFeed(WindowFeed):
             if again is None or len(authors) > MAX_PULLED_AUTHORS:
                 return None
             posts = again.replies
-        self._is_due = 0 <= found.life < RENEW_BELOW_SECONDS
+        self._needs_renewal = 0 <= found.life < RENEW_BELOW_SECONDS
         own = self.chunk_from_slice(found, limit)
         return own and _merge_chunks([own, *_parse_pulled_chunks(posts, limit)])
 
@@ -85,11 +85,11 @@ class HomeFeed(WindowFeed):
         if authors:
             pipe.smismember(keys.shuns(self.viewer), [*authors])
 
-    def from_sql(self, below: int, limit: int) -> list[int]:
+    def read_ids_from_sql(self, below: int, limit: int) -> list[int]:
         return find_home_posts(self.viewer, below, limit)
 
-    def beside_records(self, pipe: RedisPipeline) -> None:
-        if self._is_due:
+    def queue_more_commands(self, pipe: RedisPipeline) -> None:
+        if self._needs_renewal:
             window.keep(pipe, _get_timeline_mirror(), str(self.viewer))
 
     def exclude_blocked_and_muted(self, posts: list[PostRecord]) -> list[PostRecord]:

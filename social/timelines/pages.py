@@ -49,7 +49,7 @@ class Chunk(NamedTuple):
     ids: Sequence[int]
     floor: int
 
-    def first(self, limit: int) -> "Chunk":
+    def cut(self, limit: int) -> "Chunk":
         """Return the chunk cut to ``limit`` ids."""
         return Chunk(self.ids[:limit], self.ids[limit - 1]) if len(self.ids) > limit else self
 
@@ -58,21 +58,21 @@ class Chunk(NamedTuple):
 class Feed:
     """A timeline as ``viewer`` sees it (None: a visitor without a login). Subclasses say where its ids come from.
 
-    After ``ends`` becomes true, only SQL is asked for further ids.
+    After ``is_redis_exhausted`` becomes true, only SQL is asked for further ids.
     """
 
     viewer: int | None
-    ends: bool = field(default=False, init=False)
+    is_redis_exhausted: bool = field(default=False, init=False)
 
-    def from_redis(self, below: int, limit: int) -> Chunk | None:
+    def read_ids_from_redis(self, below: int, limit: int) -> Chunk | None:
         """Return the next ids below an id, at least ``limit`` if Redis has as many; None if SQL must answer."""
         raise NotImplementedError
 
-    def from_sql(self, below: int, limit: int) -> list[int]:
+    def read_ids_from_sql(self, below: int, limit: int) -> list[int]:
         """Return the next ``limit`` ids below an id, newest first."""
         raise NotImplementedError
 
-    def beside_records(self, pipe: RedisPipeline) -> None:
+    def queue_more_commands(self, pipe: RedisPipeline) -> None:
         """Queue further commands in the round trip that reads the records. Their replies are ignored."""
 
     def exclude_blocked_and_muted(self, posts: list[PostRecord]) -> list[PostRecord]:
@@ -82,20 +82,20 @@ class Feed:
         shunned = blocks.find_blocked_and_muted(self.viewer, {post["user"]["id"] for post in posts})
         return [post for post in posts if post["user"]["id"] not in shunned]
 
-    def chunk(self, below: int, limit: int) -> Chunk:
+    def read_chunk(self, below: int, limit: int) -> Chunk:
         """Return the next ``limit`` ids below an id, fewer at the end of the timeline."""
-        found = None if self.ends else self.from_redis(below, limit)
+        found = None if self.is_redis_exhausted else self.read_ids_from_redis(below, limit)
         ids, below = found or Chunk([], below)
         if len(ids) < limit and below:  # Redis has no more ids
-            rest = self.from_sql(below, limit - len(ids))
+            rest = self.read_ids_from_sql(below, limit - len(ids))
             ids, below = [*ids, *rest], rest[-1] if len(ids) + len(rest) == limit else 0
-        return Chunk(ids, below).first(limit)
+        return Chunk(ids, below).cut(limit)
 
-    def page(self, after: int | None, size: int | None = None) -> PostPage:
+    def read_page(self, after: int | None, size: int | None = None) -> PostPage:
         """Return ``size`` posts (default: PAGE_SIZE) below the id ``after``; None means the first page."""
         below, posts, size = after or MAX_ID, list[PostRecord](), size or PAGE_SIZE
         for limit in (size + EXTRA_IDS, *FURTHER_IDS):
-            ids, below = self.chunk(below, limit)
+            ids, below = self.read_chunk(below, limit)
             posts += self.exclude_blocked_and_muted(_read_records(ids, self))
             if len(posts) > size or not below:
                 break
@@ -120,7 +120,7 @@ def _read_records(ids: Sequence[int], feed: Feed | None) -> list[PostRecord]:
     def ask(pipe: RedisPipeline) -> None:
         pipe.mget([keys.post(pk) for pk in ids])
         if feed:
-            feed.beside_records(pipe)
+            feed.queue_more_commands(pipe)
 
     reading = read(["post"], ask)
     raws = _read_from_sql(ids) if reading is None else reading.replies[0]

@@ -24,11 +24,11 @@ from social.services import people
 
 
 class FollowAction(NamedTuple):
-    """An action: its service, the JSON field ``flag`` and its value afterwards, and the message about it."""
+    """An action: its service, the JSON field ``json_field`` and its value afterwards, and the message about it."""
 
     run: Callable[[int, int], bool]
-    flag: str
-    is_so: bool
+    json_field: str
+    value_after: bool
     message: str | Promise
 
 
@@ -96,12 +96,12 @@ def _run_service(verb: str, user_id: int, target_id: int) -> bool:
 
 def _respond(request: HttpRequest, person: Profile, verb: FollowAction, is_changed: bool) -> HttpResponse:
     if wants_json(request):
-        user = {"id": person.id, "name": person.name, verb.flag: verb.is_so}
+        user = {"id": person.id, "name": person.name, verb.json_field: verb.value_after}
         return json_response({"user": user, "is_changed": is_changed})
-    if request.htmx and verb.flag == "is_following":  # type: ignore[attr-defined]
-        shown = {"id": person.id, "name": person.name, "url": person.url, "is_following": verb.is_so}
+    if request.htmx and verb.json_field == "is_following":  # type: ignore[attr-defined]
+        shown = {"id": person.id, "name": person.name, "url": person.url, "is_following": verb.value_after}
         column = request.POST.get("column", "")
-        context = {"who": shown, "way_on": get_next_address(request, person.url), "is_part": True}
+        context = {"who": shown, "next_address": get_next_address(request, person.url), "is_part": True}
         if column not in OTHER_COLUMN:
             return render(request, "social/_follow.html", context)
         response = render(request, "social/_follow.html", context | {"column": column})
@@ -109,7 +109,7 @@ def _respond(request: HttpRequest, person: Profile, verb: FollowAction, is_chang
         return trigger_client_event(response, f"{OTHER_COLUMN[column]}-changed")
     messages.success(request, verb.message % {"name": person.name})
     # A blocked reader's own page may be missing, if that reader has also blocked the visitor.
-    default = reverse("social:blocked") if verb.flag == "is_blocked" else person.url
+    default = reverse("social:blocked") if verb.json_field == "is_blocked" else person.url
     return redirect_window(request, get_next_address(request, default))
 
 

@@ -123,7 +123,11 @@ def _respond_created(request: HttpRequest, draft: Draft, made: Post) -> HttpResp
         response.headers["Location"] = reverse("social:post", args=[made.pk])
         return response
     if is_partial(request):
-        shown = {"post": _read_record(made), "book": draft.book, "way_on": get_next_address(request, reverse(HOME))}
+        shown = {
+            "post": _read_record(made),
+            "book": draft.book,
+            "next_address": get_next_address(request, reverse(HOME)),
+        }
         return render(request, "social/_posted.html", shown)
     return redirect_to(get_next_address(request, reverse(HOME)))
 
@@ -158,7 +162,7 @@ def _render_form_again(request: HttpRequest, draft: Draft, error: str, status: i
         "text": draft.text,
         "error": error,
         "book": draft.book,
-        "way_on": get_next_address(request, reverse(HOME)),
+        "next_address": get_next_address(request, reverse(HOME)),
     }
     template = "social/_composer.html" if is_partial(request) else "social/write.html"
     return render(request, template, shown, status=status)

@@ -19,13 +19,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 FAMILY = "👩‍👩‍👧‍👦"
 
 
-def log_in(page: Page, name: str, way_on: str) -> None:
+def log_in(page: Page, name: str, next_address: str) -> None:
     """Log in and continue to a page."""
-    page.goto(f"/accounts/login/?next={way_on}")
+    page.goto(f"/accounts/login/?next={next_address}")
     page.get_by_label("Name").fill(name)
     page.get_by_label("Password").fill("a quiet bookshop")
     page.get_by_role("main").get_by_role("button", name="Log in").click()
-    page.wait_for_url(f"**{way_on}")
+    page.wait_for_url(f"**{next_address}")
 
 
 @pytest.fixture

@@ -59,14 +59,14 @@ def test_a_sale_is_on_and_is_renewed_after_its_end(demo: None) -> None:
     assert not ensure_sale(NOW)  # no product is for sale
     load_demo_shop(NOW)
     assert ensure_sale(NOW)
-    sale = Sale.objects.on(NOW).get()
+    sale = Sale.objects.running_at(NOW).get()
     items = list(sale.items.select_related("product"))
     assert all(0 < item.price < item.product.price for item in items)
     assert len(items) > 10
     assert not ensure_sale(NOW + timedelta(days=1))
     later = NOW + timedelta(days=5)
     assert ensure_sale(later)
-    assert Sale.objects.on(later).get().pk == sale.pk
+    assert Sale.objects.running_at(later).get().pk == sale.pk
     assert sale.items.count() == len(items)
     Sale.objects.all().delete()
     Sale.objects.create(name="Our own", starts_at=later, ends_at=later + timedelta(days=1))

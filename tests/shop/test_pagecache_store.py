@@ -73,7 +73,7 @@ def test_a_page_is_fresh_for_five_minutes_and_stale_for_five_more(cache: Any, se
     settings.CLOCK = lambda: now
     aged = [StoredPage([b"a"], [], [], {}, now.timestamp() - age) for age in (0, 299, 301, 599, 601)]
     assert [one.is_fresh for one in aged] == [True, True, False, False, False]
-    assert [one.is_over for one in aged] == [False, False, False, False, True]
+    assert [one.is_expired for one in aged] == [False, False, False, False, True]
 
 
 def test_the_first_request_renders_a_stale_page_anew(cache: Any) -> None:

@@ -408,7 +408,7 @@ def test_a_product_is_in_a_sale_once(staff: Client) -> None:
 def test_only_current_sales_are_ended(staff: Client) -> None:
     on, over, to_come = make_sale(), make_sale(starts_in=-3, hours=-2), make_sale(starts_in=1, hours=2)
     assert "1 sale has ended." in act(staff, SALES, "end_now", on, over, to_come)
-    assert list(Sale.objects.on(timezone.now())) == []
+    assert list(Sale.objects.running_at(timezone.now())) == []
     for sale, is_changed in ((on, True), (over, False), (to_come, False)):
         before = sale.ends_at
         sale.refresh_from_db()

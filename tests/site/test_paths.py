@@ -24,7 +24,7 @@ pytestmark = pytest.mark.on_sqlite
 
 APPS: Final = ("accounts", "catalog", "common", "config", "loginlog", "mirror", "shop", "social")
 WRITTEN: Final = re.compile(
-    r"""\b(?:href|src|action|formaction|hx-\w+|data-\w+|value|content|way_on)=\\?["']/[^"'>]*"""
+    r"""\b(?:href|src|action|formaction|hx-\w+|data-\w+|value|content|next_address)=\\?["']/[^"'>]*"""
 )
 # Files that may have paths as constants, with the reason.
 FILES_WITH_PATHS: Final = {

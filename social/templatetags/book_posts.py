@@ -17,17 +17,17 @@ register = template.Library()
 MAX_POSTS: Final = 5  # posts
 
 
-@register.inclusion_tag("social/_said.html", takes_context=True)
-def readers_said(context: Context, book: BookRecord) -> dict[str, Any]:
+@register.inclusion_tag("social/_posts_about_book.html", takes_context=True)
+def posts_about_book(context: Context, book: BookRecord) -> dict[str, Any]:
     """Show the newest posts about ``book``, and a form for logged-in readers."""
     request: HttpRequest = context["request"]
     me = visitor(context)
     found = get_posts_about(book["id"], me.pk if me else None)
-    return {"request": request, "me": me, "book": book, "page": _cut_page(found), "way_on": request.path}
+    return {"request": request, "me": me, "book": book, "page": _cut_page(found), "next_address": request.path}
 
 
-@register.inclusion_tag("social/_said_of_author.html", takes_context=True)
-def readers_said_of_author(context: Context, author: RawRecord) -> dict[str, Any]:
+@register.inclusion_tag("social/_posts_about_books_by.html", takes_context=True)
+def posts_about_books_by(context: Context, author: RawRecord) -> dict[str, Any]:
     """Show the newest posts about the books of ``author``."""
     me = visitor(context)
     found = get_posts_about_books_by(author["id"], me.pk if me else None)
