@@ -1,0 +1,66 @@
+"""Redis round trips and SQL statements of every page, as listed in docs/page-costs.md.
+
+Each page is requested four times with warm mirrors, and the last request counts, so caches are filled.
+``WRITE=1 python -m pytest tests/site/test_page_costs.py`` writes the list anew.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from django.conf import settings
+
+from mirror.redis.recorder import record
+from tests.support.matrix.addresses import find_addresses
+from tests.support.matrix.browser import Browser
+from tests.support.matrix.world import MatrixWorld
+from tests.support.shop.carts import restore_backups
+from tests.support.warm_mirrors import rebuild
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LIST: Final = Path(settings.BASE_DIR) / "docs" / "page-costs.md"
+ROW: Final = re.compile(r"^\| `", re.MULTILINE)
+Cost = tuple[int, int]  # round trips, SQL statements
+
+
+@pytest.mark.slow(10)
+@pytest.mark.on_sqlite  # counts of SQL are the same on PostgreSQL except for savepoints
+def test_pages_cost_as_listed() -> None:
+    rows = [_format_row(*found) for found in sorted(_measure(MatrixWorld()))]
+    text = LIST.read_text()
+    start = ROW.search(text)
+    assert start
+    if os.environ.get("WRITE"):
+        LIST.write_text(text[: start.start()] + "".join(rows))
+    assert text[start.start() :].splitlines(keepends=True) == rows
+
+
+def _format_row(page: str, costs: dict[str, Cost]) -> str:
+    cells = (" + ".join(map(str, costs[person])) if person in costs else "" for person in ("anonymous", "reader"))
+    return f"| `{page}` | {' | '.join(cells)} |\n"
+
+
+def _measure(world: MatrixWorld) -> Iterator[tuple[str, dict[str, Cost]]]:
+    """Yield the name of each page outside the admin and its costs by kind of visitor."""
+    people = {"anonymous": Browser(), "reader": world.browser}
+    rebuild()
+    restore_backups()
+    done: set[str] = set()
+    for address in find_addresses(world):
+        if address.is_of_admin or address.name in done:
+            continue
+        costs = {}
+        for person, browser in people.items():
+            for _ in range(3):
+                browser.ask("GET", address.path)
+            with record() as seen:
+                response = browser.ask("GET", address.path)
+            if response.status_code == 200 and "text/html" in response.headers["Content-Type"]:
+                costs[person] = (seen.round_trips, len(seen.sql))
+        if costs:
+            done.add(address.name)
+            yield address.name, costs
