@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.mirror.command import ROOT
-from tools import signatures
+from tools import matrix, signatures
 
 pytestmark = pytest.mark.on_sqlite
 PAGES = sorted((ROOT / "docs" / "mirror").glob("*.md"))
@@ -35,6 +35,11 @@ def test_every_named_check_exists() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_page_is_linked_from_the_reference(page: Path) -> None:
     assert f"(mirror/{page.name}" in REFERENCE
+
+
+def test_matrix_runs_existing_tests_with_declared_packages() -> None:
+    assert all((ROOT / path).exists() for path in (matrix.TUTORIAL, *matrix.FAST_TESTS))
+    assert set(matrix.PACKAGES) <= set(matrix.find_oldest())
 
 
 def test_signatures_are_up_to_date() -> None:
