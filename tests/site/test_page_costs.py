@@ -18,7 +18,7 @@ from tests.support.matrix.addresses import find_addresses
 from tests.support.matrix.browser import Browser
 from tests.support.matrix.world import MatrixWorld
 from tests.support.shop.carts import restore_backups
-from tests.support.warm_mirrors import rebuild
+from tests.support.social.timelines import warm_up
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -47,7 +47,7 @@ def _format_row(page: str, costs: dict[str, Cost]) -> str:
 def _measure(world: MatrixWorld) -> Iterator[tuple[str, dict[str, Cost]]]:
     """Yield the name of each page outside the admin and its costs by kind of visitor."""
     people = {"anonymous": Browser(), "reader": world.browser}
-    rebuild()
+    warm_up(world.owner)
     restore_backups()
     done: set[str] = set()
     for address in find_addresses(world):
