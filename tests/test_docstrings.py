@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-APPS: Final = ("accounts", "catalog", "shop", "social", "loginlog", "common")
+APPS: Final = ("accounts", "catalog", "shop", "social", "loginlog", "common", "mirror")
 FOLDERS: Final = (*APPS, "mirror", "config", "demo", "tools")
 QUOTED: Final = re.compile(r"``([A-Za-z_][\w.]*)(?:\(.*?\))?``")
 RAISED: Final = re.compile(r"Raises ((?:\w+(?:, | and | or )?)*)")

@@ -1,6 +1,6 @@
 """The plan of capture: one trigger per table and operation, for all mirrors together.
 
-``capture_sqlite`` and ``capture_postgres`` write it in their SQL.
+``capture.sqlite`` and ``capture.postgres`` write it in their SQL.
 """
 
 import hashlib
