@@ -82,7 +82,7 @@ class Capture(ABC):
         return [
             Trigger(trigger_name(table, operation), table, operation, concerned)
             for table, wanted in sorted(by_table.items())
-            if self.outbox in columns
+            if {table, self.outbox} <= columns.keys()
             # The migration of a table or column may follow. Then the next migrate installs its triggers.
             for present in [[insert for insert in wanted if insert.named <= columns.get(table, set())]]
             for operation in self.operations
