@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.cache import caches
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import DatabaseError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 from django_redis import get_redis_connection
 from redis.exceptions import RedisError
@@ -32,7 +33,6 @@ MIN_VERSION: Final = (6, 2)
 MAX_REQUEST_SECONDS: Final = 1.0  # a longer time-out delays pages noticeably when Redis hangs
 MAX_AGE_SECONDS: Final = 10.0  # changes and sweeps are normally younger than a second
 MAX_CLOCK_SECONDS: Final = 1.0  # difference between the clocks of SQL and Redis
-STATEMENTS: Final = 5  # compared to find a pooler
 MIDDLEWARE: Final = "mirror.middleware.ReadYourWrites"
 RUN: Final = "Start `manage.py mirror run`, or a Celery worker and beat."
 
@@ -132,6 +132,7 @@ def _check_sql() -> list[CheckMessage]:
             *checks.check_triggers(databases=[using]),
             *checks.check_connection(databases=[using]),
             *checks.check_methods(databases=[using]),
+            *checks.check_schemas(databases=[using]),
             *_check_layouts(),
             *_check_pooler(using),
             *_check_notices(using),
@@ -155,16 +156,18 @@ def _check_layouts() -> Iterator[CheckMessage]:
 
 
 def _check_pooler(using: str) -> Iterator[CheckMessage]:
-    """Look for a pooler in transaction mode. One that is idle may give the same session to all statements."""
+    """Look for a pooler in transaction mode: it gives the session of an idle connection to another one."""
     connection = connections[using]
     if connection.vendor != "postgresql" or connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"):
         return
-    pids = set()
-    with connection.cursor() as cursor:
-        for _ in range(STATEMENTS):
-            cursor.execute("SELECT pg_backend_pid()")
-            pids.add(cursor.fetchone()[0])
-    if len(pids) > 1:
+    before, other = _ask_session(connection), connection.copy()
+    try:
+        other.set_autocommit(False)  # its transaction keeps a session: with a pooler, the one that was free last
+        _ask_session(other)
+        after = _ask_session(connection)
+    finally:
+        other.close()
+    if before != after:
         text = "Statements of one connection run in several sessions: a pooler in transaction mode."
         hint = "Set DISABLE_SERVER_SIDE_CURSORS to True in DATABASES, or use the pooler in session mode."
         yield Warning(text, hint=hint, id="mirror.W036")
@@ -175,6 +178,12 @@ def _check_notices(using: str) -> Iterator[CheckMessage]:
         text = f"`mirror run` only polls for changes, every {setting('RUN_POLL_SECONDS'):g} s: {reason}."
         hint = "Nothing is lost. For notifications, connect it to PostgreSQL with psycopg 3 and without a pooler."
         yield Warning(text, hint=hint, id="mirror.W042")
+
+
+def _ask_session(connection: BaseDatabaseWrapper) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return int(cursor.fetchone()[0])
 
 
 def _check_clocks(redis: RedisClient) -> Iterator[CheckMessage]:

@@ -15,11 +15,13 @@ from django.db import DatabaseError, connections, transaction
 
 from mirror import registry
 from mirror.capture import install, layouts
+from mirror.capture.plan import inserts
 from mirror.conf import setting
 from mirror.declare.check_databases import check_aliases
 from mirror.declare.check_watches import check_chains, check_watches
 from mirror.declare.check_windows import check_window
 from mirror.declare.mirrors import EdgeMirror, Mirror, SummaryMirror, TableMirror, WindowMirror
+from mirror.models import Change
 from mirror.verify.scan import Owned
 
 LONGEST_NAME: Final = 64
@@ -210,6 +212,34 @@ def check_connection(*, databases: Sequence[str] | None = None, **kwargs: Any) -
             )
         ]
     return []
+
+
+# Tables that exist several times on the search path. A writer with another path writes to another one.
+HIDDEN_TABLES: Final = """
+    SELECT c.relname, string_agg(n.nspname, ', ' ORDER BY array_position(current_schemas(FALSE), n.nspname))
+      FROM pg_class c
+      JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = ANY(current_schemas(FALSE))
+     WHERE c.relname = ANY(%s) AND c.relkind IN ('r', 'p')
+     GROUP BY c.relname
+    HAVING count(*) > 1
+     ORDER BY c.relname
+"""
+
+
+@register(Tags.database)
+def check_schemas(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """Check that the search path of PostgreSQL leads to one set of tables."""
+    connection = connections[setting("DATABASE")]
+    if not _asked(databases) or connection.vendor != "postgresql":
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(HIDDEN_TABLES, [[*inserts(), Change._meta.db_table]])
+        found = [f"{table} ({schemas})" for table, schemas in cursor.fetchall()]
+    if not found:
+        return []
+    text = f"Tables exist in several schemas of the search path, and only the first is mirrored: {'; '.join(found)}."
+    hint = 'Let every process use one schema with mirrored tables, and give each schema its own MIRROR["PREFIX"].'
+    return [Warning(text, hint=hint, id="mirror.W015")]
 
 
 def _asked(databases: Sequence[str] | None) -> bool:

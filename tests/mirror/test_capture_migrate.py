@@ -1,10 +1,15 @@
 """Triggers are installed after every migrate and do not disturb the migrations."""
 
+import importlib
+from pathlib import Path
+
 import pytest
 from django.core.management import call_command
 from django.core.management.sql import emit_post_migrate_signal, emit_pre_migrate_signal
 from django.db import connection, models
 from django.db.migrations import Migration
+from django.db.migrations.recorder import MigrationRecorder
+from pytest_django.fixtures import Settings
 
 from mirror import registry
 from mirror.capture import install
@@ -88,3 +93,29 @@ def test_flush_gives_the_database_a_new_identity() -> None:
     Identity.objects.all().delete()
     emit_post_migrate_signal(verbosity=0, interactive=False, db="default")  # sent at the end of ``manage.py flush``
     assert Identity.objects.get().uuid.hex == marker.database_identity() != before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_squashed_migrations_change_no_trigger_and_rebuild_nothing(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "squashed").mkdir()
+    (tmp_path / "squashed" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    settings.MIGRATION_MODULES = {**settings.MIGRATION_MODULES, "mirrortest": "squashed"}
+    try:
+        call_command("makemigrations", "mirrortest", verbosity=0)
+        importlib.invalidate_caches()
+        call_command("migrate", "mirrortest", fake=True, verbosity=0)
+        call_command("makemigrations", "mirrortest", empty=True, name="second", verbosity=0)
+        importlib.invalidate_caches()
+        call_command("migrate", verbosity=0)
+        call_command("squashmigrations", "mirrortest", "0002", interactive=False, squashed_name="all", verbosity=0)
+        importlib.invalidate_caches()
+        call_command("migrate", verbosity=0)
+        applied = MigrationRecorder.Migration.objects.filter(app="mirrortest").values_list("name", flat=True)
+        assert set(applied) == {"0001_initial", "0002_second", "0001_all"}
+        assert install.missing() == []
+        assert orders() == []
+    finally:
+        MigrationRecorder.Migration.objects.filter(app="mirrortest").delete()

@@ -93,6 +93,20 @@ def test_test_run_leaves_the_developers_keys_alone(bookshelf: Bookshelf, server:
     assert bookshelf.run("-c", READ).stdout.strip() == "the developer's"
 
 
+@pytest.mark.slow
+def test_kept_test_database_is_used_again_with_keys_of_each_run(bookshelf: Bookshelf, server: RedisServer) -> None:
+    kept = bookshelf.folder / "kept.sqlite3"
+    bookshelf.environment["BOOKSHELF_TEST_NAME"] = str(kept)
+    with server.plain_client() as plain:
+        before = dump(plain)
+        for _ in range(2):
+            done = bookshelf.run("-m", "django", "test", "--keepdb", TESTS)
+            assert done.returncode == 0, done.stdout + done.stderr
+            assert kept.exists()
+        assert dump(plain) == before
+    assert len(bookshelf.namespaces()) == 2
+
+
 def test_keys_of_killed_test_runs_are_removed_a_day_later(server: RedisServer) -> None:
     now = int(time.time())
     heads = {"own": now, "another run": now - 3600, "a killed run": now - namespace.KEPT_SECONDS - 1}

@@ -12,6 +12,7 @@ DATABASES = {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": Path(os.environ["BOOKSHELF_FOLDER"]) / "bookshelf.sqlite3",
         "OPTIONS": {"init_command": "PRAGMA recursive_triggers=ON;", "transaction_mode": "IMMEDIATE"},
+        "TEST": {"NAME": os.environ.get("BOOKSHELF_TEST_NAME")},  # None: in memory
     }
 }
 CACHES = {
