@@ -9,6 +9,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "RELAY_ALIAS": None,  # django-redis alias for workers and commands; None: the same
     "DATABASE": "default",  # the database with the mirrored tables
     "PREFIX": "",  # precedes every key
+    "DRAIN": "inline",  # when changes are drained: "inline", "after_response" or "worker"
     "BUDGET_SECONDS": 0.05,  # time that a request may spend on its own changes after a commit
     "TRIGGER_CHECK_SECONDS": 2.0,  # how often a process checks the triggers
     "BATCH": 500,  # keys drained together

@@ -2,29 +2,32 @@
 
 A request that wrote drains the pending changes within the budget before it responds. This covers bulk writes, which
 send no signals. If changes remain, the response sets a cookie with the highest id among them, and SQL answers
-requests with this cookie until that change is applied.
+requests with this cookie until that change is applied. A "+" after the id means that drains of these changes append
+others, which then count as well: rows that depend on a source, and rows of table mirrors.
+
+Mirrors with ``drain = "after_response"`` are drained when the server closes the response, after sending it.
 """
 
 import logging
 import re
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.db import Error as DatabaseError
 from django.db import connections
 from django.http import HttpRequest, HttpResponse
-from redis.exceptions import RedisError
 
+from mirror import registry
 from mirror.conf import setting
 from mirror.outbox import changes
-from mirror.read.sql_only import sql_only
-from mirror.redis.clients import breaker, client
-from mirror.relay import drains
+from mirror.read import sql_only
+from mirror.redis.clients import breaker
+from mirror.relay import drains, hints
 
 logger = logging.getLogger("mirror")
 
 COOKIE = "mirror_behind"
+_VALUE = re.compile(r"([0-9]{1,18})(\+?)")
 _COMMENTS = r"(?:\s|--[^\n]*\n|/\*.*?\*/)*"
 _WRITES = re.compile(
     _COMMENTS + r"(?:INSERT|UPDATE|DELETE|REPLACE|MERGE|TRUNCATE|COPY|CALL|DO|WITH)\b", re.IGNORECASE | re.DOTALL
@@ -59,55 +62,86 @@ class ReadYourWrites:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        behind = _number(request.COOKIES.get(COOKIE))
-        still = behind is not None and _is_behind(behind)
+        cookie = request.COOKIES.get(COOKIE)
+        behind = _find_behind(cookie) if cookie else None
         writes = _Writes()
-        with sql_only() if still else nullcontext(), connections[changes.using()].execute_wrapper(writes):
+        with sql_only.request(wanted=behind is not None), connections[changes.using()].execute_wrapper(writes):
             response = self.get_response(request)
         if writes.seen or _DONE in request.META:
-            last = _catch_up()
-            if last is not None:
-                seconds = setting("SQL_FALLBACK_SECONDS")
-                response.set_cookie(
-                    COOKIE, str(last), seconds, secure=request.is_secure(), httponly=True, samesite="Lax"
-                )
-                return response
-        if behind is not None and not still:
+            left = _catch_up("inline")
+            if any(registry.drain_mode(change.mirror) == "after_response" for change in left):
+                _drain_after(response)
+            behind = _describe(left) or behind
+        if behind and behind != cookie:
+            seconds = setting("SQL_FALLBACK_SECONDS")
+            response.set_cookie(COOKIE, behind, seconds, secure=request.is_secure(), httponly=True, samesite="Lax")
+        elif cookie and not behind:
             response.delete_cookie(COOKIE, samesite="Lax")
         return response
 
 
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
-
-
-def _is_behind(last: int) -> bool:
+def _find_behind(cookie: str) -> str | None:
+    """Return the value of the cookie as it is now: None if Redis has the writes of the earlier request."""
+    found = _VALUE.fullmatch(cookie)
+    if not found:
+        return None
     try:
-        return changes.is_unapplied_up_to(last)
+        if changes.is_unapplied_up_to(int(found[1])):
+            return cookie
+        return _describe(changes.awaited()) if found[2] else None
     except DatabaseError:
-        return False  # without SQL, only Redis can answer
+        return None  # without SQL, only Redis can answer
 
 
-def _catch_up() -> int | None:
-    """Drain the pending changes within the budget. Return the highest id that is left, or None.
+def _describe(left: Sequence[changes.Awaited]) -> str | None:
+    """Return the value of the cookie for these changes, newest first."""
+    if not left:
+        return None
+    has_sequel = len(left) > changes.MUCH or any(
+        hints.is_source(change.mirror, change.source) or registry.is_table(change.mirror) for change in left
+    )
+    return f"{left[0].id}{'+' if has_sequel else ''}"
+
+
+def _drain_after(response: HttpResponse) -> None:
+    close = response.close
+
+    def drain_and_close() -> None:
+        response.close = close  # type: ignore[method-assign]
+        try:
+            _catch_up("inline", "after_response")
+        finally:
+            close()  # afterwards, because it ends the request, and Django may close its connection to SQL then
+
+    response.close = drain_and_close  # type: ignore[method-assign]
+
+
+def _catch_up(*modes: str) -> Sequence[changes.Awaited]:
+    """Drain the pending changes of mirrors in these modes within the budget. Return the changes left, newest first.
 
     If too many are pending, nothing is drained: the drain would not finish, and one batch may take longer than the
     budget. The signals' hints have drained their keys before, and the cookie makes SQL answer for the others.
     """
+    left: Sequence[changes.Awaited] = ()
     try:
-        last = changes.newest_unapplied()
-        if last is None:
-            return None
-        if not breaker.open() and not changes.is_much():
-            budget = float(setting("BUDGET_SECONDS"))
+        left = changes.awaited()
+        if left and len(left) <= changes.MUCH and not breaker.open():
+            budget, tried = float(setting("BUDGET_SECONDS")), set[changes.Awaited]()
+            deadline = drains.Deadline(budget)
             with drains.turn(budget) as mine:
-                if mine and changes.is_unapplied_up_to(last):
-                    drains.drain_all(budget, redis=client(), tries=drains.HASTY)
-        return last if changes.is_unapplied_up_to(last) else None
-    except RedisError as error:
-        breaker.failed()
-        logger.warning("Redis did not answer, the relay will catch up: %s", error)
-        return last
+                while mine and (due := _select(left, modes, tried)) and not (deadline.passed() or breaker.open()):
+                    hints.drain(due, deadline)
+                    left = changes.awaited()
     except DatabaseError as error:
         logger.warning("SQL did not answer, the relay will catch up: %s", error)
-        return None
+    return left
+
+
+def _select(left: Sequence[changes.Awaited], modes: Sequence[str], tried: set[changes.Awaited]) -> hints.Due:
+    """Return the keys of the changes to drain that were not tried before."""
+    due: hints.Due = {}
+    for change in set(left) - tried:
+        if registry.drain_mode(change.mirror) in modes and not hints.is_source(change.mirror, change.source):
+            due.setdefault((change.mirror, change.source), set()).add(change.key)
+    tried.update(left)
+    return due

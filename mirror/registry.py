@@ -6,9 +6,10 @@ from typing import TypeVar
 
 from django.db.models import Model
 
+from mirror.conf import setting
 from mirror.declare.fields import DeclarationError
 from mirror.declare.layout import Layout
-from mirror.declare.mirrors import Mirror, SummaryMirror, Watch, WindowMirror
+from mirror.declare.mirrors import Mirror, SummaryMirror, TableMirror, Watch, WindowMirror
 
 _mirrors: dict[str, Mirror] = {}
 _refused: list[tuple[type[Mirror], str]] = []
@@ -107,6 +108,17 @@ def sums_up(name: str) -> bool:
 def is_window(name: str) -> bool:
     """Return whether the mirror is a window mirror, with ids of other mirrors' rows as entries."""
     return isinstance(_mirrors.get(name), WindowMirror)
+
+
+def is_table(name: str) -> bool:
+    """Return whether the mirror computes rows in SQL."""
+    return isinstance(_mirrors.get(name), TableMirror)
+
+
+def drain_mode(name: str) -> str:
+    """Return when the changes of the mirror called ``name`` are drained (``Mirror.drain``)."""
+    mirror = _mirrors.get(name)
+    return str(mirror.drain or setting("DRAIN")) if mirror else "worker"
 
 
 def pushed() -> list[tuple[str, str]]:

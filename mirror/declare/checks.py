@@ -7,7 +7,7 @@ plain ``check``.
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
@@ -20,7 +20,7 @@ from mirror.conf import setting
 from mirror.declare.check_databases import check_aliases
 from mirror.declare.check_watches import check_chains, check_watches
 from mirror.declare.check_windows import check_window
-from mirror.declare.mirrors import EdgeMirror, Mirror, SummaryMirror, TableMirror, WindowMirror
+from mirror.declare.mirrors import Drain, EdgeMirror, Mirror, SummaryMirror, TableMirror, WindowMirror
 from mirror.models import Change
 from mirror.verify.scan import Owned
 
@@ -41,12 +41,21 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
     for mirror in registry.all_mirrors():
         found += _check_methods(mirror)
         found += _check_families(mirror)
+        found += _check_drain(mirror.drain, f"Mirror {mirror.name!r}: drain", type(mirror)) if mirror.drain else []
         found += check_watches(mirror)
         found += check_window(mirror)
         if len(mirror.name) > LONGEST_NAME:
             hint = f"A mirror's name has at most {LONGEST_NAME} characters."
             found.append(Error(f"The name {mirror.name!r} is too long.", hint=hint, obj=mirror, id="mirror.E002"))
+    found += _check_drain(setting("DRAIN"), 'MIRROR["DRAIN"]')
     return [*found, *check_chains(), *_check_starts(), *_check_prefix(), *check_aliases()]
+
+
+def _check_drain(mode: object, name: str, place: type[Mirror] | None = None) -> Iterator[CheckMessage]:
+    """Check that a mode exists. Without it the mirror would be drained at once."""
+    if mode not in get_args(Drain):
+        hint = f"The modes are {', '.join(get_args(Drain))}."
+        yield Error(f"{name} is {mode!r}, which is no mode.", hint=hint, obj=place, id="mirror.E024")
 
 
 def _check_prefix() -> Iterator[CheckMessage]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["set", "zset", "hash", "string", "list"]
 Record = dict[str, Any]
+# inline: before the write returns. after_response: outside of requests the same. worker: the relay drains.
+Drain = Literal["inline", "after_response", "worker"]
 SENTINEL: Final = "0"  # this member's score gives the state of a lazy window:
 WHOLE: Final = 0.0  # the window holds all rows
 CUT: Final = -1.0  # SQL has more rows
@@ -116,6 +118,7 @@ class Mirror(Readers):
     layout: ClassVar["Layout | None"] = None  # derived when the mirror is registered
     record_kind: ClassVar[Literal["json", "hash"]] = "json"
     has_record: ClassVar[bool] = True  # whether each row has a key of its own
+    drain: ClassVar[Drain | None] = None  # when a process drains its own changes; None: ``MIRROR["DRAIN"]``
     strict: ClassVar[bool] = False  # for access or privacy: readers see each change within seconds despite any fault
 
     def record_key(self, pk: str) -> str:

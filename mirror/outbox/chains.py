@@ -4,7 +4,7 @@ The new changes are appended in the transaction that marks the first ones. Earli
 which they are computed. If the transaction fails, the first changes are still pending and all of it is repeated.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from django.db import transaction
 
@@ -13,17 +13,20 @@ from mirror.metrics import count
 from mirror.outbox import changes as outbox
 
 
-def mark(mirror: str, changes: Sequence[outbox.Pending], incarnation: str) -> None:
-    """Mark these changes of a mirror as applied and order the chained changes, in one transaction."""
-    ids = [change.id for change in changes]
-    if not registry.chained(mirror):
-        count("applied", outbox.mark_applied(ids, incarnation), mirror=mirror)
-        return
-    with transaction.atomic(using=outbox.using()):
-        if applied := outbox.mark_applied(ids, incarnation):  # otherwise another drain has done all of this
-            for name, keys in owners(mirror, {change.key for change in changes}).items():
-                outbox.append(name, sorted(keys))
-    count("applied", applied, mirror=mirror)
+def mark(changes: Mapping[str, Sequence[outbox.Pending]], incarnation: str) -> None:
+    """Mark these changes, by mirror, as applied and order the chained changes, in one transaction."""
+    ids = [change.id for of_mirror in changes.values() for change in of_mirror]
+    if any(map(registry.chained, changes)):
+        with transaction.atomic(using=outbox.using()):
+            if applied := outbox.mark_applied(ids, incarnation):  # otherwise another drain has done all of this
+                for mirror, of_mirror in changes.items():
+                    for name, keys in owners(mirror, {change.key for change in of_mirror}).items():
+                        outbox.append(name, sorted(keys))
+    else:
+        applied = outbox.mark_applied(ids, incarnation)
+    if applied:
+        for mirror, of_mirror in changes.items():
+            count("applied", len(of_mirror), mirror=mirror)
 
 
 def owners(mirror: str, keys: set[str]) -> dict[str, set[str]]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from django.db import connections, transaction
 from django.db.models import F, Q, QuerySet
@@ -41,6 +41,15 @@ class Pending(NamedTuple):
     id: int
     key: str
     strays: str
+
+
+class Awaited(NamedTuple):
+    """A change that readers wait for."""
+
+    id: int
+    mirror: str
+    source: str
+    key: str
 
 
 def using() -> str:
@@ -75,29 +84,37 @@ def pending_of(mirror: str, keys: Sequence[str], layout: object = "") -> dict[st
     At most the oldest ``MOST`` of each key, and fewer with many keys. The next drain gets the others. layout: of the
     caller's declaration. Raises OutdatedLayout if the same statement finds another one.
     """
-    wanted = list(dict.fromkeys(keys))
-    most = min(MOST, MOST_AT_ONCE // (len(wanted) or 1) or 1)
-    own = "p.applied_at IS NULL AND p.mirror = %s AND p.source = '' AND p.key = k.value ORDER BY p.created_at LIMIT %s"
-    source, values = arrays.list_values(wanted, "text")
-    changes = arrays.join_found("mirror_change", f"FROM mirror_change p WHERE {own}", "c")
-    found: dict[str, list[Pending]] = defaultdict(list)
+    return pending_together([(mirror, layout, keys)])[0]
+
+
+def pending_together(wanted: Sequence[tuple[str, object, Sequence[str]]]) -> list[dict[str, list[Pending]]]:
+    """Do the same for the keys of several mirrors (name, layout, keys), in one statement."""
+    rows = list(dict.fromkeys((name, key) for name, _, keys in wanted for key in keys))
+    most = min(MOST, MOST_AT_ONCE // (len(rows) or 1) or 1)
+    own = "p.applied_at IS NULL AND p.mirror = k.mirror AND p.mirror > '' AND p.source = '' AND p.key = k.key"
+    source, values = arrays.make_table(_KEYS, rows, "k")
+    oldest = f"FROM mirror_change p WHERE {own} ORDER BY p.created_at LIMIT %s"
+    changes = arrays.join_found("mirror_change", oldest, "c")
+    layouts, named = arrays.make_table(_LAYOUTS, [(name, str(layout)) for name, layout, _ in wanted], "l")
+    other = f"UNION ALL SELECT l.mirror, 0, '{_LAYOUT}', s.layout FROM {layouts} {_OTHER_LAYOUT}"
+    found: dict[str, dict[str, list[Pending]]] = {name: defaultdict(list) for name, _, _ in wanted}
     with connections[using()].cursor() as cursor:
         cursor.execute(
-            f"SELECT c.id, k.value, c.strays FROM {source} {changes} {_OTHER_LAYOUT}",
-            [*values, mirror, most, mirror, str(layout)],
+            f"SELECT k.mirror, c.id, k.key, c.strays FROM {source} {changes} {other}", [*values, most, *named]
         )
-        for row in map(Pending._make, cursor.fetchall()):
-            found[row.key].append(row)
-    other = found.pop(_LAYOUT, None)
-    if other and layout != "":
-        raise OutdatedLayout(f"{mirror}: this process has the layout {layout}, and {other[0].strays} is in use")
-    return found
+        for name, *row in cursor.fetchall():
+            found[name][row[1]].append(Pending._make(row))
+    for name, layout, _ in wanted:
+        others = found[name].pop(_LAYOUT, None)
+        if others and layout != "":
+            raise OutdatedLayout(f"{name}: this process has the layout {layout}, and {others[0].strays} is in use")
+    return [found[name] for name, _, _ in wanted]
 
 
-_LAYOUT = "\1layout"  # no key of a change
-_OTHER_LAYOUT = (
-    f"UNION ALL SELECT 0, '{_LAYOUT}', layout FROM mirror_state WHERE mirror = %s AND layout NOT IN ('', %s)"
-)
+_KEYS: Final = {"mirror": "text", "key": "text"}
+_LAYOUTS: Final = {"mirror": "text", "layout": "text"}
+_LAYOUT: Final = "\1layout"  # no key of a change
+_OTHER_LAYOUT: Final = "JOIN mirror_state s ON s.mirror = l.mirror AND s.layout NOT IN ('', l.layout)"
 
 
 def pending_among(changes: Collection[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
@@ -226,9 +243,10 @@ def newest_unapplied() -> int | None:
     return _awaited().in_order().reverse().values_list("id", flat=True).first()
 
 
-def is_much() -> bool:
-    """Return whether more is pending than a request should begin with: bulk work, which workers drain."""
-    return len(_awaited().in_order().values_list("id", flat=True)[: MUCH + 1]) > MUCH
+def awaited() -> list[Awaited]:
+    """Return the changes that readers wait for, newest first, and at most one more than ``MUCH``."""
+    found = _awaited().in_order().reverse().values_list(*Awaited._fields)
+    return list(map(Awaited._make, found[: MUCH + 1]))
 
 
 def is_unapplied_up_to(last: int) -> bool:

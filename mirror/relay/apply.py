@@ -17,11 +17,13 @@ would have to be one statement.
 
 import random
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import orjson
 
+from mirror import registry
 from mirror.conf import setting
 from mirror.declare.entries import Contribution, Entry, Field, OwnField, Value
 from mirror.declare.mirrors import Mirror, TableMirror
@@ -49,15 +51,21 @@ class Drained(NamedTuple):
 Flight = Generator[None, None, Drained]
 
 
+class _Part(NamedTuple):
+    """Rows of one mirror, which one transaction writes together with those of others."""
+
+    shape: JsonShape
+    pks: Sequence[str]
+
+
 class _Work(NamedTuple):
-    """One attempt at a batch: the data that it read, and the commands' content."""
+    """One attempt at a part: the data that it read, and the commands' content."""
 
     changes: list[outbox.Pending]
     owns: dict[str, Any]
     remove: list[Entry]
     add: list[Contribution]
     feed: list[bytes]
-    rows: int
 
 
 def drain(
@@ -78,12 +86,28 @@ def drain(
     Raises Conflict after too many concurrent writes, redis-py's errors when Redis is away, ProgrammingError inside
     a transaction, and any error of the declaration.
     """
+    return _try(lambda: launch(mirror, pks, redis=redis, full=full, step=step, shape=shape), tries, mirror.name)
+
+
+def drain_together(rows: Mapping[str, Sequence[str]], *, redis: RedisClient | None = None, tries: int = TRIES) -> int:
+    """Drain the rows of several mirrors, by name, in one transaction. Return the number of marked changes.
+
+    Rows without pending changes are left alone. The mirrors are written in the given order. Table mirrors and summaries
+    cannot take part. Raises the same errors as ``drain``, and UnknownMirror.
+    """
+    parts = [_Part(shape_of(registry.get(name)), pks) for name, pks in rows.items()]
+    return _try(
+        lambda: _take_off(_fly(parts, redis or relay_client(), pending_only=True)), tries, "|".join(rows)
+    ).changes
+
+
+def _try(start: Callable[[], Flight], tries: int, names: str) -> Drained:
     for attempt in range(tries):
         try:
-            return land(launch(mirror, pks, redis=redis, full=full, step=step, shape=shape))
+            return land(start())
         except Conflict:
             time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))
-    raise Conflict(f"{mirror.name}: others kept writing the same rows")
+    raise Conflict(f"{names}: others kept writing the same rows")
 
 
 def launch(
@@ -99,12 +123,13 @@ def launch(
 
     ``land`` is the second half. The changes of a dropped flight stay pending. Raises the same errors as ``drain``.
     """
+    if isinstance(mirror, TableMirror):
+        return _take_off(_fly_within_sql(mirror, pks))
+    return _take_off(_fly([_Part(shape or shape_of(mirror), pks)], redis or relay_client(), full, step))
+
+
+def _take_off(flight: Flight) -> Flight:
     outbox.refuse_transaction()
-    flight = (
-        _fly_within_sql(mirror, pks)
-        if isinstance(mirror, TableMirror)
-        else _fly(shape or shape_of(mirror), pks, redis or relay_client(), full, step)
-    )
     next(flight)
     return flight
 
@@ -127,28 +152,47 @@ def _fly_within_sql(mirror: TableMirror, pks: Sequence[str]) -> Flight:
     return Drained(len(pks), tables.replace_rows(mirror, pks))
 
 
-def _fly(shape: JsonShape, pks: Sequence[str], redis: RedisClient, full: bool, step: Step) -> Flight:
+def _fly(
+    parts: Sequence[_Part],
+    redis: RedisClient,
+    full: bool = False,
+    step: Step = ignore,
+    *,
+    pending_only: bool = False,
+) -> Flight:
     with Session(redis) as session:
         step("watch")
-        said = shape.said(pks, session.watch_and_ask(shape.watches(pks), shape.ask(pks)))
+        said = _ask(session, parts)
         step("read")
-        work = _work(shape, pks, said, full)
-        if not work.rows:
+        works = _read(parts, said, full, pending_only)
+        rows = sum(len(work.owns) for work in works)
+        if not rows:
             yield
             return Drained(0, 0)
-        work = _settle_claims(session, shape, pks, said, full, work)
+        works = _settle_claims(session, works, lambda: _read(parts, said, full, pending_only))
         step("write")
-        session.post_transaction(_commands(shape, work))
+        session.post_transaction(
+            [c for part, work in zip(parts, works, strict=True) for c in _commands(part.shape, work)]
+        )
         yield
-        _collect(session, work)
+        _collect(session, works)
         incarnation = session.incarnation
     step("mark")
-    chains.mark(shape.mirror.name, work.changes, incarnation)
+    changes = {part.shape.mirror.name: work.changes for part, work in zip(parts, works, strict=True)}
+    chains.mark(changes, incarnation)
     step("done")
-    return Drained(work.rows, len(work.changes))
+    return Drained(rows, sum(map(len, changes.values())))
 
 
-def _collect(session: Session, work: _Work) -> None:
+def _ask(session: Session, parts: Sequence[_Part]) -> list[Sequence[Any]]:
+    """Watch the rows' own keys and read their states, by part, in one round trip."""
+    asks = [part.shape.ask(part.pks) for part in parts]
+    keys = [key for part in parts for key in part.shape.watches(part.pks)]
+    replies = iter(session.watch_and_ask(keys, list(chain.from_iterable(asks))))
+    return [part.shape.said(part.pks, list(islice(replies, len(ask)))) for part, ask in zip(parts, asks, strict=True)]
+
+
+def _collect(session: Session, works: Sequence[_Work]) -> None:
     """Collect the result of the write.
 
     If one command of a transaction fails, Redis executes the others. The record may then exist without an entry, so
@@ -157,32 +201,45 @@ def _collect(session: Session, work: _Work) -> None:
     try:
         session.collect_transaction()
     except RedisError:
-        outbox.write_anew([change.id for change in work.changes])
+        outbox.write_anew([change.id for work in works for change in work.changes])
         raise
 
 
-def _work(shape: JsonShape, pks: Sequence[str], said: Sequence[Any], full: bool) -> _Work:
+def _read(parts: Sequence[_Part], said: Sequence[Sequence[Any]], full: bool, pending_only: bool) -> list[_Work]:
     """Read SQL (first ids, then rows) and compute the difference."""
-    pending = shape.pending(pks)
-    if shape.sums_up and not pending and not full:  # another drain has applied the changes of all rows
-        return _Work([], {}, [], [], [], 0)
-    targets = shape.wanted(pks, said)
-    work = _Work([], {}, [], [], [], len(pks))
+    if len(parts) == 1:
+        found = [parts[0].shape.pending(parts[0].pks)]
+    else:
+        mirrors = ((part.shape.mirror, part.pks) for part in parts)
+        found = outbox.pending_together([(mirror.name, mirror.version, pks) for mirror, pks in mirrors])
+    works = []
+    for part, states, pending in zip(parts, said, found, strict=True):
+        # Another drain may have applied all changes. For a summary, the first one does so for all rows.
+        left = pending_only or (part.shape.sums_up and not pending and not full)
+        rows = {pk: state for pk, state in zip(part.pks, states, strict=True) if not left or pk in pending}
+        works.append(_work(part.shape, rows, pending, full))
+    return works
+
+
+def _work(
+    shape: JsonShape, rows: Mapping[str, Any], pending: Mapping[str, Sequence[outbox.Pending]], full: bool
+) -> _Work:
+    """Compute the difference for these rows, given their present states and pending changes."""
+    work = _Work([], {}, [], [], [])
+    if not rows:
+        return work
+    targets = shape.wanted(list(rows), list(rows.values()))
     feed = shape.mirror.feed() is not None and not full
-    for pk, before in zip(pks, said, strict=True):
+    for pk, before in rows.items():
         target = targets.get(pk, ABSENT)
         changes = pending.get(pk, ())
         work.changes.extend(changes)
         work.owns[pk] = target.own
         strays = [plan.from_list(s) for c in changes if c.strays for s in orjson.loads(c.strays)]
         anew = full or any(change.strays for change in changes)
-        add: Sequence[Contribution] = target.entries
-        accounted = [*_accounted(shape, pk, before), *strays]
-        remove: list[Entry] = []
-        if accounted:
-            remove, changed = plan.difference(accounted, target.entries)
-            if not anew and before is not None:  # otherwise the entries of the previous record may be missing
-                add = changed
+        remove, changed = shape.difference(pk, before, strays, target)
+        # Without a previous record, or after a failed write, any entry may be missing.
+        add = target.entries if anew or before is None else changed
         work.remove.extend(remove)
         work.add.extend(add)
         if feed and (remove or add):
@@ -190,34 +247,26 @@ def _work(shape: JsonShape, pks: Sequence[str], said: Sequence[Any], full: bool)
     return work
 
 
-def _accounted(shape: JsonShape, pk: str, said: Any) -> list[Contribution]:
-    """Return the entries of the previous record, or none if it cannot be read; verification finds the rest."""
-    try:
-        return list(shape.before(pk, said))
-    except Exception:  # a record of another layout or from another writer may raise anything
-        return []
-
-
-def _settle_claims(
-    session: Session, shape: JsonShape, pks: Sequence[str], said: Sequence[Any], full: bool, work: _Work
-) -> _Work:
+def _settle_claims(session: Session, works: list[_Work], read: Callable[[], list[_Work]]) -> list[_Work]:
     """Settle which row owns a place that passes from one row to another (a name): remove only values of this row.
 
     The places are watched and read. If one that this drain wants to write holds another row's value, SQL is read
     once more. From then on the WATCH notices any change of the place.
     """
     seen: dict[tuple[str, ...], str | None] = {}
-    while places := _claims(work) - seen.keys():
+    while places := set().union(*map(_claims, works)) - seen.keys():
         ordered = sorted(places)
         asks: list[Command] = [("GET", *p) if len(p) == 1 else ("HGET", *p) for p in ordered]
         replies = session.watch_and_ask(sorted({p[0] for p in ordered}), asks)
         found = {p: None if r is None else r.decode(errors="replace") for p, r in zip(ordered, replies, strict=True)}
         seen |= found
-        if any(found.get(plan.place(e)) not in (None, e[-1]) for e in _claiming(work.add)):
-            work = _work(shape, pks, said, full)
-    added = {plan.place(e) for e in _claiming(work.add)}
-    kept = [e for e in work.remove if not isinstance(e, Claim) or _is_own(e, seen, added)]
-    return work._replace(remove=kept)
+        if any(found.get(plan.place(e)) not in (None, e[-1]) for work in works for e in _claiming(work.add)):
+            works = read()
+    added = {plan.place(e) for work in works for e in _claiming(work.add)}
+    return [
+        work._replace(remove=[e for e in work.remove if not isinstance(e, Claim) or _is_own(e, seen, added)])
+        for work in works
+    ]
 
 
 def _claims(work: _Work) -> set[tuple[str, ...]]:

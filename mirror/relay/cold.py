@@ -32,5 +32,5 @@ def obey(mirror: Mirror, redis: RedisClient) -> int:
         # read first: if it changes in between, replay makes the changes pending again
         now = incarnation(redis, ask=True)
         make_cold(mirror.name, redis)
-        chains.mark(mirror.name, changes, now)
+        chains.mark({mirror.name: changes}, now)
     return len(changes)

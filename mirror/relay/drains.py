@@ -7,7 +7,7 @@ everything else. All may run at the same time, because ``apply`` puts them in or
 import logging
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 from django.db.utils import InterfaceError, OperationalError
@@ -65,14 +65,12 @@ def drain_all(
     *,
     redis: RedisClient | None = None,
     until: int | None = None,
-    tries: int = apply.TRIES,
 ) -> int:
     """Apply all pending changes, or as many as fit in ``seconds``. Return the number of applied changes.
 
     Without ``seconds`` and ``until``, rows are pushed as well: see ``windows.push``. until: make one pass over the
     changes up to this id, without waiting for later ones. A failing key is counted, and quarantined after repeated
-    errors; it does not stop the others. tries: as for ``drain_keys``. Raises redis-py's errors when Redis is away;
-    all changes then stay pending.
+    errors; it does not stop the others. Raises redis-py's errors when Redis is away; all changes then stay pending.
     """
     from mirror.windows.push import push_all
 
@@ -81,7 +79,7 @@ def drain_all(
     unspread: set[int] = set()
     while not deadline.passed():
         spreads = _spread_some(deadline, unspread) if until is None else 0
-        done = _pass(deadline, redis, tried, until, tries)
+        done = _pass(deadline, redis, tried, until)
         total += done
         if until is not None or not (done or spreads):
             break
@@ -121,7 +119,7 @@ def _guarded_spread(group: Sequence[Change]) -> set[int]:
     return set()
 
 
-def _pass(deadline: Deadline, redis: RedisClient, tried: set[tuple[str, str]], until: int | None, tries: int) -> int:
+def _pass(deadline: Deadline, redis: RedisClient, tried: set[tuple[str, str]], until: int | None) -> int:
     """Make one pass over the pending changes, in the order of their ids. Return the number of applied changes."""
     total, after = 0, 0
     while not deadline.passed() and (until is None or after < until):
@@ -131,8 +129,31 @@ def _pass(deadline: Deadline, redis: RedisClient, tried: set[tuple[str, str]], u
         after = last
         for name, pks in keys.items():
             fresh = [pk for pk in pks if (name, pk) not in tried]
-            total += drain_keys(name, fresh, deadline, redis=redis, tried=tried, tries=tries)[0]
+            total += drain_keys(name, fresh, deadline, redis=redis, tried=tried)[0]
     return total
+
+
+def can_share(name: str) -> bool:
+    """Return whether one transaction can write rows of this mirror and of others.
+
+    Table mirrors write to SQL, drains of a summary often conflict, and a chained mirror needs the others' rows first.
+    """
+    return not (registry.is_table(name) or registry.sums_up(name) or registry.ahead(name))
+
+
+def drain_together(rows: Mapping[str, Sequence[str]], redis: RedisClient) -> bool:
+    """Drain rows of mirrors that can share a transaction. Return False if they have to be drained mirror by mirror."""
+    size = int(setting("BATCH"))
+    if sum(map(len, rows.values())) > size or any(outbox.WHOLE in pks for pks in rows.values()):
+        return False
+    if any(len(pks) > at_once(registry.get(name), size) for name, pks in rows.items()):
+        return False
+    try:
+        apply.drain_together(rows, redis=redis, tries=HASTY)
+    except Exception as error:  # also a conflict: only some of the rows may be contended
+        raise_if_away(error)
+        return False
+    return True
 
 
 def drain_keys(

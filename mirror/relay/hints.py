@@ -1,20 +1,24 @@
 """Hints: after a commit, the process that made the changes drains its own keys at once.
 
 A lost hint is harmless because the outbox has the change. So hints must not fail or delay the caller: they have a
-budget, and the remaining keys go to a Celery task or wait for the sweep.
+budget, and the remaining keys go to a Celery task or wait for the sweep. The mode of a mirror (``Mirror.drain``) can
+postpone its drain until the response is sent, or leave it to workers.
 """
 
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from typing import TypeVar
 
 from django.db import Error as DatabaseError
 from django.db import transaction
 
 from mirror import registry
 from mirror.conf import setting
-from mirror.outbox import chains, changes, spread
+from mirror.outbox import chains, changes
+from mirror.read import sql_only
 from mirror.redis.clients import breaker, try_redis
 from mirror.redis.types import RedisClient
 from mirror.relay import drains, send
@@ -22,7 +26,11 @@ from mirror.windows import push
 
 logger = logging.getLogger("mirror")
 
+T = TypeVar("T")
 Group = tuple[str, str]  # mirror, source
+Due = dict[Group, set[str]]
+Left = dict[Group, list[str]]
+Drained = tuple[list[str], list[str]]  # the drained rows, and the keys that are left
 MOST = 2000  # maximum number of keys in one transaction's hints; the sweep drains the others
 
 
@@ -38,42 +46,99 @@ _due = _Due()
 
 
 def hint(mirror: str, source: str, keys: Iterable[str]) -> None:
-    """Drain these keys after the commit of the present transaction, or now without one.
+    """Drain these keys after the commit of the present transaction, or now without one."""
+    hint_all([((mirror, source), keys)])
+
+
+def hint_all(due: Iterable[tuple[Group, Iterable[str]]]) -> None:
+    """Drain the keys of several groups together, like ``hint``.
 
     Each call registers its own ``on_commit``. A flag for the transaction would survive the rollback of a savepoint
     and suppress later hints. The first callback drains all keys, and the others find none.
     """
-    if _due.count < MOST:
-        group = _due.keys[mirror, source]
-        before = len(group)
-        group.update(keys)
-        _due.count += len(group) - before
-    transaction.on_commit(flush, using=changes.using(), robust=True)
+    for name, keys in due:
+        if _due.count < MOST:
+            group = _due.keys[name]
+            before = len(group)
+            group.update(keys)
+            _due.count += len(group) - before
+    if _due.keys:
+        transaction.on_commit(flush, using=changes.using(), robust=True)
 
 
 def flush() -> None:
     """Drain the hinted keys within the budget. Never raises errors of Redis, SQL or the broker."""
-    if not _due.keys:
-        return
-    due, _due.keys, _due.count = _due.keys, defaultdict(set), 0
-    deadline = drains.Deadline(float(setting("BUDGET_SECONDS")))
-    left: dict[str, list[str]] = defaultdict(list)
-    while due:
-        mirror, source = group = min(due, key=_order)
-        done, rest = _drain(mirror, source, sorted(due.pop(group)), deadline)
-        for name, owners in chains.owners(mirror, set(done)).items():
-            due[name, ""] |= owners
-        if breaker.open():
-            return  # workers could not write to Redis either, and a hung broker would cost another time-out
-        if rest and (mirror, source) in registry.pushed():
-            send.push(mirror, source, rest)
-        elif rest and source:
-            send.sweep()  # a sweep begins with changes of sources
+    if _due.keys:
+        due, _due.keys, _due.count = _due.keys, defaultdict(set), 0
+        drain(due, drains.Deadline(float(setting("BUDGET_SECONDS"))))
+
+
+def drain(due: Due, deadline: drains.Deadline) -> None:
+    """Drain these keys as the modes of their mirrors allow, and those chained to them. Workers get the others.
+
+    The rows of most mirrors are drained together. Never raises errors of Redis, SQL or the broker.
+    """
+    left = _postpone(due)
+    uncertain = {group: due.pop(group) for group in list(due) if is_source(*group) or registry.is_table(group[0])}
+    shared = sorted((group for group in due if not group[1] and drains.can_share(group[0])), key=_order)
+    if shared and not deadline.passed():
+        rows = {mirror: sorted(due[mirror, ""]) for mirror, _ in shared}
+        if _guard(lambda redis: drains.drain_together(rows, redis), False, "Rows"):
+            for group in shared:
+                del due[group]
+            _add_chained(due, rows)
+    for group, pending in _find_pending(uncertain) if uncertain and not breaker.open() else ():
+        if is_source(*group):
+            left[group] = sorted(pending)
+            sql_only.prefer()
         else:
-            left[mirror] += rest
-    for mirror, rest in left.items():
-        if rest:
-            send.drain(mirror, rest)
+            due[group] = pending
+    while due and not breaker.open():
+        group = min(due, key=_order)
+        keys = sorted(due.pop(group))
+        undone: Drained = [], keys
+        done, left[group] = _guard(partial(_drain, group, keys, deadline), undone, group[0])
+        _add_chained(due, {group[0]: done})
+    if not breaker.open():  # workers could not write to Redis either, and a hung broker would cost another time-out
+        _send(left)
+
+
+def is_source(mirror: str, source: str) -> bool:
+    """Return whether such a change is spread over the rows that depend on it, of which there may be any number."""
+    return source != "" and (mirror, source) not in registry.pushed()
+
+
+def _postpone(due: Due) -> Left:
+    """Take out the rows that are not drained now. Return those for workers."""
+    left: Left = {}
+    for group in [group for group in due if not is_source(*group)]:
+        mode = registry.drain_mode(group[0])
+        if mode == "worker":
+            left[group] = sorted(due.pop(group))
+        elif mode == "after_response" and sql_only.in_request():
+            del due[group]
+        else:
+            continue
+        sql_only.prefer()
+    return left
+
+
+def _find_pending(due: Due) -> Iterable[tuple[Group, set[str]]]:
+    """Return the groups that have a pending change, with the keys of these.
+
+    A saved row is a hint for each of its columns. This question costs less than a drain for nothing.
+    """
+    asked = [(*group, key) for group, keys in due.items() for key in keys]
+    found: Due = defaultdict(set)
+    for mirror, source, key in _guard(lambda redis: changes.pending_among(asked), asked, "Changes"):
+        found[mirror, source].add(key)
+    return found.items()
+
+
+def _add_chained(due: Due, done: Mapping[str, Collection[str]]) -> None:
+    for mirror, keys in done.items():
+        for name, owners in chains.owners(mirror, set(keys)).items():
+            due[name, ""] = due.get((name, ""), set()) | owners
 
 
 def _order(group: Group) -> tuple[bool, bool, int, Group]:
@@ -86,45 +151,35 @@ def _order(group: Group) -> tuple[bool, bool, int, Group]:
     return any(map(registry.sums_up, (mirror, *ahead))), registry.is_window(mirror), len(ahead), group
 
 
-def _drain(mirror: str, source: str, keys: list[str], deadline: drains.Deadline) -> tuple[list[str], list[str]]:
-    """Drain a group. Return the drained rows, and the keys that remain (for a source: its keys, or rows)."""
-
-    def drain(redis: RedisClient) -> tuple[list[str], list[str]]:
-        if (mirror, source) in registry.pushed():
-            # One slice, which reaches the authors' windows and a few others. No chained mirror follows.
-            is_left = deadline.passed() or push.first(mirror, source, keys, redis)
-            return [], keys if is_left else []
-        if source:
-            return _drain_source(redis, mirror, source, keys, deadline)
-        return _drain_rows(redis, mirror, keys, deadline)
-
-    try:
-        return try_redis(drain, lambda: ([], keys), logger, "Redis did not answer, the relay will catch up: %s")
-    except DatabaseError as error:
-        logger.warning("SQL did not answer, the relay will catch up: %s", error)
-    except Exception:  # an error of the declaration; the relay finds the failing key, and the other hints continue
-        logger.exception("%s could not be drained, the relay will see to it", mirror)
-    return [], keys
-
-
-def _drain_rows(
-    redis: RedisClient, mirror: str, keys: list[str], deadline: drains.Deadline
-) -> tuple[list[str], list[str]]:
-    rest = drains.drain_keys(mirror, keys, deadline, redis=redis, tries=drains.HASTY)[1]
+def _drain(group: Group, keys: list[str], deadline: drains.Deadline, redis: RedisClient) -> Drained:
+    """Drain a group."""
+    if group[
+        1
+    ]:  # pushed rows: one slice, which reaches the authors' windows and a few others; nothing is chained to it
+        is_left = deadline.passed() or push.first(*group, keys, redis)
+        return [], keys if is_left else []
+    rest = drains.drain_keys(group[0], keys, deadline, redis=redis, tries=drains.HASTY)[1]
     return keys[: len(keys) - len(rest)], rest
 
 
-def _drain_source(
-    redis: RedisClient, mirror: str, source: str, keys: list[str], deadline: drains.Deadline
-) -> tuple[list[str], list[str]]:
-    done: list[str] = []
-    if deadline.passed():
-        return done, keys
-    for pks in spread.slices(mirror, source, keys):
-        drained, rest = _drain_rows(redis, mirror, pks, deadline)
-        done += drained
-        if rest:
-            return done, rest
-        if deadline.passed():
-            return done, keys
-    return done, []
+def _guard(work: Callable[[RedisClient], T], otherwise: T, name: str) -> T:
+    """Return the result of ``work``, or ``otherwise`` after any error."""
+    try:
+        return try_redis(work, lambda: otherwise, logger, "Redis did not answer, the relay will catch up: %s")
+    except DatabaseError as error:
+        logger.warning("SQL did not answer, the relay will catch up: %s", error)
+    except Exception:  # an error of the declaration; the relay finds the failing key, and the other hints continue
+        logger.exception("%s could not be drained, the relay will see to it", name)
+    return otherwise
+
+
+def _send(left: Left) -> None:
+    """Send tasks for these keys."""
+    groups = {group: keys for group, keys in left.items() if keys}
+    for (mirror, source), keys in groups.items():
+        if not source:
+            send.drain(mirror, keys)
+        elif not is_source(mirror, source):
+            send.push(mirror, source, keys)
+    if any(is_source(*group) for group in groups):
+        send.sweep()  # a sweep begins with changes of sources

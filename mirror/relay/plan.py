@@ -17,8 +17,12 @@ def place(entry: Entry) -> tuple[str, ...]:
     return entry[:1] if type(entry) is Value else entry[:2]
 
 
-def difference(before: Iterable[Contribution], after: Sequence[Contribution]) -> tuple[list[Entry], list[Entry]]:
+def difference(
+    before: Sequence[Contribution], after: Sequence[Contribution]
+) -> tuple[list[Entry], Sequence[Contribution]]:
     """Return the entries to remove and those to add, to get from ``before`` to ``after``."""
+    if not before:
+        return [], after
     old, new = set(single(before)), set(single(after))
     gone = old - new
     if gone:

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 import orjson
 
 from mirror.declare import values
-from mirror.declare.entries import Contribution
+from mirror.declare.entries import Contribution, Entry
 from mirror.declare.mirrors import EdgeMirror, Mirror, Record, SummaryMirror, WindowMirror
 from mirror.outbox import changes as outbox
 from mirror.redis import naming
 from mirror.redis.session import Command
+from mirror.relay import plan
 
 Said = Any  # the decoded value of a row's own key: bytes, a dict, a list, or None
 
@@ -110,6 +111,16 @@ class JsonShape:
     def standing(self, pk: str, said: Said, target: Target) -> Target:
         """Return the expected content at rest, given a row's present state and its content by SQL."""
         return target
+
+    def difference(
+        self, pk: str, said: Said, strays: Sequence[Entry], target: Target
+    ) -> tuple[Sequence[Entry], Sequence[Contribution]]:
+        """Return the entries to remove and those to add, to get from a state and ``strays`` to ``target``."""
+        try:
+            accounted = list(self.before(pk, said))
+        except Exception:  # a record of another layout or from another writer may raise anything; verification finds it
+            accounted = []
+        return plan.difference([*accounted, *strays], target.entries)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
         """Return the rows. Impossible keys (of strays) are left out if ``load`` fails because of them.

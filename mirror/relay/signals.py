@@ -9,7 +9,7 @@ from django.db.models.signals import m2m_changed, post_delete, post_save
 
 from mirror import registry
 from mirror.declare.mirrors import Watch
-from mirror.relay.hints import hint
+from mirror.relay.hints import hint_all
 
 Watching = tuple[str, Watch]  # the mirror's name, its watch
 _by_model: dict[type[Model], list[Watching]] = defaultdict(list)
@@ -30,12 +30,14 @@ def connect() -> None:
 
 def _row_changed(sender: type[Model], instance: Model, **kwargs: Any) -> None:
     is_update = kwargs.get("created") is False  # post_delete has no "created"
+    found = []
     for name, watch in _by_model[sender]:
         if (watch.updates and not is_update) or not _concerns(watch, kwargs.get("update_fields")):
             continue
         values = [_column(instance, column) for column in watch.key_columns]
         if None not in values:
-            hint(name, watch.source, [":".join(map(str, values))])
+            found.append(((name, watch.source), [":".join(map(str, values))]))
+    hint_all(found)
 
 
 def _concerns(watch: Watch, fields: Collection[str] | None) -> bool:
@@ -54,10 +56,11 @@ def _links_changed(
     """Hint the keys of changed many-to-many links, at either end. Links are read before ``clear`` removes them."""
     if action not in ("post_add", "post_remove", "pre_clear"):
         return
-    for name, watch in _by_model[sender]:
-        ends = [] if watch.updates else _ends(sender, watch, instance, reverse, pk_set)
-        if ends:
-            hint(name, watch.source, ends)
+    hint_all(
+        ((name, watch.source), ends)
+        for name, watch in _by_model[sender]
+        if not watch.updates and (ends := _ends(sender, watch, instance, reverse, pk_set))
+    )
 
 
 def _ends(through: type[Model], watch: Watch, instance: Model, reverse: bool, pk_set: set[Any] | None) -> list[str]:

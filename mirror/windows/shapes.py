@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
 from mirror.declare import values
-from mirror.declare.entries import Contribution, Scored
+from mirror.declare.entries import Contribution, Entry, Scored
 from mirror.declare.mirrors import CUT, MAKING, SENTINEL, WHOLE, Mirror, TableMirror, WindowMirror
 from mirror.redis.session import Command, Conflict
 from mirror.relay.shapes import ABSENT, EdgeShape, Said, Target
@@ -29,6 +29,16 @@ class WindowShape(EdgeShape):
     def before(self, pk: str, said: Said) -> Iterable[Contribution]:
         key = self.mirror.record_key(pk)
         return [Scored(key, member, score) for member, score in said.items()]
+
+    def difference(
+        self, pk: str, said: Said, strays: Sequence[Entry], target: Target
+    ) -> tuple[Sequence[Entry], Sequence[Contribution]]:
+        if strays:
+            return super().difference(pk, said, strays, target)
+        # Most members remain, and entries of both sides would take ten times as long.
+        key, members = self.mirror.record_key(pk), {entry[1] for entry in target.entries}
+        gone: list[Entry] = [Scored(key, member, score) for member, score in said.items() if member not in members]
+        return gone, [entry for entry in target.entries if said.get(entry[1]) != entry[-1]]
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
         found = super().load(pks)
@@ -106,7 +116,12 @@ class WarmingShape(LazyShape):
 def _members(reply: Any) -> dict[str, float]:
     """Return the members and scores of a sorted set."""
     pairs = reply if reply and isinstance(reply[0], (list, tuple)) else zip(reply[::2], reply[1::2], strict=True)
-    return {member.decode(errors="replace"): float(score) for member, score in pairs}
+    members, scores = zip(*pairs, strict=True) if reply else ((), ())
+    try:
+        texts = list(map(bytes.decode, members))
+    except UnicodeDecodeError:
+        texts = [member.decode(errors="replace") for member in members]
+    return dict(zip(texts, map(float, scores), strict=True))
 
 
 def _is_id(member: str) -> bool:

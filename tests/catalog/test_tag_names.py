@@ -16,6 +16,7 @@ from catalog.names import is_shelf_name
 from catalog.selectors import get_book
 from catalog.tags import services
 from mirror.read.sql_only import sql_only
+from mirror.relay import drains
 from tests.support.catalog.goodbooks import books_csv, links_csv, tags_csv, write
 from tests.support.catalog.make import make_book
 from tests.support.catalog.warm import find_both_ways, own_copy, warm_up
@@ -181,6 +182,7 @@ def test_hidden_tags_can_be_queried_but_are_not_listed() -> None:
         tag = Tag.objects.get(name="owned")
         tag.hidden = is_hidden
         tag.save()
+        drains.drain_all()
         assert local_copy.ensure_loaded()
         names = [facet.name for facet in find_both_ways("").facets]
         assert names == ["fantasy", "sea"] if is_hidden else ["owned", "fantasy", "sea"]

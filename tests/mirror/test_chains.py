@@ -242,6 +242,7 @@ class TestInRequests:
         monkeypatch.setattr(type(READING), "watches", [*READING.watches, watch])
         Change.objects.create(mirror="treading", source=watch.source, key="2")
         hints.hint("treading", watch.source, ["2"])
+        drains.drain_all()
         assert rows() == before + 1
         assert not Change.objects.pending().exists()
 

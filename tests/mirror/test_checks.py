@@ -53,6 +53,25 @@ def test_valid_declarations_give_no_message() -> None:
     assert said() == []
 
 
+def test_unknown_mode_of_a_drain_is_reported_with_the_mirror(settings: Settings) -> None:
+    class Later(Sound):
+        name = "later"
+        drain = "later"  # type: ignore[assignment]
+
+    class Worker(Sound):
+        name = "worker"
+        drain = "worker"
+
+    register(Later)
+    register(Worker)
+    (message,) = said()
+    assert (message.id, message.obj) == ("mirror.E024", Later)
+    assert "'later'" in message.msg
+    assert message.hint == "The modes are inline, after_response, worker."
+    settings.MIRROR = {**settings.MIRROR, "DRAIN": "never"}
+    assert [m.msg for m in said()][-1] == "MIRROR[\"DRAIN\"] is 'never', which is no mode."
+
+
 def test_check_without_databases_sends_no_sql() -> None:
     """pytest-django forbids access to the database in tests without the mark."""
     call_command("check")

@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+from collections import defaultdict
 from collections.abc import Callable
 
 import pytest
@@ -73,9 +74,11 @@ def test_request_leaves_contended_rows_to_other_drains(monkeypatch: pytest.Monke
     Item.objects.bulk_create(Item(name=f"item {n}") for n in range(50))
     with monkeypatch.context() as patch:
         tried = in_the_way(patch)
-        assert drains.drain_all(tries=drains.HASTY) == 0
-    mirrors = set(Change.objects.pending().values_list("mirror", flat=True))
-    assert len(tried) == drains.HASTY * len(mirrors)
+        due = defaultdict(set)
+        for mirror, key in Change.objects.pending().values_list("mirror", "key"):
+            due[mirror, ""].add(key)
+        hints.drain(dict(due), drains.Deadline())
+    assert len(tried) == drains.HASTY * (1 + len(due))  # together, and mirror by mirror
     assert not Change.objects.quarantined().exists()
     drains.drain_all()
     assert not Change.objects.pending().exists()
@@ -90,17 +93,11 @@ def test_relay_splits_a_contended_batch_down_to_single_rows(monkeypatch: pytest.
     assert len(tried) > 7
 
 
-def test_own_rows_are_drained_before_shared_summaries(monkeypatch: pytest.MonkeyPatch) -> None:
-    drained: list[str] = []
-    drain_keys = drains.drain_keys
-
-    def note(name: str, *args: object, **kwargs: object) -> tuple[int, list[str]]:
-        drained.append(name)
-        return drain_keys(name, *args, **kwargs)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(drains, "drain_keys", note)
-    Item.objects.create(name="item")
-    assert drained.index("latest") == len(drained) - 1 > 0
+def test_own_rows_are_drained_before_shared_summaries() -> None:
+    with record() as seen:
+        item = Item.objects.create(name="item")
+    written = [key for command in seen.commands if command.name in ("MSET", "RPUSH") for key in command.named()]
+    assert written.index("titems:latest") == len(written) - 1 > written.index(f"titem:{item.pk}")
 
 
 def waiting(job: Callable[[], None]) -> threading.Thread:

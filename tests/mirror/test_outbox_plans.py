@@ -96,7 +96,7 @@ def test_statements_of_a_drain_read_no_more_rows_than_they_need(state: Callable[
         "writing anew": (BATCH, lambda: changes.write_anew(ids)),
         "a failure": (2, lambda: changes.failed("titem", keys[0], "no")),
         "the newest": (1, changes.newest_unapplied),
-        "whether there is much": (changes.MUCH + 1, changes.is_much),
+        "those that readers wait for": (changes.MUCH + 1, changes.awaited),
         "whether old ones are left": (0, lambda: changes.is_unapplied_up_to(0)),
     }
     read = {name: read_rows(work) for name, (_, work) in statements.items()}

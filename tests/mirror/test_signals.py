@@ -16,7 +16,9 @@ pytestmark = pytest.mark.django_db
 def told(monkeypatch: pytest.MonkeyPatch) -> list[Hint]:
     """Collect (mirror, source, key) of every hint."""
     found: list[Hint] = []
-    monkeypatch.setattr(signals, "hint", lambda mirror, source, keys: found.extend((mirror, source, k) for k in keys))
+    monkeypatch.setattr(
+        signals, "hint_all", lambda due: found.extend((*group, key) for group, keys in due for key in keys)
+    )
     return found
 
 

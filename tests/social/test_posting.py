@@ -13,7 +13,8 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from mirror.middleware import COOKIE
 from mirror.models import Change
-from mirror.relay import hints
+from mirror.redis.recorder import record
+from social import keys
 from social.models import Hashtag, Mention, Post, Pulled
 from social.services.posts import create_post, delete_post
 from tests.support.catalog.make import make_book
@@ -221,23 +222,18 @@ def test_a_failure_leaves_no_part_of_a_post(monkeypatch: pytest.MonkeyPatch) -> 
     assert not Change.objects.filter(mirror="post").exists()
 
 
-def test_the_record_reaches_redis_before_the_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_record_reaches_redis_before_the_windows() -> None:
     (alice,) = make_users("alice")
-    drained: list[str] = []
-    drain = hints._drain
-
-    def note(mirror: str, *rest: Any) -> Any:
-        drained.append(mirror)
-        return drain(mirror, *rest)
-
-    monkeypatch.setattr(hints, "_drain", note)
-    made = create_post(alice.pk, "hello #tag @alice", book_id=make_book("Emma").pk)
-    windows = {"author_posts", "book_posts", "global", "hashtag", "mentions", "timeline"}
-    assert drained[-7] == "post"
-    assert set(drained[-6:]) == windows
-    drained.clear()
-    delete_post(made.pk, by=alice.pk)
-    assert drained[0] == "post"
+    book = make_book("Emma")
+    with record() as seen:
+        made = create_post(alice.pk, "hello #tag @alice", book_id=book.pk)
+    written = [c.named()[0] for c in seen.commands if c.name in ("MSET", "ZADD", "EVALSHA")]
+    assert written[0] == keys.post(made.pk)
+    windows = {keys.book_posts(book.pk), keys.global_timeline(), keys.hashtag("tag"), keys.mentions_of(alice.pk)}
+    assert windows < set(written)
+    with record() as seen:
+        delete_post(made.pk, by=alice.pk)
+    assert next(c for c in seen.commands if c.name == "DEL").named() == [keys.post(made.pk)]
 
 
 def test_errors_of_the_service_name_their_field() -> None:
