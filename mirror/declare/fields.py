@@ -5,7 +5,7 @@ or an aggregate over one (``Count``, ``Sum``).
 """
 
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -15,7 +15,10 @@ from uuid import UUID
 from django.core.exceptions import FieldDoesNotExist
 from django.db import models
 from django.db.models.constants import LOOKUP_SEP
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
+
+from mirror.conf import setting
 
 
 class DeclarationError(ValueError):
@@ -235,18 +238,18 @@ class Values:
             raise DeclarationError(f"{self.field!r} is no column of {self.relation!r}")
         return _find_uses(model, self.relation, self.where, "" if self.field == "pk" else self.field)
 
-    def load(self, model: type[models.Model], pks: Any, using: str) -> Iterator[tuple[Any, Any]]:
-        """Yield the primary key of the mirrored row and the value, for each related row, in one query."""
+    def select(self, model: type[models.Model], pks: RawSQL) -> "models.QuerySet[Any, Any]":
+        """Return the query for the primary key of the mirrored row and the value, for each related row."""
         relation = resolve_relation(model, self.relation)
         last = relation.prefix + "pk"
         column = relation.prefix + self.field
         if relation.other is not None and self.field == "pk":
             column = relation.other.attname
-        rows = relation.link._base_manager.using(using).filter(
+        rows = relation.link._base_manager.using(setting("DATABASE")).filter(
             prefix_condition(self.where, relation.prefix), **{f"{relation.own.name}__in": pks}
         )
         order = relation.other.attname if relation.other is not None else last
-        yield from rows.order_by(order).values_list(relation.own.attname, column)
+        return rows.order_by(order).values_list(relation.own.attname, column)
 
 
 class Names(Values):

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
+from django.db.models.expressions import RawSQL
 
 from mirror.conf import setting
 from mirror.declare.entries import Contribution
@@ -23,6 +24,7 @@ from mirror.declare.fields import (
 )
 from mirror.declare.indexes import Index
 from mirror.declare.mirrors import Family, Watch, can_hold, get_primary
+from mirror.utils.compiled import KeyedQuery
 
 if TYPE_CHECKING:
     from mirror.declare.mirrors import Mirror
@@ -64,6 +66,10 @@ class Layout:
         uses = [use for field in self.fields.values() for use in field.find_uses(self.model)]
         self.watches = build_watches(self.model, [*uses, *resolve_condition(self.model, self.where)])
         self.version = self._digest()
+        self._rows = KeyedQuery(self.pk, self._select_rows)
+        self._lists = {
+            name: KeyedQuery(self.pk, partial(field.select, self.model)) for name, field in self.lists.items()
+        }
 
     def _check_indexes(self) -> None:
         for index in self.indexes:
@@ -89,27 +95,30 @@ class Layout:
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Record]:
         """Return the records of the existing rows that meet the condition, in one query and one more for each list."""
-        using = setting("DATABASE")
-        possible = {pk for pk in pks if can_hold(self.pk, pk)}  # Django resolves each value of a list, not of a set
-        rows = self.model._base_manager.using(using).filter(self.where or models.Q(), pk__in=possible).order_by()
-        if self.expressions:
-            rows = rows.annotate(**{f"mirror_{name}": made for name, made in self.expressions.items()})
-        names = [*self.paths, *self.expressions]
-        found = rows.values_list("pk", *self.paths.values(), *(f"mirror_{name}" for name in self.expressions))
+        using, names = setting("DATABASE"), [*self.paths, *self.expressions]
+        found = self._rows.fetch((self.pk.to_python(pk) for pk in dict.fromkeys(pks) if can_hold(self.pk, pk)), using)
         records = {str(pk): dict(zip(names, values, strict=False)) for pk, *values in found}
         for name in names:
             if name not in self.plain:
                 for record in records.values():
                     record[name] = make_plain(record[name])
-        for name, field in self.lists.items():
+        for name in self.lists:
             for record in records.values():
                 record[name] = []
             if not records:
                 break
-            for owner, value in field.load(self.model, list(records), using):
+            for owner, value in self._lists[name].fetch(map(self.pk.to_python, records), using):
                 if str(owner) in records:  # otherwise it was added after the query before
                     records[str(owner)][name].append(make_plain(value))
         return records
+
+    def _select_rows(self, pks: RawSQL) -> "models.QuerySet[Any, Any]":
+        rows = (
+            self.model._base_manager.using(setting("DATABASE")).filter(self.where or models.Q(), pk__in=pks).order_by()
+        )
+        if self.expressions:
+            rows = rows.annotate(**{f"mirror_{name}": made for name, made in self.expressions.items()})
+        return rows.values_list("pk", *self.paths.values(), *(f"mirror_{name}" for name in self.expressions))
 
     def build_record(self, row: Record) -> Record:
         """Return the record of a row from ``load``."""

@@ -8,18 +8,18 @@ from collections import defaultdict
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.db import connections, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 from django.db.utils import ProgrammingError
 
 from mirror import registry
 from mirror.conf import setting
-from mirror.models import Change, ChangeQuerySet
+from mirror.models import Change
 from mirror.outbox import progress
 from mirror.utils import arrays
 
@@ -240,31 +240,43 @@ def _set_aside(changes: QuerySet[Change]) -> QuerySet[Change]:
 
 def newest_unapplied() -> int | None:
     """Return the highest id of a change that readers wait for, or None."""
-    return _awaited().in_order().reverse().values_list("id", flat=True).first()
+    found = _find_awaited("id", "id > 0 ORDER BY id DESC", [], 1)
+    return int(found[0][0]) if found else None
 
 
 def awaited() -> list[Awaited]:
     """Return the changes that readers wait for, newest first, and at most one more than ``MUCH``."""
-    found = _awaited().in_order().reverse().values_list(*Awaited._fields)
-    return list(map(Awaited._make, found[: MUCH + 1]))
+    found = _find_awaited("id, mirror, source, key", "id > 0 ORDER BY id DESC", [], MUCH + 1)
+    return list(map(Awaited._make, found))
 
 
 def is_unapplied_up_to(last: int) -> bool:
     """Return whether readers wait for a change with an id of at most ``last``, or for one chained to it."""
     # Chained changes have higher ids, so any change of a chained mirror counts.
-    chained = (_awaited().of_mirror(name).filter(source="") for name in registry.after_others())
-    found = chain([_awaited().in_order().filter(id__lte=last)], chained)
-    return any(changes.values_list("id", flat=True)[:1] for changes in found)
+    chained = "mirror = %s AND source = '' ORDER BY key, created_at"
+    return bool(_find_awaited("id", "id > 0 AND id <= %s ORDER BY id", [last], 1)) or any(
+        _find_awaited("id", chained, [name], 1) for name in registry.after_others()
+    )
 
 
-def _awaited() -> ChangeQuerySet:
-    """Return pending changes and newly quarantined ones. Staff handle the older ones, which keep no reader on SQL.
+def _find_awaited(columns: str, condition: str, values: Sequence[str | int], limit: int) -> list[tuple[Any, ...]]:
+    """Find pending changes and newly quarantined ones. Staff handle the older ones, which keep no reader on SQL.
 
-    A push in progress is left out too: its author has had the row since the first slice.
+    A push in progress is left out too: its author has had the row since the first slice. condition: ends with an order
+    that an index has. In plain SQL, because requests wait for it, and Django would compile it for longer than it runs.
     """
-    lately = Q(quarantined_at__gt=Now() - timedelta(seconds=setting("SQL_FALLBACK_SECONDS")))
-    found = Change.objects.using(using()).filter(Q(quarantined_at__isnull=True) | lately, applied_at__isnull=True)
-    return found.exclude(progress.is_pushed(), cursor__isnull=False)
+    is_postgres, seconds = connections[using()].vendor == "postgresql", setting("SQL_FALLBACK_SECONDS")
+    lately = "STATEMENT_TIMESTAMP() - %s * INTERVAL '1 second'" if is_postgres else _SQLITE_NOW[:-1] + ", %s)"
+    pushed = registry.pushed()
+    pairs = " OR ".join(["(mirror = %s AND source = %s)"] * len(pushed)) or "1 = 0"
+    with connections[using()].cursor() as cursor:
+        cursor.execute(
+            f"SELECT {columns} FROM mirror_change WHERE applied_at IS NULL"
+            f" AND (quarantined_at IS NULL OR quarantined_at > {lately})"
+            f" AND NOT (cursor IS NOT NULL AND ({pairs})) AND {condition} LIMIT %s",
+            [seconds if is_postgres else f"-{seconds} seconds", *chain(*pushed), *values, limit],
+        )
+        return cursor.fetchall()
 
 
 def purge(limit: int = PURGE, *, below: int) -> int:

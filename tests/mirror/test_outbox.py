@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import ProgrammingError, transaction
+from django.db import ProgrammingError, connection, transaction
 from pytest_django.fixtures import Settings
 
 from mirror.models import Change
@@ -35,11 +35,11 @@ def test_pending_of_finds_pending_and_quarantined_changes_by_key() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 5000])
-def test_any_number_of_keys_takes_one_statement_with_five_parameters(count: int) -> None:
+def test_any_number_of_keys_takes_one_statement_with_few_parameters(count: int) -> None:
     with record() as seen:
         assert outbox.pending_of("titem", [str(n) for n in range(count)]) == {}
     assert len(seen.sql) == 1
-    assert seen.sql[0][0].count("%s") == 5
+    assert seen.sql[0][0].count("%s") == (5 if connection.vendor == "postgresql" else 3)
 
 
 def test_drain_gets_a_bounded_number_of_changes_of_every_key(

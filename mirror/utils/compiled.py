@@ -1,0 +1,57 @@
+"""Queries of the ORM for rows with given keys, which are compiled once. Django compiles each query anew."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from django.core.exceptions import EmptyResultSet
+from django.db import connections, models
+from django.db.models.expressions import RawSQL
+
+KEYS: Final = "\0keys"  # stands for the keys among the parameters
+
+
+class _Compiled(NamedTuple):
+    sql: str
+    parameters: Sequence[Any]
+    convert: Callable[[Iterable[Any]], Iterable[Sequence[Any]]]
+
+
+class KeyedQuery:
+    """A query whose condition compares ``field`` with given keys.
+
+    build: returns the query for values, given the right-hand side of ``__in``. Everything else in it is constant.
+    """
+
+    def __init__(self, field: "models.Field[Any, Any]", build: Callable[[RawSQL], "models.QuerySet[Any, Any]"]) -> None:
+        self.field, self.build = field, build
+
+    def fetch(self, keys: Iterable[Any], using: str) -> Iterable[Sequence[Any]]:
+        """Run the query for these keys. Return its rows."""
+        connection = connections[using]
+        known: dict[KeyedQuery, _Compiled] = connection.__dict__.setdefault("mirror_queries", {})
+        if self not in known:
+            known[self] = self._compile(connection)
+        sql, parameters, convert = known[self]
+        values: Any = [self.field.get_db_prep_value(key, connection) for key in keys]
+        if not sql or not values:
+            return []
+        values = values if connection.vendor == "postgresql" else json.dumps(values)
+        with connection.cursor() as cursor:
+            cursor.execute(sql, [values if one is KEYS else one for one in parameters])
+            return convert(cursor.fetchall())
+
+    def _compile(self, connection: Any) -> _Compiled:
+        kind = self.field.rel_db_type(connection)
+        keys = (
+            f"SELECT unnest(%s::{kind}[])" if connection.vendor == "postgresql" else "SELECT value FROM json_each(%s)"
+        )
+        compiler = self.build(RawSQL(keys, [KEYS])).query.get_compiler(connection=connection)
+        try:
+            sql, parameters = compiler.as_sql()
+        except EmptyResultSet:
+            return _Compiled("", (), iter)
+        converters = compiler.get_converters([column for column, _, _ in compiler.select])
+        return _Compiled(
+            sql, parameters, lambda rows: compiler.apply_converters(rows, converters) if converters else rows
+        )
