@@ -22,7 +22,7 @@ from mirror.conf import setting
 from mirror.outbox import changes
 from mirror.read import sql_only
 from mirror.redis.clients import breaker
-from mirror.relay import drains, hints
+from mirror.relay import drains, hints, send
 
 logger = logging.getLogger("mirror")
 
@@ -69,7 +69,7 @@ class ReadYourWrites:
             response = self.get_response(request)
         if writes.seen or _DONE in request.META:
             left = _catch_up("inline")
-            if any(registry.drain_mode(change.mirror) == "after_response" for change in left):
+            if any(_is_for_later(change) for change in left):
                 _drain_after(response)
             behind = _describe(left) or behind
         if behind and behind != cookie:
@@ -103,13 +103,19 @@ def _describe(left: Sequence[changes.Awaited]) -> str | None:
     return f"{left[0].id}{'+' if has_sequel else ''}"
 
 
+def _is_for_later(change: changes.Awaited) -> bool:
+    return hints.is_source(change.mirror, change.source) or registry.drain_mode(change.mirror) == "after_response"
+
+
 def _drain_after(response: HttpResponse) -> None:
+    """Drain when the response has been sent, and let a worker spread sources."""
     close = response.close
 
     def drain_and_close() -> None:
         response.close = close  # type: ignore[method-assign]
         try:
-            _catch_up("inline", "after_response")
+            if any(hints.is_source(change.mirror, change.source) for change in _catch_up("inline", "after_response")):
+                send.sweep()
         finally:
             close()  # afterwards, because it ends the request, and Django may close its connection to SQL then
 

@@ -23,6 +23,7 @@ class IndexMirror(TableMirror):
     kind: ClassVar[str]
     tables = "search"
     version = 2
+    drain = "after_response"
 
     def make(self, ids: Sequence[int]) -> Iterable[store.DocumentRecord]:
         """Return the documents of the rows among ``ids`` that search can find."""
@@ -135,6 +136,7 @@ class DocumentMirror(Mirror):
     """The entries of a document in the lists."""
 
     name = "document"
+    drain = "after_response"
     model = Document
     key = keys.search_document("{pk}")
     watches = (Watch(Document),)
@@ -160,6 +162,7 @@ class TermMirror(Mirror):
     """The entries of a word in the lists of the vocabulary."""
 
     name = "term"
+    drain = "after_response"
     model = Term
     key = keys.search_term("{pk}")
     watches = (Watch(Term),)

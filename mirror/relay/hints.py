@@ -181,5 +181,7 @@ def _send(left: Left) -> None:
             send.drain(mirror, keys)
         elif not is_source(mirror, source):
             send.push(mirror, source, keys)
-    if any(is_source(*group) for group in groups):
+    if (
+        any(is_source(*group) for group in groups) and not sql_only.in_request()
+    ):  # the middleware does, after the response
         send.sweep()  # a sweep begins with changes of sources

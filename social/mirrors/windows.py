@@ -23,6 +23,7 @@ class _PostWindow(WindowMirror):
     """Common parts of the windows of posts."""
 
     model: ClassVar[type[Model]] = Post
+    drain = "after_response"  # several windows of up to 1,000 posts change with each post
 
     def families(self) -> Sequence[Family]:
         start, _, end = self.record_key("\0").partition("\0")

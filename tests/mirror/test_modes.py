@@ -126,12 +126,14 @@ def test_request_leaves_a_source_to_the_relay_and_its_reader_to_sql(change: str,
         if change == "save":
             label.save()
             assert sql_only.wanted()
-            assert sent == ["sweep"]
         else:
             Label.objects.update(name="blue")
 
     with record() as seen:
         response = visit(rename)
+    assert sent == []
+    response.close()
+    assert sent == ["sweep"]
     assert not any(command.name == "EXEC" for command in seen.commands)
     cookie = response.cookies[COOKIE].value
     assert cookie == f"{Change.objects.pending().get().pk}+"
