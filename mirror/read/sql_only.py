@@ -26,7 +26,7 @@ def sql_only() -> Generator[None, None, None]:
 @contextmanager
 def request(*, wanted: bool) -> Generator[None, None, None]:
     """Mark the block as a request, which SQL answers if ``wanted``, or from the first write that Redis lacks."""
-    tokens = _in_request.set(True), _wanted.set(wanted)
+    tokens = _in_request.set(True), _wanted.set(wanted or _wanted.get())
     try:
         yield
     finally:
