@@ -153,7 +153,8 @@ def test_the_titles_of_two_books_may_be_swapped_in_any_order() -> None:
     changed = _index(shelf)
     swapped = {1: {**shelf[1], "sort_title": "y"}, 2: {**shelf[2], "sort_title": "x"}}
     for pk in (2, 1):
-        told = news(*difference(BookMirror().index(str(pk), shelf[pk]), list(BookMirror().index(str(pk), swapped[pk]))))
+        before, after = (list(BookMirror().index(str(pk), rows[pk])) for rows in (shelf, swapped))
+        told = news(*difference(before, after))
         for is_added, entry in news_of(told):
             (changed.add if is_added else changed.remove)(entry)
     _agrees(changed, swapped, None, "title")
