@@ -24,7 +24,7 @@ RESULT = ROOT / "var" / "bench.json"
 def main() -> int:
     """Run the benchmarks and print the table. Return 1 if a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Every promise about speed as a ratio.")
-    parts = "catalogue, tokens, accounts, fanout, timelines, shop_rush, shop_pages, shop_cart, drains, hung"
+    parts = "catalogue, tokens, accounts, fanout, timelines, shop_rush, shop_pages, shop_cart, drains, writes, hung"
     parser.add_argument("--only", default="", help=f"a part ({parts}), or a word of a name")
     parser.add_argument("--data", type=Path, default=GOODBOOKS, help="a folder in goodbooks format")
     parser.add_argument("--on", choices=["sqlite", "postgres"], help=argparse.SUPPRESS)
@@ -56,7 +56,7 @@ def _one(on: str, only: str, data: Path) -> int:
     postgres = PostgresServer().start() if on == "postgres" else None
     folder = temporary_folder()
     os.environ["DATABASE_URL"] = postgres.url("postgres") if postgres else f"sqlite:///{folder / 'bench.sqlite3'}"
-    os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.bench.settings"
     os.environ["REDIS_PREFIX"] = ""
     os.environ.update(environment.generate_environment("http://127.0.0.1"))
     with RedisServer() as redis:
@@ -76,7 +76,7 @@ def _measure(on: str, only: str, data: Path) -> list[dict[str, object]]:
 
     from mirror.models import Change
 
-    call_command("migrate", verbosity=0)
+    call_command("migrate", run_syncdb=True, verbosity=0)
     if not data.is_dir():
         sys.exit(f"{data} is not there: give --data a folder in goodbooks format")
     from tests.bench import (
@@ -90,9 +90,12 @@ def _measure(on: str, only: str, data: Path) -> list[dict[str, object]]:
         shop_rush,
         timelines,
         tokens,
+        writes,
     )
 
-    everything = [catalogue, tokens, accounts, fanout, timelines, shop_rush, shop_pages, shop_cart, drains, hung]
+    everything = [
+        catalogue, tokens, accounts, fanout, timelines, shop_rush, shop_pages, shop_cart, drains, writes, hung,
+    ]  # fmt: skip
     named = [part for part in everything if part.__name__.endswith(f".{only}")]
     parts, word = (named, "") if named else (everything, only)
     if catalogue in parts:

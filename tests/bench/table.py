@@ -22,6 +22,8 @@ class Row:
     other_seconds: float
     ratio: float
     target: float | None
+    ours_cpu: float = 0.0  # seconds of this process's processors, with the work after the measured call
+    other_cpu: float = 0.0
 
     @property
     def met(self) -> str:
@@ -35,7 +37,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two sides that do the same work. ``before`` runs before each measured call and is not measured."""
+    """Two sides that do the same work.
+
+    before: runs before each measured call and is not measured. before_theirs: replaces it for the other side.
+    afterwards: completes our side's work; only its processor time counts.
+    """
 
     what: str
     other: str
@@ -44,29 +50,41 @@ class Comparison:
     theirs: Side
     target: float | None = None
     before: Side = lambda: None
+    before_theirs: Side | None = None
+    afterwards: Side = lambda: None
 
 
 def measure(comparison: Comparison, rounds: int = ROUNDS) -> Row:
     """Run both sides alternately for ``rounds`` rounds after one warm-up round, and return the medians."""
-    seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
+    seconds: dict[str, list[tuple[float, float]]] = {"ours": [], "theirs": []}
+    sides = (
+        ("theirs", comparison.before_theirs or comparison.before, comparison.theirs, None),
+        ("ours", comparison.before, comparison.ours, comparison.afterwards),
+    )
     for number in range(rounds + 1):
-        for name, side in (("theirs", comparison.theirs), ("ours", comparison.ours)):
-            comparison.before()
+        for name, before, side, afterwards in sides:
+            before()
             gc.collect()
-            start = time.perf_counter()
+            start, cpu = time.perf_counter(), time.process_time()
             side()
+            end = time.perf_counter()
+            if afterwards:
+                afterwards()
             if number:
-                seconds[name].append(time.perf_counter() - start)
-    ours, theirs = (statistics.median(seconds[name]) for name in ("ours", "theirs"))
-    return Row(comparison.what, comparison.other, comparison.sizes, ours, theirs, theirs / ours, comparison.target)
+                seconds[name].append((end - start, time.process_time() - cpu))
+    ours, theirs = (tuple(map(statistics.median, zip(*seconds[name], strict=True))) for name in ("ours", "theirs"))
+    ratio = theirs[0] / ours[0]
+    about = (comparison.what, comparison.other, comparison.sizes)
+    return Row(*about, ours[0], theirs[0], ratio, comparison.target, ours[1], theirs[1])
 
 
 def render(rows: Sequence[dict[str, Any]]) -> str:
     """Return the table as Markdown."""
-    lines = ["| what | other | sizes | ours | other | ratio | target | met |", "|---|---|---|---|---|---|---|---|"]
+    lines = ["| what | other | sizes | ours | other | ratio | target | met | CPU |", "|" + "---|" * 9]
     lines += [
         f"| {r['what']} | {r['other']} | {r['sizes']} | {_seconds(r['ours_seconds'])} | {_seconds(r['other_seconds'])} "
-        f"| {r['ratio']:.2f} | {'' if r['target'] is None else r['target']} | {r['met']} |"
+        f"| {r['ratio']:.2f} | {'' if r['target'] is None else r['target']} | {r['met']} "
+        f"| {_seconds(r['ours_cpu'])}, {_seconds(r['other_cpu'])} |"
         for r in rows
     ]
     return "\n".join(lines)
