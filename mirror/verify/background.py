@@ -72,7 +72,7 @@ def parse(stored: bytes | None) -> Position:
 def step_if_due(redis: RedisClient) -> None:
     """Take a step if the last one of all processes was ``STEP_SECONDS`` ago, unless bulk work is pending."""
     count = round(float(setting("VERIFY_PER_MINUTE")) * STEP_SECONDS / 60)
-    if count < 1 or changes.is_much():
+    if count < 1 or len(changes.awaited()) > changes.MUCH:
         return
     if redis.set(naming.lease("verify"), 1, nx=True, px=STEP_SECONDS * 1000):
         step(redis, count)
