@@ -62,7 +62,8 @@ class Provider(Protocol):
     """A payment provider. ``key`` identifies a charge: repeated calls with one key are about one charge.
 
     Each method may raise any error and take any time: the outcome is then unknown, and ``find`` is called later.
-    Callbacks arrive at the address of the view ``shop:callback``.
+    Several threads use one object. Amounts are in cents of ``SHOP_CURRENCY``. The shop shows ``reason`` to the reader
+    as it is. Callbacks arrive at the address of the view ``shop:callback``.
     """
 
     test_cards: tuple[TestCard, ...]  # shown beside the form; empty in production

@@ -126,26 +126,6 @@ def test_text_is_compared_by_code_point_regardless_of_the_default_collation(sqli
     assert sqlite or page.count(wanted) >= 2  # in ORDER BY and in WHERE
 
 
-def test_a_record_holds_all_data_of_a_book() -> None:
-    book = make_book("Tao Te Ching", tags="zen Classic 道", authors="Laozi, Ursula K. Le Guin", year=-350)
-    Book.objects.filter(pk=book.pk).update(rating="4.30", popularity=12, language="eng", isbn="1590307445")
-    plain = make_book("Plain")
-    assert load_book_records([plain.pk, 10**12, book.pk]) == [
-        {
-            "id": plain.pk, "title": "Plain", "sort_title": "plain", "authors": [], "year": None,
-            "language": "", "isbn": "", "popularity": 0, "rating": None, "tags": [], "top_tags": [], "hidden_tags": [],
-            "author_ids": [], "series": [],
-        },
-        {
-            "id": book.pk, "title": "Tao Te Ching", "sort_title": "tao te ching",
-            "authors": ["Laozi", "Ursula K. Le Guin"], "year": -350, "language": "eng", "isbn": "1590307445",
-            "popularity": 12, "rating": 4.3, "tags": ["classic", "zen", "道"],
-            "top_tags": [{"name": name, "count": 1} for name in ("classic", "zen", "道")], "hidden_tags": [],
-            "author_ids": [author.pk for author in book.authors.order_by("pk")], "series": [],
-        },
-    ]  # fmt: skip
-
-
 def test_any_number_of_records_takes_four_statements() -> None:
     pks = [make_book(tags=f"a b t{i}", authors=f"A{i}").pk for i in range(30)]
     with CaptureQueriesContext(connection) as captured:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 
@@ -19,9 +20,13 @@ def main() -> int:
     if is_writing:
         FILE.write_text("", encoding="utf-8")  # removes sections that no collector returns
     env = {**os.environ, WRITE: "1" if is_writing else ""}
-    code = subprocess.run([sys.executable, "-m", "pytest", "-q", TEST], env=env, check=False).returncode
-    if code and is_writing:
-        FILE.write_text(recorded, encoding="utf-8")
+    signal.signal(signal.SIGTERM, lambda *args: sys.exit(143))
+    code = 1
+    try:
+        code = subprocess.run([sys.executable, "-m", "pytest", "-q", TEST], env=env, check=False).returncode
+    finally:
+        if code and is_writing:
+            FILE.write_text(recorded, encoding="utf-8")
     return code
 
 
