@@ -62,6 +62,7 @@ class ReadYourWrites:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
+        hints.take_postponed()  # of a request that failed
         cookie = request.COOKIES.get(COOKIE)
         behind = _find_behind(cookie) if cookie else None
         writes = _Writes()
@@ -109,12 +110,15 @@ def _is_for_later(change: changes.Awaited) -> bool:
 
 def _drain_after(response: HttpResponse) -> None:
     """Drain when the response has been sent, and let a worker spread sources."""
-    close = response.close
+    close, own = response.close, hints.take_postponed()
 
     def drain_and_close() -> None:
         response.close = close  # type: ignore[method-assign]
         try:
-            if any(hints.is_source(change.mirror, change.source) for change in _catch_up("inline", "after_response")):
+            if any(
+                hints.is_source(change.mirror, change.source)
+                for change in _catch_up("inline", "after_response", own=own)
+            ):
                 send.sweep()
         finally:
             close()  # afterwards, because it ends the request, and Django may close its connection to SQL then
@@ -122,16 +126,19 @@ def _drain_after(response: HttpResponse) -> None:
     response.close = drain_and_close  # type: ignore[method-assign]
 
 
-def _catch_up(*modes: str) -> Sequence[changes.Awaited]:
+def _catch_up(*modes: str, own: hints.Due | None = None) -> Sequence[changes.Awaited]:
     """Drain the pending changes of mirrors in these modes within the budget. Return the changes left, newest first.
 
-    If too many are pending, nothing is drained: the drain would not finish, and one batch may take longer than the
-    budget. The signals' hints have drained their keys before, and the cookie makes SQL answer for the others.
+    If too many are pending, only the request's ``own`` are drained: the drain of all would not finish, and one batch
+    may take longer than the budget. Hints have drained those of inline mirrors before, and the cookie makes SQL answer
+    for the others.
     """
     left: Sequence[changes.Awaited] = ()
     try:
         left = changes.awaited()
-        if left and len(left) <= changes.MUCH and not breaker.open():
+        if len(left) > changes.MUCH:
+            hints.drain(own or {}, drains.Deadline(float(setting("BUDGET_SECONDS"))))
+        elif left and not breaker.open():
             budget, tried = float(setting("BUDGET_SECONDS")), set[changes.Awaited]()
             deadline = drains.Deadline(budget)
             with drains.turn(budget) as mine:

@@ -241,8 +241,12 @@ def check_schemas(*, databases: Sequence[str] | None = None, **kwargs: Any) -> l
     connection = connections[setting("DATABASE")]
     if not _asked(databases) or connection.vendor != "postgresql":
         return []
+    try:
+        tables = [*inserts(), Change._meta.db_table]
+    except ImproperlyConfigured:
+        return []  # another check reports the declaration
     with connection.cursor() as cursor:
-        cursor.execute(HIDDEN_TABLES, [[*inserts(), Change._meta.db_table]])
+        cursor.execute(HIDDEN_TABLES, [tables])
         found = [f"{table} ({schemas})" for table, schemas in cursor.fetchall()]
     if not found:
         return []

@@ -35,11 +35,15 @@ MOST = 2000  # maximum number of keys in one transaction's hints; the sweep drai
 
 
 class _Due(threading.local):
-    """The keys hinted in this thread since the last flush. Rolled-back ones are included, which is harmless."""
+    """The keys hinted in this thread since the last flush. Rolled-back ones are included, which is harmless.
+
+    postponed: those of this request that are drained after its response.
+    """
 
     def __init__(self) -> None:
         self.keys: dict[Group, set[str]] = defaultdict(set)
         self.count = 0
+        self.postponed: Due = {}
 
 
 _due = _Due()
@@ -103,6 +107,12 @@ def drain(due: Due, deadline: drains.Deadline) -> None:
         _send(left)
 
 
+def take_postponed() -> Due:
+    """Return the keys that this thread's request left for the time after its response, and forget them."""
+    taken, _due.postponed = _due.postponed, {}
+    return taken
+
+
 def is_source(mirror: str, source: str) -> bool:
     """Return whether such a change is spread over the rows that depend on it, of which there may be any number."""
     return source != "" and (mirror, source) not in registry.pushed()
@@ -116,7 +126,7 @@ def _postpone(due: Due) -> Left:
         if mode == "worker":
             left[group] = sorted(due.pop(group))
         elif mode == "after_response" and sql_only.in_request():
-            del due[group]
+            _due.postponed[group] = _due.postponed.get(group, set()) | due.pop(group)
         else:
             continue
         sql_only.prefer()

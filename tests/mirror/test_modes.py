@@ -12,7 +12,7 @@ from redis import Redis
 from mirror import registry
 from mirror.middleware import COOKIE, ReadYourWrites
 from mirror.models import Change
-from mirror.outbox import spread
+from mirror.outbox import changes, spread
 from mirror.read import sql_only
 from mirror.redis.recorder import record
 from mirror.relay import drains, send, signals
@@ -112,6 +112,16 @@ def test_rows_of_several_models_in_one_transaction_are_one_drain(redis: Redis) -
     assert redis.exists(*exists) == 2
     assert len([command for command in seen.commands if command.name == "EXEC"]) == 1
     assert len([sql for sql in writes(seen.sql) if "mirror_change" in sql]) == 1
+
+
+def test_backlog_does_not_delay_the_rows_of_a_request(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    choose(monkeypatch, "after_response")
+    monkeypatch.setattr(changes, "MUCH", 2)
+    changes.append("titem", ["1", "2", "3"])
+    response = visit(create)
+    assert not arrived(redis)
+    response.close()
+    assert arrived(redis)
 
 
 @pytest.mark.parametrize("change", ["save", "update"])

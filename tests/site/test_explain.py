@@ -88,7 +88,8 @@ def test_streams_are_unchanged() -> None:
 
 
 def test_parameter_does_nothing_for_anonymous_visitors(client: Client) -> None:
-    client.get("/")
+    for _ in range(2):  # the process learns from the first request which keys to read together
+        client.get("/")
     with record() as without:
         plain = client.get("/?explain=0").content
     with record() as seen:
