@@ -69,9 +69,9 @@ class ReadYourWrites:
         with sql_only.request(wanted=behind is not None), connections[changes.using()].execute_wrapper(writes):
             response = self.get_response(request)
         if writes.seen or _DONE in request.META:
-            left = _catch_up("inline")
-            if any(_is_for_later(change) for change in left):
-                _drain_after(response)
+            left, own = _catch_up("inline"), hints.take_postponed()
+            if own or any(_is_for_later(change) for change in left):
+                _drain_after(response, own)
             behind = _describe(left) or behind
         if behind and behind != cookie:
             seconds = setting("SQL_FALLBACK_SECONDS")
@@ -108,9 +108,9 @@ def _is_for_later(change: changes.Awaited) -> bool:
     return hints.is_source(change.mirror, change.source) or registry.drain_mode(change.mirror) == "after_response"
 
 
-def _drain_after(response: HttpResponse) -> None:
+def _drain_after(response: HttpResponse, own: hints.Due) -> None:
     """Drain when the response has been sent, and let a worker spread sources."""
-    close, own = response.close, hints.take_postponed()
+    close = response.close
 
     def drain_and_close() -> None:
         response.close = close  # type: ignore[method-assign]
