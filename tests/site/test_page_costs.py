@@ -1,8 +1,7 @@
 """Redis round trips and SQL statements of every page, as listed in docs/page-costs.md.
 
 Each page is requested four times with warm mirrors, and the last request counts, so caches are filled.
-``python -m pytest tests/site/page_costs.py`` compares, and with ``WRITE=1`` writes the list anew. A full run of the
-tests leaves it out: after some other tests two pages of the test's data are missing, for a reason not yet found.
+``WRITE=1 python -m pytest tests/site/test_page_costs.py`` writes the list anew.
 """
 
 import os
