@@ -13,7 +13,6 @@ from mirror.redis import naming
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
 from tests.support.accounts.sessions import (
     alice,
     desk,
@@ -25,6 +24,7 @@ from tests.support.accounts.sessions import (
 )
 from tests.support.servers import RedisServer
 from tests.support.timeouts import hung
+from tests.support.warm_mirrors import rebuild
 
 __all__ = ["alice", "desk", "warm_sessions"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.support.accounts.session_urls")]

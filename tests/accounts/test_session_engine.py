@@ -23,8 +23,8 @@ from accounts.sessions.signals import sessions_ending, token_rotated
 from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
 from tests.support.faults.tools import at_once
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Told = list[tuple[object, ...]]

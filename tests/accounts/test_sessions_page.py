@@ -15,9 +15,9 @@ from accounts.sessions.listing import list_sessions, make_handle
 from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
 from tests.support.accounts.sessions import FIREFOX, SAFARI, log_in, read_digest
 from tests.support.servers import RedisServer
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 PATH = "/accounts/sessions/"

@@ -6,9 +6,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from mirror.relay.rebuild import rebuild
 from tests.browser.conftest import PHONE, Audit, OpenPage
 from tests.support.accounts.mail import deliver_emails, find_link
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD, NEW, ADDRESS = "a quiet bookshop", "an even quieter one", "alice@example.org"

@@ -7,9 +7,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from mirror.relay.rebuild import rebuild
 from tests.browser.conftest import PHONE, Audit, OpenPage
 from tests.support.accounts.factors import present_code
+from tests.support.warm_mirrors import rebuild
 
 PASSWORD = "a quiet bookshop"
 pytestmark = pytest.mark.slow(seconds=10)

@@ -5,12 +5,12 @@ from playwright.sync_api import Page, expect
 from pytest_django.fixtures import Settings
 
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
 from shop.models import Product, Sale
 from shop.rowcache import rows
 from shop.rowcache.daemon import run_once
 from tests.browser.conftest import Audit
 from tests.support.shop.make import make_product, make_sale
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,8 +7,8 @@ from playwright.sync_api import Page, expect
 
 from accounts.models import User
 from accounts.sessions.services import end_all_sessions
-from mirror.relay.rebuild import rebuild
 from tests.browser.conftest import PHONE, OpenPage
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD = "a quiet bookshop"

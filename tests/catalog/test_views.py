@@ -14,11 +14,11 @@ from catalog.models import Book
 from mirror.read.sql_only import sql_only
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import Recording, record
-from mirror.relay.rebuild import rebuild
 from tests.support.catalog.make import make_book, make_books
 from tests.support.catalog.warm import own_copy, warm_up
 from tests.support.servers import RedisServer
 from tests.support.timeouts import hung
+from tests.support.warm_mirrors import rebuild
 
 __all__ = ["own_copy"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy"), pytest.mark.on_sqlite]

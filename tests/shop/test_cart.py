@@ -10,7 +10,6 @@ from redis import Redis
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
 from shop import keys
 from shop.carts.reading import get_cart_backup, read_cart
 from shop.models import Cart, Product
@@ -18,6 +17,7 @@ from shop.services.carts import CartError, add_copies, set_line, take_out_lines
 from tests.support.mirror.backup_world import marked
 from tests.support.shop.carts import find_differences, flush_carts, make_visitor, read_quantities, restore_backups
 from tests.support.shop.make import make_product
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

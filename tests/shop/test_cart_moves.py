@@ -14,7 +14,6 @@ from accounts.sessions.cleaning import clean_sessions
 from accounts.sessions.services import end_session
 from mirror.redis.clients import breaker
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
 from shop import keys
 from shop.carts import moves
 from shop.carts.reading import read_cart
@@ -24,6 +23,7 @@ from shop.services.carts import add_copies, set_line, take_out_lines
 from tests.support.accounts.sessions import PASSWORD, alice, log_in, read_digest, warm_sessions
 from tests.support.shop.carts import find_differences, flush_carts, make_visitor, read_quantities, restore_backups
 from tests.support.shop.make import make_product
+from tests.support.warm_mirrors import rebuild
 
 __all__ = ["alice", "warm_sessions"]
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -13,11 +13,11 @@ from mirror.redis import naming
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
 from shop.models import Cart, Product
 from tests.support.accounts.sessions import alice, log_in, read_digest, warm_sessions
 from tests.support.shop.carts import flush_carts, read_quantities, restore_backups
 from tests.support.shop.make import make_product, make_sale
+from tests.support.warm_mirrors import rebuild
 
 __all__ = ["alice", "warm_sessions"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]

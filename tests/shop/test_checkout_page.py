@@ -9,7 +9,6 @@ from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from mirror.redis.recorder import record
-from mirror.relay.rebuild import rebuild
 from shop.carts import reading
 from shop.models import FakeCharge, Order, OrderState, Payment, PaymentState, Product
 from shop.payments import fake
@@ -18,6 +17,7 @@ from shop.services.orders import cancel_order
 from tests.support.shop.carts import restore_backups
 from tests.support.shop.checkouts import assert_ledger_is_right, check_out
 from tests.support.shop.make import make_product
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 GIVEN = {"name": "Alice", "email": "alice@example.org", "address": "1 Long Lane", "card": fake.GOOD_CARD}

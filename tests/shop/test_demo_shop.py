@@ -12,12 +12,12 @@ from demo.logins import create_logins
 from demo.people import load_demo_people
 from demo.shop import ensure_sale, find_items, load_demo_shop, record_recent_views
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
 from shop.book_views import popularity
 from shop.models import Order, OrderLine, OrderState, Product, Recommendation, Sale, View
 from shop.recommend import build
 from shop.recommend.selectors import get_recommendation_strips
 from tests.support.shop.book_views import PERIOD
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 NOW = timezone.now()

@@ -15,13 +15,13 @@ from mirror.backup import registry
 from mirror.backup.restore import restore
 from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
-from mirror.relay.rebuild import rebuild
 from shop import keys
 from shop.book_views import popularity, visits
 from shop.models import View
 from tests.support.catalog.make import make_book
 from tests.support.servers import RedisServer
 from tests.support.shop.book_views import flush_views, read_viewed_books
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 ME = "a" * 64

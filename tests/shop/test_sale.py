@@ -15,13 +15,13 @@ from redis import Redis
 from catalog.models import Author
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
 from shop import keys
 from shop.models import Product, Sale
 from shop.rowcache import rows
 from shop.rowcache.daemon import run_once
 from tests.support.servers import RedisServer
 from tests.support.shop.make import make_product, make_sale
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 JSON = {"Accept": "application/json"}

@@ -17,7 +17,6 @@ from mirror.backup.flush import flush
 from mirror.backup.verify import verify
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
 from shop import keys
 from shop.backups.views import ViewFact
 from shop.book_views import popularity, visits
@@ -32,6 +31,7 @@ from tests.support.shop.book_views import (
     read_scores,
     read_viewed_books,
 )
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PHONE = {"User-Agent": "Mozilla/5.0 (Phone)"}

@@ -2,7 +2,6 @@
 
 import pytest
 from django.conf import settings
-from django.core import management
 from django.template import Context, Template
 from django.test import Client
 from django.utils import translation
@@ -12,7 +11,7 @@ from accounts.models import User
 from catalog.models import Book, Tag
 from shop.money import format_money
 from tests.support.site.html import read_attributes
-from tests.support.warm_mirrors import SITE
+from tests.support.warm_mirrors import rebuild
 from tools import messages
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]  # the text of pages does not depend on the database
@@ -44,7 +43,7 @@ def book(transactional_db: None) -> Book:
     """Create the only book, with a value in every field."""
     book = Book.objects.create(id=1, title="Ruby", year=-750, language="eng", popularity=1234, rating="4.5")
     book.tags.set([Tag.objects.create(name="ruby"), Tag.objects.create(name="web")])
-    management.call_command("mirror", "rebuild", *SITE, verbosity=0)
+    rebuild()
     return book
 
 

@@ -7,13 +7,13 @@ from pytest_django.fixtures import Settings
 from accounts.models import Session, User
 from common.middleware.policy import ADMIN_DIRECTIVES
 from mirror.redis.recorder import record
-from mirror.relay.rebuild import rebuild
 from shop.book_views import decay
 from shop.rowcache.daemon import run_once
 from social.models import Post
 from tests.support.accounts.people import make_people, warm_users
 from tests.support.shop.make import make_product, make_sale
 from tests.support.site.html import find_policy_violations
+from tests.support.warm_mirrors import rebuild
 
 PUBLIC = ["/", "/accounts/login/", "/accounts/register/", "/no-such-page/"]
 

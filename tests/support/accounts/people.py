@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 from accounts.models import LoginStats, User
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
 from mirror.verify.runs import verify
+from tests.support.warm_mirrors import rebuild
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

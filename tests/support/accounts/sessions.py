@@ -12,7 +12,7 @@ from django.test import Client
 from accounts.models import User
 from accounts.sessions.rows import hash_token
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
+from tests.support.warm_mirrors import rebuild
 
 FIREFOX = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0"
 SAFARI = (

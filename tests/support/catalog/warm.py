@@ -12,8 +12,8 @@ from catalog.selectors import find_books
 from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
 from tests.support.servers import PATIENCE_SECONDS
+from tests.support.warm_mirrors import rebuild
 
 
 def warm_up() -> None:

@@ -12,13 +12,13 @@ from django.utils import timezone
 from accounts.models import Session, User
 from accounts.sessions.engine import RIGHTS_KEY, SessionStore
 from accounts.sessions.rows import NO_RIGHTS, hash_token
-from mirror.relay.rebuild import rebuild
 from shop.models import Product
 from shop.payments import fake
 from shop.services import carts
 from tests.support.faults.crew import Crew
 from tests.support.servers import PATIENCE_SECONDS, free_port, wait_until
 from tests.support.shop.carts import flush_carts, restore_backups
+from tests.support.warm_mirrors import rebuild
 
 WEB = (
     "granian --interface wsgi --workers {workers} --blocking-threads 4 --respawn-failed-workers --log-level warning"

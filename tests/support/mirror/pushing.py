@@ -8,10 +8,11 @@ from redis import Redis
 from mirror import registry
 from mirror.declare.mirrors import CUT, SENTINEL, WHOLE, WindowMirror
 from mirror.models import Change
-from mirror.relay import drains, rebuild
+from mirror.relay import drains
 from mirror.windows import push, window
 from tests.support.mirror.app.models import Note, Reading, Writer
 from tests.support.mirror.app.windows import feed_of
+from tests.support.warm_mirrors import OWN, rebuild
 
 SOURCE = Note._meta.db_table
 
@@ -31,7 +32,7 @@ def make_readers(count: int) -> list[Writer]:
     """Create writers and let the others read the first one. All windows are warm, and no change is pending."""
     people = Writer.objects.bulk_create(Writer(name=f"reader {n}") for n in range(count))
     Reading.objects.bulk_create(Reading(reader=reader, writer=people[0]) for reader in people[1:])
-    rebuild.rebuild()
+    rebuild(OWN)
     drains.drain_all()
     warm(*people)
     return people

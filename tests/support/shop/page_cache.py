@@ -11,12 +11,12 @@ from django.test.utils import override_settings
 from redis import Redis
 
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
 from shop import keys
 from shop.models import Product
 from shop.pagecache import rendering
 from tests.support.servers import RedisServer
 from tests.support.shop.make import make_product
+from tests.support.warm_mirrors import rebuild
 
 MIRRORS = [
     "user",
