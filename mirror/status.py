@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Count as CountOf
@@ -11,7 +12,7 @@ from mirror import registry
 from mirror.capture import triggers
 from mirror.declare.mirrors import Mirror, SummaryMirror, WindowMirror
 from mirror.models import Change, State
-from mirror.outbox import changes
+from mirror.outbox import changes, progress
 from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.clients import try_redis
@@ -29,7 +30,8 @@ class Status:
     """The status of one mirror. warm None: Redis is away. oldest_pending_seconds 0: nothing is pending.
 
     rows: in SQL (-1: not counted), or windows in Redis. estimated: there are too many keys to count them. faults:
-    of triggers, because of which it cannot be warm. verified_at, differences: the last complete verification.
+    of triggers, because of which it cannot be warm. oldest_push_seconds: age of the oldest row whose push is pending
+    (None: the mirror has no pushed rows). verified_at, differences: the last complete verification.
     background_rows, background_differences: compared and found in the present pass of the background verification
     (None: not yet begun); background_last: the last of these differences.
     """
@@ -49,6 +51,7 @@ class Status:
     background_rows: int | None = None
     background_differences: int = 0
     background_last: str | None = None
+    oldest_push_seconds: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the status for JSON."""
@@ -132,6 +135,7 @@ def _outstanding() -> dict[str, Outstanding]:
             pending=CountOf("id", filter=Q(quarantined_at__isnull=True)),
             quarantined=CountOf("id", filter=Q(quarantined_at__isnull=False)),
             oldest=Min("created_at", filter=Q(quarantined_at__isnull=True)),
+            oldest_push=Min("created_at", filter=Q(quarantined_at__isnull=True) & progress.is_pushed()),
         )
     )
     return {row["mirror"]: {**row} for row in rows}
@@ -146,14 +150,14 @@ def _status(
     faults: tuple[str, ...],
     position: Position,
 ) -> Status:
-    oldest = outstanding.get("oldest")
+    is_pushed = any(name == mirror.name for name, _ in registry.pushed())
     return Status(
         mirror=mirror.name,
         warm=warm and not faults,
         rows=count.rows,
         estimated=count.estimated,
         pending=outstanding.get("pending", 0),
-        oldest_pending_seconds=round(max(0.0, changes.clock() - oldest.timestamp()), 3) if oldest else 0.0,
+        oldest_pending_seconds=_compute_age(outstanding.get("oldest")),
         quarantined=outstanding.get("quarantined", 0),
         layout_version=str(mirror.version),
         rebuilding_rows=state.rebuild_rows if state and state.rebuild_token else None,
@@ -163,4 +167,9 @@ def _status(
         background_rows=position.rows.get(mirror.name),
         background_differences=position.found.get(mirror.name, 0),
         background_last=position.last.get(mirror.name),
+        oldest_push_seconds=_compute_age(outstanding.get("oldest_push")) if is_pushed else None,
     )
+
+
+def _compute_age(moment: datetime | None) -> float:
+    return round(max(0.0, changes.clock() - moment.timestamp()), 3) if moment else 0.0

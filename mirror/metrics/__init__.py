@@ -5,7 +5,8 @@
 ... def send_to_statsd(name, value, labels, **kwargs): ...
 
 The name "applied" counts changes that this process applied (label: mirror). "fallbacks" counts reads that SQL had to
-answer (labels: mirror and reason, see ``Reason``); a read of two mirrors counts for both.
+answer (labels: mirror and reason, see ``Reason``); a read of two mirrors counts for both. A second signal,
+``round_trip_ended``, sends the seconds of each round trip to Redis.
 """
 
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ from django.dispatch import Signal
 # see a write of its user. unavailable: Redis did not answer.
 Reason = Literal["cold", "doubt", "own_write", "unavailable"]
 counted: Final = Signal()  # sends name, value and labels
+round_trip_ended: Final = Signal()  # sends seconds, from the commands to the last reply, or the first one of redis-py
 
 
 def count(name: Literal["applied", "fallbacks"], value: int, **labels: str) -> None:

@@ -7,6 +7,7 @@ from mirror import registry
 from mirror.backup import status as backup_status
 from mirror.redis import naming
 from mirror.redis.clients import try_redis
+from mirror.redis.types import RedisClient
 from mirror.status import statuses
 
 
@@ -23,6 +24,7 @@ TEXTS = {
     "mirror_in_doubt": "1: strict readers ask SQL for pending changes, because no relay has written a heartbeat.",
     "mirror_pending": "Changes that are not applied yet.",
     "mirror_lag_seconds": "Age of the oldest pending change.",
+    "mirror_fanout_lag_seconds": "Age of the oldest pushed row that has not reached all windows.",
     "mirror_quarantined": "Changes that were set aside after repeated errors.",
     "mirror_differences": "Differences that the last verification found.",
     "mirror_backup_marked": "Items that SQL does not have yet.",
@@ -33,13 +35,14 @@ TEXTS = {
 
 def measure() -> Iterator[Gauge]:
     """Yield all gauges, without those that are unknown while Redis is away. Raises Django's database errors."""
-    beats = try_redis(lambda redis: bool(redis.exists(naming.heartbeat())), lambda: False, warning="")
+    beats = try_redis(_has_heartbeat, lambda: None, warning="")
     for status in statuses(count_rows=False):
         found = {
             "warm": status.warm,
-            "in_doubt": not beats if registry.is_strict(status.mirror) else None,
+            "in_doubt": not beats if beats is not None and registry.is_strict(status.mirror) else None,
             "pending": status.pending,
             "lag_seconds": status.oldest_pending_seconds,
+            "fanout_lag_seconds": status.oldest_push_seconds,
             "quarantined": status.quarantined,
             "differences": status.differences,
         }
@@ -47,6 +50,10 @@ def measure() -> Iterator[Gauge]:
     for backup in backup_status.statuses():
         found = {"marked": backup.marked, "lag_seconds": backup.oldest_mark_seconds, "quarantined": backup.set_aside}
         yield from _gauges("mirror_backup", {"backup": backup.backup}, found)
+
+
+def _has_heartbeat(redis: RedisClient) -> bool | None:
+    return bool(redis.exists(naming.heartbeat()))
 
 
 def _gauges(start: str, labels: Mapping[str, str], found: Mapping[str, float | None]) -> Iterator[Gauge]:

@@ -1,7 +1,7 @@
 """The metrics for Prometheus (the extra ``prometheus``). Import it when Django starts, for example in ``ready``.
 
-The counters are those of the process, or of all processes in prometheus_client's multi-process mode. The gauges are
-read from SQL and Redis whenever the metrics are requested, so any one process can serve them.
+The counters and the histogram are those of the process, or of all processes in prometheus_client's multi-process
+mode. The gauges are read from SQL and Redis whenever the metrics are requested, so any one process can serve them.
 """
 
 import os
@@ -10,23 +10,33 @@ from typing import Final
 
 from django.db import Error as DatabaseError
 from django.dispatch import receiver
-from prometheus_client import REGISTRY, CollectorRegistry, Counter
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from mirror.metrics import counted
+from mirror.metrics import counted, round_trip_ended
 from mirror.metrics.gauges import TEXTS, measure
 
 COUNTERS: Final = {
     "applied": Counter("mirror_applied", "Changes applied to Redis.", ["mirror"]),
     "fallbacks": Counter("mirror_fallbacks", "Reads that SQL answered.", ["mirror", "reason"]),
 }
+ROUND_TRIPS: Final = Histogram(
+    "mirror_redis_seconds",
+    "Round trips to Redis that were answered.",
+    buckets=(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.3, 1.0),
+)
 
 
 @receiver(counted, dispatch_uid="mirror.metrics.prometheus")
 def _count(*, name: str, value: int, labels: Mapping[str, str], **kwargs: object) -> None:
     COUNTERS[name].labels(**labels).inc(value)
+
+
+@receiver(round_trip_ended, dispatch_uid="mirror.metrics.prometheus")
+def _observe(*, seconds: float, **kwargs: object) -> None:
+    ROUND_TRIPS.observe(seconds)
 
 
 class MirrorCollector(Collector):

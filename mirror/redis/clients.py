@@ -29,6 +29,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from mirror.conf import setting
+from mirror.metrics import round_trip_ended
 from mirror.redis import prefix, recorder
 from mirror.redis.session import Session, get_pool
 from mirror.redis.types import RedisClient
@@ -79,11 +80,12 @@ def _parse_info(raw: bytes | str) -> dict[str, str]:
 
 
 class _Learning:
-    """Mixin for redis-py's connections, which learn the incarnation when they open and record their commands."""
+    """Mixin for redis-py's connections, which learn the incarnation when they open, and record and time commands."""
 
     pool: "MirrorPool"
     incarnation = ""
     _greeting = False
+    _sent_at = 0.0  # 0: the round trip has ended
 
     def on_connect_check_health(self, check_health: bool = True) -> None:
         self._greeting = True
@@ -110,10 +112,21 @@ class _Learning:
 
     def read_response(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            return super().read_response(*args, **kwargs)  # type: ignore[misc]
+            reply = super().read_response(*args, **kwargs)  # type: ignore[misc]
         except RedisTimeoutError:
             recorder.timed_out(self.socket_timeout)  # type: ignore[attr-defined]
             raise
+        self._end_round_trip()
+        return reply
+
+    def send_packed_command(self, *args: Any, **kwargs: Any) -> None:
+        self._sent_at = time.perf_counter()
+        super().send_packed_command(*args, **kwargs)  # type: ignore[misc]
+
+    def _end_round_trip(self) -> None:
+        if self._sent_at and not self._greeting and round_trip_ended.receivers:
+            round_trip_ended.send_robust(None, seconds=time.perf_counter() - self._sent_at)
+        self._sent_at = 0.0
 
     def send_command(self, *args: Any, **kwargs: Any) -> None:
         if not self._greeting:
@@ -129,7 +142,7 @@ class _Learning:
     def post(self, commands: Sequence[tuple[Any, ...]]) -> None:
         """Send all commands at once. redis-py's method takes three times as long for thousands of commands."""
         recorder.redis_sent(commands)
-        self.send_packed_command([b"".join(map(self.pool.pack, commands))])  # type: ignore[attr-defined]
+        self.send_packed_command([b"".join(map(self.pool.pack, commands))])
 
     def collect(self, count: int) -> list[Any]:
         """Return ``count`` replies. Errors among them are returned, not raised.
@@ -138,7 +151,7 @@ class _Learning:
         """
         try:
             read = self._parser.read_response  # type: ignore[attr-defined]
-            return [read() for _ in range(count)]
+            replies = [read() for _ in range(count)]
         except OSError as error:
             if isinstance(error, TimeoutError):
                 recorder.timed_out(self.socket_timeout)  # type: ignore[attr-defined]
@@ -147,6 +160,8 @@ class _Learning:
         except BaseException:
             self.disconnect()  # type: ignore[attr-defined]
             raise
+        self._end_round_trip()
+        return replies
 
 
 class LearningConnection(_Learning, Connection):

@@ -136,6 +136,16 @@ def take(redis: RedisClient, limit: int) -> list[tuple[str, Sequence[Any], dict[
     return [tuple(orjson.loads(request)) for request in found or ()]
 
 
+def connect() -> Any:
+    """Return a connection to the broker, whose time-out is not that of workers, which wait for tasks."""
+    hasty = {"max_retries": 0, "socket_timeout": _get_timeout(), "socket_connect_timeout": _get_timeout()}
+    return current_app.connection_for_write(transport_options=hasty)
+
+
+def _get_timeout() -> float:
+    return float(setting("BROKER_TIMEOUT_SECONDS"))
+
+
 def task(name: str, **options: Any) -> bool:
     """Send a task by its name, because callers often cannot import the task's module.
 
@@ -145,12 +155,9 @@ def task(name: str, **options: Any) -> bool:
     global failures
     if not HAS_CELERY or broker.open():
         return False
-    # Not the time-out of workers, which wait for tasks on their connections.
-    seconds = float(setting("BROKER_TIMEOUT_SECONDS"))
-    hasty = {"max_retries": 0, "socket_timeout": seconds, "socket_connect_timeout": seconds}
-    connection = current_app.connection_for_write(transport_options=hasty)
+    connection = connect()
     try:
-        with kombu.pools.producers[connection].acquire(block=True, timeout=seconds) as producer:
+        with kombu.pools.producers[connection].acquire(block=True, timeout=_get_timeout()) as producer:
             current_app.send_task(name, producer=producer, retry=False, ignore_result=True, **options)
     except Exception as error:  # any error of kombu and its transports
         failures += 1

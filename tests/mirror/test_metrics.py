@@ -13,12 +13,14 @@ from django.db import DatabaseError
 from prometheus_client import generate_latest
 from redis import Redis
 
-from mirror.metrics import counted, gauges, prometheus
+from mirror import registry
+from mirror.metrics import counted, gauges, prometheus, round_trip_ended
 from mirror.models import Change, State
 from mirror.read import prefetch, reads
 from mirror.read.sql_only import sql_only
 from mirror.redis import naming
-from mirror.redis.clients import relay_client
+from mirror.redis.clients import client, relay_client
+from mirror.redis.recorder import record
 from mirror.relay import cold, drains
 from tests.support.mirror import world
 from tests.support.mirror.app.backups import play
@@ -114,6 +116,44 @@ def test_gauges_show_the_state_of_each_mirror(redis: Redis) -> None:
     assert set(in_doubt) == {1.0}
 
 
+def test_age_of_the_oldest_pending_push_is_the_lag_of_the_fan_out() -> None:
+    [mirror, source] = next(pair for pair in registry.pushed() if pair[0].startswith("t"))
+    Change.objects.create(mirror=mirror, key="1", created_at="2026-01-01T00:00Z")
+
+    def measure_lag() -> dict[str, float]:
+        return {g.labels["mirror"]: g.value for g in gauges.measure() if g.name == "mirror_fanout_lag_seconds"}
+
+    assert measure_lag() == dict.fromkeys({name for name, _ in registry.pushed()}, 0.0)
+    Change.objects.create(mirror=mirror, source=source, key="2", created_at="2026-01-01T00:00Z")
+    assert [name for name, lag in measure_lag().items() if lag] == [mirror]
+
+
+def test_gauges_of_redis_are_missing_while_it_is_away(redis_server: RedisServer) -> None:
+    redis_server.kill()
+    missing = {"mirror_warm", "mirror_in_doubt", "mirror_backup_marked", "mirror_backup_lag_seconds"}
+    found = {gauge.name for gauge in gauges.measure()}
+    assert missing.isdisjoint(found)
+    assert {"mirror_pending", "mirror_lag_seconds", "mirror_quarantined"} <= found
+
+
+def test_each_round_trip_is_timed_once() -> None:
+    seen: list[float] = []
+
+    def add(*, seconds: float, **kwargs: object) -> None:
+        seen.append(seconds)
+
+    world.warm_own()
+    round_trip_ended.connect(add)
+    with record() as recording:
+        assert read() is not None
+        client().get("titem:1")
+        pipe = client().pipeline(transaction=False)
+        pipe.get("titem:1").get("titem:2").execute()
+    round_trip_ended.disconnect(add)
+    assert len(seen) == recording.round_trips == 3
+    assert min(seen) > 0
+
+
 def test_prometheus_serves_counters_and_gauges(monkeypatch: pytest.MonkeyPatch) -> None:
     world.warm_own()
     Item.objects.create(name="a")
@@ -122,6 +162,7 @@ def test_prometheus_serves_counters_and_gauges(monkeypatch: pytest.MonkeyPatch) 
     assert 'mirror_applied_total{mirror="titem"}' in text
     assert 'mirror_warm{mirror="titem"} 1.0' in text
     assert "mirror_up 1.0" in text
+    assert "mirror_redis_seconds_count" in text
 
     def fail() -> None:
         raise DatabaseError
