@@ -61,17 +61,22 @@ def _hash_subject(name: str, subject: object) -> str:
 
 
 def get_client_address(request: HttpRequest) -> str:
-    """Return the client address that limits count: an IPv4 address, or the /64 network of an IPv6 address.
+    """Return the client address that limits count: an IPv4 address, or the /64 network of an IPv6 address."""
+    return normalize_address(find_client_address(request))
+
+
+def find_client_address(request: HttpRequest) -> str:
+    """Return the client address.
 
     Behind ``settings.PROXY_COUNT`` trusted proxies this is the address that the outermost of them recorded. Without
     proxies the ``X-Forwarded-For`` header is ignored, because clients can forge it.
     """
-    given = request.META.get("REMOTE_ADDR", "")
+    given: str = request.META.get("REMOTE_ADDR", "")
     if count := settings.PROXY_COUNT:
         forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
         if len(forwarded) >= count:
             given = forwarded[-count].strip()
-    return normalize_address(given)
+    return given
 
 
 def normalize_address(given: str) -> str:

@@ -16,5 +16,6 @@ class SiteConfig(AppConfig):
     def ready(self) -> None:
         from common.database import request_priority
         from config import checks  # noqa: F401  (checks register on import)
+        from mirror.metrics import prometheus  # noqa: F401  (its receivers register on import)
 
         connection_created.connect(request_priority.install_wrapper)

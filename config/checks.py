@@ -1,5 +1,6 @@
 """System checks for dangerous settings. A missing Redis is no error here, because ``/readyz`` reports it."""
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
@@ -11,6 +12,7 @@ from django.core.checks import CheckMessage, Error, Warning, register
 from common.state_server import get_cache_url, query_state_server
 
 MIN_REDIS_VERSION: Final = (6, 2)
+MIN_METRICS_PREFIX: Final = 8  # the bits of the largest private network, 10.0.0.0/8
 
 
 def parse_database(url: str) -> tuple[str, str]:
@@ -106,6 +108,24 @@ def check_proxies(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
             id="site.W008",
         )
     ]
+
+
+@register("security", deploy=True)
+def check_metrics(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> Iterator[CheckMessage]:
+    """Check that few machines may read /metrics, and that its counts are those of all processes."""
+    wide = [str(network) for network in settings.METRICS_NETWORKS if network.prefixlen < MIN_METRICS_PREFIX]
+    if wide:
+        yield Warning(
+            f"METRICS_NETWORKS opens /metrics to the world: {', '.join(wide)}",
+            hint="Name the networks of your monitoring, or give it STATUS_TOKEN.",
+            id="site.W010",
+        )
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        yield Warning(
+            "/metrics has the counts of one process.",
+            hint="Set PROMETHEUS_MULTIPROC_DIR to one folder for all processes of the machine.",
+            id="site.W011",
+        )
 
 
 @register("security", deploy=True)

@@ -43,9 +43,14 @@ def readyz(request: HttpRequest) -> JsonResponse:
     return JsonResponse(report if _may_see_all(request) else _remove_names(report))
 
 
-def _may_see_all(request: HttpRequest) -> bool:
+def has_status_token(request: HttpRequest) -> bool:
+    """Return whether the request has STATUS_TOKEN."""
     token, given = settings.STATUS_TOKEN, request.headers.get("Authorization", "")
-    if token and constant_time_compare(given, f"Bearer {token}"):
+    return bool(token) and constant_time_compare(given, f"Bearer {token}")
+
+
+def _may_see_all(request: HttpRequest) -> bool:
+    if has_status_token(request):
         return True
     # Without a session cookie the visitor is not logged in.
     return settings.SESSION_COOKIE_NAME in request.COOKIES and bool(getattr(request.user, "is_staff", False))

@@ -21,6 +21,7 @@ from config.defaults.accounts import PROXY_COUNT
 from config.defaults.admin import UNFOLD  # noqa: F401
 from config.defaults.catalog import *  # noqa: F403
 from config.defaults.celery import *  # noqa: F403
+from config.defaults.monitoring import *  # noqa: F403
 from config.defaults.redis import *  # noqa: F403
 from config.defaults.shop import *  # noqa: F403
 from config.defaults.social import *  # noqa: F403
@@ -65,6 +66,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "common.middleware.metrics.MeasureRequestsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "common.middleware.policy.PolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -186,12 +188,11 @@ LANGUAGE_COOKIE_NAME = f"{COOKIE_PREFIX}django_language"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = IS_HTTPS
 CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
 LANGUAGE_COOKIE_SAMESITE = "Lax"
-STATUS_TOKEN = env.str("STATUS_TOKEN", default="")  # requests with this token see all details of /readyz
 if PROXY_COUNT:  # without a proxy, clients could forge the header
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 if IS_HTTPS:
     SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=True)
-    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]  # probes speak plain HTTP
+    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]  # probes speak plain HTTP
     SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", default=31_536_000)
     SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = True
 

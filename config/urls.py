@@ -8,6 +8,7 @@ from accounts.views import staff
 from catalog import views as catalog_views
 from common.web import appearance, well_known
 from config import health, pages, views
+from config.metrics.views import metrics
 from config.sitemaps import SITEMAPS
 
 urlpatterns = [
@@ -25,6 +26,7 @@ urlpatterns = [
     path("", include("social.urls")),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("metrics", metrics, name="metrics"),
     path("robots.txt", well_known.robots_txt, name="robots_txt"),
     path("favicon.ico", well_known.favicon, name="favicon"),
     path("sitemap.xml", sitemaps.index, {"sitemaps": SITEMAPS}, name="sitemap"),

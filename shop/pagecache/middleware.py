@@ -1,15 +1,22 @@
 """The middleware of the page cache, which answers before sessions and users are loaded."""
 
 from collections.abc import Callable
+from typing import Final
 
 from django.http import HttpRequest, HttpResponse
+from prometheus_client import Counter
 
+from common.middleware import name_view
 from mirror.read.prefetch import fetch, known
 from mirror.redis.types import RedisPipeline
 from shop.book_views import popularity
 from shop.pagecache import fragment_cache, rendering, sessions, store
 from shop.pagecache.requests import PageRequest, Visit, parse_page_request
 from shop.pagecache.serving import CACHE_CONTROL, PageServer
+from shop.pagecache.stored_page import StoredPage
+
+LOOKUPS: Final = Counter("diptych_page_cache_lookups", "Pages that were looked up in the page cache.")
+MISSES: Final = Counter("diptych_page_cache_misses", "Pages that were not there, and were rendered.")
 
 
 class PageCache:
@@ -25,6 +32,7 @@ class PageCache:
         asked = parse_page_request(request)
         if asked is None:
             return self.get_response(request)
+        name_view(request, asked.target.page.view)
         visit = _read_visit(asked)
         if visit is None:
             return _set_cache_control(self.get_response(request))
@@ -43,9 +51,13 @@ class PageCache:
         if beside and not popularity.is_popular(beside[0]):
             return None
         digest = visit.request.digest(made_of)
-        shell = store.get_page(
-            digest, lambda: rendering.render_page(visit.request, visit.replies.fork(), self.get_response)
-        )
+
+        def render() -> StoredPage:
+            MISSES.inc()
+            return rendering.render_page(visit.request, visit.replies.fork(), self.get_response)
+
+        LOOKUPS.inc()
+        shell = store.get_page(digest, render)
         if shell is None:
             return None
         response = self.filler.serve_page(visit, digest, shell)

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -158,7 +159,10 @@ def run_site(*, demo: bool) -> int:
 
 def _serve_until_stopped(port: int, address: str, *, demo: bool) -> int:
     here = str(Path(sys.executable).parent)
+    counts = settings.VAR_DIR / "metrics"
+    shutil.rmtree(counts, ignore_errors=True)  # of the last run
     environment = {
+        "PROMETHEUS_MULTIPROC_DIR": str(counts),
         **os.environ,
         "PORT": str(port),
         "PATH": os.pathsep.join([here, os.environ.get("PATH", os.defpath)]),

@@ -1,0 +1,14 @@
+"""Settings of metrics, logs and error reports."""
+
+import os
+from ipaddress import ip_network
+from pathlib import Path
+
+from config.environment import env
+
+STATUS_TOKEN = env.str("STATUS_TOKEN", default="")  # opens all details of /readyz, and /metrics
+# The networks that may read /metrics: by default this machine.
+METRICS_NETWORKS = [ip_network(text) for text in env.list("METRICS_NETWORKS", default=["127.0.0.0/8", "::1/128"])]
+# The folder in which all processes of this machine count. prometheus_client reads the variable when it is imported.
+if folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+    Path(folder).mkdir(parents=True, exist_ok=True)
