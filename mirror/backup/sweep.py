@@ -10,7 +10,7 @@ from mirror.backup.flush import flush
 from mirror.backup.restore import restore
 from mirror.conf import milliseconds, setting
 from mirror.redis import naming
-from mirror.redis.clients import is_away, relay_client
+from mirror.redis.clients import is_away, relay_client, report_answer, report_outage
 from mirror.redis.lease import lease
 from mirror.redis.types import RedisClient
 from mirror.utils.failure_log import FailureLog
@@ -34,13 +34,15 @@ def sweep(redis: RedisClient | None = None) -> int:
             total += _one(backup, redis or relay_client())
         except Exception as error:
             if isinstance(error, RedisError) and is_away(error):
-                logger.warning("Redis is away, backups wait: %s", error)
+                report_outage("Redis is away, backups wait: %s", error)
                 return total
             if isinstance(error, SQL_AWAY):
-                logger.warning("SQL is away, backups wait in Redis: %s", error)
+                failures.add(SQL_AWAY, "SQL is away, backups wait in Redis: %s", error, level=logging.WARNING)
                 return total
             failures.add(backup.name, "Could not flush or restore %s", backup.name, error=error)
         else:
+            report_answer()
+            failures.end(SQL_AWAY, "SQL takes backups again")
             failures.end(backup.name, "%s is flushed and restored again", backup.name)
     return total
 

@@ -24,8 +24,9 @@ from mirror.redis import naming
 from mirror.redis.clients import Breaker, breaker
 from mirror.redis.session import get_pool
 from mirror.redis.types import RedisClient
+from mirror.utils.failure_log import FailureLog
 
-logger = logging.getLogger("mirror")
+failures = FailureLog(logging.getLogger("mirror"))
 Staged = tuple[tuple[Any, ...], dict[str, Any]]
 Changed = tuple[str, str, str]  # mirror, source, key
 TOO_MANY = b"*"  # replaces the list of quarantined changes if it is too long
@@ -131,13 +132,16 @@ def _pending(rows: Sequence[Rows]) -> list[Changed]:
     if not exact or database.open():
         return []
     try:
-        return outbox.pending_among(exact) + [
+        found = outbox.pending_among(exact) + [
             change for name in {*chain(*(r.sets for r in rows))} for change in _edges(name)
         ]
     except DatabaseError as error:
         database.failed()
-        logger.warning("SQL did not say what is pending, Redis is believed: %s", error)
+        text = "SQL did not say what is pending, Redis is believed: %s"
+        failures.add("sql", text, error, level=logging.WARNING)
         return []
+    failures.end("sql", "SQL says again what is pending")
+    return found
 
 
 def _edges(name: str) -> list[Changed]:

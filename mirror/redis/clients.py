@@ -10,7 +10,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from django_redis import get_redis_connection
 from django_redis.pool import ConnectionFactory
@@ -34,6 +34,7 @@ from mirror.redis import prefix, recorder
 from mirror.redis.session import Session, get_pool
 from mirror.redis.types import RedisClient
 from mirror.redis.wire import pack_command
+from mirror.utils.failure_log import FailureLog
 
 logger = logging.getLogger("mirror")
 T = TypeVar("T")
@@ -270,6 +271,8 @@ class Breaker:
 
 
 breaker = Breaker()
+outages = FailureLog(logger)
+_REDIS: Final = "redis"  # the key of the failure: there is one state server
 
 
 def client() -> RedisClient:
@@ -297,18 +300,33 @@ def try_redis(
 ) -> T:
     """Return ``use(client())``, or ``otherwise()`` if Redis is away or replies with an error.
 
-    warning: logged with ``about`` and the error; "" for none. redis: another client, used even while the breaker is
-    open.
+    warning: logged with ``about`` and the error, once while Redis is away; "" for none. redis: another client, used
+    even while the breaker is open.
     """
     if redis is not None or not breaker.open():
         try:
-            return use(client() if redis is None else redis)
+            answer = use(client() if redis is None else redis)
         except RedisError as error:
             if is_away(error):
                 breaker.failed()
-            if warning:
+                if warning:
+                    report_outage(warning, *about, error, log=log)
+            elif warning:
                 log.warning(warning, *about, error)
+        else:
+            report_answer()
+            return answer
     return otherwise()
+
+
+def report_outage(text: str, *args: object, log: logging.Logger = logger) -> None:
+    """Log that Redis is away, unless this process has logged it already."""
+    outages.add(_REDIS, text, *args, log=log, level=logging.WARNING)
+
+
+def report_answer() -> None:
+    """Log that Redis answers again, if it was away."""
+    outages.end(_REDIS, "Redis answers again")
 
 
 def work_or_wait(
@@ -321,15 +339,18 @@ def work_or_wait(
 ) -> T:
     """Return ``work(redis)``, or ``idle`` while Redis is away: beat requests the work again later.
 
-    redis: None stands for the client of workers. waiting: logged with ``about`` and the error. Raises other errors.
+    redis: None stands for the client of workers. waiting: logged with ``about`` and the error, once while Redis is
+    away. Raises other errors.
     """
     try:
-        return work(redis or relay_client())
+        result = work(redis or relay_client())
     except RedisError as error:
         if not is_away(error):
             raise
-        log.warning(waiting, *about, error)
+        report_outage(waiting, *about, error, log=log)
         return idle
+    report_answer()
+    return result
 
 
 def incarnation(redis: RedisClient, *, ask: bool = False) -> str:

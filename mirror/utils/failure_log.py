@@ -26,19 +26,32 @@ class FailureLog:
         self._lock = threading.Lock()
         _all.add(self)
 
-    def add(self, key: Hashable, text: str, *args: object, error: BaseException | None = None) -> None:
-        """Count a failure. Log the first one, with its traceback if ``error`` is given."""
+    def add(
+        self,
+        key: Hashable,
+        text: str,
+        *args: object,
+        error: BaseException | None = None,
+        log: logging.Logger | None = None,
+        level: int = logging.ERROR,
+    ) -> None:
+        """Count a failure. Log the first one, with its traceback if ``error`` is given.
+
+        log: the logger to use instead of the common one.
+        """
         with self._lock:
             count = (self._counts.get(key) or 0) + 1
             self._counts.put(key, count)
-        is_due = self._reminders.allows(key)
+        is_due, log = self._reminders.allows(key), log or self._logger
         if count == 1:
-            self._logger.error(text, *args, exc_info=error)
+            log.log(level, text, *args, exc_info=error)
         elif is_due:
-            self._logger.error("%s (%d times)", text % args, count)
+            log.log(level, "%s (%d times)", text % args, count)
 
     def end(self, key: Hashable, text: str, *args: object) -> None:
         """Log the end of a failure with the count; nothing without a failure."""
+        if not self._counts:  # the usual case, in every round trip
+            return
         with self._lock:
             count = self._counts.get(key)
             self._counts.forget(key)

@@ -21,6 +21,7 @@ from redis.exceptions import RedisError
 from mirror.redis.clients import Breaker
 from mirror.redis.types import RedisClient
 from mirror.utils.bounded import Bounded
+from mirror.utils.failure_log import FailureLog
 from shop import keys
 from shop.pagecache.rendering import PageRefused
 from shop.pagecache.stored_page import StoredPage, get_lifetime_seconds
@@ -49,6 +50,7 @@ class LocalCopy(NamedTuple):
 
 
 breaker = Breaker()
+outages: Final = FailureLog(logger)
 _copies: Final = Bounded[str, LocalCopy](MAX_COPIES)
 
 
@@ -75,11 +77,14 @@ def get_page(digest: str, make: Callable[[], StoredPage]) -> StoredPage | None:
     if breaker.open():
         return old
     try:
-        return _get_from_server(digest, old, make)
+        shell = _get_from_server(digest, old, make)
     except RedisError as error:
         breaker.failed()
-        logger.warning("The cache server did not answer: %s", error)
+        outages.add("cache", "The cache server did not answer: %s", error, level=logging.WARNING)
         return old
+    if not breaker.open():  # it took the page as well
+        outages.end("cache", "The cache server answers again")
+    return shell
 
 
 def _get_from_server(digest: str, old: StoredPage | None, make: Callable[[], StoredPage]) -> StoredPage | None:
@@ -127,7 +132,7 @@ def _render_and_store(redis: RedisClient, digest: str, token: str, make: Callabl
             pipe.execute()
         except RedisError as error:
             breaker.failed()
-            logger.warning("The cache server did not take a page: %s", error)
+            outages.add("cache", "The cache server did not take a page: %s", error, level=logging.WARNING)
 
 
 def _wait_for_page(redis: RedisClient, digest: str) -> StoredPage | None:

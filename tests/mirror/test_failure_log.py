@@ -6,8 +6,11 @@ import pytest
 from redis import Redis
 
 from mirror.backup.sweep import sweep
+from mirror.redis.clients import breaker, try_redis
+from mirror.relay import sweeper
 from mirror.utils.failure_log import FailureLog
 from tests.support.mirror.app.backups import BestBackup
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.on_sqlite
 HOUR = 3600.0
@@ -71,3 +74,22 @@ def test_backup_that_fails_at_every_sweep_is_logged_once(
         "Could not flush or restore tbest",
         "tbest is flushed and restored again (after 3 failures)",
     ]
+
+
+@pytest.mark.usefixtures("committed")
+def test_redis_away_is_logged_once_by_all_that_need_it(
+    redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    redis_server.kill()
+    for _ in range(3):
+        sweep()
+        sweeper.sweep()
+        breaker.reset()  # as after its time
+        assert try_redis(lambda redis: redis.ping(), lambda: None) is None
+    [line] = caplog.messages
+    assert line.startswith("Redis is away, backups wait: ")
+    redis_server.start()
+    for _ in range(2):
+        sweeper.sweep()
+    assert caplog.messages[1:] == ["Redis answers again (after 9 failures)"]
