@@ -77,6 +77,17 @@ def flush(
     raise epoch.Over(f"Redis was lost again and again under the flush of {backup.name!r}")
 
 
+def save_marked(backup: Backup, redis: RedisClient) -> int:
+    """Write all marked items to SQL and keep their marks, without any write to Redis. Return their number.
+
+    For a copy of SQL during a pause of writes (``mirror.backup.pause``). Items that SQL refuses are left. Raises the
+    errors of ``flush``, and Over if Redis was lost.
+    """
+    run, size = _Run(backup, redis, ignore), int(setting("BATCH"))
+    versions = list(marks.oldest(backup, redis, -1, marks.newest(backup, redis)).items())
+    return sum(run.save(dict(versions[start : start + size])) for start in range(0, len(versions), size))
+
+
 def _batches(run: "_Run", items: Sequence[str] | None, deadline: Deadline) -> Iterator[tuple[int, int]]:
     """Flush batch by batch. Yield the numbers of written and of quarantined items of each."""
     size = int(setting("BATCH"))
@@ -106,12 +117,19 @@ class _Run:
         """Write these items, clear their marks and quarantine refused ones. Return the numbers of both."""
         if not versions:
             return 0, 0
-        if self._epoch is None:
-            self._epoch = epoch.begin(self.backup.name, self.redis)
-        done = self._carefully(versions)
+        done = self._save(versions)
         self.step("clear")
         marks.clear(self.backup, self.redis, done)
         return len(done), self._set_aside(versions)
+
+    def save(self, versions: marks.Versions) -> int:
+        """Write these items, and keep their marks. Return the number of written ones."""
+        return len(self._save(versions))
+
+    def _save(self, versions: marks.Versions) -> marks.Versions:
+        if self._epoch is None:
+            self._epoch = epoch.begin(self.backup.name, self.redis)
+        return self._carefully(versions)
 
     def _carefully(self, versions: marks.Versions) -> marks.Versions:
         """Write the items, halving the batch after an error, so that a refused item does not delay others."""

@@ -14,6 +14,7 @@ from catalog.models import Book
 from mirror.redis.clients import relay_client
 from shop.models import Product
 from tests.support.catalog import goodbooks
+from tests.support.deploy.other_site import use_other_site
 from tests.support.mirror.command import run
 from tests.support.names.commands import parsers, takes_json
 from tests.support.names.shapes import Shapes
@@ -57,6 +58,9 @@ def _runs(folder: Path) -> Iterator[tuple[str, ...]]:
     yield from (("timelines", "rebuild", "--user", "alice"), ("timelines", "status"))
     yield from _import_runs(folder)
     yield ("demo_traffic", "--yes", "--seconds", "1")
+    yield ("site", "backup", str(folder / "backup"))
+    with use_other_site(folder):
+        yield ("site", "restore", str(folder / "backup"))
 
 
 def _mirror_runs() -> Iterator[tuple[str, ...]]:

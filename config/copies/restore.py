@@ -1,0 +1,89 @@
+"""Restoring a copy of the site."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from django.apps import apps
+from django.core.management import call_command
+from django.db import connections
+
+from config.copies.databases import get_database
+from config.copies.manifest import CopyError, Manifest
+from mirror.backup import registry, restore
+from mirror.conf import setting
+from mirror.models import Identity
+from mirror.read import marker, rewind
+from mirror.redis import naming
+from mirror.redis.clients import relay_client
+from mirror.redis.types import RedisClient
+from mirror.relay import rebuild
+from mirror.utils.callbacks import ProgressCallback, Step, ignore
+
+# A new site has rows of these applications: permissions, roles, and the state of mirrors.
+FILLED_BY_MIGRATE: Final = {"auth", "contenttypes", "mirror"}
+STEP: Final = 1000  # keys in one command
+
+
+def restore_site(
+    folder: Path, *, replace: bool = False, step: Step = ignore, progress: ProgressCallback = ignore
+) -> Manifest:
+    """Replace SQL by the copy in this folder, empty Redis, and fill it from SQL. Return the copy's manifest.
+
+    replace: allow it although the site has data, which is lost. step: called with the name of each step before it.
+    Before the first change, everything is checked: raises CopyError, and the errors of redis-py and Django. After a
+    failure later on, the same command with ``replace`` starts over.
+    """
+    alias, redis = str(setting("DATABASE")), relay_client()
+    manifest, database = Manifest.read(folder), get_database(alias)
+    if manifest.vendor != connections[alias].vendor:
+        raise CopyError(f"{folder} is a backup of {manifest.vendor}, and this site uses {connections[alias].vendor}")
+    manifest.check_migrations()
+    database.check_tools()
+    _refuse_running_site(redis)
+    if not replace:
+        _refuse_data(alias, redis)
+    step("empty")
+    _remove_keys(redis)  # first, because Redis must not be newer than SQL after a crash
+    step("load")
+    database.load(folder / manifest.file)
+    # A Redis that comes back from an older file must not take this history for its own.
+    Identity.objects.using(alias).all().delete()
+    marker.database_identity.cache_clear()
+    rewind.forget()
+    step("migrate")
+    call_command("migrate", database=alias, interactive=False, verbosity=0)
+    step("fill")
+    for backup in registry.all_backups():
+        restore.restore(backup, again=True, redis=redis, progress=progress)
+    rebuild.rebuild([], progress=progress)
+    redis.delete(naming.heartbeat())  # of the rebuild: no relay runs yet
+    return manifest
+
+
+def _refuse_running_site(redis: RedisClient) -> None:
+    if redis.exists(naming.heartbeat()):
+        seconds = float(setting("HEARTBEAT_SECONDS"))
+        raise CopyError(f"a relay ran within the last {seconds:g} s: stop web, workers and beat first")
+
+
+def _refuse_data(alias: str, redis: RedisClient) -> None:
+    """Raise CopyError, which names the first data that a restore would destroy."""
+    connection: Any = connections[alias]
+    tables = set(connection.introspection.table_names())
+    for model in apps.get_models(include_auto_created=True):
+        own = model._meta.managed and model._meta.app_label not in FILLED_BY_MIGRATE
+        if own and model._meta.db_table in tables and model._base_manager.using(alias).exists():
+            raise CopyError(f"the site is not empty: the table {model._meta.db_table} has rows. --replace deletes them")
+    for backup in registry.all_backups():
+        if redis.exists(backup.marks()) or any(backup.scan(redis)):
+            raise CopyError(f"the site is not empty: Redis has items of {backup.name}. --replace deletes them")
+
+
+def _remove_keys(redis: RedisClient) -> None:
+    """Remove every key with the site's prefix from the state server."""
+    pipe = redis.pipeline(transaction=False)
+    for key in redis.scan_iter(count=STEP):
+        pipe.unlink(key)
+        if len(pipe) >= STEP:
+            pipe.execute()
+    pipe.execute()

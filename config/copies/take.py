@@ -1,0 +1,88 @@
+"""Taking a copy of the site while it runs."""
+
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from django.db import connections
+
+from config.copies.databases import Database, Snapshot, get_database
+from config.copies.manifest import CopyError, Manifest, compute_checksum, list_migrations
+from mirror.backup import registry, status
+from mirror.backup.epoch import Over
+from mirror.backup.flush import flush, save_marked
+from mirror.backup.pause import pause_writes
+from mirror.conf import setting
+from mirror.redis.clients import relay_client
+from mirror.redis.types import RedisClient
+from mirror.utils.callbacks import Step, ignore
+
+TRIES: Final = 5  # how often a copy looks for a moment
+
+
+def back_up_site(folder: Path, *, step: Step = ignore) -> Manifest:
+    """Write a copy of the site into an empty or new folder. Return its manifest.
+
+    step: called with the name of each step before it. Raises CopyError, OSError, and the errors of redis-py and Django
+    when Redis or SQL is away. Nothing remains in the folder after an error.
+    """
+    alias = str(setting("DATABASE"))
+    database = get_database(alias)
+    server = database.check_tools()
+    made = _prepare_folder(folder)
+    try:
+        snapshot = _open_consistent_snapshot(database, relay_client(), step)
+        try:
+            created, path = datetime.now(UTC), folder / database.file_name
+            step("copy")
+            snapshot.write(path)
+        finally:
+            snapshot.close()
+        path.chmod(0o600)  # it has addresses and hashes of passwords
+        refused = {found.backup: found.set_aside for found in status.statuses() if found.set_aside}
+        manifest = Manifest(
+            created=created.isoformat(timespec="seconds"), vendor=connections[alias].vendor, server=server,
+            file=path.name, size=path.stat().st_size, sha256=compute_checksum(path),
+            migrations=list_migrations(alias), not_in_sql=refused,
+        )  # fmt: skip
+        manifest.write(folder)
+    except BaseException:
+        for left in folder.iterdir():
+            left.unlink()
+        if made:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return manifest
+
+
+def _prepare_folder(folder: Path) -> bool:
+    """Create the folder, if it does not exist. Return whether it was created. Raises CopyError if it has content."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise CopyError(f"{folder} is not an empty folder: choose another, so that no older backup is overwritten")
+    made = not folder.exists()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return made
+
+
+def _open_consistent_snapshot(database: Database, redis: RedisClient, step: Step) -> Snapshot:
+    """Return a snapshot of SQL at a moment at which it had everything that Redis had first.
+
+    Items are flushed before, so few are left for the moment in which writes to Redis wait. Marks stay: the next flush
+    writes their items again, which changes nothing.
+    """
+    for _ in range(TRIES):
+        for backup in registry.all_backups():
+            flush(backup, redis=redis)
+        step("pause")
+        with pause_writes(redis) as is_paused:
+            try:
+                for backup in registry.all_backups():
+                    save_marked(backup, redis)
+            except Over:  # Redis was lost: the next flush begins a new epoch
+                continue
+            snapshot = database.open_snapshot()
+            if is_paused():
+                return snapshot
+            snapshot.close()
+    raise CopyError(f"SQL was too slow {TRIES} times to save the items of Redis while its writes waited: try again")

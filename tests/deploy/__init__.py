@@ -1,0 +1,1 @@
+"""Tests of deployment and operation: backups, the files of `deploy/`, stops and restarts."""
