@@ -8,14 +8,16 @@ import orjson
 import pytest
 from django.db import connection
 from redis import Redis
+from redis.backoff import NoBackoff
 from redis.exceptions import TimeoutError
+from redis.retry import Retry
 
 from accounts.models import Session, User
 from accounts.sessions import last_seen
 from common import clock
 from config.copies import databases, take
 from loginlog.services import mark_login
-from mirror.backup import registry
+from mirror.backup import pause, registry
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.relay.drains import drain_all
@@ -28,7 +30,7 @@ from tests.support.accounts.sessions import log_in, read_digest, read_user_name
 from tests.support.catalog.make import make_book
 from tests.support.deploy.other_site import use_other_site
 from tests.support.mirror import command
-from tests.support.servers import RedisServer, wait_until
+from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 from tests.support.shop.carts import make_visitor, restore_backups
 from tests.support.shop.make import make_product
 
@@ -115,13 +117,15 @@ def test_backup_under_writes_is_one_moment_and_restores_everything(
     open_snapshot = vendor.open_snapshot
 
     def open_during_pause(database: Any) -> databases.Snapshot:
-        with Redis(unix_socket_path=str(server.socket), socket_timeout=0.05) as impatient:
+        once = Retry(NoBackoff(), 0)
+        with Redis(unix_socket_path=str(server.socket), socket_timeout=0.05, retry=once) as impatient:
             assert impatient.get("a read") is None
             with pytest.raises(TimeoutError):
                 impatient.set("a write", 1)
         return open_snapshot(database)
 
     monkeypatch.setattr(vendor, "open_snapshot", open_during_pause)
+    monkeypatch.setattr(pause, "PAUSE_SECONDS", PATIENCE_SECONDS)
     with Shoppers() as shoppers:
         shoppers.arrive(20)
         before = shoppers.digests[-1]
@@ -153,7 +157,7 @@ def test_backup_under_writes_is_one_moment_and_restores_everything(
 def test_snapshot_taken_after_the_pause_is_discarded(
     site: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mirror.backup.pause.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(pause, "PAUSE_SECONDS", 0.001)
     monkeypatch.setattr(take, "TRIES", 2)
     ran = run("backup", str(tmp_path / "copy"))
     assert (ran.code, (tmp_path / "copy").exists()) == (2, False)
