@@ -24,7 +24,6 @@ from unfold.forms import AdminPasswordChangeForm
 
 from accounts.admin_tools.base import AuditedAdmin
 from accounts.admin_tools.forms import UserChangeForm, UserCreationForm
-from accounts.admin_tools.paginator import BoundedPaginator
 from accounts.audit import admin as _audit  # noqa: F401
 from accounts.audit.log import log_rows
 from accounts.lockout import admin as _lockout  # noqa: F401
@@ -59,7 +58,6 @@ class LoginStatsInline(StackedInline):
 class LimitedActionsAdmin(AuditedAdmin):
     """Base for lists with actions that run inside a request, so they are limited to a number of rows."""
 
-    paginator: Any = BoundedPaginator
     max_selected = 1000
 
     def _report_ended_sessions(self, request: HttpRequest, count: int) -> None:

@@ -7,7 +7,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE
 from django.core.exceptions import ValidationError
-from django.db.models import Count, IntegerField, Model, OuterRef, QuerySet, Subquery
+from django.db.models import Count, IntegerField, Model, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.forms import ModelForm
 from django.http import HttpRequest
@@ -21,6 +21,7 @@ from unfold.forms import ActionForm
 
 from accounts.admin_tools import AuditedAdmin
 from accounts.audit.log import log_rows
+from catalog.books.languages import CODES_BY_THREE_LETTERS, find_spellings, get_language_name, normalise_code
 from catalog.models import Author, Book, Tag, TagAlias, Tagging
 from catalog.names import normalise
 from catalog.shelves import admin as _shelves  # noqa: F401  (registers its pages)
@@ -98,6 +99,25 @@ class YearFilter(admin.SimpleListFilter):
         return queryset.filter(**self.RANGES.get(self.value() or "", {}))
 
 
+class LanguageFilter(admin.SimpleListFilter):
+    """A filter by language. Its choices are known languages: those of all books would be read from the whole table."""
+
+    title = _("language")
+    parameter_name = "language"
+
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, Any]]:
+        codes = {normalise_code(code) for code in CODES_BY_THREE_LETTERS}
+        return sorted(((code, get_language_name(code)) for code in codes), key=lambda choice: choice[1])
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Book]) -> QuerySet[Book]:
+        if not (value := self.value()):
+            return queryset
+        condition = Q()
+        for code in find_spellings(value):
+            condition |= Q(language__iexact=code) | Q(language__istartswith=f"{code}-")
+        return queryset.filter(condition)
+
+
 class TaggingInline(TabularInline):
     """The tags of a book. Permission to change the book includes permission to change its tags."""
 
@@ -128,7 +148,7 @@ class BookAdmin(TagActionAdmin):
     inlines = [TaggingInline]
 
     list_display = ["title", "author_names", "year", "popularity", "rating"]
-    list_filter = [YearFilter, "language"]
+    list_filter = [YearFilter, LanguageFilter]
     search_fields = ["title", "isbn", "authors__name"]
     autocomplete_fields = ["authors"]
     readonly_fields = ["goodreads_id"]
@@ -252,6 +272,7 @@ class TagAliasAdmin(AuditedAdmin):
 
     form = AliasForm
     list_display = ["name", "tag"]
+    sortable_by = ["name"]
     list_select_related = ["tag"]
     search_fields = ["name", "tag__name"]
     autocomplete_fields = ["tag"]

@@ -99,6 +99,7 @@ def statuses(*, count_rows: bool = True) -> list[Status]:
     (warm, position), states = _read_redis(), State.objects.using(changes.using()).in_bulk()
     faults = triggers.reasons()
     outstanding, windows = _outstanding(), window_count.windows() if count_rows else {}
+    now = changes.clock() if outstanding else 0.0
     return [
         _status(
             mirror,
@@ -108,6 +109,7 @@ def statuses(*, count_rows: bool = True) -> list[Status]:
             _count(mirror, windows) if count_rows else NOT_COUNTED,
             faults.get(mirror.name, ()),
             position,
+            now,
         )
         for mirror in registry.all_mirrors()
     ]
@@ -149,6 +151,7 @@ def _status(
     count: Count,
     faults: tuple[str, ...],
     position: Position,
+    now: float,
 ) -> Status:
     is_pushed = any(name == mirror.name for name, _ in registry.pushed())
     return Status(
@@ -157,7 +160,7 @@ def _status(
         rows=count.rows,
         estimated=count.estimated,
         pending=outstanding.get("pending", 0),
-        oldest_pending_seconds=_compute_age(outstanding.get("oldest")),
+        oldest_pending_seconds=_compute_age(outstanding.get("oldest"), now),
         quarantined=outstanding.get("quarantined", 0),
         layout_version=str(mirror.version),
         rebuilding_rows=state.rebuild_rows if state and state.rebuild_token else None,
@@ -167,9 +170,9 @@ def _status(
         background_rows=position.rows.get(mirror.name),
         background_differences=position.found.get(mirror.name, 0),
         background_last=position.last.get(mirror.name),
-        oldest_push_seconds=_compute_age(outstanding.get("oldest_push")) if is_pushed else None,
+        oldest_push_seconds=_compute_age(outstanding.get("oldest_push"), now) if is_pushed else None,
     )
 
 
-def _compute_age(moment: datetime | None) -> float:
-    return round(max(0.0, changes.clock() - moment.timestamp()), 3) if moment else 0.0
+def _compute_age(moment: datetime | None, now: float) -> float:
+    return round(max(0.0, now - moment.timestamp()), 3) if moment else 0.0

@@ -14,9 +14,10 @@ from django.utils.translation import ngettext
 from unfold.decorators import display
 
 from accounts.admin import UserAdmin
-from accounts.admin_tools import MAX_COUNTED_ROWS, BigTableAdmin
+from accounts.admin_tools import BigTableAdmin
 from accounts.models import User
 from accounts.names import fold
+from mirror.admin import count_rows
 from social.models import Block, Follow, Mute, Post, Pulled
 from social.services import people
 
@@ -131,23 +132,17 @@ class ReaderAdmin(UserAdmin):
 
     @display(description=_("posts and follows"))
     def among_readers(self, user: User) -> SafeString:
-        """Return the numbers of posts and follows as links to their lists; counting stops at ``MAX_COUNTED_ROWS``."""
+        """Return the numbers of posts and follows as links to their lists."""
         told = (
             (_("posts"), Post.objects.filter(user=user.pk), "social_post", "user"),
             (_("followers"), Follow.objects.filter(followee=user.pk), "social_follow", "followee"),
             (_("followed"), Follow.objects.filter(follower=user.pk), "social_follow", "follower"),
         )
         parts = (
-            (_build_changelist_url(model, column, user), _format_count(rows), text)
-            for text, rows, model, column in told
+            (_build_changelist_url(model, column, user), count_rows(rows), text) for text, rows, model, column in told
         )
         return format_html_join(" · ", '<a class="underline" href="{}">{} {}</a>', parts)
 
 
 def _build_changelist_url(model: str, column: str, user: User) -> str:
     return f"{reverse(f'admin:{model}_changelist')}?{column}__id__exact={user.pk}"
-
-
-def _format_count(rows: QuerySet[Any]) -> str:
-    count = rows.order_by().values("pk")[:MAX_COUNTED_ROWS].count()
-    return f"{count:,}" if count < MAX_COUNTED_ROWS else f"{MAX_COUNTED_ROWS:,}+"

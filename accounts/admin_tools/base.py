@@ -1,4 +1,4 @@
-"""Base classes for admin lists of big tables: bounded counts, no additions, actions on a limited number of rows."""
+"""Base classes for admin lists of big tables: no additions, actions on a limited number of rows."""
 
 from collections.abc import Iterable
 from typing import Any, ClassVar
@@ -8,17 +8,14 @@ from django.contrib.admin.models import DELETION, LogEntry
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext
-from unfold.admin import ModelAdmin
 
-from accounts.admin_tools.paginator import BoundedPaginator
 from accounts.audit.log import log_rows
+from mirror.admin import PagedAdmin
 
 
-class AuditedAdmin(ModelAdmin):
+class AuditedAdmin(PagedAdmin):
     """Base that also records deletions of several rows in the audit log, and limits the rows of an action."""
 
-    list_per_page = 50
-    show_full_result_count = False
     max_selected: ClassVar[int] = 200  # rows that one action changes inside one request
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[LogEntry]:
@@ -42,7 +39,6 @@ class AuditedAdmin(ModelAdmin):
 class BigTableAdmin(AuditedAdmin):
     """A list of a table that may have millions of rows, newest first. Rows are neither added nor edited."""
 
-    paginator: Any = BoundedPaginator
     ordering: ClassVar[Any] = ["-pk"]
     sortable_by: ClassVar[Any] = []
 

@@ -13,7 +13,6 @@ from unfold.decorators import display
 
 from accounts import lockout
 from accounts.admin_tools.base import AuditedAdmin
-from accounts.admin_tools.paginator import BoundedPaginator
 from accounts.audit.log import log_rows
 from accounts.lockout.models import FailedLogins
 
@@ -41,7 +40,6 @@ class FailedLoginsAdmin(AuditedAdmin):
     list_filter = [LockedFilter, "kind"]
     search_fields = ["name", "address"]
     ordering = ["-ends_at"]
-    paginator = BoundedPaginator
     max_selected = 500
     actions = ["unlock"]
 

@@ -1,6 +1,6 @@
 """Payments in the admin, and the charges of the fake provider."""
 
-from typing import Any, ClassVar, Final
+from typing import Final
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -65,7 +65,6 @@ class FakeChargeAdmin(ReadOnlyAdmin):
     """The fake provider's own charges."""
 
     list_display = ["key", "formatted_sum", "succeeds", "reason", "answers_at", "refunded_at"]
-    ordering: ClassVar[Any] = ["-created_at"]
     search_fields = ["key"]
     fields = ["key", "formatted_sum", "succeeds", "reason", "answers_at", "refunded_at", "created_at"]
     readonly_fields = fields

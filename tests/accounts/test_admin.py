@@ -8,11 +8,11 @@ from django.contrib.auth.models import Group, Permission
 from django.test import Client
 
 from accounts import admin as accounts_admin
-from accounts.admin_tools import paginator
 from accounts.admin_tools.forms import UserCreationForm
 from accounts.models import LoginStats, Session, User
 from accounts.selectors import find_user_id
 from accounts.sessions import last_seen
+from mirror.admin import paging
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
 from tests.support.accounts.people import make_people, warm_users
@@ -127,15 +127,15 @@ def test_the_list_costs_the_same_for_any_number_of_users(staff: Client) -> None:
 
 
 def test_lists_count_a_limited_number_of_rows(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paginator, "MAX_COUNTED_ROWS", 7)
+    monkeypatch.setattr(paging, "MAX_COUNTED_ROWS", 7)
     make_people(range(20))
-    assert staff.get(USERS).context["cl"].result_count == 7
+    assert staff.get(USERS).context["cl"].result_count == 8
     with record() as seen:
         staff.get(USERS)
         staff.get(SESSIONS)
     counts = [sql for sql, _ in seen.sql if "COUNT(*)" in sql]
     assert len(counts) == 2
-    assert all("LIMIT 7" in sql for sql in counts)
+    assert all("LIMIT 8" in sql for sql in counts)
 
 
 # --- one user -------------------------------------------------------------------------------------------------

@@ -10,8 +10,14 @@ from django.contrib import admin
 if apps.is_installed("unfold"):
     from unfold.admin import ModelAdmin
     from unfold.decorators import display
+    from unfold.views import ChangeList
+
+    LIST_TEMPLATE = None  # unfold finds the template of the paging by the paginator
 else:
     from django.contrib.admin import ModelAdmin
+    from django.contrib.admin.views.main import ChangeList
+
+    LIST_TEMPLATE = "mirror/admin/change_list.html"
 
     def display(*, description: Any, label: object = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Describe a column. label: the column returns a state, which unfold shows as a colour, and the text."""
@@ -26,4 +32,4 @@ else:
         return decorate
 
 
-__all__ = ["ModelAdmin", "display"]
+__all__ = ["LIST_TEMPLATE", "ChangeList", "ModelAdmin", "display"]

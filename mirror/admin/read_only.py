@@ -6,18 +6,17 @@ from typing import Any, ClassVar
 from django.contrib import messages
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from mirror.admin.paging import PagedAdmin
+from mirror.admin.theme import display
 from mirror.conf import setting
-from mirror.theme import ModelAdmin, display
 
 
-class ReadOnly(ModelAdmin):
+class ReadOnly(PagedAdmin):
     """Nothing can be added, edited or deleted. Actions are for users with permission to change the model."""
-
-    show_full_result_count = False
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         return False
@@ -44,6 +43,7 @@ class StatusAdmin(ReadOnly):
     """
 
     list_display_links = None
+    list_per_page = 1000  # all declarations
     column: ClassVar[str]
     texts: Any
 
@@ -58,18 +58,16 @@ class StatusAdmin(ReadOnly):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).filter(**{f"{self.column}__in": self.find_names()})
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the list with a row for every declaration, even if it has never been used."""
-        states = self.model._base_manager.using(setting("DATABASE"))
-        known = set(states.values_list(self.column, flat=True))
-        new = [self.model(**{self.column: name}) for name in self.find_names() if name not in known]
-        if new:
-            states.bulk_create(new, ignore_conflicts=True)
-        return super().changelist_view(request, extra_context)
-
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        """Return the page of the list with the status of each row, fetched for all of them at once."""
-        changelist: ChangeList = super().get_changelist_instance(request)
+        """Return the page of the list with the status of each row, fetched for all of them at once.
+
+        Every declaration has a row, even if it has never been used.
+        """
+        names, changelist = self.find_names(), super().get_changelist_instance(request)
+        if changelist.result_count < len(names):
+            states = self.model._base_manager.using(setting("DATABASE"))
+            states.bulk_create([self.model(**{self.column: name}) for name in names], ignore_conflicts=True)
+            changelist = super().get_changelist_instance(request)
         statuses = {getattr(found, self.column): found for found in self.find_statuses()}
         for state in changelist.result_list:
             state.status = statuses[getattr(state, self.column)]

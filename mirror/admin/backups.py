@@ -7,12 +7,12 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from mirror.admin.read_only import StatusAdmin
+from mirror.admin.theme import display
 from mirror.backup import registry, status
 from mirror.management import backup_texts as texts
 from mirror.models import BackupState
-from mirror.read_only import StatusAdmin
 from mirror.relay import send
-from mirror.theme import display
 
 
 @admin.register(BackupState)

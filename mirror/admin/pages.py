@@ -13,13 +13,12 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from mirror import registry, status
-from mirror.backup import admin as backup_admin  # noqa: F401  (registers its page)
+from mirror.admin.read_only import ReadOnly, StatusAdmin
+from mirror.admin.theme import display
 from mirror.management import texts
 from mirror.models import Change, State
 from mirror.outbox import changes
-from mirror.read_only import ReadOnly, StatusAdmin
 from mirror.relay import send
-from mirror.theme import display
 
 
 class Standing(admin.SimpleListFilter):
@@ -43,12 +42,25 @@ class Standing(admin.SimpleListFilter):
                 return queryset.filter(applied_at__isnull=True)
 
 
+class MirrorFilter(admin.SimpleListFilter):
+    """Filter changes by mirror. Django's own filter would read all rows for its choices."""
+
+    title = _("mirror")
+    parameter_name = "mirror"
+
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, Any]]:
+        return [(mirror.name, mirror.name) for mirror in registry.all_mirrors()]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Change]) -> QuerySet[Change]:
+        return queryset.filter(mirror=self.value()) if self.value() else queryset
+
+
 @admin.register(Change)
 class ChangeAdmin(ReadOnly):
     """The outbox: pending and quarantined changes."""
 
     list_display = ["id", "mirror", "source", "key", "created_at", "standing", "attempts", "error"]
-    list_filter = [Standing, "mirror"]
+    list_filter = [Standing, MirrorFilter]
     search_fields = ["=key"]
     search_help_text = _("the exact key")
     ordering = ["-id"]
@@ -79,7 +91,7 @@ class ChangeAdmin(ReadOnly):
 class StateAdmin(StatusAdmin):
     """The mirrors with their status and actions."""
 
-    list_display = ["mirror", "warm", "rows", "pending", "oldest", "aside", "layout", "verified_at", "differences"]
+    list_display = ["mirror", "warm", "pending", "oldest", "aside", "layout", "verified_at", "differences"]
     actions = ["verify", "rebuild"]
     column = "mirror"
     texts = texts
@@ -88,12 +100,7 @@ class StateAdmin(StatusAdmin):
         return [mirror.name for mirror in registry.all_mirrors()]
 
     def find_statuses(self) -> list[status.Status]:
-        return status.statuses()
-
-    @display(description=_("rows"))
-    def rows(self, state: Any) -> str:
-        """Number of rows in SQL, or of windows in Redis."""
-        return texts.rows(state.status)
+        return status.statuses(count_rows=False)
 
     @display(description=_("pending"))
     def pending(self, state: Any) -> int:

@@ -1,0 +1,201 @@
+"""Lists of tables that may have millions of rows: counts that are exact or marked as estimates, and paging by keyset.
+
+The parameter ``p`` of a list is a place instead of a number: ``last``, or ``after`` or ``before`` a row, which is named
+by the values that the list is sorted by. Each page is one bounded query, however far it is from the first.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
+
+from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.views.main import PAGE_VAR
+from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.core.paginator import Paginator
+from django.db import connections
+from django.db.models import F, Q, QuerySet
+from django.db.models.expressions import OrderBy
+from django.http import HttpRequest
+from django.utils.formats import number_format
+from django.utils.functional import cached_property
+from django.utils.translation import gettext as _
+
+from mirror.admin.theme import LIST_TEMPLATE, ChangeList, ModelAdmin
+
+MAX_COUNTED_ROWS: Final = 10_000
+DIGITS: Final = 2  # significant digits of an estimate
+NOTHING: Final = Q(pk__in=[])
+
+
+class Tally(int):
+    """A number of rows above ``MAX_COUNTED_ROWS``. Its text says that it is not exact."""
+
+    is_estimate: bool
+
+    def __new__(cls, rows: int, *, is_estimate: bool) -> Self:
+        made = super().__new__(cls, rows)
+        made.is_estimate = is_estimate
+        return made
+
+    def __str__(self) -> str:
+        shown = round(int(self), DIGITS - len(format(int(self), "d"))) if self.is_estimate else MAX_COUNTED_ROWS
+        text = _("about %(count)s") if self.is_estimate else _("more than %(count)s")
+        return text % {"count": number_format(shown, force_grouping=True)}
+
+
+def count_rows(rows: QuerySet[Any]) -> int:
+    """Return the number of rows: exact up to ``MAX_COUNTED_ROWS``, otherwise a ``Tally``."""
+    keys = rows.order_by().values("pk")
+    count = keys[: MAX_COUNTED_ROWS + 1].count()
+    if count <= MAX_COUNTED_ROWS:
+        return count
+    estimate = 0
+    if connections[rows.db].vendor == "postgresql":
+        estimate = int(json.loads(keys.explain(format="json"))[0]["Plan"]["Plan Rows"])
+    # Without statistics, or on SQLite, only the counted rows are certain.
+    return Tally(max(estimate, count), is_estimate=estimate > MAX_COUNTED_ROWS)
+
+
+class BoundedPaginator(Paginator):
+    """A paginator that counts at most ``MAX_COUNTED_ROWS`` rows. ``template_name`` is an option of django-unfold."""
+
+    template_name = "mirror/admin/paging.html"
+
+    @cached_property
+    def count(self) -> int:
+        rows: Any = self.object_list
+        return count_rows(rows)
+
+
+@dataclass(frozen=True)
+class _Key:
+    """One of the expressions that sort a list. nulls_last: where the database puts rows without a value."""
+
+    name: str
+    expression: Any
+    is_descending: bool
+    is_nullable: bool
+    nulls_last: bool
+
+    def reverse(self) -> "_Key":
+        return replace(self, is_descending=not self.is_descending, nulls_last=not self.nulls_last)
+
+    def order(self) -> OrderBy:
+        return OrderBy(F(self.name), descending=self.is_descending)
+
+    def beyond(self, value: Any, or_equal: str = "") -> Q:
+        """Return the condition for rows that come after those with this value."""
+        if value is None:
+            return NOTHING if self.nulls_last else Q(**{f"{self.name}__isnull": False})
+        found = Q(**{f"{self.name}__{'lt' if self.is_descending else 'gt'}{or_equal}": value})
+        return found | Q(**{f"{self.name}__isnull": True}) if self.is_nullable and self.nulls_last else found
+
+    def equals(self, value: Any) -> Q:
+        return Q(**({f"{self.name}__isnull": True} if value is None else {self.name: value}))
+
+
+def _find_keys(rows: QuerySet[Any]) -> list[_Key]:
+    """Return the expressions by which the rows are sorted."""
+    is_null_greatest = connections[rows.db].vendor == "postgresql"
+    keys = []
+    items: Sequence[Any] = list(dict.fromkeys(rows.query.order_by))
+    for number, item in enumerate(items):
+        name = item.lstrip("-") if isinstance(item, str) else ""
+        is_descending = item.startswith("-") if isinstance(item, str) else bool(item.descending)
+        expression = F(name) if isinstance(item, str) else item.expression
+        nulls_last = is_descending != is_null_greatest
+        keys.append(_Key(f"_key_{number}", expression, is_descending, _is_nullable(rows, name), nulls_last))
+    return keys
+
+
+def _is_nullable(rows: QuerySet[Any], name: str) -> bool:
+    """Return whether a column may be empty. Expressions and columns of other tables may."""
+    try:
+        return name != "pk" and bool(rows.model._meta.get_field(name).null)
+    except FieldDoesNotExist:
+        return True
+
+
+class KeysetChangeList(ChangeList):
+    """A page of a list. ``places`` are the links to other pages: label, and address or None."""
+
+    places: Sequence[tuple[str, str | None]] = ()
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Read the page. Django's own attributes are set as usual."""
+        self.page_num = 1
+        super().get_results(request)
+        if not (self.show_all and self.can_show_all):
+            side, _colon, place = request.GET.get(PAGE_VAR, "").partition(":")
+            self._read_page(side, place)
+
+    def _read_page(self, side: str, place: str) -> None:
+        keys = _find_keys(self.queryset)
+        keyed = self.queryset.annotate(**{key.name: key.expression for key in keys})
+        is_backward = side in ("before", "last")
+        sides = [key.reverse() for key in keys] if is_backward else keys
+        rows = keyed.order_by(*(key.order() for key in sides))
+        if side in ("after", "before"):
+            rows = rows.filter(_build_cut(sides, _parse(place, keys, keyed)))
+        found = list(rows[: self.list_per_page + 1])
+        if side in ("after", "before") and len(found) < (1 if side == "after" else self.list_per_page):
+            # The rows beyond have been deleted, or are fewer than a page: show the nearest whole page.
+            self._read_page("last" if side == "after" else "", "")
+            return
+        has_more, found = len(found) > self.list_per_page, found[: self.list_per_page]
+        if is_backward:
+            found.reverse()
+        self.result_list = keyed._chain()
+        self.result_list._result_cache, self.result_list._prefetch_done = found, True
+        has_previous = has_more if is_backward else bool(side)
+        has_next = side == "before" or (has_more and not is_backward)
+        if not has_previous and not has_next:
+            return
+        self.places = (
+            (_("First"), self._link(None) if has_previous else None),
+            (_("Previous"), self._link(f"before:{_format(found[0], keys)}") if has_previous else None),
+            (_("Next"), self._link(f"after:{_format(found[-1], keys)}") if has_next else None),
+            (_("Last"), self._link("last") if has_next else None),
+        )
+
+    def _link(self, place: str | None) -> str:
+        return str(self.get_query_string({PAGE_VAR: place}))
+
+
+def _build_cut(keys: Sequence[_Key], values: Sequence[Any]) -> Q:
+    """Return the condition for rows after the row with these values."""
+    found, same = NOTHING, Q()
+    for key, value in zip(keys, values, strict=True):
+        found |= same & key.beyond(value)
+        same &= key.equals(value)
+    # Databases find the start in an index only by a condition that is no alternative of another.
+    return found if values[0] is None or len(keys) == 1 else keys[0].beyond(values[0], "e") & found
+
+
+def _format(row: Any, keys: Sequence[_Key]) -> str:
+    values = (getattr(row, key.name) for key in keys)
+    return json.dumps([None if value is None else str(value) for value in values], ensure_ascii=False)
+
+
+def _parse(place: str, keys: Sequence[_Key], keyed: QuerySet[Any]) -> list[Any]:
+    """Return the values that ``_format`` wrote. Raises IncorrectLookupParameters, which leads to the first page."""
+    try:
+        fields = [keyed.query.annotations[key.name].output_field for key in keys]
+        return [field.to_python(text) for field, text in zip(fields, json.loads(place), strict=True)]
+    except (TypeError, ValueError, ValidationError) as error:
+        raise IncorrectLookupParameters(error) from error
+
+
+class PagedAdmin(ModelAdmin):
+    """Base of lists with bounded counts and paging by keyset."""
+
+    list_per_page = 50
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER  # counting each choice of a filter would read the whole table
+    paginator: Any = BoundedPaginator
+    change_list_template: Any = LIST_TEMPLATE
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+        return KeysetChangeList
