@@ -23,6 +23,7 @@ from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm
 
 from accounts.admin_tools.base import AuditedAdmin
+from accounts.admin_tools.export import Column, ExportAdmin
 from accounts.admin_tools.forms import UserChangeForm, UserCreationForm
 from accounts.audit import admin as _audit  # noqa: F401
 from accounts.audit.log import log_rows
@@ -66,7 +67,7 @@ class LimitedActionsAdmin(AuditedAdmin):
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin, LimitedActionsAdmin):
+class UserAdmin(DjangoUserAdmin, ExportAdmin, LimitedActionsAdmin):
     """Users with their type, logins and sessions."""
 
     form = UserChangeForm
@@ -86,7 +87,16 @@ class UserAdmin(DjangoUserAdmin, LimitedActionsAdmin):
     list_select_related = ["login_stats"]
     search_fields = ["username", "email"]
     ordering = ["username"]
-    actions = ["end_sessions", "remove_factors"]
+    actions = ["end_sessions", "remove_factors", "export_csv"]
+    export_columns = [
+        Column("name", "username"),
+        Column("type", "user_type"),
+        Column("joined", "date_joined"),
+        Column("is_active", "is_active"),
+        Column("logins", "login_stats__login_times", "accounts.view_loginstats"),
+        Column("last_login", "login_stats__last_login_time", "accounts.view_loginstats"),
+        Column("email", "email", "accounts.change_user"),
+    ]
     filter_horizontal = []  # the widget is too wide beside unfold's sidebar
     autocomplete_fields = ["groups"]
     inlines = [LoginStatsInline]

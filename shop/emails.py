@@ -1,7 +1,7 @@
 """Emails to buyers: plain text in the language of the request that ordered.
 
 The confirmation of a paid order is delivered at least once (``shop.services.confirmations``). A worker sends notices of
-cancelled and sent orders after the commit and retries for a while.
+cancelled, sent and refunded orders after the commit and retries for a while.
 
 Buyers choose the name and the address, so these emails could be abused to send text to strangers. Therefore unpaid
 orders cause no email, each address gets a limited number per day, and an address that the account has not verified gets
@@ -24,7 +24,7 @@ from shop.models import Order
 
 logger = logging.getLogger("shop")
 DAY_SECONDS: Final = 86_400
-EMAIL_KINDS: Final = ("confirmed", "cancelled", "sent")
+EMAIL_KINDS: Final = ("confirmed", "cancelled", "sent", "refunded")
 
 
 def make_email(about: str, order: Order) -> EmailMessage:

@@ -1,8 +1,11 @@
 """Base classes for the admin of all applications: bounded actions, big tables, audit entries."""
 
 from accounts.admin_tools.base import AuditedAdmin, BigTableAdmin
+from accounts.admin_tools.export import Column, ExportAdmin
 
 __all__ = [
     "AuditedAdmin",
     "BigTableAdmin",
+    "Column",
+    "ExportAdmin",
 ]

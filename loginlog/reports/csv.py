@@ -1,29 +1,7 @@
 """The login report as CSV, for spreadsheets and programs."""
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
-from typing import Final
-
+from common.csv_lines import write_lines
 from loginlog.reports.staff import Report
-
-# Prefixes that spreadsheets interpret as the start of a formula.
-FORMULA_PREFIXES: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%")
-
-
-def escape_formula(value: object) -> object:
-    """Return a value that no spreadsheet executes: text that would start a formula gets a leading apostrophe."""
-    if isinstance(value, str) and value.lstrip(" ").startswith(FORMULA_PREFIXES):
-        return "'" + value
-    return value
-
-
-def _write_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    made = io.StringIO()
-    writer = csv.writer(made)
-    writer.writerow(header)
-    writer.writerows([escape_formula(value) for value in row] for row in rows)
-    return made.getvalue()
 
 
 def export_activity(report: Report) -> str:
@@ -33,7 +11,7 @@ def export_activity(report: Report) -> str:
         for i, day in enumerate(report.days)
         for found in report.activity
     ]
-    return _write_csv(["day", "type", "dau", "wau", "mau"], rows)
+    return "".join(write_lines(["day", "type", "dau", "wau", "mau"], rows))
 
 
 def export_retention(report: Report) -> str:
@@ -46,4 +24,4 @@ def export_retention(report: Report) -> str:
         for cohort in report.cohorts
         for later, cell in enumerate(cohort.cells)
     ]
-    return _write_csv(["cohort_first", "cohort_last", "size", "later", "users", "unfinished"], rows)
+    return "".join(write_lines(["cohort_first", "cohort_last", "size", "later", "users", "unfinished"], rows))

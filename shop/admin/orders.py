@@ -1,7 +1,7 @@
 """Orders in the admin. Services change their state; no order is deleted."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.decorators import display
 
+from accounts.admin_tools import Column, ExportAdmin
 from accounts.models import User
 from accounts.names import fold
 from common.ids import parse_id
@@ -26,9 +27,8 @@ from shop.admin.concurrent_edits import ConcurrentEditForm, SerialisedEdits
 from shop.admin.row_actions import UnchangedRow, apply_to_each, warn_of_unchanged
 from shop.models import Order, OrderEvent, OrderLine, OrderState, Payment
 from shop.money import format_money
-from shop.services.orders import cancel_order, mark_order_sent
+from shop.services.orders import cancel_order, mark_order_sent, refund_order
 
-OrderAction = Callable[[int, Any], Order]
 MAX_SEARCHED_ORDERS: Final = 50_000  # number of newest orders that a search for an address covers
 STATE_LABELS: Final = {
     "reserved": "warning",
@@ -37,6 +37,47 @@ STATE_LABELS: Final = {
     "cancelled": "danger",
     "expired": "danger",
 }
+
+
+class _Step(NamedTuple):
+    """A step that staff take with orders. state: orders in it stay as they are. describe: returns the message."""
+
+    do: Callable[[int, Any], Order]
+    state: OrderState | None
+    question: Any
+    effect: Any
+    button: Any
+    note: Any
+    describe: Callable[[int], str]
+
+
+SENDING: Final = _Step(
+    mark_order_sent,
+    OrderState.SENT,
+    _("Mark these orders as sent?"),
+    _("The buyers get an email that their orders are on the way."),
+    _("Mark as sent"),
+    _("Marked as sent."),
+    lambda count: ngettext("%(n)d order was marked as sent.", "%(n)d orders were marked as sent.", count),
+)
+CANCELLING: Final = _Step(
+    cancel_order,
+    OrderState.CANCELLED,
+    _("Cancel these orders?"),
+    _("The copies go back into stock, payments are refunded, and the buyers get an email. This cannot be undone."),
+    _("Cancel orders"),
+    _("Cancelled."),
+    lambda count: ngettext("%(n)d order was cancelled.", "%(n)d orders were cancelled.", count),
+)
+REFUNDING: Final = _Step(
+    refund_order,
+    None,
+    _("Refund these orders?"),
+    _("The payments of sent orders are refunded, and the buyers get an email. This cannot be undone."),
+    _("Refund orders"),
+    _("Refund ordered."),
+    lambda count: ngettext("%(n)d order will be refunded.", "%(n)d orders will be refunded.", count),
+)
 
 
 class _OrderInline(TabularInline):
@@ -104,13 +145,13 @@ class EventInline(_OrderInline):
 
 
 @admin.register(Order)
-class OrderAdmin(SerialisedEdits, LedgerAdmin):
+class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
     """Search, send and cancel orders, and correct their addresses."""
 
     form = ConcurrentEditForm
     list_display = ["number", "customer", "status", "formatted_sum", "created_at", "paid_at"]
     list_display_links = ["number"]
-    list_filter = ["state"]
+    list_filter = ["state", "paid_at"]
     list_select_related = ["user"]
     search_fields = ["email"]
     search_help_text = _("an order number, @name, or an email address of the last 50,000 orders")
@@ -120,7 +161,19 @@ class OrderAdmin(SerialisedEdits, LedgerAdmin):
     ]  # fmt: skip
     readonly_fields = [name for name in fields if name not in ("name", "email", "address")]
     inlines = [LineInline, PaymentInline, EventInline]
-    actions = ["mark_sent", "cancel_orders"]
+    actions = ["mark_sent", "cancel_orders", "refund_orders", "export_csv"]
+    export_columns = [
+        Column("number", "pk"),
+        Column("state", "state"),
+        Column("total_in_cents", "total"),
+        Column("ordered", "created_at"),
+        Column("paid", "paid_at"),
+        Column("sent", "sent_at"),
+        Column("cancelled", "cancelled_at"),
+        Column("name", "name", "shop.change_order"),
+        Column("email", "email", "shop.change_order"),
+        Column("address", "address", "shop.change_order"),
+    ]
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Order], search_term: str
@@ -169,48 +222,56 @@ class OrderAdmin(SerialisedEdits, LedgerAdmin):
         return format_money(order.total)
 
     @admin.action(description=_("Mark selected orders as sent"), permissions=["change"])
-    def mark_sent(self, request: HttpRequest, rows: QuerySet[Order]) -> None:
-        count = self._each(request, rows, mark_order_sent, OrderState.SENT, gettext("Marked as sent."))
-        self.done(
-            request, ngettext("%(n)d order was marked as sent.", "%(n)d orders were marked as sent.", count), count
-        )
+    def mark_sent(self, request: HttpRequest, rows: QuerySet[Order]) -> HttpResponse | None:
+        return self._run(request, rows, SENDING)
 
     @admin.action(description=_("Cancel selected orders and refund them"), permissions=["change"])
     def cancel_orders(self, request: HttpRequest, rows: QuerySet[Order]) -> HttpResponse | None:
+        return self._run(request, rows, CANCELLING)
+
+    @admin.action(description=_("Refund selected orders that were sent"), permissions=["change"])
+    def refund_orders(self, request: HttpRequest, rows: QuerySet[Order]) -> HttpResponse | None:
+        return self._run(request, rows, REFUNDING)
+
+    def _run(self, request: HttpRequest, rows: QuerySet[Order], step: "_Step") -> HttpResponse | None:
+        """Take a step with each selected order. First ask for a confirmation, because buyers are told by email."""
         if request.POST.get("confirmed") != "yes":
-            return self._asked(request, rows)
-        count = self._each(request, rows, cancel_order, OrderState.CANCELLED, gettext("Cancelled."))
-        self.done(request, ngettext("%(n)d order was cancelled.", "%(n)d orders were cancelled.", count), count)
+            return self._ask(request, rows, step)
+        count = self._each(request, rows, step)
+        self.done(request, step.describe(count), count)
         return None
 
-    def _asked(self, request: HttpRequest, rows: QuerySet[Order]) -> HttpResponse | None:
-        """Return the confirmation page. A cancellation cannot be undone."""
+    def _ask(self, request: HttpRequest, rows: QuerySet[Order], step: "_Step") -> HttpResponse | None:
+        """Return the confirmation page."""
         found = self.chosen(request, rows)
         context = {
             **self.admin_site.each_context(request),
-            "title": _("Cancel these orders?"),
+            "title": step.question,
             "opts": self.opts,
             "orders": found,
+            "step": step,
+            "action": request.POST["action"],
             "checkbox": ACTION_CHECKBOX_NAME,
             "back": reverse("admin:shop_order_changelist"),
         }
-        return TemplateResponse(request, "admin/shop/cancel_orders.html", context) if found else None
+        return TemplateResponse(request, "admin/shop/confirm_orders.html", context) if found else None
 
-    def _each(self, request: HttpRequest, rows: QuerySet[Order], do: OrderAction, state: OrderState, said: str) -> int:
-        """Move each selected order to this state and report the orders that stay unchanged. Return the number of moved
-        orders.
-        """
+    def _each(self, request: HttpRequest, rows: QuerySet[Order], step: "_Step") -> int:
+        """Take the step with each selected order and report those that stay unchanged. Return the number of others."""
         found = self.chosen(request, rows)
         done, undone = apply_to_each(
-            [order for order in found if order.state != state],
-            lambda order: do(order.pk, request.user),
+            [order for order in found if order.state != step.state],
+            lambda order: step.do(order.pk, request.user),
             _describe_state,
         )
-        self.log(request, done, CHANGE, said)
+        self.log(request, done, CHANGE, str(step.note))
         warn_of_unchanged(
             self,
             request,
-            [*undone, *(UnchangedRow(order, str(state.label)) for order in found if order.state == state)],
+            [
+                *undone,
+                *(UnchangedRow(order, str(order.get_state_display())) for order in found if order.state == step.state),
+            ],
         )
         return len(done)
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 
-from accounts.admin_tools import BigTableAdmin
+from accounts.admin_tools import BigTableAdmin, Column, ExportAdmin
 from common import clock
 from shop.admin.concurrent_edits import ConcurrentEditForm, SerialisedEdits
 from shop.admin.forms import SaleItemForm
@@ -39,7 +39,7 @@ class ItemInline(TabularInline):
 
 
 @admin.register(Sale)
-class SaleAdmin(SerialisedEdits, BigTableAdmin):
+class SaleAdmin(SerialisedEdits, ExportAdmin, BigTableAdmin):
     """Sales, with their products."""
 
     form = ConcurrentEditForm
@@ -48,7 +48,13 @@ class SaleAdmin(SerialisedEdits, BigTableAdmin):
     fields = ["name", "starts_at", "ends_at"]
     ordering: ClassVar[Any] = ["-starts_at", "-pk"]
     inlines = [ItemInline]
-    actions = ["end_now"]
+    actions = ["end_now", "export_csv"]
+    export_columns = [
+        Column("name", "name"),
+        Column("starts", "starts_at"),
+        Column("ends", "ends_at"),
+        Column("products", "item_count"),
+    ]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return ModelAdmin.has_add_permission(self, request)

@@ -68,6 +68,16 @@ def mark_order_sent(order_id: int, by: User | None = None) -> Order:
     return order
 
 
+def refund_order(order_id: int, by: User | None = None) -> Order:
+    """Refund the payment of an order that was sent. Raises OrderNotFound, and OrderStateRefused without a payment."""
+    with transaction.atomic():
+        order = _lock_order_of(order_id, None)
+        if order.state != OrderState.SENT or not payments.mark_refunds_due(order, payments.REFUNDED_BY_STAFF, by=by):
+            raise OrderStateRefused
+        emails.send_email_soon("refunded", order_id)
+    return order
+
+
 def _lock_order_of(order_id: int, by: User | None) -> Order:
     try:
         order = lock_order(order_id)

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext_noop
 
+from accounts.models import User
 from common import clock
 from mirror.utils.commit import after_commit
 from shop.models import EventKind, Order, OrderState, Payment, PaymentState
@@ -26,6 +27,7 @@ logger = logging.getLogger("shop")
 TIMEOUT_SLACK_SECONDS: Final = 1.0  # after the time-out of a call, before another process asks for the outcome
 ATTEMPTS_PERIOD_SECONDS: Final = 600
 GIVEN_UP_REASON: Final = gettext_noop("the provider did not answer in time, and nothing was charged")
+REFUNDED_BY_STAFF: Final = gettext_noop("the shop refunded the order")
 # The reason of a refund, by the state of the order when the money arrived.
 REFUND_REASONS: Final = {
     OrderState.PAID: gettext_noop("the order was already paid"),
@@ -160,11 +162,15 @@ def _sell_copies(order: Order) -> EventKind | None:
     return None
 
 
-def mark_refunds_due(order: Order) -> None:
-    """Mark the payment of a cancelled order for a refund. Call it in the transaction that has locked the order."""
-    for payment in Payment.objects.filter(order=order, state=PaymentState.SUCCEEDED):
+def mark_refunds_due(
+    order: Order, why: str = REFUND_REASONS[OrderState.CANCELLED], *, by: User | None = None
+) -> list[Payment]:
+    """Mark the payments of an order for a refund, and return them. Call it in the transaction that locked the order."""
+    found = list(Payment.objects.filter(order=order, state=PaymentState.SUCCEEDED))
+    for payment in found:
         _set_state(payment, PaymentState.REFUND_DUE)
-        record_step(order.pk, EventKind.REFUND_DUE, payment=payment, why=REFUND_REASONS[OrderState.CANCELLED])
+        record_step(order.pk, EventKind.REFUND_DUE, payment=payment, by=by, why=why)
+    return found
 
 
 def refund_payment(payment: Payment) -> bool:

@@ -12,9 +12,9 @@ from django.utils import translation
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.csv_lines import write_lines
 from loginlog import days as calendar
 from loginlog.reports import chart, heatmap, parameters
-from loginlog.reports import csv as export
 from loginlog.reports.parameters import BadQuery, Range
 
 TODAY = date(2026, 11, 21)
@@ -133,5 +133,5 @@ def test_a_chart_has_a_point_for_each_day(length: int) -> None:
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", "%x"])
 def test_text_that_a_spreadsheet_would_execute_is_quoted(text: str) -> None:
-    made = export._write_csv(["a"], [[text], ["plain"], [-5]])
+    made = "".join(write_lines(["a"], [[text], ["plain"], [-5]]))
     assert list(csv.reader(io.StringIO(made)))[1:] == [["'" + text], ["plain"], ["-5"]]

@@ -1,5 +1,6 @@
 """The shop in the admin: staff see everything and change only permitted fields, through the services."""
 
+import csv
 import re
 from typing import Any
 
@@ -11,6 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.admin_tools import AuditedAdmin
+from accounts.audit.models import AuditEvent
 from accounts.models import User
 from mirror.redis.recorder import record
 from shop.models import (  # fmt: skip
@@ -149,7 +151,9 @@ def test_only_paid_orders_are_sent(staff: Client) -> None:
     product = make_product(stock=5)
     paid = make_order(None, product, key="1", state=OrderState.PAID, paid_at=timezone.now())
     waiting = make_order(None, product, key="2")
-    page = act(staff, ORDERS, "mark_sent", paid, waiting)
+    assert "on the way" in act(staff, ORDERS, "mark_sent", paid, waiting)
+    assert not Order.objects.filter(state=OrderState.SENT).exists()
+    page = act(staff, ORDERS, "mark_sent", paid, waiting, confirmed="yes")
     assert "1 order was marked as sent." in page
     assert f"Not changed: #{waiting.pk}" in page
     assert set(Order.objects.values_list("key", "state")) == {("1", OrderState.SENT), ("2", OrderState.RESERVED)}
@@ -170,6 +174,56 @@ def test_orders_are_cancelled_after_confirmation_and_refunded(staff: Client) -> 
     for row in (order, product, payment):
         row.refresh_from_db()
     assert (order.state, product.stock, payment.state) == (OrderState.CANCELLED, 6, PaymentState.REFUND_DUE)
+
+
+@commits
+def test_sent_orders_are_refunded_once_with_an_email(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    emails: list[tuple[str, int]] = []
+    monkeypatch.setattr("shop.emails.send_email_soon", lambda about, order_id: emails.append((about, order_id)))
+    product = make_product()
+    sent, paid = (make_order(None, product, key=state, state=state) for state in (OrderState.SENT, OrderState.PAID))
+    payment, other = (
+        Payment.objects.create(order=order, key=order.key, amount=1250, state=PaymentState.SUCCEEDED)
+        for order in (sent, paid)
+    )
+    for text in ("1 order will be refunded.", f"Not changed: #{sent.pk} (sent); #{paid.pk} (paid)"):
+        page = act(staff, ORDERS, "refund_orders", sent, paid, confirmed="yes")
+        assert text in page
+    for row in (payment, other):
+        row.refresh_from_db()
+    assert (payment.state, other.state) == (PaymentState.REFUND_DUE, PaymentState.SUCCEEDED)
+    assert emails == [("refunded", sent.pk)]
+    assert [event.why for event in sent.events.all()] == ["the shop refunded the order"]
+
+
+def read_csv(client: Client, path: str, *rows: Any) -> list[list[str]]:
+    asked = {"action": "export_csv", "_selected_action": [str(row.pk) for row in rows], "select_across": "1"}
+    response = client.post(path, asked)
+    assert response.streaming
+    assert response["Content-Disposition"].startswith("attachment")
+    return list(csv.reader(response.getvalue().decode().splitlines()))
+
+
+def test_orders_are_downloaded_with_only_the_personal_data_that_staff_may_change(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accounts.admin_tools.export.SLICE_SIZE", 2)
+    orders = [make_order(None, make_product(), key=str(n), name="=cmd()") for n in range(5)]
+    for verb, has_names in (("view", False), ("change", True)):
+        clerk = User.objects.create_user(f"clerk {verb}", is_staff=True)
+        clerk.user_permissions.set(Permission.objects.filter(codename=f"{verb}_order"))
+        client.force_login(clerk)
+        header, *lines = read_csv(client, ORDERS, orders[0])
+        assert [line[0] for line in lines] == [str(order.pk) for order in orders]
+        assert ("name" in header) == has_names
+        assert all(("'=cmd()" in line) == has_names for line in lines)
+    assert AuditEvent.objects.filter(kind=AuditEvent.Kind.EXPORT, object="orders.csv").count() == 2
+
+
+def test_sales_and_readers_are_downloaded(staff: Client, carol: User) -> None:
+    sale = make_sale(make_product(), price=100)
+    assert read_csv(staff, SALES, sale)[1][0] == sale.name
+    assert read_csv(staff, "/admin/accounts/user/", carol)[1][0] == "carol"
 
 
 def test_only_the_address_of_an_order_can_be_edited(staff: Client) -> None:
@@ -221,7 +275,7 @@ def test_orders_are_found_by_number_customer_address_and_state(staff: Client, mo
 def test_an_action_on_too_many_rows_is_refused(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AuditedAdmin, "max_selected", 1)
     orders = [make_order(None, make_product(), key=str(n), state=OrderState.PAID) for n in range(2)]
-    assert "choose at most 1" in act(staff, ORDERS, "mark_sent", *orders)
+    assert "choose at most 1" in act(staff, ORDERS, "mark_sent", *orders, confirmed="yes")
     assert "choose at most 1" in act(staff, ORDERS, "cancel_orders", *orders)
     assert not Order.objects.exclude(state=OrderState.PAID).exists()
 
