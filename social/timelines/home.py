@@ -1,7 +1,8 @@
 """The home timeline: the posts pushed to a reader's window, merged with the posts of pulled authors.
 
 ``HomeFeed.read_ids_from_redis`` reads the window ``uid:{<id>}:timeline``, which answers down to its floor.
-``HomeFeed.read_ids_from_sql`` answers below it, and everything while the mirror is cold or Redis is away.
+``HomeFeed.read_ids_from_sql`` answers below it, and everything while the mirror or the window is cold, while Redis is
+away, and for readers of very many pulled authors.
 ``Feed.read_page`` combines both. The same round trip reads the window, the ids of the pulled authors that the reader
 follows, and the posts of the pulled authors known from the reader's last request.
 """
@@ -66,13 +67,16 @@ class HomeFeed(WindowFeed):
         shunned, pulls, *posts = reading.replies[window.ASKS :]
         self._blocked_and_muted = frozenset(map(int, shunned)) if len(shunned) <= MAX_BLOCKS_AND_MUTES else None
         authors = tuple(sorted(map(int, pulls)))
+        if len(authors) > MAX_PULLED_AUTHORS:
+            _pulled_authors.forget(self.viewer)
+            return None
         if authors != expected:
             if authors:
                 _pulled_authors.put(self.viewer, authors)
             else:
                 _pulled_authors.forget(self.viewer)
             again = read(MIRRORS, lambda pipe: self._queue_posts(pipe, authors, below, limit))
-            if again is None or len(authors) > MAX_PULLED_AUTHORS:
+            if again is None:
                 return None
             posts = again.replies
         self._needs_renewal = 0 <= found.life < RENEW_BELOW_SECONDS
