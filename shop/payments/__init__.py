@@ -1,7 +1,7 @@
 """The interface of payment providers. ``settings.PAYMENT_PROVIDER`` names the class in use.
 
 Call the provider only through ``shop.payments.calls``, which bounds the time of each call. A new provider implements
-``Provider``, as ``fake.py`` does, and is added to the providers in ``tests/shop/test_provider.py``. Nothing else in the
+``Provider``, as ``fake.py`` does, and gets a fixture in ``tests/shop/test_provider.py``. Nothing else in the
 shop depends on the provider; ``fake_callbacks.py`` belongs to the fake one.
 """
 
