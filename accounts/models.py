@@ -107,6 +107,7 @@ class User(AbstractUser):
         indexes = [
             models.Index(Upper("email"), name="accounts_email"),  # for password resets
             models.Index(fields=["name_skeleton"], name="accounts_skeleton"),  # for new names
+            models.Index(fields=["date_joined"], name="accounts_joined"),
             # The few inactive users, which every count of users subtracts.
             models.Index(fields=["id"], condition=models.Q(is_active=False), name="accounts_inactive"),
         ]

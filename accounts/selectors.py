@@ -1,8 +1,12 @@
 """Read users and the leaderboard from Redis, with the same answer from SQL as the fallback."""
 
 from collections.abc import Sequence
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
+
+from django.db.models import Count
+from django.db.models.functions import TruncDate
 
 from accounts import keys
 from accounts.leaderboard import sql as leaderboard_sql
@@ -133,3 +137,9 @@ def _read_users(pks: Sequence[int], me: int | None) -> dict[int, LastLogin] | No
         for pk, (name, time, _) in zip(wanted, records, strict=True)
         if pk not in hidden
     }
+
+
+def count_new_users(since: datetime) -> dict[date, int]:
+    """Return the numbers of users who joined since that moment, by day in the site's time zone."""
+    rows = User.objects.filter(date_joined__gte=since).order_by().values_list(TruncDate("date_joined"))
+    return dict(rows.annotate(Count("pk")))

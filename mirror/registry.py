@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from django.db.models import Model
+from django.utils.translation import gettext as translated
 
 from mirror.conf import setting
 from mirror.declare.fields import DeclarationError
@@ -87,6 +88,12 @@ def get(name: str) -> Mirror:
     except KeyError:
         known = ", ".join(sorted(_mirrors)) or "none"
         raise UnknownMirror(f"there is no mirror called {name!r} (there are: {known})") from None
+
+
+def describe(name: str) -> str:
+    """Return the label of the mirror called ``name`` for staff. An unknown name is kept."""
+    label = _mirrors[name].label if name in _mirrors else ""
+    return str(label) or translated(name.replace("_", " "))
 
 
 def is_strict(name: str) -> bool:

@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+from django.apps import apps
+from django.contrib import admin
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse_lazy
@@ -17,7 +19,7 @@ def _build_item(title: Any, icon: str, model: str) -> dict[str, Any]:
     app, name = model.split(".")
 
     def may_see(request: HttpRequest) -> bool:
-        return bool(request.user.has_perm(f"{app}.view_{name}"))
+        return admin.site.get_model_admin(apps.get_model(model)).has_view_permission(request)
 
     return {"title": title, "icon": icon, "link": reverse_lazy(f"admin:{app}_{name}_changelist"), "permission": may_see}
 
@@ -34,10 +36,10 @@ UNFOLD: Final[dict[str, Any]] = {
     # COLORS is a function, because unfold would merge a dict into its own colours.
     "COLORS": lambda request: {},
     "STYLES": [_link_static("css/tokens.css"), _link_static("css/admin.css"), _link_static("css/loginlog.css")],
-    "DASHBOARD_CALLBACK": "loginlog.reports.dashboard.add_dashboard",
+    "DASHBOARD_CALLBACK": "config.admin.add_figures",
     "SIDEBAR": {
         "show_search": True,
-        "show_all_applications": True,
+        "show_all_applications": False,
         "navigation": [
             {
                 "title": _("Catalogue"),
@@ -45,6 +47,8 @@ UNFOLD: Final[dict[str, Any]] = {
                     _build_item(_("Books"), "menu_book", "catalog.book"),
                     _build_item(_("Authors"), "ink_pen", "catalog.author"),
                     _build_item(_("Tags"), "sell", "catalog.tag"),
+                    _build_item(_("Aliases of tags"), "label", "catalog.tagalias"),
+                    _build_item(_("Books on shelves"), "shelves", "catalog.shelfentry"),
                 ],
             },
             {
@@ -52,6 +56,7 @@ UNFOLD: Final[dict[str, Any]] = {
                 "items": [
                     _build_item(_("Orders"), "receipt_long", "shop.order"),
                     _build_item(_("Payments"), "payments", "shop.payment"),
+                    _build_item(_("Fake payments"), "science", "shop.fakecharge"),
                     _build_item(_("Products"), "inventory_2", "shop.product"),
                     _build_item(_("Sales"), "percent", "shop.sale"),
                     _build_item(_("Carts"), "shopping_cart", "shop.cart"),
@@ -81,6 +86,7 @@ UNFOLD: Final[dict[str, Any]] = {
                 "title": _("People"),
                 "items": [
                     _build_item(_("Users"), "person", "accounts.user"),
+                    _build_item(_("Groups"), "groups", "auth.group"),
                     _build_item(_("Sessions"), "devices", "accounts.session"),
                     _build_item(_("Failed logins"), "lock_person", "accounts.failedlogins"),
                     _build_item(_("Audit log"), "policy", "accounts.auditevent"),

@@ -32,18 +32,29 @@ def compute_scale(most: int) -> list[int]:
         unit *= 10
 
 
-def draw_chart(days: Sequence[date], lines: Sequence[tuple[str, Sequence[int]]], *, name: str) -> Chart:
-    """Draw lines, each with a CSS class ("dau") and a number per day. ``name`` describes the chart in words."""
+def draw_chart(
+    days: Sequence[date], lines: Sequence[tuple[str, Sequence[int]]], *, name: str, titles: Sequence[str] = ()
+) -> Chart:
+    """Draw lines, each with a CSS class ("dau") and a number per day.
+
+    name: describes the chart in words. titles: a tooltip for each day.
+    """
     ticks = compute_scale(max((n for _, numbers in lines for n in numbers), default=0))
     top, width = ticks[-1], max(len(days) - 1, 1)
     drawn = [(css, " ".join(f"{x},{top - n}" for x, n in enumerate(_repeat_single(numbers)))) for css, numbers in lines]
     picture = format_html(
-        '<svg class="plot-lines" role="img" viewBox="0 0 {} {}" preserveAspectRatio="none" aria-label="{}">{}{}</svg>',
+        '<svg class="plot-lines" role="img" viewBox="0 0 {} {}" preserveAspectRatio="none" aria-label="{}">{}{}{}'
+        "</svg>",
         width,
         top,
         name,
         format_html_join("", '<path class="rule" d="M0 {}H{}"/>', [(top - tick, width) for tick in ticks]),
         format_html_join("", '<polyline class="{}" points="{}"/>', drawn),
+        format_html_join(
+            "",
+            '<rect class="tip" x="{}" y="0" width="1" height="{}"><title>{}</title></rect>',
+            [(x - 0.5, top, title) for x, title in enumerate(titles)],
+        ),
     )
     middle = [days[len(days) // 2]] if len(days) > 8 else []
     ends = [days[0]] if len(days) == 1 else [days[0], *middle, days[-1]]

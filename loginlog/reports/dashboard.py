@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final
+from typing import Final, NamedTuple
 
-from django.http import HttpRequest
 from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from loginlog import selectors
-from loginlog.days import next_month, today
+from loginlog.days import next_month
 from loginlog.reports import analytics, chart, heatmap
 from loginlog.reports.chart import Chart
 from loginlog.reports.cohorts import Cohort, Period, PeriodKind, Reading, list_periods
@@ -33,24 +32,28 @@ class Month:
     most: int
 
 
+class Day(NamedTuple):
+    """The number of users on a day."""
+
+    day: date
+    value: int
+
+
 @dataclass(frozen=True)
 class Dashboard:
-    """The content of the start page. ``by`` and ``reading`` concern the cohorts; ``is_empty``: the log has no login."""
+    """The part of the home page. Months and days are newest first.
+
+    ``by`` and ``reading`` concern the cohorts; ``is_empty``: the log has no login.
+    """
 
     line: Chart
+    days: list[Day]
     months: list[Month]
     cohorts: list[Cohort]
     periods: list[Period]
     is_empty: bool
     by: PeriodKind = "week"
     reading: Reading = "on"
-
-
-def add_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Add the dashboard to the template context, for unfold's ``DASHBOARD_CALLBACK``."""
-    return (
-        context | {"loginlog": build_dashboard(today())} if request.user.has_perm("loginlog.view_report") else context
-    )
 
 
 def build_dashboard(now: date) -> Dashboard:
@@ -66,7 +69,8 @@ def build_dashboard(now: date) -> Dashboard:
     numbers = dict(zip(shown.days, counts, strict=True))
     return Dashboard(
         _draw_line(shown.days[-CHART_DAYS:], counts[-CHART_DAYS:]),
-        [_build_month(*month, numbers, max(counts), now) for month in shown.months],
+        [Day(day, numbers[day]) for day in shown.days[: -CHART_DAYS - 1 : -1]],
+        [_build_month(*month, numbers, max(counts), now) for month in reversed(shown.months)],
         cohorts,
         weeks,
         is_empty=since is None,
@@ -81,7 +85,8 @@ def _draw_line(days: list[date], counts: Sequence[int]) -> Chart:
         "high": max(counts),
         "now": counts[-1],
     }
-    return chart.draw_chart(days, [("dau", counts)], name=name)
+    titles = [f"{date_format(day)}: {count}" for day, count in zip(days, counts, strict=True)]
+    return chart.draw_chart(days, [("dau", counts)], name=name, titles=titles)
 
 
 def _build_month(first: date, last: date, numbers: dict[date, int], most: int, now: date) -> Month:

@@ -1,6 +1,7 @@
 """The admin pages of the mirrors, and the base of lists of big tables."""
 
 from mirror.admin import backups, pages  # noqa: F401  (each module registers its pages; they need the base)
+from mirror.admin.overview import read_memory, read_overview
 from mirror.admin.paging import PagedAdmin, Tally, count_rows
 
-__all__ = ["PagedAdmin", "Tally", "count_rows"]
+__all__ = ["PagedAdmin", "Tally", "count_rows", "read_memory", "read_overview"]

@@ -49,7 +49,7 @@ class MirrorFilter(admin.SimpleListFilter):
     parameter_name = "mirror"
 
     def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, Any]]:
-        return [(mirror.name, mirror.name) for mirror in registry.all_mirrors()]
+        return [(mirror.name, registry.describe(mirror.name)) for mirror in registry.all_mirrors()]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Change]) -> QuerySet[Change]:
         return queryset.filter(mirror=self.value()) if self.value() else queryset

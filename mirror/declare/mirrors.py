@@ -108,6 +108,7 @@ class Mirror(Readers):
     """
 
     name: ClassVar[str]  # default: the class in snake case, without "Mirror"
+    label: ClassVar[Any] = ""  # the name that staff read; default: the name, translated if it is a known text
     version: ClassVar[int | str] = 1  # increased with every new layout that is not derived
     model: ClassVar[type[Model]]
     key: ClassVar[str] = ""  # a template of the records' keys: "book:{pk}"

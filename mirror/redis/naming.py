@@ -54,6 +54,13 @@ def verification() -> str:
     return "mirror:verification"
 
 
+def lag() -> str:
+    """List: the age of the oldest pending change in seconds, every ten seconds, newest first. Life: always; 90 values.
+    Owner: mirror.
+    """
+    return "mirror:lag"
+
+
 def lease(job: str) -> str:
     """String: the holder of a job. Life: as the job; longer by seconds (the expiry of the login log: an hour) if its
     process was killed. Owner: mirror.

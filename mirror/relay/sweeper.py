@@ -5,7 +5,7 @@ import logging
 from mirror import registry
 from mirror.capture import triggers
 from mirror.conf import setting
-from mirror.outbox import changes
+from mirror.outbox import changes, lag
 from mirror.read import marker, rewind
 from mirror.redis.clients import work_or_wait
 from mirror.redis.lease import lease
@@ -34,6 +34,7 @@ def run_sweep(redis: RedisClient) -> int:
 
 def _sweep_alone(redis: RedisClient) -> int:
     checked, blocked = replay.check(redis), triggers.watch(redis)
+    lag.note_if_due(redis)  # before the drain
     # before the drain, which may use all the time while readers wait for rebuilds
     for mirror in registry.all_mirrors():
         if mirror.name not in blocked and not marker.is_warm(redis, mirror.name):

@@ -5,6 +5,9 @@ from typing import Final
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
@@ -26,7 +29,8 @@ STATE_LABELS: Final = {
 class PaymentAdmin(ReadOnlyAdmin):
     """Requests to the payment provider and their results."""
 
-    list_display = ["order_number", "status", "formatted_sum", "reference", "created_at", "updated_at"]
+    list_display = ["order_number", "status", "failure", "formatted_sum", "reference", "created_at", "updated_at"]
+    list_display_links = ["created_at"]
     list_filter = ["state"]
     search_fields = ["key"]
     search_help_text = _("an order number, or the provider's exact key")
@@ -44,8 +48,9 @@ class PaymentAdmin(ReadOnlyAdmin):
         return queryset.filter(key=term), False
 
     @display(description=_("order"))
-    def order_number(self, payment: Payment) -> str:
-        return f"#{payment.order_id}"
+    def order_number(self, payment: Payment) -> SafeString:
+        address = reverse("admin:shop_order_change", args=[payment.order_id])
+        return format_html('<a class="underline" href="{}">#{}</a>', address, payment.order_id)
 
     @display(description=_("state"), label=STATE_LABELS)
     def status(self, payment: Payment) -> tuple[str, str]:

@@ -84,6 +84,7 @@ class Order(models.Model):
             models.Index(fields=["user", "-id"], name="shop_order_of_user"),
             models.Index(fields=["reserved_until"], condition=Q(state="reserved"), name="shop_order_reserved"),
             models.Index(fields=["state", "-id"], name="shop_order_by_state"),
+            models.Index(fields=["paid_at"], name="shop_order_by_payment"),
             models.Index(
                 fields=["paid_at"],
                 condition=Q(confirmed_at=None, paid_at__isnull=False),

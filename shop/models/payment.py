@@ -42,6 +42,7 @@ class Payment(models.Model):
             models.UniqueConstraint(fields=["order"], condition=Q(state="started"), name="shop_payment_one_try"),
         ]
         indexes = [
+            models.Index(fields=["state", "updated_at"], name="shop_payment_by_state"),
             # One index for each state: SQLite uses a partial index only if the query repeats its condition.
             models.Index(fields=["ask_at"], condition=Q(state="started"), name="shop_payment_started"),
             models.Index(fields=["ask_at"], condition=Q(state="refund due"), name="shop_payment_refund"),

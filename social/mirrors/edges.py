@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 import mirror
 from accounts.models import User
@@ -111,6 +112,7 @@ class ShunMirror(EdgeMirror):
     """For each reader, the users that the reader has muted or blocked and the users that have blocked the reader."""
 
     name = "shun"
+    label = _("blocks and mutes")
     model = Block
     strict = True
     watches = (

@@ -20,7 +20,7 @@ def test_line_year_and_cohorts_equal_sets() -> None:
     login_marks.write_marks(marks)
     found = dashboard.build_dashboard(today())
     assert len(found.months) == 12
-    assert found.months[-1].sheet.first == today().replace(day=1)
+    assert found.months[0].sheet.first == today().replace(day=1)
     for month in found.months:
         first = month.sheet.first
         last = min((first + timedelta(days=31)).replace(day=1) - timedelta(days=1), today())
@@ -60,4 +60,6 @@ def test_an_empty_log_has_a_hint_and_others_show_the_months(client: Client) -> N
 @pytest.mark.parametrize(("day", "first"), [(date(2026, 12, 5), 1), (date(2026, 1, 31), 2), (date(2024, 2, 29), 3)])
 def test_the_dashboard_has_the_twelve_months_up_to_today(day: date, first: int) -> None:
     found = dashboard.build_dashboard(day)
-    assert [month.sheet.first.month for month in found.months] == [(first + n - 1) % 12 + 1 for n in range(12)]
+    assert [month.sheet.first.month for month in reversed(found.months)] == [
+        (first + n - 1) % 12 + 1 for n in range(12)
+    ]

@@ -1,0 +1,136 @@
+"""The admin's home page: each figure is for staff who may see its rows, and links to the list that it counts."""
+
+import re
+from datetime import timedelta
+from html import unescape
+from typing import Final
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models import User
+from config.defaults.admin import UNFOLD
+from mirror.admin import read_memory, read_overview
+from mirror.models import Change
+from mirror.outbox import lag
+from mirror.redis.clients import client as state_client
+from shop.models import Order, OrderState, Payment, PaymentState, Product
+from tests.support.servers import RedisServer
+from tests.support.shop.make import make_order, make_product
+from tests.support.site.html import find_policy_violations
+
+pytestmark = pytest.mark.django_db
+
+HEADINGS: Final = {
+    "view_order": {"Sales today", "Orders", "Revenue by day, last 30 days", "Paid orders by day, last 30 days"},
+    "view_payment": {"Payment problems"},
+    "view_product": {"Low stock"},
+    "view_user": {"New readers", "New readers by day, last 30 days"},
+    "view_report": {"Active readers", "Logins"},
+    "view_state": {"Mirrors", "Memory of Redis"},
+}
+LONG_AGO: Final = "2020-01-01T00:00:00Z"
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(User.objects.create_superuser("carol"))
+    return client
+
+
+def read_home(client: Client) -> str:
+    response = client.get("/admin/")
+    assert response.status_code == 200
+    html = response.content.decode()
+    return html[html.index('class="home"') :]
+
+
+@pytest.mark.parametrize("codename", HEADINGS)
+def test_each_tile_is_for_staff_with_permission(codename: str, client: Client) -> None:
+    clerk = User.objects.create_user("dave", is_staff=True)
+    clerk.user_permissions.set(Permission.objects.filter(codename=codename))
+    client.force_login(clerk)
+    shown = {unescape(re.sub("<[^>]*>", "", text)) for text in re.findall("<h2.*?</h2>", read_home(client))}
+    wanted = HEADINGS[codename]
+    assert shown & set().union(*HEADINGS.values()) >= wanted - {"Memory of Redis"}
+    assert not shown & (set().union(*HEADINGS.values()) - wanted)
+
+
+def test_each_number_equals_the_list_behind_it(staff: Client) -> None:
+    now = timezone.now()
+    product = make_product(price=1250, stock=3)
+    Product.objects.filter(pk=make_product(stock=1).pk).update(reserved=1)
+    for state, paid_at in (
+        (OrderState.PAID, now),
+        (OrderState.SENT, now),
+        (OrderState.CANCELLED, now),
+        (OrderState.PAID, now - timedelta(days=40)),
+        (OrderState.RESERVED, None),
+    ):
+        make_order(None, product, key=f"{state} {paid_at}", state=state, paid_at=paid_at)
+    order = Order.objects.earliest("pk")
+    for number, result in enumerate(PaymentState.values):
+        Payment.objects.create(order=order, key=str(number), amount=1, state=result, reason="card declined")
+    html = read_home(staff)
+    numbers = re.findall(r'<dt>([^<]*)</dt><dd><a href="([^"]*)">([^<]*)</a>', html)
+    assert {label: value for label, _, value in numbers}.items() >= {
+        "revenue": "€25.00",
+        "paid orders": "2",
+        "to ship": "2",
+        "failed in 7 days": "1",
+        "without an answer": "1",
+        "to be refunded": "1",
+        "sold out": "1",
+        "a few left": "1",
+    }.items()
+    for label, address, value in numbers:
+        page = staff.get(unescape(address))
+        assert page.status_code == 200, address
+        if value.isdigit() and "cl" in (page.context or {}):
+            assert page.context["cl"].result_count == int(value), label
+        if label == "failed in 7 days":
+            assert "card declined" in page.content.decode()
+    assert "€25.00" in re.findall(r"<title>([^<]*)</title>", html)[29]
+    assert find_policy_violations(html) == []
+
+
+def test_tile_of_the_mirrors_explains_its_level(staff: Client) -> None:
+    redis = state_client()
+    assert read_overview().level == "red"  # nothing is warm in an empty Redis
+    Change.objects.create(mirror="titem", key="cannot", quarantined_at=LONG_AGO, error="ZeroDivisionError: no")
+    reasons = {reason.text: reason.address for reason in read_overview().reasons}
+    assert "ZeroDivisionError: no" in staff.get(reasons["titem: 1 quarantined"]).content.decode()
+    Change.objects.all().delete()
+    Change.objects.create(mirror="titem", key="waits", created_at=LONG_AGO)
+    lag.note_if_due(redis)
+    lag.note_if_due(redis)
+    (value,) = lag.read(redis)
+    assert value > 1e6
+    redis.lpush("mirror:lag", "0.5")
+    assert "now 0.5 s" in str(read_overview().sparkline)
+
+
+def test_memory_is_estimated_by_kind_of_key() -> None:
+    redis = state_client()
+    redis.set("book:1", "x" * 10_000)
+    redis.set("loginLog_2026-01_client_1", "y")
+    (first, *others) = read_memory()
+    assert first.name == "book"
+    assert first.size > 10_000
+    assert "loginLog" in {family.name for family in others}
+
+
+def test_home_page_is_shown_while_redis_is_down(staff: Client, redis_server: RedisServer) -> None:
+    redis_server.kill()
+    assert "Redis does not answer" in read_home(staff)
+
+
+def test_menu_has_every_list_once() -> None:
+    links = [str(item["link"]) for group in UNFOLD["SIDEBAR"]["navigation"] for item in group["items"]]
+    lists = {reverse(f"admin:{m._meta.app_label}_{m._meta.model_name}_changelist") for m in admin.site._registry}
+    assert lists <= set(links)
+    assert len(links) == len(set(links))
