@@ -1,13 +1,30 @@
-"""Log lines that visitors cannot forge: their input never begins a line and never controls a terminal."""
+"""Log lines that visitors cannot forge, and that contain no secrets and no email addresses.
+
+structlog formats the records of Django's logging: as JSON for machines, or as text for people. Both have the id of the
+request, also in the tasks that the request sent.
+"""
 
 import logging
+import re
 import unicodedata
-from types import TracebackType
-from typing import Final
+from collections.abc import Callable, Mapping, MutableMapping
+from typing import Any, Final
+
+import structlog
+from structlog.stdlib import ProcessorFormatter
 
 # Unicode categories: control, format (text direction), surrogate, line separator, paragraph separator.
 ESCAPED_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 INDENT: Final = "    "
+TEXTS: Final = frozenset({"event", "exception", "stack"})  # fields with texts of any origin
+EMAIL: Final = re.compile(r"[\w.+-]{1,64}(?:@|%40)[\w-]+(?:\.[\w-]+)+")
+# Words of 32 characters or more with a digit: session keys, their digests, tokens in links. Ids of tasks (UUID) stay.
+SECRET: Final = re.compile(
+    r"(?<![\w-])(?![0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-]))(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{32,}"
+)
+
+Event = MutableMapping[str, Any]
+Renderer = Callable[[Any, str, Event], str | bytes]
 
 
 def escape_controls(text: str, keep: str = "") -> str:
@@ -18,20 +35,47 @@ def escape_controls(text: str, keep: str = "") -> str:
     )
 
 
-class LineFormatter(logging.Formatter):
-    """A formatter with one line for each record. Tracebacks are indented, because exceptions may have line breaks."""
+def redact(text: str) -> str:
+    """Return ``text`` without email addresses and without words that may be secrets."""
+    return SECRET.sub("[secret]", EMAIL.sub("[email]", text))
 
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (the name is logging's)
-        return escape_controls(super().formatMessage(record))
 
-    def formatException(  # noqa: N802
-        self, ei: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
-    ) -> str:
-        return _indent(super().formatException(ei))
+def redact_event(logger: Any, method: str, event: Event) -> Event:
+    """Redact the texts of an event (a processor of structlog)."""
+    return {name: redact(value) if name in TEXTS else value for name, value in event.items()}
 
-    def formatStack(self, stack_info: str) -> str:  # noqa: N802
-        return _indent(super().formatStack(stack_info))
+
+def render_text(logger: Any, method: str, event: Event) -> str:
+    """Return an event as one line, and its traceback as indented lines (a renderer of structlog)."""
+    details = "".join(f" {name}={event[name]}" for name in ("request_id", "task") if name in event)
+    line = f"{event['timestamp']} {event['level'].upper()} {event['logger']}: {event['event']}{details}"
+    blocks = [_indent(event[name]) for name in ("exception", "stack") if event.get(name)]
+    return "\n".join([escape_controls(line), *blocks])
 
 
 def _indent(text: str) -> str:
     return INDENT + escape_controls(text, keep="\n").replace("\n", f"\n{INDENT}")
+
+
+RENDERERS: Final[Mapping[str, Renderer]] = {
+    "json": structlog.processors.JSONRenderer(),  # it escapes control characters and everything but ASCII
+    "text": render_text,
+}
+
+
+def build_formatter(kind: str) -> logging.Formatter:
+    """Return the formatter for a kind of ``RENDERERS``."""
+    return ProcessorFormatter(
+        foreign_pre_chain=[
+            structlog.contextvars.merge_contextvars,
+            structlog.stdlib.add_log_level,
+            structlog.stdlib.add_logger_name,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+        ],
+        processors=[
+            ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            redact_event,
+            RENDERERS[kind],
+        ],
+    )

@@ -1,12 +1,15 @@
 """The Celery application. Workers run it as ``celery -A config worker``."""
 
 import os
-from typing import Any
+from typing import Any, Final
 
 from celery import Celery
-from celery.signals import setup_logging
+from celery.signals import before_task_publish, setup_logging, task_postrun, task_prerun
+from structlog.contextvars import bind_contextvars, clear_contextvars, get_contextvars
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+REQUEST_ID: Final = "request_id"  # a header of tasks, and a field of log lines
 
 app = Celery("diptych")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -16,3 +19,21 @@ app.autodiscover_tasks()
 @setup_logging.connect
 def _keep_logging(**kwargs: Any) -> None:
     """Keep Django's logging settings: with a receiver of this signal, Celery does not install its own formats."""
+
+
+@before_task_publish.connect
+def _send_request_id(headers: dict[str, Any], **kwargs: Any) -> None:
+    """Send the id of the request, or of the task's own request, with a task."""
+    headers[REQUEST_ID] = get_contextvars().get(REQUEST_ID)
+
+
+@task_prerun.connect
+def _bind_request_id(task: Any, **kwargs: Any) -> None:
+    bind_contextvars(task=task.name, task_id=task.request.id)
+    if request_id := task.request.get(REQUEST_ID):
+        bind_contextvars(request_id=request_id)
+
+
+@task_postrun.connect
+def _clear_request_id(**kwargs: Any) -> None:
+    clear_contextvars()

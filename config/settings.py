@@ -22,6 +22,7 @@ from config.defaults.admin import UNFOLD  # noqa: F401
 from config.defaults.catalog import *  # noqa: F403
 from config.defaults.celery import *  # noqa: F403
 from config.defaults.monitoring import *  # noqa: F403
+from config.defaults.monitoring import LOG_FORMAT
 from config.defaults.redis import *  # noqa: F403
 from config.defaults.shop import *  # noqa: F403
 from config.defaults.social import *  # noqa: F403
@@ -67,6 +68,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "common.middleware.metrics.MeasureRequestsMiddleware",
+    "common.middleware.request_id.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "common.middleware.policy.PolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -199,9 +201,7 @@ if IS_HTTPS:
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {
-        "line": {"()": "common.logs.LineFormatter", "format": "{asctime} {levelname} {name}: {message}", "style": "{"}
-    },
+    "formatters": {"line": {"()": "common.logs.build_formatter", "kind": LOG_FORMAT}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
     # "django" has a console handler by default, which would log everything twice.

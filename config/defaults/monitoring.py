@@ -4,7 +4,7 @@ import os
 from ipaddress import ip_network
 from pathlib import Path
 
-from config.environment import env
+from config.environment import DEBUG, env
 
 STATUS_TOKEN = env.str("STATUS_TOKEN", default="")  # opens all details of /readyz, and /metrics
 # The networks that may read /metrics: by default this machine.
@@ -12,3 +12,4 @@ METRICS_NETWORKS = [ip_network(text) for text in env.list("METRICS_NETWORKS", de
 # The folder in which all processes of this machine count. prometheus_client reads the variable when it is imported.
 if folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
     Path(folder).mkdir(parents=True, exist_ok=True)
+LOG_FORMAT = env.str("LOG_FORMAT", default="text" if DEBUG else "json", choices=("json", "text"))

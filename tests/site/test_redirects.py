@@ -1,15 +1,9 @@
-"""Redirects never leave the site, whatever value ``next`` has, and log lines cannot be forged."""
-
-import logging
-import sys
+"""Redirects never leave the site, whatever value ``next`` has."""
 
 import pytest
-from django.conf import settings
 from django.test import Client
-from django.utils.log import configure_logging
 
 from accounts.models import User
-from common.logs import LineFormatter
 from social.services.people import block
 from social.services.posts import create_post
 
@@ -70,29 +64,3 @@ def test_invalid_next_after_login_leads_to_the_front_page(client: Client, follow
 def test_next_on_this_site_is_followed(client: Client, following: str) -> None:
     response = client.post("/look/theme/", {"theme": "dark", "next": following})
     assert response.headers["Location"] == following
-
-
-def line(message: str, *arguments: object, exception: BaseException | None = None) -> str:
-    """Return a log record as the site formats it."""
-    error = (type(exception), exception, exception.__traceback__) if exception else None
-    return LineFormatter("{levelname} {name}: {message}", style="{").format(
-        logging.LogRecord("test", logging.ERROR, __file__, 1, message, arguments, error)
-    )
-
-
-def test_control_characters_are_escaped_in_log_lines() -> None:
-    text = line("Not found: %s", "x\r\n2026 INFO forged\x1b[2J\x85\u2028\u202e")
-    assert text == r"ERROR test: Not found: x\r\n2026 INFO forged\x1b[2J\x85\u2028\u202e"
-
-
-def test_lines_of_an_exception_are_indented() -> None:
-    first, *others = line("Failed", exception=ValueError("x\n2026 INFO forged: line\x1b[2J")).splitlines()
-    assert first == "ERROR test: Failed"
-    assert all(text.startswith("    ") for text in others)
-    assert r"forged: line\x1b[2J" in others[-1]
-
-
-def test_site_logs_with_this_formatter() -> None:
-    configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
-    handler = next(h for h in logging.getLogger().handlers if getattr(h, "stream", None) is sys.stderr)
-    assert isinstance(handler.formatter, LineFormatter)

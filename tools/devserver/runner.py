@@ -163,6 +163,7 @@ def _serve_until_stopped(port: int, address: str, *, demo: bool) -> int:
     shutil.rmtree(counts, ignore_errors=True)  # of the last run
     environment = {
         "PROMETHEUS_MULTIPROC_DIR": str(counts),
+        "LOG_FORMAT": "text",
         **os.environ,
         "PORT": str(port),
         "PATH": os.pathsep.join([here, os.environ.get("PATH", os.defpath)]),
