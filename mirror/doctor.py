@@ -25,6 +25,7 @@ from mirror.declare import checks
 from mirror.outbox import changes
 from mirror.redis import naming
 from mirror.redis.clients import MirrorPool, PoolFactory, relay_client
+from mirror.redis.session import is_cluster
 from mirror.redis.types import RedisClient
 from mirror.standalone import notices
 from mirror.status import Status, statuses
@@ -96,17 +97,19 @@ def _check_alias(alias: str) -> Iterator[CheckMessage]:
 
 def _check_redis(redis: RedisClient) -> list[CheckMessage]:
     try:
-        return list(check_server(redis.info()))
+        return list(check_server(redis.info(), of_cluster=is_cluster(redis)))
     except RedisError as error:
         hint = "Start the server, or correct the LOCATION of the cache alias. SQL answers all reads meanwhile."
         return [Error(f"Redis does not answer: {error}", hint=hint, id=NO_REDIS)]
 
 
-def check_server(info: Mapping[str, Any]) -> Iterator[CheckMessage]:
-    """Check a state server by its reply to INFO."""
-    if info.get("cluster_enabled"):
-        hint = "Use a single server, with replicas if needed: keys of one mirror are in several slots."
-        yield Error("The server belongs to a Redis Cluster, which is not supported.", hint=hint, id="mirror.E036")
+def check_server(info: Mapping[str, Any], *, of_cluster: bool = False) -> Iterator[CheckMessage]:
+    """Check a state server by its reply to INFO. of_cluster: it was named as a master of a cluster."""
+    if info.get("cluster_enabled") and not of_cluster:
+        hint = "Begin the URL with redis+cluster:// instead of redis://."
+        yield Error(
+            "The server belongs to a Redis Cluster, but its URL names a single one.", hint=hint, id="mirror.E036"
+        )
     version = str(info["redis_version"])
     if tuple(int(part) for part in version.split(".")[:2]) < MIN_VERSION:
         hint = "Install Redis 6.2 or later, or Valkey."

@@ -15,6 +15,7 @@ from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 
 from mirror import registry
+from mirror.backup import marks
 from mirror.backup import registry as backups
 from mirror.capture import install
 from mirror.conf import setting
@@ -86,7 +87,7 @@ def _refuse_in_use(redis: RedisClient) -> None:
     plan = MigrationExecutor(connections[changes.using()]).migration_plan([("mirror", None)])
     if others := sorted({migration.app_label for migration, _ in plan} - {"mirror"}):
         raise InUse(f"migrations of these apps depend on the mirror's, and would be undone too: {', '.join(others)}")
-    unsaved = [backup.name for backup in backups.all_backups() if redis.exists(backup.marks())]
+    unsaved = [backup.name for backup in backups.all_backups() if marks.count(backup, redis)]
     if unsaved:
         raise InUse(f"SQL does not have all items of {', '.join(unsaved)}: run `manage.py backup flush` first")
     if redis.exists(naming.heartbeat()):

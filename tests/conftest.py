@@ -2,6 +2,8 @@
 
     python -m pytest                       on SQLite (a file, so that threads and processes share it)
     python -m pytest --on postgres         on a private PostgreSQL
+    python -m pytest --redis cluster       with the state on a private Redis Cluster, without the tests that need a
+                                           single server (the marker one_redis says why)
     python -m pytest -n 2 tests/mirror     in two processes, each with its own database and Redis
 
 On import, this module starts a real Redis (and PostgreSQL) and sets the environment accordingly; only then does Django
@@ -35,22 +37,24 @@ from django.conf import settings as django_settings
 
 from tests.support.database import FOLDER
 from tests.support.servers import PostgresServer, find_postgres, temporary_folder
+from tests.support.servers.cluster import STATE, main_cluster
 from tests.support.servers.redis import main_server
 
 # The duration of an example depends on the load of the machine.
 hypothesis.settings.register_profile("diptych", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("diptych")
+IS_CONTROLLER = "PYTEST_XDIST_WORKER" not in os.environ and any(a.startswith("-n") for a in sys.argv)
 ON = "DIPTYCH_TESTS_ON"  # tells the workers of xdist that the first process has started PostgreSQL
 
 
-def _asked_for(arguments: list[str]) -> str:
-    """Return the value of ``--on``, which is needed before pytest parses the command line."""
+def _asked_for(option: str, arguments: list[str], default: str) -> str:
+    """Return the value of an option that is needed before pytest parses the command line."""
     for i, argument in enumerate(arguments):
-        if argument == "--on":
+        if argument == option:
             return arguments[i + 1] if i + 1 < len(arguments) else ""
-        if argument.startswith("--on="):
-            return argument.removeprefix("--on=")
-    return os.environ.get(ON, "sqlite")
+        if argument.startswith(f"{option}="):
+            return argument.removeprefix(f"{option}=")
+    return default
 
 
 def _start_database(kind: str, folder: Path) -> PostgresServer | None:
@@ -71,10 +75,13 @@ if FOLDER not in os.environ:
     os.environ[FOLDER] = str(temporary_folder())
     atexit.register(shutil.rmtree, os.environ[FOLDER], ignore_errors=True)
 _folder = Path(os.environ[FOLDER])
-_database = _asked_for(sys.argv)
+_database = _asked_for("--on", sys.argv, os.environ.get(ON, "sqlite"))
+state = os.environ[STATE] = _asked_for("--redis", sys.argv, os.environ.get(STATE, "single"))
 _postgres = _start_database(_database, _folder)
 _redis = main_server()
 os.environ.update(_redis.environment())
+if state == "cluster" and not IS_CONTROLLER:
+    os.environ["REDIS_URL"] = main_cluster().url
 os.environ["REDIS_PREFIX"] = f"t{secrets.token_hex(3)}:"
 if django_settings.configured:
     raise pytest.UsageError("the tests choose their settings: unset DJANGO_SETTINGS_MODULE")
@@ -124,6 +131,7 @@ __all__ = [
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--on", choices=["sqlite", "postgres"], default=_database, help="which database")
+    parser.addoption("--redis", choices=["single", "cluster"], default=state, help="which kind of server has the state")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -136,8 +144,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Deselect tests for the other database; ``make test`` runs both."""
     other = "on_sqlite" if _database == "postgres" else "on_postgres"
     left_out = [item for item in items if item.get_closest_marker(other)]
+    if state == "cluster":
+        left_out += [item for item in items if item not in left_out and item.get_closest_marker("one_redis")]
     config.hook.pytest_deselected(items=left_out)
-    kept = [item for item in items if not item.get_closest_marker(other)]
+    kept = [item for item in items if item not in set(left_out)]
     reruns.mark(kept)
     # Slow tests run first, so that no process is left alone with one at the end.
     items[:] = sorted(kept, key=_seconds, reverse=True)

@@ -5,12 +5,12 @@ import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from django.core.exceptions import ImproperlyConfigured
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 
 from config.environment import BASE_DIR, VAR_DIR, env
+from mirror.cluster.urls import is_cluster_url
 
 
 def build_embedded_url(database: int) -> str:
@@ -23,7 +23,9 @@ def build_embedded_url(database: int) -> str:
 
 
 def replace_database(url: str, database: int) -> str:
-    """Return the URL of another logical database of the same server."""
+    """Return the URL of another logical database of the same server, or beside a cluster of the embedded one."""
+    if is_cluster_url(url):
+        return build_embedded_url(database)
     if url.startswith("unix:"):
         return f"{url.partition('?')[0]}?db={database}"
     return urlsplit(url)._replace(path=f"/{database}").geturl()
@@ -51,9 +53,6 @@ def _build_cache(url: str, *, timeout: float) -> dict[str, object]:
         },
     }
 
-
-if REDIS_URL.startswith("redis+cluster:"):
-    raise ImproperlyConfigured("REDIS_URL: Redis Cluster is not supported yet (see docs/decisions/README.md)")
 
 CACHES = {
     "default": _build_cache(CACHE_URL, timeout=0.3),

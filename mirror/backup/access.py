@@ -7,8 +7,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mirror.backup import epoch
+from mirror.backup import epoch, marks
 from mirror.backup.declare import Backup
+from mirror.cluster.slots import find_slot
 from mirror.redis import naming
 from mirror.redis.clients import RedisError, client, try_redis
 from mirror.redis.scripts import Script
@@ -55,6 +56,7 @@ def write(
     redis-py's errors, after which the script may or may not have run.
     """
     redis = redis or client()
+    marks.note_marked(backup, redis, items)
     found = _run(redis, naming.restored(backup.name), "", script, keys, args)
     for _ in range(TRIES):
         if found != COLD:
@@ -62,7 +64,7 @@ def write(
         # read first: if it is unchanged when the script runs, nothing was lost in between
         now = epoch.in_redis(backup.name, redis)
         _merged(backup, items, redis)
-        found = _run(redis, now.key, now.token, script, keys, args)
+        found = _run(redis, epoch.key_of(now, redis), now.token, script, keys, args)
     if found == COLD:
         raise NotRestored(f"Redis was lost again and again while something of {backup.name!r} was to be written")
     return found
@@ -72,7 +74,26 @@ def _run(redis: RedisClient, marker: str, token: str, script: Script, keys: Sequ
     """Run the script if the marker has ``token`` ("": any token) in the incarnation of this connection."""
     with Session(redis) as session:
         wanted = epoch.start(session.incarnation) + token
+        if session.of_cluster:
+            return _run_in_cluster(session, marker, wanted, script, keys, [*args, wanted, int(bool(token))])
         return script.ask(session, [*keys, marker], [*args, wanted, int(bool(token))])
+
+
+def _run_in_cluster(
+    session: Session, marker: str, wanted: str, script: Script, keys: Sequence[str], args: Sequence[Any]
+) -> Any:
+    """Run the script with a copy of the marker in the slot of the keys, which is made when it is needed.
+
+    The copy is lost together with the data of its slot. The session refuses servers of another incarnation.
+    """
+    copy = naming.marker_in(find_slot(keys[0]), marker)
+    found = script.ask(session, [*keys, copy], args)
+    if found == COLD:
+        (text,) = session.ask([("GET", marker)])
+        if text is not None and text.decode(errors="replace").startswith(wanted):
+            session.ask([("SET", copy, text)])
+            found = script.ask(session, [*keys, copy], args)
+    return found
 
 
 class _Look(NamedTuple):
@@ -84,17 +105,22 @@ class _Look(NamedTuple):
 def _look(backup: Backup, items: Sequence[str], redis: RedisClient) -> _Look:
     """Return values, marks, and whether the marker was valid before and after, in one round trip if possible."""
     marker, pipe = naming.restored(backup.name), redis.pipeline(transaction=False)
+    places = list(marks.by_place(backup, redis, items).items())
     pipe.get(marker)
-    pipe.zmscore(backup.marks(), list(items))
+    for place, found in places:
+        pipe.zmscore(place, found)
     if backup.asks:
         backup.ask(pipe, items)
         pipe.get(marker)
-        before, scores, *replies, after = pipe.execute()
-        values = backup.said(items, replies)
+        before, *replies, after = pipe.execute()
+        values = backup.said(items, replies[len(places) :])
     else:
-        before, scores = pipe.execute()
+        before, *replies = pipe.execute()
         values, after = backup.read(redis, items), redis.get(marker)
-    marked = frozenset(i for i, score in zip(items, scores, strict=True) if score is not None)
+    scored = [
+        pair for (_, found), scores in zip(places, replies, strict=False) for pair in zip(found, scores, strict=True)
+    ]
+    marked = frozenset(item for item, score in scored if score is not None)
     return _Look(values, marked, before == after and epoch.trusted(redis, [before])[0])
 
 

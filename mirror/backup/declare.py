@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+from mirror.cluster.slots import find_slot
 from mirror.redis import naming
+from mirror.redis.clients import client
+from mirror.redis.session import is_cluster
 from mirror.redis.types import RedisClient, RedisPipeline
 
 
@@ -26,6 +29,18 @@ class Backup:
     def marks(self) -> str:
         """Return the key of the sorted set of items that SQL does not have yet (score: version)."""
         return naming.marks(self.name)
+
+    def key_of(self, item: str) -> str | None:
+        """Return a key of the item. On a cluster its mark is in this key's slot. Pure.
+
+        Default: None. Then all data of the backup must be in the slot of ``marks()``.
+        """
+        return None
+
+    def marks_of(self, item: str) -> str:
+        """Return the key of the marks that a script passes together with the keys of an item."""
+        key = self.key_of(item) if is_cluster(client()) else None
+        return self.marks() if key is None else naming.marks_in(find_slot(key), self.name)
 
     def ask(self, pipe: RedisPipeline, items: Sequence[str]) -> None:
         """Add the commands that read these items to a pipeline."""

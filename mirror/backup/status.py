@@ -1,8 +1,8 @@
 """The status of backups, for the command, the health page and the admin."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from mirror.backup import epoch, marks, registry
 from mirror.backup.declare import Backup
@@ -58,12 +58,20 @@ def statuses(backups: Sequence[Backup] | None = None, *, redis: RedisClient | No
 
 
 class _Replies(NamedTuple):
-    """The replies of Redis for one backup, in the order of the commands."""
+    """The replies of Redis for one backup: oldest has the oldest mark, if any."""
 
     restored: bytes | None
     marked: int
     aside: int
     oldest: Any
+
+    @classmethod
+    def take(cls, replies: Iterator[Any], places: int) -> Self:
+        """Return the next replies: the marker, and three for each key of marks."""
+        restored = next(replies)
+        rows = [(next(replies), next(replies), next(replies)) for _ in range(places)]
+        marked, aside, oldest = zip(*rows, strict=True) if rows else ((), (), ())
+        return cls(restored, sum(marked), sum(aside), min((o for o in oldest if o), key=lambda o: o[0][1], default=[]))
 
 
 def _ask_all(backups: Sequence[Backup], redis: RedisClient) -> dict[str, _InRedis]:
@@ -73,16 +81,18 @@ def _ask_all(backups: Sequence[Backup], redis: RedisClient) -> dict[str, _InRedi
     """
     if not backups:
         return {}
+    places = {backup.name: marks.places(backup, redis) for backup in backups}
     pipe = redis.pipeline(transaction=False)
     pipe.time()
     for backup in backups:
         pipe.get(naming.restored(backup.name))
-        pipe.zcount(backup.marks(), "(0", "+inf")
-        pipe.zcount(backup.marks(), "-inf", "(0")
-        pipe.zrangebyscore(backup.marks(), "(0", "+inf", start=0, num=1, withscores=True)
+        for place in places[backup.name]:
+            pipe.zcount(place, "(0", "+inf")
+            pipe.zcount(place, "-inf", "(0")
+            pipe.zrangebyscore(place, "(0", "+inf", start=0, num=1, withscores=True)
     (seconds, micros), *replies = pipe.execute()
-    now = seconds * 1_000_000 + micros
-    found = [_Replies._make(replies[start : start + 4]) for start in range(0, len(replies), 4)]
+    now, left = seconds * 1_000_000 + micros, iter(replies)
+    found = [_Replies.take(left, len(places[backup.name])) for backup in backups]
     warm = epoch.trusted(redis, [each.restored for each in found])
     return {
         backup.name: _InRedis(good, row.marked, _age(now, row.oldest), row.aside, _errors(backup, redis, row.aside))

@@ -4,14 +4,16 @@ import logging
 
 from redis.exceptions import RedisError
 
-from mirror.backup import epoch, registry
+from mirror.backup import epoch, marks, registry
 from mirror.backup.declare import Backup
 from mirror.backup.flush import flush
 from mirror.backup.restore import restore
+from mirror.cluster import sentinels
 from mirror.conf import milliseconds, setting
 from mirror.redis import naming
-from mirror.redis.clients import is_away, relay_client, report_answer, report_outage
+from mirror.redis.clients import is_away, relay_client, report_answer, report_outage, work_or_wait
 from mirror.redis.lease import lease
+from mirror.redis.session import is_cluster
 from mirror.redis.types import RedisClient
 from mirror.utils.failure_log import FailureLog
 from mirror.utils.sql_away import SQL_AWAY
@@ -28,10 +30,12 @@ def sweep(redis: RedisClient | None = None) -> int:
     While Redis or SQL is away, nothing happens, and the next sweep tries again a second later. A backup whose
     declaration fails is logged and does not delay the others.
     """
-    total = 0
+    redis, total = redis or relay_client(), 0
+    if is_cluster(redis) and not work_or_wait(_notice_emptied, False, logger, "Redis is away: %s", redis=redis):
+        return total
     for backup in registry.all_backups():
         try:
-            total += _one(backup, redis or relay_client())
+            total += _one(backup, redis)
         except Exception as error:
             if isinstance(error, RedisError) and is_away(error):
                 report_outage("Redis is away, backups wait: %s", error)
@@ -47,12 +51,24 @@ def sweep(redis: RedisClient | None = None) -> int:
     return total
 
 
+def _notice_emptied(redis: RedisClient) -> bool:
+    """Let all backups be restored if a master of a cluster was emptied. Return True."""
+    if sentinels.was_emptied(redis, "backup"):
+        logger.warning("A master of the cluster was emptied: everything is restored")
+        redis.delete(*(naming.restored(backup.name) for backup in registry.all_backups()))
+    sentinels.renew(redis, "backup")
+    return True
+
+
 def _one(backup: Backup, redis: RedisClient) -> int:
+    marks.find_marked_slots(backup, redis)
     pipe = redis.pipeline(transaction=False)
     pipe.get(naming.restored(backup.name))
     pipe.exists(naming.flushed(backup.name))
-    pipe.zcard(backup.marks())
-    found, early, marked = pipe.execute()
+    for place in marks.places(backup, redis):
+        pipe.zcard(place)
+    found, early, *counts = pipe.execute()
+    marked = sum(counts)
     warm, due = epoch.trusted(redis, [found])[0], marked and not early
     if warm and not due:
         return 0

@@ -21,7 +21,7 @@ from mirror.models import Identity
 from mirror.read import rewind
 from mirror.redis import naming
 from mirror.redis.clients import MirrorPool, incarnation
-from mirror.redis.session import Command, Conflict, Session, get_pool
+from mirror.redis.session import Command, Conflict, Session, get_pool, is_cluster
 from mirror.redis.types import RedisClient
 
 
@@ -106,7 +106,8 @@ def set_after_rebuild(mirror: Mirror, redis: RedisClient, token: str) -> bool:
     Both happen in one transaction. The mirror's feed receives the new generation, so a feed is never empty while
     its mirror is warm.
     """
-    building, name = naming.building(mirror.name), naming.marker(mirror.name)
+    building = (naming.building_in_cluster if is_cluster(redis) else naming.building)(mirror.name)
+    name = naming.marker(mirror.name)
     generation = uuid.uuid4().hex[:12]
     try:
         with Session(redis) as session:
@@ -114,12 +115,9 @@ def set_after_rebuild(mirror: Mirror, redis: RedisClient, token: str) -> bool:
                 return False
             if not token.startswith(f"{mirror.version}:{session.incarnation}:"):
                 return False
+            reset = _reset_with_marker(session, mirror, generation)
             session.execute(
-                [
-                    ("SET", name, value(mirror.name, session.incarnation, generation)),
-                    ("DEL", building),
-                    *_reset(mirror, generation),
-                ]
+                [("SET", name, value(mirror.name, session.incarnation, generation)), ("DEL", building), *reset]
             )
     except Conflict:
         return False
@@ -138,7 +136,8 @@ def restamp(mirror: Mirror, redis: RedisClient, found: bytes, incarnation: str) 
             if session.incarnation != incarnation or session.watch_and_ask([name], [("GET", name)]) != [found]:
                 return False
             fresh = value(mirror.name, session.incarnation, generation + "+")
-            session.execute([("SET", name, fresh), *_reset(mirror, generation + "+")])
+            reset = _reset_with_marker(session, mirror, generation + "+")
+            session.execute([("SET", name, fresh), *reset])
     except Conflict:
         return False
     return True
@@ -147,3 +146,15 @@ def restamp(mirror: Mirror, redis: RedisClient, found: bytes, incarnation: str) 
 def _reset(mirror: Mirror, generation: str) -> list[Command]:
     feed = mirror.feed()
     return [("XADD", feed, "*", "reset", generation)] if feed else []
+
+
+def _reset_with_marker(session: Session, mirror: Mirror, generation: str) -> list[Command]:
+    """Return the command that writes the generation to the feed, for the marker's transaction.
+
+    On a cluster the feed is in another slot, and is written first: a generation without a marker is harmless.
+    """
+    commands = _reset(mirror, generation)
+    if session.of_cluster and commands:
+        session.ask(commands)
+        return []
+    return commands

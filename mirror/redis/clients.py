@@ -28,6 +28,7 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from mirror.cluster.urls import is_cluster_url
 from mirror.conf import setting
 from mirror.metrics import round_trip_ended
 from mirror.redis import prefix, recorder
@@ -75,9 +76,14 @@ def incarnation_of(info: dict[str, Any]) -> str:
     return f"{info['run_id'][:20]}:{info['master_replid'][:20]}"
 
 
-def _parse_info(raw: bytes | str) -> dict[str, str]:
+def parse_info(raw: bytes | str) -> dict[str, str]:
+    """Return the fields of an INFO reply."""
     text = raw.decode() if isinstance(raw, bytes) else raw
     return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+
+
+class NotNamedAsCluster(RedisConnectionError):
+    """The URL of a single server names a master of a cluster."""
 
 
 class _Learning:
@@ -101,7 +107,9 @@ class _Learning:
         info: dict[str, str] = {}
         for section in ("server", "replication"):
             self.send_command("INFO", section, check_health=False)
-            info |= _parse_info(self.read_response())
+            info |= parse_info(self.read_response())
+        if info.get("redis_mode") == "cluster" and not self.pool.of_cluster:
+            raise NotNamedAsCluster("this server is part of a Redis Cluster: its URL begins with redis+cluster://")
         return incarnation_of(info)
 
     def _connect(self) -> Any:
@@ -143,6 +151,10 @@ class _Learning:
     def post(self, commands: Sequence[tuple[Any, ...]]) -> None:
         """Send all commands at once. redis-py's method takes three times as long for thousands of commands."""
         recorder.redis_sent(commands)
+        self.push(commands)
+
+    def push(self, commands: Iterable[tuple[Any, ...]]) -> None:
+        """Do the same as ``post`` without recording the commands."""
         self.send_packed_command([b"".join(map(self.pool.pack, commands))])
 
     def collect(self, count: int) -> list[Any]:
@@ -192,6 +204,7 @@ class MirrorPool(ConnectionPool):
 
     incarnation: str = ""
     asked_at: float = 0.0
+    of_cluster: bool = False  # whether its servers may be masters of a cluster
 
     def __init__(
         self, connection_class: type = Connection, command_packer: prefix.Packer | None = None, **kwargs: Any
@@ -209,6 +222,16 @@ class MirrorPool(ConnectionPool):
         connection: Any = super().make_connection()
         connection.pool = self
         return connection
+
+    def ask_incarnation(self, redis: RedisClient) -> str:
+        """Ask the server for its incarnation. Raises redis-py's errors if it does not answer."""
+        with Session(redis) as session:
+            server, replication = map(parse_info, session.ask([("INFO", "server"), ("INFO", "replication")]))
+        found = incarnation_of(server | replication)
+        if found != self.incarnation:  # idle connections learned another incarnation; new ones learn the present one
+            self.disconnect(inuse_connections=False)
+            self.incarnation = found
+        return found
 
     def prefixed(self, redis: RedisClient, text: str) -> RedisClient:
         """Return a client like ``redis``, which uses this pool, that puts ``text`` before each key."""
@@ -234,6 +257,20 @@ class PoolFactory(ConnectionFactory):
     django-redis has one pool for each URL, with the time-outs of the alias that was used first. Requests would then
     wait as long as the relay.
     """
+
+    def get_connection(self, params: dict[str, Any]) -> Any:
+        from mirror.cluster.client import ClusterClient
+
+        if is_cluster_url(params["url"]):
+            return ClusterClient(connection_pool=self.get_or_create_connection_pool(params))
+        return super().get_connection(params)
+
+    def get_connection_pool(self, params: dict[str, Any]) -> Any:
+        from mirror.cluster.client import ClusterPool, Topology
+
+        if is_cluster_url(params["url"]):
+            return ClusterPool(Topology(**params))
+        return super().get_connection_pool(params)
 
     def get_or_create_connection_pool(self, params: dict[str, Any]) -> Any:
         key = f"{params['url']} {params.get('socket_timeout')} {params.get('socket_connect_timeout')}"
@@ -359,14 +396,7 @@ def incarnation(redis: RedisClient, *, ask: bool = False) -> str:
     Raises redis-py's errors if the server does not answer.
     """
     pool = get_pool(redis)
-    if ask or not pool.incarnation:
-        with Session(redis) as session:
-            server, replication = map(_parse_info, session.ask([("INFO", "server"), ("INFO", "replication")]))
-        found = incarnation_of(server | replication)
-        if found != pool.incarnation:  # idle connections learned another incarnation; new ones learn the present one
-            pool.disconnect(inuse_connections=False)
-            pool.incarnation = found
-    return pool.incarnation
+    return pool.ask_incarnation(redis) if ask or not pool.incarnation else pool.incarnation
 
 
 __all__ = ["RedisError", "breaker", "client", "incarnation", "is_away", "relay_client", "try_redis", "work_or_wait"]

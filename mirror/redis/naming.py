@@ -1,11 +1,38 @@
 """Names of the mirror's own keys, without the prefix that connections add (``mirror.redis.prefix``)."""
 
+from mirror.cluster.slots import place_in_slot
 from mirror.redis import prefix
 
 
 def slot_of(key: str) -> str:
     """Return a hash tag that puts other keys into the slot of ``key``, which has no hash tag of its own."""
     return f"{{{prefix.current()}{key}}}"
+
+
+def row_fence(slot: int | str, mirror: str, row: str) -> str:
+    """String: token of the drain that may write a row's data in one slot of a cluster. Life: until its end; at most a
+    minute. Owner: mirror.
+    """
+    return place_in_slot(slot, f"fence:{mirror}:{row}")
+
+
+def staged(slot: int | str, mirror: str, row: str) -> str:
+    """String: JSON list of the entries that unfinished drains of a row may have written on a cluster. Life: until a
+    drain of the row ends. Owner: mirror.
+    """
+    return place_in_slot(slot, f"staged:{mirror}:{row}")
+
+
+def claims(slot: int | str, window: str) -> str:
+    """Hash: tokens of the pushes that may deliver rows to a window of a cluster. Life: a minute. Owner: mirror."""
+    return place_in_slot(slot, f"claims:{window}")
+
+
+def sentinel(owner: str, number: int | str) -> str:
+    """String: empty; one of 64 on a cluster. Each master has some, so a missing one shows that a master was emptied.
+    Life: always. Owner: mirror.
+    """
+    return f"mirror:{{sentinel:{number}}}:{owner}"
 
 
 def with_prefix(name: str) -> str:
@@ -35,6 +62,13 @@ def quarantined() -> str:
 def building(mirror: str) -> str:
     """String: token of the rebuild in progress. Life: until its end. Owner: mirror."""
     return f"mirror:building:{mirror}"
+
+
+def building_in_cluster(mirror: str) -> str:
+    """String: token of the rebuild in progress on a cluster, in the slot of the markers. Life: until its end. Owner:
+    mirror.
+    """
+    return f"mirror:{{warm}}:building:{mirror}"
 
 
 def clock() -> str:
@@ -94,6 +128,21 @@ def marks(backup: str) -> str:
     return f"mirror:marks:{backup}"
 
 
+def marks_in(slot: int | str, backup: str) -> str:
+    """Sorted set: the marks of the items in a slot of a cluster. Life: until they are flushed. Owner: mirror.backup."""
+    return place_in_slot(slot, f"marks:{backup}")
+
+
+def marked_slots(backup: str) -> str:
+    """Set: numbers of slots of a cluster that may have marks of a backup. Life: always. Owner: mirror.backup."""
+    return f"mirror:marked:{backup}"
+
+
+def marker_in(slot: int | str, marker: str) -> str:
+    """String: a copy of a backup's marker in a slot of a cluster. Life: as the slot's data. Owner: mirror.backup."""
+    return place_in_slot(slot, f"copy:{marker.replace('{', '').replace('}', '')}")
+
+
 def aside(marks: str) -> str:
     """Hash: errors of items that SQL refuses, by item; in the slot of the marks. Life: until they are written.
     Owner: mirror.backup.
@@ -111,6 +160,13 @@ def restored(backup: str) -> str:
 def restoring(backup: str) -> str:
     """String: the marker of a backup during a restore. Life: until everything is restored. Owner: mirror.backup."""
     return f"mirror:restoring:{backup}"
+
+
+def restoring_in_cluster(backup: str) -> str:
+    """String: the marker of a backup during a restore on a cluster, in the slot of ``mirror:restored:<backup>``.
+    Life: until everything is restored. Owner: mirror.backup.
+    """
+    return f"mirror:restoring:{slot_of(restored(backup))}"
 
 
 def flushed(backup: str) -> str:

@@ -10,7 +10,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from mirror.redis.clients import MirrorPool
 from mirror.redis.session import Command, get_pool
-from mirror.redis.types import RedisPipeline
+from mirror.redis.types import RedisClient, RedisPipeline
 
 TRIES = 2  # a connection closed by a restart fails at its first use
 
@@ -21,26 +21,29 @@ def execute(pipe: RedisPipeline, *, around: Sequence[Command] = ()) -> tuple[lis
     Raises the first error among the replies, and redis-py's errors when Redis is away, after a single time-out.
     """
     stack, size = pipe.command_stack, len(around)
-    replies = _ask(get_pool(pipe), [*around, *(args for args, _ in stack), *around])
+    replies = ask(get_pool(pipe), [*around, *(args for args, _ in stack), *around])
     for reply in replies:
         if isinstance(reply, Exception):
             raise reply
     end = len(replies) - size
     said = [
-        _read(pipe, args[0], options, reply) for (args, options), reply in zip(stack, replies[size:end], strict=True)
+        read_reply(pipe, args[0], options, reply)
+        for (args, options), reply in zip(stack, replies[size:end], strict=True)
     ]
     return replies[:size], said, replies[end:]
 
 
-def _read(pipe: RedisPipeline, command: str, options: dict[str, Any], reply: Any) -> Any:
-    callback = pipe.response_callbacks.get(command)
+def read_reply(redis: RedisClient, command: str, options: dict[str, Any], reply: Any) -> Any:
+    """Return a reply as redis-py's clients do."""
+    callback = redis.response_callbacks.get(command)
     if callback is None:
         return reply
     options.pop("keys", None)  # an option for redis-py's client-side cache, which redis-py also removes
     return callback(reply, **options)
 
 
-def _ask(pool: MirrorPool, commands: Sequence[Command]) -> list[Any]:
+def ask(pool: MirrorPool, commands: Sequence[Command]) -> list[Any]:
+    """Send the commands in one round trip and return their replies, with the errors among them."""
     for left in reversed(range(TRIES)):
         connection = pool.get_connection()
         try:

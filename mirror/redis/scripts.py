@@ -3,12 +3,14 @@
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from redis.exceptions import NoScriptError
 
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient, RedisPipeline
+
+texts: Final[dict[str, str]] = {}  # of all scripts, by digest
 
 
 class Script:
@@ -20,6 +22,7 @@ class Script:
     def __init__(self, path: Path, head: str = "") -> None:
         self.text = head + path.read_text(encoding="utf-8")
         self.digest = hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+        texts[self.digest] = self.text
 
     def __call__(self, redis: RedisClient, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
         """Run the script. Raises redis-py's errors. One round trip, or two if the server does not know the script."""

@@ -21,6 +21,11 @@ def get_pool(redis: RedisClient) -> "MirrorPool":
     return cast("MirrorPool", redis.connection_pool)
 
 
+def is_cluster(redis: RedisClient) -> bool:
+    """Return whether a client is one of a cluster."""
+    return bool(getattr(redis.connection_pool, "of_cluster", False))
+
+
 class Conflict(Exception):
     """A watched key has changed, so nothing was written."""
 
@@ -52,6 +57,11 @@ class Session:
     def incarnation(self) -> str:
         """Return the incarnation of this connection's server."""
         return self._connection.incarnation
+
+    @property
+    def of_cluster(self) -> bool:
+        """Return whether the connection stands for those to the masters of a cluster."""
+        return self._pool.of_cluster
 
     def own_names(self, found: Sequence[bytes]) -> Sequence[bytes]:
         """Return names of keys from SCAN as code knows them: without the prefix."""

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from mirror import registry
+from mirror.cluster import fenced
 from mirror.conf import setting
 from mirror.declare.entries import Contribution, Entry, Field, OwnField, Value
 from mirror.declare.mirrors import Mirror, TableMirror
@@ -31,7 +32,7 @@ from mirror.outbox import chains
 from mirror.outbox import changes as outbox
 from mirror.read import marker, rewind
 from mirror.redis.clients import RedisError, relay_client
-from mirror.redis.session import Command, Conflict, Session
+from mirror.redis.session import Command, Conflict, Session, is_cluster
 from mirror.redis.types import RedisClient
 from mirror.relay import plan, tables
 from mirror.relay.shapes import ABSENT, JsonShape, shape_of
@@ -66,6 +67,7 @@ class _Work(NamedTuple):
     remove: list[Entry]
     add: list[Contribution]
     feed: list[bytes]
+    by_row: dict[str, fenced.RowWork]  # only on a cluster
 
 
 def drain(
@@ -86,7 +88,11 @@ def drain(
     Raises Conflict after too many concurrent writes, redis-py's errors when Redis is away, ProgrammingError inside
     a transaction, and any error of the declaration.
     """
-    return _try(lambda: launch(mirror, pks, redis=redis, full=full, step=step, shape=shape), tries, mirror.name)
+    return _try(
+        lambda is_forced: launch(mirror, pks, redis=redis, full=full, step=step, shape=shape, is_forced=is_forced),
+        tries,
+        mirror.name,
+    )
 
 
 def drain_together(rows: Mapping[str, Sequence[str]], *, redis: RedisClient | None = None, tries: int = TRIES) -> int:
@@ -97,14 +103,18 @@ def drain_together(rows: Mapping[str, Sequence[str]], *, redis: RedisClient | No
     """
     parts = [_Part(shape_of(registry.get(name)), pks) for name, pks in rows.items()]
     return _try(
-        lambda: _take_off(_fly(parts, redis or relay_client(), pending_only=True)), tries, "|".join(rows)
+        lambda is_forced: _take_off(
+            _fly(parts, redis or relay_client(), pending_only=True, is_forced=is_forced),
+        ),
+        tries,
+        "|".join(rows),
     ).changes
 
 
-def _try(start: Callable[[], Flight], tries: int, names: str) -> Drained:
+def _try(start: Callable[[bool], Flight], tries: int, names: str) -> Drained:
     for attempt in range(tries):
         try:
-            return land(start())
+            return land(start(attempt >= tries // 2))
         except Conflict:
             time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))
     raise Conflict(f"{names}: others kept writing the same rows")
@@ -118,14 +128,18 @@ def launch(
     full: bool = False,
     step: Step = ignore,
     shape: JsonShape | None = None,
+    is_forced: bool = True,
 ) -> Flight:
     """Run the first half of an attempt, up to sending the write. Redis executes it in the background.
+
+    is_forced: on a cluster, do not wait for drains of the same rows that have begun a moment ago.
 
     ``land`` is the second half. The changes of a dropped flight stay pending. Raises the same errors as ``drain``.
     """
     if isinstance(mirror, TableMirror):
         return _take_off(_fly_within_sql(mirror, pks))
-    return _take_off(_fly([_Part(shape or shape_of(mirror), pks)], redis or relay_client(), full, step))
+    part = _Part(shape or shape_of(mirror), pks)
+    return _take_off(_fly([part], redis or relay_client(), full, step, is_forced=is_forced))
 
 
 def _take_off(flight: Flight) -> Flight:
@@ -159,29 +173,102 @@ def _fly(
     step: Step = ignore,
     *,
     pending_only: bool = False,
+    is_forced: bool = True,
 ) -> Flight:
     with Session(redis) as session:
+        write = (_Fenced if is_cluster(redis) else _Transaction)(session, parts, is_forced)
         step("watch")
-        said = _ask(session, parts)
+        said = write.begin()
         step("read")
-        works = _read(parts, said, full, pending_only)
+
+        def read() -> list[_Work]:
+            return _read(parts, said, full, pending_only, write.staged)
+
+        works = read()
         rows = sum(len(work.owns) for work in works)
         if not rows:
+            write.release()
             yield
             return Drained(0, 0)
-        works = _settle_claims(session, works, lambda: _read(parts, said, full, pending_only))
+        works = write.settle(works, read)
         step("write")
-        session.post_transaction(
-            [c for part, work in zip(parts, works, strict=True) for c in _commands(part.shape, work)]
-        )
+        write.post(works)
         yield
-        _collect(session, works)
+        _collect(write, works)
         incarnation = session.incarnation
     step("mark")
     changes = {part.shape.mirror.name: work.changes for part, work in zip(parts, works, strict=True)}
     chains.mark(changes, incarnation)
     step("done")
     return Drained(rows, sum(map(len, changes.values())))
+
+
+class _Transaction:
+    """Writing on one Redis: WATCH, and one transaction."""
+
+    staged: fenced.Staged = None
+
+    def __init__(self, session: Session, parts: Sequence[_Part], is_forced: bool) -> None:
+        self.session, self.parts = session, parts
+
+    def begin(self) -> list[Sequence[Any]]:
+        """Watch the rows' own keys and read their states, by part."""
+        return _ask(self.session, self.parts)
+
+    def settle(self, works: list[_Work], read: Callable[[], list[_Work]]) -> list[_Work]:
+        """Settle which rows own places that pass from one row to another."""
+        return _settle_claims(self.session, works, read)
+
+    def post(self, works: Sequence[_Work]) -> None:
+        """Send the write."""
+        pairs = zip(self.parts, works, strict=True)
+        self.session.post_transaction([command for part, work in pairs for command in _commands(part.shape, work)])
+
+    def collect(self) -> None:
+        """Wait for the write. Raises Conflict."""
+        self.session.collect_transaction()
+
+    def release(self) -> None:
+        """Do nothing: the session ends the watches."""
+
+
+class _Fenced(_Transaction):
+    """Writing on a cluster (``fenced``)."""
+
+    def __init__(self, session: Session, parts: Sequence[_Part], is_forced: bool) -> None:
+        super().__init__(session, parts, is_forced)
+        self.fences = fenced.Fences(session, parts, is_forced=is_forced)
+        self.staged = self.fences.staged
+
+    def begin(self) -> list[Sequence[Any]]:
+        return self.fences.begin()
+
+    def settle(self, works: list[_Work], read: Callable[[], list[_Work]]) -> list[_Work]:
+        self.works = works
+
+        def read_again() -> fenced.Works:
+            self.works = read()
+            return self._by_row()
+
+        self.fences.claim(self._by_row(), read_again)
+        return self.works
+
+    def post(self, works: Sequence[_Work]) -> None:
+        changes = [change.id for work in works for change in work.changes]
+        try:
+            self.fences.post(self._by_row(), [_remember(changes)] if changes else [])
+        except RedisError:
+            outbox.write_anew(changes)
+            raise
+
+    def collect(self) -> None:
+        self.fences.collect()
+
+    def release(self) -> None:
+        self.fences.release()
+
+    def _by_row(self) -> fenced.Works:
+        return [(part.shape, work.by_row) for part, work in zip(self.parts, self.works, strict=True)]
 
 
 def _ask(session: Session, parts: Sequence[_Part]) -> list[Sequence[Any]]:
@@ -192,20 +279,22 @@ def _ask(session: Session, parts: Sequence[_Part]) -> list[Sequence[Any]]:
     return [part.shape.said(part.pks, list(islice(replies, len(ask)))) for part, ask in zip(parts, asks, strict=True)]
 
 
-def _collect(session: Session, works: Sequence[_Work]) -> None:
+def _collect(write: _Transaction, works: Sequence[_Work]) -> None:
     """Collect the result of the write.
 
     If one command of a transaction fails, Redis executes the others. The record may then exist without an entry, so
     the next attempt must not rely on the record.
     """
     try:
-        session.collect_transaction()
+        write.collect()
     except RedisError:
         outbox.write_anew([change.id for work in works for change in work.changes])
         raise
 
 
-def _read(parts: Sequence[_Part], said: Sequence[Sequence[Any]], full: bool, pending_only: bool) -> list[_Work]:
+def _read(
+    parts: Sequence[_Part], said: Sequence[Sequence[Any]], full: bool, pending_only: bool, staged: fenced.Staged
+) -> list[_Work]:
     """Read SQL (first ids, then rows) and compute the difference."""
     if len(parts) == 1:
         found = [parts[0].shape.pending(parts[0].pks)]
@@ -217,15 +306,19 @@ def _read(parts: Sequence[_Part], said: Sequence[Sequence[Any]], full: bool, pen
         # Another drain may have applied all changes. For a summary, the first one does so for all rows.
         left = pending_only or (part.shape.sums_up and not pending and not full)
         rows = {pk: state for pk, state in zip(part.pks, states, strict=True) if not left or pk in pending}
-        works.append(_work(part.shape, rows, pending, full))
+        works.append(_work(part.shape, rows, pending, full, staged))
     return works
 
 
 def _work(
-    shape: JsonShape, rows: Mapping[str, Any], pending: Mapping[str, Sequence[outbox.Pending]], full: bool
+    shape: JsonShape,
+    rows: Mapping[str, Any],
+    pending: Mapping[str, Sequence[outbox.Pending]],
+    full: bool,
+    staged: fenced.Staged,
 ) -> _Work:
     """Compute the difference for these rows, given their present states and pending changes."""
-    work = _Work([], {}, [], [], [])
+    work = _Work([], {}, [], [], [], {})
     if not rows:
         return work
     targets = shape.wanted(list(rows), list(rows.values()))
@@ -236,14 +329,20 @@ def _work(
         work.changes.extend(changes)
         work.owns[pk] = target.own
         strays = [plan.from_list(s) for c in changes if c.strays for s in orjson.loads(c.strays)]
-        anew = full or any(change.strays for change in changes)
+        unfinished = staged.get((shape.mirror.name, pk)) if staged else None
+        strays += unfinished or ()
+        anew = full or unfinished is not None or any(change.strays for change in changes)
         remove, changed = shape.difference(pk, before, strays, target)
         # Without a previous record, or after a failed write, any entry may be missing.
         add = target.entries if anew or before is None else changed
         work.remove.extend(remove)
         work.add.extend(add)
-        if feed and (remove or add):
-            work.feed.append(plan.news(remove, add))
+        news = plan.news(remove, add) if feed and (remove or add) else None
+        if news is not None:
+            work.feed.append(news)
+        if staged is not None:
+            reach = () if unfinished is None else [*shape.accounted(pk, before), *strays, *target.entries]
+            work.by_row[pk] = fenced.RowWork(before, target.own, remove, add, reach, news)
     return work
 
 
@@ -286,8 +385,12 @@ def _commands(shape: JsonShape, work: _Work) -> list[Command]:
     commands = shape.write(work.owns) + plan.commands(work.remove, work.add)
     commands += shape.mirror.extra_commands(work.owns)
     if work.changes:
-        commands.append(rewind.remember(marker.database_identity(), [change.id for change in work.changes]))
+        commands.append(_remember([change.id for change in work.changes]))
     feed = shape.mirror.feed()
     length = int(setting("FEED_LENGTH"))
     commands += [("XADD", feed, "MAXLEN", "~", length, "*", "d", news) for news in work.feed]
     return commands
+
+
+def _remember(changes: Sequence[int]) -> Command:
+    return rewind.remember(marker.database_identity(), changes)

@@ -10,13 +10,14 @@ import math
 from datetime import UTC, datetime
 
 from mirror import registry
+from mirror.cluster import sentinels
 from mirror.conf import setting
 from mirror.declare.mirrors import Mirror
 from mirror.models import Identity
 from mirror.outbox import changes
 from mirror.read import marker
 from mirror.redis import naming
-from mirror.redis.session import Session
+from mirror.redis.session import Session, is_cluster
 from mirror.redis.types import RedisClient
 from mirror.relay import cold, drains
 from mirror.windows import push
@@ -38,6 +39,10 @@ def check(redis: RedisClient) -> str:
     now = marker.now(redis)
     if identity.incarnation != now:
         _begin(redis, identity, now)
+    elif sentinels.was_emptied(redis, "mirror"):
+        logger.warning("A master of the cluster was emptied: everything is rebuilt")
+        cold.make_all_cold((mirror.name for mirror in registry.all_mirrors()), redis)
+        sentinels.renew(redis, "mirror")
     stale = _stale_markers(redis, now)
     if stale and identity.replay_from is not None and not _finish(redis, identity, now, stale):
         return ""
@@ -52,6 +57,7 @@ def write_clock(redis: RedisClient, incarnation: str) -> None:
     with Session(redis) as session:
         if session.incarnation == incarnation:
             session.ask([("SET", naming.clock(), repr(changes.clock()))])
+            sentinels.renew(redis, "mirror")
 
 
 def _begin(redis: RedisClient, identity: Identity, now: str) -> None:
@@ -60,7 +66,8 @@ def _begin(redis: RedisClient, identity: Identity, now: str) -> None:
     sql_now = changes.clock()
     last = float(remembered) if remembered else math.inf  # an unknown clock counts as ahead of SQL
     since = last - float(setting("SLACK_SECONDS"))
-    if since < sql_now - float(setting("KEEP_SECONDS")) or last > sql_now + 1:
+    # A cluster may have lost a record without its entries, which are on other servers; a replay would leave strays.
+    if is_cluster(redis) or since < sql_now - float(setting("KEEP_SECONDS")) or last > sql_now + 1:
         if identity.incarnation:  # otherwise it is the first incarnation
             logger.warning("Redis came back without what is needed for a replay: everything is rebuilt")
         cold.make_all_cold((mirror.name for mirror in registry.all_mirrors()), redis)

@@ -58,6 +58,10 @@ class JsonShape:
         """Return the key that every drain of the row watches and writes."""
         return self.mirror.record_key(pk)
 
+    def home(self, pk: str) -> str:
+        """Return the key whose slot contains the row's fence on a cluster."""
+        return self.watched(pk)
+
     def watches(self, pks: Sequence[str]) -> list[str]:
         """Return the keys that a drain of these rows watches, without duplicates."""
         return self.keys(pks)
@@ -116,11 +120,14 @@ class JsonShape:
         self, pk: str, said: Said, strays: Sequence[Entry], target: Target
     ) -> tuple[Sequence[Entry], Sequence[Contribution]]:
         """Return the entries to remove and those to add, to get from a state and ``strays`` to ``target``."""
+        return plan.difference([*self.accounted(pk, said), *strays], target.entries)
+
+    def accounted(self, pk: str, said: Said) -> list[Contribution]:
+        """Return the entries for which a state accounts, or none for a state that is not this declaration's."""
         try:
-            accounted = list(self.before(pk, said))
+            return list(self.before(pk, said))
         except Exception:  # a record of another layout or from another writer may raise anything; verification finds it
-            accounted = []
-        return plan.difference([*accounted, *strays], target.entries)
+            return []
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
         """Return the rows. Impossible keys (of strays) are left out if ``load`` fails because of them.
@@ -142,6 +149,14 @@ class JsonShape:
             if type(pk) is not str:
                 raise TypeError(f"{self.mirror.name}: load() returned the key {pk!r}; keys are str, as they were given")
         return found
+
+    def conditions(self, pk: str, said: Said) -> list[Command]:
+        """Return the conditions under which a drain of a row in this state may end on a cluster."""
+        return []
+
+    def finish(self, owns: Mapping[str, Said]) -> list[Command]:
+        """Return the commands with which a drain of these rows ends on a cluster, each with one key or MSET."""
+        return self.write(owns)
 
     def write(self, owns: Mapping[str, Said]) -> list[Command]:
         """Return the commands that write the rows' own keys. They write even if the value is unchanged."""
@@ -215,6 +230,9 @@ class EdgeShape(JsonShape):
             entries = values.list_entries(self.mirror.name, pk, present(pk, value))
             targets[pk] = Target(None, entries)
         return targets
+
+    def finish(self, owns: Mapping[str, Said]) -> list[Command]:
+        return []
 
     def write(self, owns: Mapping[str, Said]) -> list[Command]:
         return [command for pk in owns for command in _touch(self.watched(pk))]

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from mirror.cluster.slots import find_slot
 from mirror.conf import milliseconds, setting
 from mirror.declare.mirrors import Reached, WindowMirror
 from mirror.redis import naming
@@ -26,9 +27,10 @@ script: Final = Script(Path(__file__).with_name("push.lua"))
 
 
 class Batch(NamedTuple):
-    """The content of one transaction."""
+    """The content of one transaction. claims: commands that precede it on a cluster."""
 
     commands: list[Command]
+    claims: list[Command]
     windows: int
 
 
@@ -40,7 +42,7 @@ class Deliveries:
     """
 
     def __init__(self, session: Session, mirror: WindowMirror, rows: Sequence[str]) -> None:
-        self.session = session
+        self.session, self._mirror = session, mirror
         self._guards = guards(mirror.name, rows)
         self.mirrors = [mirror.name, *(after.mirror for after in mirror.after)]
         self._others = [*map(naming.marker, self.mirrors), naming.fence(mirror.name)]
@@ -48,6 +50,11 @@ class Deliveries:
         self._expected: list[bytes | None] = []
         self._fresh_until = 0.0
         self._under_way = False
+
+    @property
+    def claim_token(self) -> str | None:
+        """The token of claims, or None on one Redis."""
+        return None
 
     def begin(self) -> list[bytes | None]:
         """Take the guards. Return the markers of ``mirrors``, which must not change until the end."""
@@ -104,6 +111,45 @@ class Deliveries:
             raise Conflict
 
 
+class ClusterDeliveries(Deliveries):
+    """Deliveries on a cluster, where no transaction reaches a guard and the windows.
+
+    A batch takes three round trips: claims in each window's slot; a look at the guards, the markers and the mirror's
+    fence; and the deliveries, each of which is refused if its claim is gone. Another process that pushes a row takes
+    its guard, reads newer data, and then claims the windows, so that a late delivery is refused. A drain of a window
+    deletes its claims, because deliveries in progress may have read SQL before it.
+    """
+
+    @property
+    def claim_token(self) -> str | None:
+        return self._token
+
+    def begin(self) -> list[bytes | None]:
+        life = milliseconds("PUSH_GUARD_SECONDS")
+        self.session.ask([("SET", guard, self._token, "PX", life) for guard in self._guards])
+        self._fresh_until = time.monotonic() + setting("PUSH_BUSY_SECONDS") / 2
+        (found,) = self.session.ask([("MGET", *self._guards, *self._others)])
+        self._expected = [*([self._token.encode()] * len(self._guards)), *found[len(self._guards) :]]
+        self._check(found)
+        markers: list[bytes | None] = found[len(self._guards) : -1]
+        return markers
+
+    def post(self, batch: Batch) -> None:
+        self.session.ask(batch.claims)
+        (found, *_) = self.session.ask([("MGET", *self._guards, *self._others), *self._renewal()])
+        self._check(found)
+        if b"LOST" in self.session.ask(batch.commands):
+            raise Conflict
+
+    def release(self) -> None:
+        self.session.ask([("DEL", *self._guards)])
+
+
+def deliveries_of(session: Session, mirror: WindowMirror, rows: Sequence[str]) -> Deliveries:
+    """Return the deliveries for the kind of server that the session has."""
+    return (ClusterDeliveries if session.of_cluster else Deliveries)(session, mirror, rows)
+
+
 def stop(mirror: WindowMirror, redis: RedisClient) -> None:
     """Make all deliveries in progress to this mirror's windows start over with newer data from SQL.
 
@@ -127,18 +173,28 @@ def busy(redis: RedisClient, mirror: str, rows: Sequence[str]) -> set[str]:
     return {row for row, life in zip(rows, pipe.execute(), strict=True) if life > fresh}
 
 
-def batches(mirror: WindowMirror, reached: Sequence[Reached]) -> Iterator[Batch]:
-    """Yield the deliveries in transactions of bounded size."""
-    calls = _calls(mirror, reached)
-    while commands := list(islice(calls, BATCH)):
-        yield Batch(commands, len(commands))
+def batches(mirror: WindowMirror, reached: Sequence[Reached], token: str | None = None) -> Iterator[Batch]:
+    """Yield the deliveries in transactions of bounded size. token: that of the claims on a cluster."""
+    calls = _calls(mirror, reached, token)
+    while found := list(islice(calls, BATCH)):
+        yield Batch([call for call, _ in found], [one for _, claims in found for one in claims], len(found))
 
 
-def _calls(mirror: WindowMirror, reached: Sequence[Reached]) -> Iterator[Command]:
-    """Yield one call of the script for each window, because its keys are in one slot."""
+def _calls(
+    mirror: WindowMirror, reached: Sequence[Reached], token: str | None
+) -> Iterator[tuple[Command, Sequence[Command]]]:
+    """Yield one call of the script for each window, because its keys are in one slot, and the claims before it."""
     rows: dict[str, tuple[Any, ...]] = defaultdict(tuple)
     for owner, member, source, shown in reached:
         rows[owner] += (member, source, "1" if shown else "0")
     parts = [name.partition("\0")[::2] for name in (mirror.record_key("\0"), *mirror.sources("\0"))]
     for owner, args in rows.items():
-        yield script.command([f"{start}{owner}{end}" for start, end in parts], (mirror.length, *args))
+        keys = [f"{start}{owner}{end}" for start, end in parts]
+        if token is None:
+            yield script.command(keys, (mirror.length, *args)), ()
+            continue
+        slot = find_slot(keys[0])
+        claims, fence = naming.claims(slot, keys[0]), naming.row_fence(slot, mirror.name, owner)
+        fields = [part for member in args[::3] for part in (member, token)]
+        call = script.command([*keys, fence, claims], (mirror.length, *args, token))
+        yield call, [("HSET", claims, *fields), ("PEXPIRE", claims, milliseconds("PUSH_GUARD_SECONDS"))]

@@ -1,11 +1,23 @@
 -- Deliver rows to a window. Return 1 if the window exists. A key of another type counts as cold; verify reports it.
--- KEYS: window, set of the authors to show, set of the authors to leave out.
+-- KEYS: window, set of the authors to show, set of the authors to leave out; on a cluster also the fence of the window's
+-- drains, and the claims.
 -- ARGV: maximum number of rows in a window; then for each row: id, author ('': skip the sets), '1' to add or '0' to
--- remove it.
+-- remove it; on a cluster also the token of the claims. Without a claim, LOST is returned: another process has newer rows.
 local window, length = KEYS[1], tonumber(ARGV[1])
 local sentinel = redis.pcall('ZSCORE', window, '0')
 if type(sentinel) ~= 'string' then
   return 0
+end
+
+local last = #ARGV
+if KEYS[5] then
+  for a = 2, last - 1, 3 do
+    if redis.call('HGET', KEYS[5], ARGV[a]) ~= ARGV[last] then
+      return redis.status_reply('LOST')
+    end
+  end
+  redis.call('DEL', KEYS[4]) -- a drain that has read the window must start over
+  last = last - 1
 end
 
 -- Modify the window without changing its content. A ZADD or ZREM without an effect would break no WATCH, and another
@@ -24,7 +36,7 @@ local cut, floor, added, removed = sentinel == '-1', nil, 0, 0
 if cut then
   floor = tonumber(redis.call('ZRANGE', window, 1, 1)[1])
 end
-for a = 2, #ARGV, 3 do
+for a = 2, last, 3 do
   local id, source = ARGV[a], ARGV[a + 1]
   if ARGV[a + 2] == '0' then
     if redis.call('ZREM', window, id) == 0 then

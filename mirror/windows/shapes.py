@@ -3,9 +3,11 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
+from mirror.cluster.slots import find_slot
 from mirror.declare import values
 from mirror.declare.entries import Contribution, Entry, Scored
 from mirror.declare.mirrors import CUT, MAKING, SENTINEL, WHOLE, Mirror, TableMirror, WindowMirror
+from mirror.redis import naming
 from mirror.redis.session import Command, Conflict
 from mirror.relay.shapes import ABSENT, EdgeShape, Said, Target
 
@@ -17,8 +19,16 @@ class WindowShape(EdgeShape):
 
     mirror: WindowMirror  # type: ignore[assignment]
 
+    def home(self, pk: str) -> str:
+        return self.mirror.record_key(pk)
+
     def watches(self, pks: Sequence[str]) -> list[str]:
         return [*map(self.watched, pks), *map(self.mirror.record_key, pks)]
+
+    def finish(self, owns: Mapping[str, Said]) -> list[Command]:
+        """Refuse deliveries in progress, which have read SQL earlier."""
+        windows = [self.mirror.record_key(pk) for pk in owns]
+        return [("DEL", naming.claims(find_slot(window), window)) for window in windows]
 
     def ask(self, pks: Sequence[str]) -> list[Command]:
         return [("ZRANGE", self.mirror.record_key(pk), 0, -1, "WITHSCORES") for pk in pks]
@@ -56,6 +66,11 @@ class WindowShape(EdgeShape):
 
 class LazyShape(WindowShape):
     """A window that exists only while it is read."""
+
+    def conditions(self, pk: str, said: Said) -> list[Command]:
+        """Require that the window has neither expired nor been deleted."""
+        score = said.get(SENTINEL)
+        return [] if score is None else [("STILL", self.mirror.record_key(pk), SENTINEL, score)]
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
         """Return the content of new windows: for every existing owner, even without rows."""
@@ -107,10 +122,15 @@ class WarmingShape(LazyShape):
         self.made = bool(targets)
         return targets
 
+    def finish(self, owns: Mapping[str, Said]) -> list[Command]:
+        return super().finish(owns) + self._lives(owns)
+
     def write(self, owns: Mapping[str, Said]) -> list[Command]:
+        return super().write(owns) + self._lives(owns)
+
+    def _lives(self, owns: Iterable[str]) -> list[Command]:
         seconds, keys = self.mirror.life_seconds, list(map(self.mirror.record_key, owns))
-        lives: list[Command] = [("EXPIRE", key, seconds) if seconds else ("PERSIST", key) for key in keys]
-        return super().write(owns) + lives
+        return [("EXPIRE", key, seconds) if seconds else ("PERSIST", key) for key in keys]
 
 
 def _members(reply: Any) -> dict[str, float]:

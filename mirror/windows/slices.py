@@ -53,7 +53,7 @@ class Slices:
         self.session, self.mirror, self.changes, self.limit, self.at = session, mirror, changes, limit, at
         self.noted = changes[0].cursor  # the cursor in SQL
         self.windows = 0
-        self.deliveries = deliver.Deliveries(session, mirror, [change.key for change in changes])
+        self.deliveries = deliver.deliveries_of(session, mirror, [change.key for change in changes])
 
     def run(self, are_whole: Whole, goes_on: Callable[[], bool]) -> Pushed:
         """Push one slice, and others while ``goes_on`` returns True.
@@ -68,7 +68,7 @@ class Slices:
         ahead: _Slice | None = self._read(self.noted if is_same_life else None)
         delivered: _Slice | None = None  # its last batch may still be in progress
         while ahead:
-            for batch in deliver.batches(self.mirror, self._worth_it(ahead.reached)):
+            for batch in deliver.batches(self.mirror, self._worth_it(ahead.reached), self.deliveries.claim_token):
                 self.at("deliver")
                 self.windows += batch.windows
                 self.deliveries.post(batch)  # meanwhile SQL saves the progress and reads the next slice

@@ -30,6 +30,9 @@ class CartBackup(Backup):
     every_seconds = 1.0
     whole = True
 
+    def key_of(self, item: str) -> str:
+        return keys.cart_state(item)
+
     def ask(self, pipe: RedisPipeline, items: Sequence[str]) -> None:
         for digest in items:
             pipe.hgetall(keys.cart_state(digest))

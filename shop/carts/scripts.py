@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from mirror.backup import guarded
-from mirror.redis import naming
+from mirror.backup import guarded, registry
 from mirror.redis.scripts import Script
 from mirror.redis.types import RedisClient
 from shop import keys
@@ -41,7 +40,7 @@ def make_push_command(digest: str, content: CartContent) -> tuple[Script, list[s
     The script replies 0 if the update has to wait.
     """
     if content.moved_to == PARKED:
-        return forget_script, [*get_cart_keys(digest), naming.marks(BACKUP)], [digest, content.version]
+        return forget_script, [*get_cart_keys(digest), registry.get(BACKUP).marks_of(digest)], [digest, content.version]
     flat = [part for name, line in content.lines.items() for part in (name, *line)]
     return put_back_script, get_cart_keys(digest), [content.pruned_until, content.moved_to, MOVED_SECONDS, *flat]
 
@@ -68,7 +67,7 @@ def drop_carts(redis: RedisClient, digests: Sequence[str]) -> None:
         pipe = redis.pipeline(transaction=False)
         for digest in digests[start : start + CARTS_PER_BATCH]:
             pipe.delete(*get_cart_keys(digest))
-            pipe.zrem(naming.marks(BACKUP), digest)
+            pipe.zrem(registry.get(BACKUP).marks_of(digest), digest)
         pipe.execute()
 
 

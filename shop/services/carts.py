@@ -101,7 +101,7 @@ def _change_in_redis(digest: str, mode: str, changes: Sequence[LineChange], key:
         if get_request_state().was_behind and not get_request_state().has_caught_up:
             push_cart_to_redis(digest)
         arguments = scripts.make_change_arguments(digest, mode, changes, get_limits(), key, version)
-        names = [*scripts.get_cart_keys(digest), get_cart_backup().marks()]
+        names = [*scripts.get_cart_keys(digest), get_cart_backup().marks_of(digest)]
         what, *rest = access.write(get_cart_backup(), [digest], scripts.change_script, names, arguments)
         if what == b"ok":
             return make_cart_view(scripts.decode_content(rest[0]))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from redis import Redis
-from redis.cluster import RedisCluster
+from redis.cluster import ClusterNode, RedisCluster
 from redis.exceptions import ResponseError
 
 from accounts.models import User
@@ -15,18 +15,27 @@ from mirror.relay import drains, rebuild
 from mirror.windows import deliver, push, window
 from social import keys
 from social.models import Follow, Post
-from tests.support.social import slots, town
-from tests.support.social.cluster import cluster, send_again
+from tests.support import slots
+from tests.support.servers import PATIENCE_SECONDS
+from tests.support.servers.cluster import RedisCluster as ClusterServers
+from tests.support.social import town
+from tests.support.social.cluster import send_again
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.one_redis("it compares a cluster with one Redis"),
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True),
+]
 FOLLOWERS, OLDER = 30, 3
 
 
 @pytest.fixture(scope="module")
 def three() -> Iterator[RedisCluster]:
     """Start a cluster once per module, because three masters need seconds to find each other."""
-    with cluster() as made:
-        yield made
+    with ClusterServers() as servers:
+        nodes = [ClusterNode("127.0.0.1", port) for port in servers.ports]
+        with RedisCluster(startup_nodes=nodes, socket_timeout=PATIENCE_SECONDS) as client:
+            yield client
 
 
 @pytest.fixture

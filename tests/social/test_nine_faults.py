@@ -22,7 +22,8 @@ from mirror.windows import push, window
 from social import keys, selectors
 from social.models import Block, Follow, Post
 from social.services import people, posts
-from tests.support.social import slots, town
+from tests.support import slots
+from tests.support.social import town
 from tests.support.social.naive import facts
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]

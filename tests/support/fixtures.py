@@ -35,6 +35,7 @@ from shop.selectors import sales
 from social.timelines import home
 from tests.support import database, flush, scripts
 from tests.support.servers import PATIENCE_SECONDS, RedisServer
+from tests.support.servers.cluster import has_cluster, main_cluster
 from tests.support.servers.redis import main_server
 from tests.support.timeouts import ShortTimeouts
 
@@ -104,6 +105,9 @@ def fresh(request: pytest.FixtureRequest) -> Iterator[None]:
     """
     main_server().flush()
     scripts.load(main_server()._own)
+    if has_cluster():
+        main_cluster().flush()
+        main_cluster().load(scripts.list_texts())
     _forget()
     undrained: AbstractContextManager[object] = nullcontext()
     submit = outgoing._executor.submit  # a test may replace it
@@ -143,7 +147,7 @@ def server() -> RedisServer:
 @pytest.fixture
 def redis(server: RedisServer) -> Iterator[Redis]:
     """Yield a client of the shared server's state database; the recorder does not see its commands."""
-    with server.client() as client:
+    with main_cluster().client() if has_cluster() else server.client() as client:
         yield client
 
 

@@ -19,13 +19,13 @@ APPS = ("accounts", "loginlog", "mirror", "shop", "social", "tests")
 def load(redis: Redis) -> None:
     """Load all scripts in one round trip."""
     pipe = redis.pipeline(transaction=False)
-    for text in _texts():
+    for text in list_texts():
         pipe.script_load(text)
     pipe.execute()
 
 
 @cache
-def _texts() -> tuple[str, ...]:
+def list_texts() -> tuple[str, ...]:
     """Return the texts of all scripts. Each script is a constant of a module that the URL configuration imports."""
     import_module(settings.ROOT_URLCONF)
     modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in APPS]

@@ -107,4 +107,4 @@ def _mark_warm(mirrors: Iterable[Mirror], redis: Redis) -> None:
             value = marker.value(mirror.name, session.incarnation, generation)
             commands += [("SET", naming.marker(mirror.name), value), *marker._reset(mirror, generation)]
         if commands:
-            session.execute(commands)
+            session.ask(commands)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
+from mirror.backup import marks
 from mirror.backup.declare import Backup
 from mirror.backup.restore import restore
 from mirror.models import BackupState
@@ -55,7 +56,7 @@ def lives(redis: Redis) -> Iterator[Lives]:
 
 def marked(server: Redis, backup: Backup) -> set[str]:
     """Return the marked items, which SQL does not have yet."""
-    return {item.decode() for item in server.zrange(backup.marks(), 0, -1)}
+    return {item.decode() for place in marks.places(backup, server) for item in server.zrange(place, 0, -1)}
 
 
 def scores() -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from redis import Redis
 from redis.client import Pipeline
 
-from mirror.backup import Backup, access, guarded, register, script
+from mirror.backup import Backup, access, guarded, marks, register, script
 from mirror.backup.registry import get
 from mirror.redis.scripts import Script
 from tests.support.mirror.app.models import Basket, Best
@@ -26,6 +26,9 @@ class BestBackup(Backup):
 
     name = "tbest"
     whole = True
+
+    def key_of(self, item: str) -> str:
+        return "tbest"
 
     def ask(self, pipe: Pipeline, items: Sequence[str]) -> None:
         pipe.zmscore("tbest", list(items))
@@ -74,6 +77,9 @@ class BasketBackup(Backup):
     """``tbasket:<name>``: a hash with quantities and a version. Redis may lack some of the baskets."""
 
     name = "tbasket"
+
+    def key_of(self, item: str) -> str:
+        return f"tbasket:{item}"
 
     def ask(self, pipe: Pipeline, items: Sequence[str]) -> None:
         for item in items:
@@ -132,10 +138,11 @@ def baskets() -> Backup:
 
 def play(redis: Redis, player: str, score: int) -> None:
     """Write a score to Redis, if it is the player's best one. A score below zero removes the player."""
-    _score(redis, ["tbest", best().marks()], [player, score])
+    marks.note_marked(best(), redis, [player])
+    _score(redis, ["tbest", best().marks_of(player)], [player, score])
 
 
 def put(basket: str, line: str, quantity: int, redis: Redis | None = None) -> int:
     """Set a line of a basket in Redis, or remove it with quantity 0. Return the number of lines."""
-    keys = [f"tbasket:{basket}", baskets().marks()]
+    keys = [f"tbasket:{basket}", baskets().marks_of(basket)]
     return int(access.write(baskets(), [basket], _put, keys, [basket, line, quantity], redis=redis))

@@ -1,0 +1,1 @@
+"""Redis Cluster: a client, slots, and drains without transactions over several slots."""
