@@ -1,6 +1,7 @@
 """The site itself as a Django application, so that Django finds its checks, commands and templates."""
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.contrib.admin.apps import AdminConfig as DjangoAdminConfig
 from django.db.backends.signals import connection_created
 
@@ -15,7 +16,12 @@ class SiteConfig(AppConfig):
 
     def ready(self) -> None:
         from common.database import request_priority
-        from config import checks  # noqa: F401  (checks register on import)
+        from config import (
+            checks,  # noqa: F401  (checks register on import)
+            reports,
+        )
         from mirror.metrics import prometheus  # noqa: F401  (its receivers register on import)
 
         connection_created.connect(request_priority.install_wrapper)
+        if settings.SENTRY_DSN:
+            reports.start_reports(settings.SENTRY_DSN)

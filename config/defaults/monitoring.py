@@ -13,3 +13,4 @@ METRICS_NETWORKS = [ip_network(text) for text in env.list("METRICS_NETWORKS", de
 if folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
     Path(folder).mkdir(parents=True, exist_ok=True)
 LOG_FORMAT = env.str("LOG_FORMAT", default="text" if DEBUG else "json", choices=("json", "text"))
+SENTRY_DSN = env.str("SENTRY_DSN", default="")  # errors are reported there; sentry_sdk reads further SENTRY_ variables
