@@ -49,6 +49,8 @@ def _is_alive(path: Path) -> bool:
 def _merge(paths: Sequence[Path], target: Path) -> None:
     sums = defaultdict[str, float](float)
     for path in [*paths, *([target] if target.exists() else [])]:
+        if not path.stat().st_size:  # its process was killed while it created the file
+            continue
         for key, value, _, _ in MmapedDict.read_all_values_from_file(path):
             sums[key] += value
     draft = target.with_suffix(".draft")
