@@ -113,6 +113,39 @@ class State(models.Model):
         return self.mirror
 
 
+class Job(models.Model):
+    """Work on one mirror that staff requested: its progress, and what it found."""
+
+    class Kind(models.TextChoices):
+        """The kinds of jobs. CHECK is a repair that changes nothing."""
+
+        VERIFY = "verify", _("verification")
+        CHECK = "check", _("dry run of a repair")
+        REPAIR = "repair", _("repair")
+        REBUILD = "rebuild", _("rebuild")
+
+    mirror = models.CharField(_("mirror"), max_length=64, db_index=True)
+    kind = models.CharField(_("job"), max_length=10, choices=Kind)
+    requested_at = models.DateTimeField(_("requested"), db_default=Now())
+    started_at = models.DateTimeField(_("started"), null=True)
+    ended_at = models.DateTimeField(_("ended"), null=True)
+    rows = models.BigIntegerField(_("rows"), db_default=0)
+    # The expected number of rows; None if it is unknown.
+    total = models.BigIntegerField(_("expected rows"), null=True)
+    differences = models.BigIntegerField(_("differences found"), null=True)
+    # The first differences without their values, which may be personal: lists of row, kind and place.
+    findings = models.JSONField(_("findings"), default=list)
+    error = models.TextField(_("error"), db_default="")
+
+    class Meta:
+        db_table = "mirror_job"
+        verbose_name = _("job")
+        verbose_name_plural = _("jobs")
+
+    def __str__(self) -> str:
+        return f"{self.mirror}: {self.kind}"
+
+
 class Identity(models.Model):
     """A single row: the identity of the database, and the incarnation of Redis that it was last mirrored to."""
 

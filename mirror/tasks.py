@@ -7,6 +7,7 @@ from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
 from mirror.backup import sweep as backup_sweep
+from mirror.management import requested
 from mirror.redis.clients import work_or_wait
 from mirror.relay import drains, jobs, sweeper
 from mirror.relay.heartbeat import Pulse
@@ -53,7 +54,15 @@ def flush_backups() -> int:
     return backup_sweep.sweep()
 
 
-rebuild, warm, verify, flush_backup, restore_backup, verify_backup = (
+perform, rebuild, warm, verify, flush_backup, restore_backup, verify_backup = (
     shared_task(name=f"mirror.tasks.{job.__name__}")(job)
-    for job in (jobs.rebuild, jobs.warm, jobs.verify, jobs.flush_backup, jobs.restore_backup, jobs.verify_backup)
+    for job in (
+        requested.perform,
+        jobs.rebuild,
+        jobs.warm,
+        jobs.verify,
+        jobs.flush_backup,
+        jobs.restore_backup,
+        jobs.verify_backup,
+    )
 )

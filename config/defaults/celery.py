@@ -29,6 +29,7 @@ CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {
     "mirror.tasks.rebuild": {"queue": "default"},
     "mirror.tasks.verify": {"queue": "default"},
+    "mirror.tasks.perform": {"queue": "default"},
     "mirror.tasks.warm": {"queue": "default"},
     "mirror.tasks.push": {"queue": "fanout"},
     "mirror.tasks.*_backup": {"queue": "default"},

@@ -22,6 +22,7 @@ class BackupStateAdmin(StatusAdmin):
     list_display = ["backup", "warm", "marked", "oldest", "aside", "error", "flushed_at", "verified_at", "differences"]
     actions = ["flush", "verify", "restore"]
     column = "backup"
+    ordering = ["backup"]
     texts = texts
 
     def find_names(self) -> list[str]:

@@ -1,24 +1,62 @@
 """Admin pages of the outbox and of the mirrors, which show data and run actions but edit nothing.
 
-The actions are implemented elsewhere: ``mirror.outbox`` retries or discards quarantined changes, and Celery tasks
-verify and rebuild mirrors.
+The actions are implemented elsewhere: ``mirror.outbox`` retries or discards quarantined changes, and a relay performs
+jobs (``mirror.management.requested``).
 """
 
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.contrib.admin.utils import unquote
+from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import PermissionDenied
+from django.db.models import Max, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.loader import render_to_string
+from django.template.response import TemplateResponse
+from django.utils.text import capfirst
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from mirror import registry, status
+from mirror.admin import overview
+from mirror.admin.mirror_page import MirrorPage, find_last_differences
 from mirror.admin.read_only import ReadOnly, StatusAdmin
 from mirror.admin.theme import display
-from mirror.management import texts
-from mirror.models import Change, State
+from mirror.conf import setting
+from mirror.management import requested, texts
+from mirror.models import Change, Job, State
 from mirror.outbox import changes
 from mirror.relay import send
+
+
+def retry_changes(page: ReadOnly, request: HttpRequest, rows: QuerySet[Change]) -> str:
+    """Retry the quarantined changes among these rows. Return the message for staff, which the log has as well."""
+    names = _find_quarantined_mirrors(rows)
+    count = changes.retry(rows)
+    send.sweep()
+    text = ngettext("%(count)s change will be retried.", "%(count)s changes will be retried.", count)
+    return _log(page, request, names, text % {"count": count})
+
+
+def discard_changes(page: ReadOnly, request: HttpRequest, rows: QuerySet[Change]) -> str:
+    """Discard the quarantined changes among these rows. Return the message for staff, which the log has as well."""
+    names = _find_quarantined_mirrors(rows)
+    count = changes.discard(rows)
+    text = ngettext("%(count)s change was discarded.", "%(count)s changes were discarded.", count)
+    return _log(page, request, names, text % {"count": count})
+
+
+def _find_quarantined_mirrors(rows: QuerySet[Change]) -> list[str]:
+    quarantined = rows.filter(applied_at__isnull=True, quarantined_at__isnull=False)
+    return list(quarantined.order_by().values_list("mirror", flat=True).distinct())
+
+
+def _log(page: ReadOnly, request: HttpRequest, names: list[str], text: str) -> str:
+    """Write an entry of the admin's log for each of these mirrors."""
+    for name in names:
+        page.log_change(request, State(mirror=name), text)
+    return text
 
 
 class Standing(admin.SimpleListFilter):
@@ -59,12 +97,17 @@ class MirrorFilter(admin.SimpleListFilter):
 class ChangeAdmin(ReadOnly):
     """The outbox: pending and quarantined changes."""
 
-    list_display = ["id", "mirror", "source", "key", "created_at", "standing", "attempts", "error"]
+    list_display = ["id", "label", "source", "key", "created_at", "standing", "attempts", "error"]
     list_filter = [Standing, MirrorFilter]
     search_fields = ["=key"]
     search_help_text = _("the exact key")
     ordering = ["-id"]
     actions = ["retry", "discard"]
+
+    @display(description=_("mirror"))
+    def label(self, change: Change) -> str:
+        """Return the name of the mirror for staff."""
+        return registry.describe(change.mirror)
 
     @display(description=_("status"), label={"aside": "danger", "pending": "info", "applied": "success"})
     def standing(self, change: Change) -> tuple[str, Any]:
@@ -75,32 +118,99 @@ class ChangeAdmin(ReadOnly):
 
     @admin.action(description=_("Retry quarantined changes"), permissions=["act"])
     def retry(self, request: HttpRequest, queryset: QuerySet[Change]) -> None:
-        count = changes.retry(queryset)
-        send.sweep()
-        text = ngettext("%(count)s change will be retried.", "%(count)s changes will be retried.", count)
-        self.message_user(request, text % {"count": count}, messages.SUCCESS if count else messages.WARNING)
+        self.message_user(request, retry_changes(self, request, queryset))
 
     @admin.action(description=_("Discard quarantined changes (Redis stays as it is)"), permissions=["act"])
     def discard(self, request: HttpRequest, queryset: QuerySet[Change]) -> None:
-        count = changes.discard(queryset)
-        text = ngettext("%(count)s change was discarded.", "%(count)s changes were discarded.", count)
-        self.message_user(request, text % {"count": count}, messages.SUCCESS if count else messages.WARNING)
+        self.message_user(request, discard_changes(self, request, queryset))
 
 
 @admin.register(State)
 class StateAdmin(StatusAdmin):
-    """The mirrors with their status and actions."""
+    """The mirrors with their status. The page of a mirror has its jobs and their results."""
 
-    list_display = ["mirror", "warm", "pending", "oldest", "aside", "layout", "verified_at", "differences"]
-    actions = ["verify", "rebuild"]
+    list_display = ["label", "warm", "pending", "oldest", "aside", "verified_at", "differences", "last_job"]
+    list_display_links = ["label"]
+    actions = ["verify", "check_repair", "rebuild"]
     column = "mirror"
+    ordering = ["mirror"]
     texts = texts
+
+    class Media:
+        js = ["mirror/progress.js"]
 
     def find_names(self) -> list[str]:
         return [mirror.name for mirror in registry.all_mirrors()]
 
     def find_statuses(self) -> list[status.Status]:
         return status.statuses(count_rows=False)
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """Return the page of the list with the last job of each mirror, from one query."""
+        changelist = super().get_changelist_instance(request)
+        newest = Job.objects.using(setting("DATABASE")).order_by().values("mirror").annotate(Max("pk"))
+        jobs = Job.objects.using(setting("DATABASE")).defer("findings")
+        last = {job.mirror: job for job in jobs.filter(pk__in=newest.values("pk__max"))}
+        for state in changelist.result_list:
+            state.job = last.get(state.mirror)
+        return changelist
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show a mirror with its jobs, or start one of them (POST)."""
+        name = unquote(object_id)
+        found = next((one for one in self.find_statuses() if one.mirror == name), None)
+        if found is None:
+            raise Http404
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        if request.method == "POST":
+            self._start(request, State(mirror=name), request.POST.get("job", ""))
+            return HttpResponseRedirect(request.path)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": capfirst(registry.describe(name)),
+            "opts": self.opts,
+            "media": self.media,
+            "mirror": found,
+            "state": texts.state(found),
+            "page": MirrorPage(registry.get(name), self.admin_site, request.user),
+            "may_act": self.has_act_permission(request),
+            "quarantined_address": overview.link_to_changes(name, "aside"),
+            "pending_address": overview.link_to_changes(name, "pending"),
+        }
+        return TemplateResponse(request, "mirror/admin/mirror.html", context)
+
+    def _start(self, request: HttpRequest, state: State, what: str) -> None:
+        """Request a job, or retry or discard the quarantined changes of a mirror. Write an entry of the admin's log."""
+        if not self.has_act_permission(request) or what not in (*Job.Kind.values, "retry", "discard"):
+            raise PermissionDenied
+        if what in ("retry", "discard"):
+            quarantined = Change.objects.using(setting("DATABASE")).filter(mirror=state.mirror)
+            text = (retry_changes if what == "retry" else discard_changes)(self, request, quarantined)
+            self.message_user(request, text)
+            return
+        label, kind = capfirst(registry.describe(state.mirror)), Job.Kind(what)
+        if kind == Job.Kind.REPAIR and not find_last_differences(state.mirror):
+            text = gettext("%(name)s: start a dry run first. A repair needs its differences.")
+            self.message_user(request, text % {"name": label}, messages.ERROR)
+        elif requested.request(state.mirror, kind) is None:
+            text = gettext("%(name)s: the broker is not responding.")
+            self.message_user(request, text % {"name": label}, messages.ERROR)
+        else:
+            self.log_change(request, state, gettext("Requested: %(job)s.") % {"job": kind.label})
+            text = gettext("%(name)s: requested; the result will appear here.")
+            self.message_user(request, text % {"name": label}, messages.SUCCESS)
+
+    def _start_all(self, request: HttpRequest, queryset: QuerySet[State], kind: Job.Kind) -> None:
+        for state in queryset:
+            self._start(request, state, kind)
+
+    @display(description=_("mirror"))
+    def label(self, state: Any) -> str:
+        """Return the name of a mirror for staff."""
+        return capfirst(registry.describe(state.mirror))
 
     @display(description=_("pending"))
     def pending(self, state: Any) -> int:
@@ -117,15 +227,19 @@ class StateAdmin(StatusAdmin):
         """Number of quarantined changes."""
         return int(state.status.quarantined)
 
-    @display(description=_("layout"))
-    def layout(self, state: Any) -> str:
-        """Version of the layout of keys and records."""
-        return str(state.status.layout_version)
+    @display(description=_("last job"))
+    def last_job(self, state: Any) -> str:
+        """Return the progress or the result of the last job."""
+        return render_to_string("mirror/admin/job.html", {"job": state.job}) if state.job else "–"
 
     @admin.action(description=_("Verify: compare Redis with SQL in both directions"), permissions=["act"])
     def verify(self, request: HttpRequest, queryset: QuerySet[State]) -> None:
-        self.send_tasks(request, queryset, send.verify)
+        self._start_all(request, queryset, Job.Kind.VERIFY)
+
+    @admin.action(description=_("Repair, dry run: list what a repair would change"), permissions=["act"])
+    def check_repair(self, request: HttpRequest, queryset: QuerySet[State]) -> None:
+        self._start_all(request, queryset, Job.Kind.CHECK)
 
     @admin.action(description=_("Rebuild from SQL (SQL answers all reads meanwhile)"), permissions=["act"])
     def rebuild(self, request: HttpRequest, queryset: QuerySet[State]) -> None:
-        self.send_tasks(request, queryset, lambda mirror: send.rebuild(mirror, if_cold=False))
+        self._start_all(request, queryset, Job.Kind.REBUILD)

@@ -42,7 +42,7 @@ class StatusAdmin(ReadOnly):
     column: the field with the name of a declaration. texts: the module that describes a status.
     """
 
-    list_display_links = None
+    list_display_links: Any = None
     list_per_page = 1000  # all declarations
     column: ClassVar[str]
     texts: Any

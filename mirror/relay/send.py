@@ -35,7 +35,7 @@ sweep_requests = Throttle("SWEEP_REQUEST_SECONDS")
 MOST = 1000  # keys in one task
 UNBOUNDED_SECONDS = 3600.0  # recorded for a connection without a time-out
 failures = 0  # number of hints that this process could not send
-LEFT: Final = frozenset({"warm", "rebuild", "verify", "flush_backup", "restore_backup", "verify_backup"})
+LEFT: Final = frozenset({"perform", "warm", "rebuild", "verify", "flush_backup", "restore_backup", "verify_backup"})
 MOST_LEFT = 10_000  # requests; older ones are dropped, and readers repeat theirs
 LEFT_SECONDS = 60
 _performers: list[Callable[..., bool]] = []
@@ -91,6 +91,11 @@ def warm(mirror: str, owner: str) -> bool:
 def verify(mirror: str) -> bool:
     """Send a task that verifies this mirror. Return whether the broker accepted it."""
     return _hint("verify", args=(mirror,), expires=600)
+
+
+def perform(job_id: int) -> bool:
+    """Send a task that performs a job which staff requested. Return whether the broker accepted it."""
+    return _hint("perform", args=(job_id,), expires=3600)
 
 
 def flush_backup(backup: str) -> bool:

@@ -20,6 +20,7 @@ from redis.exceptions import RedisError
 from mirror.backup import registry as backups
 from mirror.backup import sweep as backup_sweep
 from mirror.conf import setting
+from mirror.management import requested
 from mirror.outbox import changes
 from mirror.redis.clients import relay_client
 from mirror.relay import drains, jobs, send, sweeper
@@ -53,6 +54,7 @@ class Relay:
                 "push": push.work,
                 "warm": jobs.warm,
                 "verify": jobs.verify,
+                "perform": requested.perform,
                 "flush_backups": backup_sweep.sweep,
                 "flush_backup": jobs.flush_backup,
                 "restore_backup": jobs.restore_backup,

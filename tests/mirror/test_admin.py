@@ -1,24 +1,32 @@
 """The admin pages of the outbox and of the mirrors: staff can read them but not edit them."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
+from redis import Redis
 
+from accounts.audit.models import AuditEvent
 from mirror import registry, tasks
-from mirror.models import Change, State
+from mirror.management import requested
+from mirror.models import Change, Job, State
 from mirror.outbox import changes as outbox
 from mirror.redis import naming
 from mirror.redis.recorder import record
 from mirror.relay import rebuild, send
+from mirror.relay.drains import drain_all
 from mirror.verify import runs
+from tests.support.mirror.app.models import Group, Item
 from tests.support.servers import RedisServer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 CHANGES, STATES = "/admin/mirror/change/", "/admin/mirror/state/"
+TITEM = f"{STATES}titem/change/"
 LONG_AGO = "2020-01-01T00:00:00Z"
 Sent = list[tuple[Any, ...]]
 
@@ -44,13 +52,13 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
     found: Sent = []
 
     def take(task: str) -> Callable[..., bool]:
-        def taken(*names: str, **options: Any) -> bool:
+        def taken(*names: Any, **options: Any) -> bool:
             found.append((task, *names, options))
             return True
 
         return taken
 
-    for task in ("verify", "rebuild", "sweep"):
+    for task in ("perform", "sweep"):
         monkeypatch.setattr(send, task, take(task))
     monkeypatch.setattr(send, "sweep_soon", lambda: None)  # the session's mirror may be cold
     return found
@@ -136,19 +144,117 @@ def test_list_of_mirrors_is_shown_while_redis_is_down(harm: str, staff: Client, 
     assert "unknown" in page(staff, STATES)
 
 
-@pytest.mark.parametrize(("action", "options"), [("verify", {}), ("rebuild", {"if_cold": False})])
-def test_verify_and_rebuild_actions_send_tasks_to_celery(
-    action: str, options: dict[str, Any], staff: Client, sent: Sent
-) -> None:
+@pytest.mark.parametrize(("action", "kind"), [("verify", "verify"), ("check_repair", "check"), ("rebuild", "rebuild")])
+def test_actions_request_jobs_and_are_logged(action: str, kind: str, staff: Client, sent: Sent) -> None:
     page(staff, STATES)
-    assert "titem: requested" in act(staff, STATES, action, "titem", "tgroup")
-    assert sorted(sent) == [(action, "tgroup", options), (action, "titem", options)]
+    assert "Titem: requested" in act(staff, STATES, action, "titem", "tgroup")
+    assert set(Job.objects.values_list("mirror", "kind")) == {("titem", kind), ("tgroup", kind)}
+    assert sorted(sent) == [("perform", job.pk, {}) for job in Job.objects.order_by("pk")]
+    assert {entry.object_id for entry in LogEntry.objects.all()} == {"titem", "tgroup"}
+    assert AuditEvent.objects.filter(details__contains=f"Requested: {Job.Kind(kind).label}").count() == 2
 
 
 def test_unreachable_broker_is_reported(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     page(staff, STATES)
-    monkeypatch.setattr(send, "verify", lambda mirror: False)
-    assert "titem: the broker is not responding." in act(staff, STATES, "verify", "titem")
+    monkeypatch.setattr(send, "perform", lambda job: False)
+    assert "Titem: the broker is not responding." in act(staff, STATES, "verify", "titem")
+    assert not Job.objects.exists()
+
+
+def start(client: Client, job: str) -> str:
+    """Press a button on the page of a mirror. Return the page that follows."""
+    response = client.post(TITEM, {"job": job}, follow=True)
+    return response.content.decode() if response.status_code == 200 else str(response.status_code)
+
+
+@pytest.fixture
+def item(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Item:
+    """Create an item whose record in Redis was edited by hand. Jobs run at once."""
+
+    def perform(job: int) -> bool:
+        requested.perform(job)
+        return True
+
+    monkeypatch.setattr(send, "perform", perform)
+    item = Item.objects.create(name="a", score=2, group=Group.objects.create(name="g"))
+    drain_all()
+    redis.set(f"titem:{item.pk}", "{}")
+    return item
+
+
+@pytest.mark.django_db(transaction=True)
+def test_repair_follows_a_dry_run_and_results_stay_listed(staff: Client, item: Item, redis: Redis) -> None:
+    assert "start a dry run first" in start(staff, "repair")
+    html = start(staff, "check")
+    assert "dry run of a repair: 1 difference" in html
+    assert f"{item.pk}: stale <code>titem:{item.pk}</code>" in html
+    assert redis.get(f"titem:{item.pk}") == b"{}"
+    assert "repair: 0 differences left" in start(staff, "repair")
+    assert redis.get(f"titem:{item.pk}") != b"{}"
+    assert "start a dry run first" in start(staff, "repair")
+    html = start(staff, "verify")
+    assert html.index("verification: 0 differences") < html.index("dry run of a repair: 1 difference")
+    assert "1 difference" not in page(staff, STATES)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_progress_and_errors_are_shown(staff: Client, item: Item, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requested, "NOTE_SECONDS", 0)
+    seen: list[str] = []
+
+    def fail(names: object, progress: Any) -> None:
+        for rows in (1, 2):
+            progress("titem", rows)
+            seen.append(page(staff, TITEM))
+        raise ZeroDivisionError("no")
+
+    monkeypatch.setattr(runs, "verify", fail)
+    with pytest.raises(ZeroDivisionError):
+        start(staff, "verify")
+    assert ['max="1" value="1"' in seen[0], 'max="1" value="3"' in seen[1]] == [True, True]
+    assert all('data-jobs="running"' in html for html in seen)
+    assert "ZeroDivisionError: no" in page(staff, TITEM)
+    assert 'data-jobs="running"' not in page(staff, TITEM)
+
+
+def test_old_jobs_are_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(send, "perform", lambda job: True)
+    monkeypatch.setattr(requested, "KEPT_JOBS", 2)
+    other = requested.request("tgroup", "verify")
+    jobs = [requested.request("titem", "verify") for _ in range(4)]
+    assert set(Job.objects.all()) == {other, *jobs[-2:]}
+    requested.perform(0)  # deleted before it began
+
+
+def test_quarantined_changes_of_a_mirror_are_retried_or_discarded(
+    staff: Client, changes: dict[str, Change], sent: Sent
+) -> None:
+    Change.objects.create(mirror="tgroup", key="other", quarantined_at=LONG_AGO)
+    assert "1 change will be retried." in start(staff, "retry")
+    assert Change.objects.filter(key="cannot", quarantined_at=None).exists()
+    Change.objects.filter(key="cannot").update(quarantined_at=LONG_AGO)
+    assert "1 change was discarded." in start(staff, "discard")
+    assert list(Change.objects.quarantined().values_list("key", flat=True)) == ["other"]
+    assert [entry.object_id for entry in LogEntry.objects.all()] == ["titem", "titem"]
+
+
+def test_page_of_a_mirror_needs_permissions_and_a_csrf_token(watcher: Client, sent: Sent) -> None:
+    assert 'name="job"' not in page(watcher, TITEM)
+    assert watcher.post(TITEM, {"job": "rebuild"}).status_code == 403
+    carol = get_user_model().objects.create_superuser("carol")
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(carol)
+    assert strict.post(TITEM, {"job": "rebuild"}).status_code == 403
+    assert strict.get(f"{STATES}nothing/change/").status_code == 404
+    watcher.force_login(get_user_model().objects.create_user("erin", is_staff=True))
+    assert watcher.get(TITEM).status_code == 403
+    assert sent == []
+
+
+def test_names_of_mirrors_are_plain_words(staff: Client) -> None:
+    html = page(staff, STATES)
+    assert "Blocks and mutes" in html
+    assert not re.search(r">\s*shun\s*<", html)
 
 
 @pytest.mark.parametrize("path", [CHANGES, STATES])

@@ -64,7 +64,7 @@ def test_without_yes_it_only_shows_what_it_would_remove(redis: Redis) -> None:
     found = run("uninstall", "--json").said
     assert found["removed"] is False
     assert len(found["triggers"]) == len(install.capture_for().found()) > 0
-    assert found["tables"] == ["mirror_backup", "mirror_change", "mirror_identity", "mirror_state"]
+    assert found["tables"] == ["mirror_backup", "mirror_change", "mirror_identity", "mirror_job", "mirror_state"]
     assert found["keys"] == before - 1
     assert 'remove "mirror" from INSTALLED_APPS' in run("uninstall").out
     assert redis.dbsize() == before
