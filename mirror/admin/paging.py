@@ -127,6 +127,8 @@ class KeysetChangeList(ChangeList):
         """Read the page. Django's own attributes are set as usual."""
         self.page_num = 1
         super().get_results(request)
+        if not (self.query or self.has_active_filters):
+            self.full_result_count = self.result_count  # otherwise the page offers to "show all"
         if not (self.show_all and self.can_show_all):
             side, _colon, place = request.GET.get(PAGE_VAR, "").partition(":")
             self._read_page(side, place)

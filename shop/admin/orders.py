@@ -133,7 +133,6 @@ class EventInline(_OrderInline):
     """The steps of an order."""
 
     model = OrderEvent
-    verbose_name_plural = _("event")
     fields = readonly_fields = ["created_at", "kind", "by", "remark"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[OrderEvent]:

@@ -1,7 +1,7 @@
 """Every page of the site in a browser: axe-core finds no violation, nothing overflows, and the console has no error.
 
-Addresses come from the URL resolver, with the arguments of ``tests.support.matrix.world``. The pages of the admin are
-left out, because most of their HTML belongs to libraries.
+Addresses come from the URL resolver, with the arguments of ``tests.support.matrix.world``. ``test_admin.py`` checks
+pages of the admin, whose layout belongs to a library.
 """
 
 import re
