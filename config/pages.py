@@ -1,6 +1,6 @@
-"""The static pages behind the links of the footer: about, help, privacy and terms.
+"""The pages that belong to no app: the front page, and the static pages behind the links of the footer.
 
-A new page needs its name in ``NAMES``, a template in ``common/templates/pages/`` and a link in
+A new static page needs its name in ``NAMES``, a template in ``common/templates/pages/`` and a link in
 ``common/templates/partials/foot.html``. The sitemap lists all of them.
 """
 
@@ -13,10 +13,25 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 
 from accounts.audit.log import RETENTION
+from accounts.selectors import read_last_logins
+from mirror.read.foreseen import Foreseen
+from shop.visitors import get_session_digest
 from social.content import MAX_CHARACTERS
+from social.selectors import get_latest_posts
 
 NAMES: Final = ("about", "help", "privacy", "terms")  # each is the address, the view's name and the template
 DAY_SECONDS: Final = 86_400
+MAX_POSTS: Final = 6
+HOME_READS: Final = Foreseen()
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """Show a welcome, a search by tags, links into the catalogue, the latest posts, and the latest logins."""
+    viewer = request.user.pk if request.user.is_authenticated else None
+    with HOME_READS.ahead(get_session_digest(request)):
+        shown = {"posts": get_latest_posts(viewer, MAX_POSTS), "last_logins": read_last_logins(me=viewer)}
+        return render(request, "home.html", shown)
 
 
 @require_safe

@@ -7,12 +7,12 @@ from django.urls import include, path
 from accounts.views import staff
 from catalog import views as catalog_views
 from common.web import appearance, well_known
-from config import health, pages, views
+from config import health, pages
 from config.metrics.views import metrics
 from config.sitemaps import SITEMAPS
 
 urlpatterns = [
-    path("", views.home, name="home"),
+    path("", pages.home, name="home"),
     *pages.urlpatterns,
     path("look/theme/", appearance.set_theme, name="set_theme"),
     path("look/language/", appearance.set_language, name="set_language"),

@@ -19,7 +19,7 @@ from redis import Redis
 from accounts import ratelimit
 from accounts.mail import outgoing
 from config.celery import app
-from config.views import HOME_READS
+from config.pages import HOME_READS
 from loginlog import days, hooks
 from loginlog.storage import dense_ids, direct
 from mirror.capture import install, triggers

@@ -9,7 +9,7 @@ from accounts.models import User
 from catalog.models import Book
 from catalog.shelves import services
 from catalog.shelves.models import Shelf, ShelfEntry
-from config.views import HOME_READS
+from config.pages import HOME_READS
 from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
