@@ -23,6 +23,7 @@ from loginlog.storage.items import (
 )
 from loginlog.storage.tombstones import Known, Tombstones
 from mirror.backup import Backup, register
+from mirror.cluster.urls import tag_of
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
 from mirror.verify import scan
@@ -105,10 +106,12 @@ class LoginLogBackup(Backup):
 
     def scan(self, redis: RedisClient) -> Iterator[list[str]]:
         with Session(redis) as session:
+            tag = tag_of("loginlog")
             for found in scan.keys(session):
-                names = [key for key in found if key.startswith(MONTH_PREFIX)]
-                whole = [key for key in found if key.startswith(DAY_PREFIX)]
-                sizes = session.ask([("STRLEN", key) for key in whole]) if whole else []
+                own = [key.removeprefix(tag) for key in found if key.startswith(tag)]
+                names = [name for name in own if name.startswith(MONTH_PREFIX)]
+                whole = [name for name in own if name.startswith(DAY_PREFIX)]
+                sizes = session.ask([("STRLEN", tag + name) for name in whole]) if whole else []
                 for key, size in zip(whole, sizes, strict=True):
                     segments = range(-(-size // bitmaps.SEGMENT_BYTES))
                     names += [f"{key}:{segment}" for segment in segments]

@@ -100,7 +100,7 @@ del os.environ["DJANGO_SETTINGS_MODULE"]  # the workers of xdist inherit this en
 if _database == "sqlite":
     django_settings.DATABASES["default"].setdefault("TEST", {})["NAME"] = str(_folder / "test.sqlite3")
 
-from tests.support import fast_hashing, flush, real_data, reruns
+from tests.support import fast_hashing, flush, one_redis, real_data, reruns
 from tests.support.fixtures import (
     django_db_setup,
     environment,
@@ -144,8 +144,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Deselect tests for the other database; ``make test`` runs both."""
     other = "on_sqlite" if _database == "postgres" else "on_postgres"
     left_out = [item for item in items if item.get_closest_marker(other)]
-    if state == "cluster":
-        left_out += [item for item in items if item not in left_out and item.get_closest_marker("one_redis")]
+    one_redis.mark(items)
+    unfit = "one_redis" if state == "cluster" else "on_cluster"
+    left_out += [item for item in items if item not in left_out and item.get_closest_marker(unfit)]
     config.hook.pytest_deselected(items=left_out)
     kept = [item for item in items if item not in set(left_out)]
     reruns.mark(kept)

@@ -13,7 +13,7 @@ from mirror.cluster.slots import find_slot
 from mirror.redis import naming
 from mirror.redis.clients import RedisError, client, try_redis
 from mirror.redis.scripts import Script
-from mirror.redis.session import Session
+from mirror.redis.session import Command, Session
 from mirror.redis.types import RedisClient
 
 TRIES = 5
@@ -56,38 +56,52 @@ def write(
     redis-py's errors, after which the script may or may not have run.
     """
     redis = redis or client()
-    marks.note_marked(backup, redis, items)
-    found = _run(redis, naming.restored(backup.name), "", script, keys, args)
+    notes = marks.make_notes(backup, redis, items)
+    found = _run(redis, naming.restored(backup.name), "", script, keys, args, notes)
     for _ in range(TRIES):
         if found != COLD:
             return found
         # read first: if it is unchanged when the script runs, nothing was lost in between
         now = epoch.in_redis(backup.name, redis)
         _merged(backup, items, redis)
-        found = _run(redis, epoch.key_of(now, redis), now.token, script, keys, args)
+        found = _run(redis, now.key, now.token, script, keys, args, notes)
     if found == COLD:
         raise NotRestored(f"Redis was lost again and again while something of {backup.name!r} was to be written")
     return found
 
 
-def _run(redis: RedisClient, marker: str, token: str, script: Script, keys: Sequence[str], args: Sequence[Any]) -> Any:
+def _run(
+    redis: RedisClient,
+    marker: str,
+    token: str,
+    script: Script,
+    keys: Sequence[str],
+    args: Sequence[Any],
+    notes: Sequence[Command],
+) -> Any:
     """Run the script if the marker has ``token`` ("": any token) in the incarnation of this connection."""
     with Session(redis) as session:
         wanted = epoch.start(session.incarnation) + token
         if session.of_cluster:
-            return _run_in_cluster(session, marker, wanted, script, keys, [*args, wanted, int(bool(token))])
+            return _run_in_cluster(session, marker, wanted, script, keys, [*args, wanted, int(bool(token))], notes)
         return script.ask(session, [*keys, marker], [*args, wanted, int(bool(token))])
 
 
 def _run_in_cluster(
-    session: Session, marker: str, wanted: str, script: Script, keys: Sequence[str], args: Sequence[Any]
+    session: Session,
+    marker: str,
+    wanted: str,
+    script: Script,
+    keys: Sequence[str],
+    args: Sequence[Any],
+    notes: Sequence[Command],
 ) -> Any:
-    """Run the script with a copy of the marker in the slot of the keys, which is made when it is needed.
+    """Run the script with a copy of the marker in the slot of the keys, which is made if needed, after ``notes``.
 
     The copy is lost together with the data of its slot. The session refuses servers of another incarnation.
     """
     copy = naming.marker_in(find_slot(keys[0]), marker)
-    found = script.ask(session, [*keys, copy], args)
+    *_, found = session.ask([*notes, script.command([*keys, copy], args)])
     if found == COLD:
         (text,) = session.ask([("GET", marker)])
         if text is not None and text.decode(errors="replace").startswith(wanted):

@@ -21,7 +21,7 @@ from mirror.models import BackupState
 from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.clients import incarnation
-from mirror.redis.session import Conflict, Session, get_pool, is_cluster
+from mirror.redis.session import Conflict, Session, get_pool
 from mirror.redis.types import RedisClient
 
 TRIES = 20
@@ -37,6 +37,11 @@ class Epoch(NamedTuple):
     backup: str
     token: str
     restored: bool
+
+    @property
+    def key(self) -> str:
+        """Return the key in Redis that holds this epoch."""
+        return naming.restored(self.backup) if self.restored else naming.restoring(self.backup)
 
 
 def start(incarnation_now: str) -> str:
@@ -87,7 +92,7 @@ def begin(backup: str, redis: RedisClient) -> Epoch:
 
 def in_redis(backup: str, redis: RedisClient) -> Epoch:
     """Return the epoch that Redis knows, or a new one after a loss."""
-    names = _keys(backup, redis)
+    names = [naming.restored(backup), naming.restoring(backup)]
     with Session(redis) as session:
         found = session.ask([("GET", name) for name in names])
         for text, restored in zip(found, (True, False), strict=True):
@@ -99,19 +104,9 @@ def in_redis(backup: str, redis: RedisClient) -> Epoch:
         return Epoch(backup, str(_token(stamp.encode(), session.incarnation)), False)
 
 
-def _keys(backup: str, redis: RedisClient) -> list[str]:
-    restoring = naming.restoring_in_cluster if is_cluster(redis) else naming.restoring
-    return [naming.restored(backup), restoring(backup)]
-
-
-def key_of(epoch: Epoch, redis: RedisClient) -> str:
-    """Return the key in Redis that holds this epoch."""
-    return _keys(epoch.backup, redis)[0 if epoch.restored else 1]
-
-
 def finish(epoch: Epoch, redis: RedisClient) -> bool:
     """Set the marker after a complete restore. Return whether Redis is still in this epoch."""
-    names = _keys(epoch.backup, redis)
+    names = [naming.restored(epoch.backup), naming.restoring(epoch.backup)]
     try:
         with Session(redis) as session:
             found = session.watch_and_ask(names, [("GET", name) for name in names])

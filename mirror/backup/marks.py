@@ -16,7 +16,7 @@ from mirror.backup.declare import Backup
 from mirror.cluster.slots import SLOTS, find_slot
 from mirror.redis import naming
 from mirror.redis.scripts import Script
-from mirror.redis.session import is_cluster
+from mirror.redis.session import Command, is_cluster
 from mirror.redis.types import RedisClient
 
 _HERE = Path(__file__).parent
@@ -64,11 +64,20 @@ def _is_spread(backup: Backup, redis: RedisClient) -> bool:
     return is_cluster(redis) and backup.key_of("") is not None
 
 
+def make_notes(backup: Backup, redis: RedisClient, items: Sequence[str]) -> list[Command]:
+    """Return the command that notes on a cluster that the slots of these items get marks, for ``places``.
+
+    ``find_marked_slots`` repairs a lost note.
+    """
+    if not (items and _is_spread(backup, redis)):
+        return []
+    return [("SADD", naming.marked_slots(backup.name), *{find_slot(str(backup.key_of(item))) for item in items})]
+
+
 def note_marked(backup: Backup, redis: RedisClient, items: Sequence[str]) -> None:
-    """Note on a cluster that the slots of these items get marks, for ``places``. ``find_marked_slots``
-    repairs a lost note."""
-    if _is_spread(backup, redis):
-        redis.sadd(naming.marked_slots(backup.name), *{find_slot(str(backup.key_of(item))) for item in items})
+    """Send the command of ``make_notes``."""
+    for command in make_notes(backup, redis, items):
+        redis.execute_command(*command)
 
 
 def find_marked_slots(backup: Backup, redis: RedisClient) -> None:
@@ -133,8 +142,7 @@ def versions(backup: Backup, redis: RedisClient, items: Sequence[str]) -> dict[s
 
 def mark(backup: Backup, redis: RedisClient, items: Sequence[str]) -> None:
     """Mark these items, whatever their values, so that they are flushed."""
-    if items:
-        note_marked(backup, redis, items)
+    note_marked(backup, redis, items)
     for place, part in by_place(backup, redis, items).items():
         for start in range(0, len(part), STEP):
             _mark_all(redis, [place], part[start : start + STEP])

@@ -35,7 +35,7 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from mirror.cluster.slots import slot_of
+from mirror.cluster.slots import DIVIDED, slot_of
 from mirror.cluster.urls import SCHEMES
 from mirror.redis import clients, naming, prefix, quick, recorder, scripts
 from mirror.redis.clients import LearningConnection, MirrorPool, parse_info
@@ -43,7 +43,6 @@ from mirror.redis.positions import key_positions, name_of
 from mirror.redis.session import Command, get_pool
 from mirror.redis.types import RedisClient, RedisPipeline
 
-DIVIDED: Final = {"MGET", "DEL", "UNLINK", "EXISTS", "TOUCH"}
 # Sent to every master; how the replies become one.
 EVERYWHERE: Final[dict[str, Callable[[list[Any]], Any]]] = {
     "DBSIZE": sum,

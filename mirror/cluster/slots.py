@@ -10,6 +10,7 @@ from redis.crc import key_slot
 from mirror.redis import prefix
 
 SLOTS: Final = 16384
+DIVIDED: Final = {"MGET", "DEL", "UNLINK", "EXISTS", "TOUCH"}  # the client divides these commands by slot
 
 
 def slot_of(key: str | bytes) -> int:

@@ -21,7 +21,7 @@ from mirror.models import Identity
 from mirror.read import rewind
 from mirror.redis import naming
 from mirror.redis.clients import MirrorPool, incarnation
-from mirror.redis.session import Command, Conflict, Session, get_pool, is_cluster
+from mirror.redis.session import Command, Conflict, Session, get_pool
 from mirror.redis.types import RedisClient
 
 
@@ -106,8 +106,7 @@ def set_after_rebuild(mirror: Mirror, redis: RedisClient, token: str) -> bool:
     Both happen in one transaction. The mirror's feed receives the new generation, so a feed is never empty while
     its mirror is warm.
     """
-    building = (naming.building_in_cluster if is_cluster(redis) else naming.building)(mirror.name)
-    name = naming.marker(mirror.name)
+    building, name = naming.building(mirror.name), naming.marker(mirror.name)
     generation = uuid.uuid4().hex[:12]
     try:
         with Session(redis) as session:

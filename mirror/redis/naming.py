@@ -1,6 +1,7 @@
 """Names of the mirror's own keys, without the prefix that connections add (``mirror.redis.prefix``)."""
 
 from mirror.cluster.slots import place_in_slot
+from mirror.cluster.urls import has_cluster, tag_of
 from mirror.redis import prefix
 
 
@@ -60,15 +61,10 @@ def quarantined() -> str:
 
 
 def building(mirror: str) -> str:
-    """String: token of the rebuild in progress. Life: until its end. Owner: mirror."""
-    return f"mirror:building:{mirror}"
-
-
-def building_in_cluster(mirror: str) -> str:
-    """String: token of the rebuild in progress on a cluster, in the slot of the markers. Life: until its end. Owner:
+    """String: token of the rebuild in progress; on a cluster in the slot of the markers. Life: until its end. Owner:
     mirror.
     """
-    return f"mirror:{{warm}}:building:{mirror}"
+    return f"mirror:{{warm}}:building:{mirror}" if has_cluster() else f"mirror:building:{mirror}"
 
 
 def clock() -> str:
@@ -125,7 +121,7 @@ def marks(backup: str) -> str:
     """Sorted set: items that SQL does not have yet, by version (microseconds since 1970; below zero: quarantined).
     Life: until they are flushed. Owner: mirror.backup.
     """
-    return f"mirror:marks:{backup}"
+    return f"mirror:marks:{tag_of(backup) or backup}"
 
 
 def marks_in(slot: int | str, backup: str) -> str:
@@ -154,19 +150,12 @@ def restored(backup: str) -> str:
     """String: the marker of a backup, like a mirror's: Redis has nothing older than SQL. Life: until a loss of Redis.
     Owner: mirror.backup.
     """
-    return f"mirror:restored:{backup}"
+    return f"mirror:restored:{tag_of(backup) or backup}"
 
 
 def restoring(backup: str) -> str:
     """String: the marker of a backup during a restore. Life: until everything is restored. Owner: mirror.backup."""
-    return f"mirror:restoring:{backup}"
-
-
-def restoring_in_cluster(backup: str) -> str:
-    """String: the marker of a backup during a restore on a cluster, in the slot of ``mirror:restored:<backup>``.
-    Life: until everything is restored. Owner: mirror.backup.
-    """
-    return f"mirror:restoring:{slot_of(restored(backup))}"
+    return f"mirror:restoring:{tag_of(backup) or backup}"
 
 
 def flushed(backup: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from django.db import connections
 
+from mirror.cluster.slots import DIVIDED, find_slot
 from mirror.redis.positions import UnknownCommand, key_positions
 
 
@@ -54,6 +55,18 @@ class Recording:
     def keys(self) -> list[str]:
         """Return the keys of all commands in order, without duplicates."""
         return list(dict.fromkeys(key for command in self.commands for key in command.named()))
+
+    def find_cross_slot(self) -> list[str]:
+        """Return the commands that a cluster would refuse, because they or their transaction name several slots."""
+        found, transaction = list[str](), set[int]()
+        within = False
+        for command in self.commands:
+            within = command.name == "MULTI" or (within and command.name != "EXEC")
+            slots = set(map(find_slot, command.named()))
+            transaction = transaction | slots if within else set()
+            if max(len(slots), len(transaction)) > 1 and (within or command.name not in DIVIDED):
+                found.append(str(command))
+        return found
 
 
 _recordings: ContextVar[tuple[Recording, ...]] = ContextVar("recordings", default=())

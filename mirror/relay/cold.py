@@ -7,7 +7,7 @@ from mirror.outbox import chains
 from mirror.outbox import changes as outbox
 from mirror.redis import naming
 from mirror.redis.clients import incarnation
-from mirror.redis.session import Session, is_cluster
+from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
 
 
@@ -21,10 +21,8 @@ def make_all_cold(names: Iterable[str], redis: RedisClient) -> None:
 
     The rebuild's token is deleted first, so that a rebuild which ends in between cannot set the marker again.
     """
-    building = naming.building_in_cluster if is_cluster(redis) else naming.building
-    keys = [key(name) for name in names for key in (building, naming.marker)]
     with Session(redis) as session:
-        session.ask([("DEL", key) for key in keys])
+        session.ask([("DEL", key(name)) for name in names for key in (naming.building, naming.marker)])
 
 
 def obey(mirror: Mirror, redis: RedisClient) -> int:

@@ -21,7 +21,7 @@ from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.lease import lease
-from mirror.redis.session import Session, is_cluster
+from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
 from mirror.relay import apply, cold, drains, heartbeat, replay
 from mirror.utils.bulk import few_collections
@@ -160,7 +160,7 @@ class _Run:
         self.token = f"{self._prefix()}{uuid.uuid4().hex[:12]}:{empty}"
         name = self.mirror.name
         with Session(self.redis) as session:
-            session.execute([("SET", self._building(), self.token), ("DEL", naming.marker(name))])
+            session.execute([("SET", naming.building(name), self.token), ("DEL", naming.marker(name))])
         self.state.rebuild_token, self.state.rebuild_cursor, self.state.rebuild_rows = self.token, None, 0
         self.state.save(using=changes.using())
 
@@ -171,11 +171,8 @@ class _Run:
         self.progress(self.mirror.name, len(pks))
 
     def _still_ours(self) -> bool:
-        found = self.redis.get(self._building())
+        found = self.redis.get(naming.building(self.mirror.name))
         return found is not None and found.decode() == self.token
-
-    def _building(self) -> str:
-        return (naming.building_in_cluster if is_cluster(self.redis) else naming.building)(self.mirror.name)
 
     def _finish(self) -> bool:
         """Set the marker if the token still exists, which means that nothing was lost since."""

@@ -99,3 +99,12 @@ def test_binary_keys_and_values_are_decoded_with_replacements() -> None:
         client().set(b"\xff", b"\xfe")
     assert seen.keys() == ["�"]
     assert str(seen.commands[0]) == "SET � �"
+
+
+@pytest.mark.one_redis("a cluster refuses the commands")
+def test_commands_that_name_several_slots_are_found() -> None:
+    with record() as seen, Session(client()) as session:
+        session.ask([("MGET", "a", "b"), ("SINTER", "{a}:1", "{a}:2"), ("SINTER", "a", "b")])
+        session.execute([("SET", "c", "1"), ("SET", "d", "1")])
+        session.ask([("SET", "c", "1"), ("SET", "d", "1")])
+    assert seen.find_cross_slot() == ["SINTER a b", "SET d 1"]

@@ -22,7 +22,9 @@ from honcho.printer import Printer
 from honcho.process import Process
 
 from config import settings
+from config.defaults.redis import build_embedded_url
 from demo.logins import read_logins
+from mirror.cluster.urls import is_cluster_url
 from tools.devserver.embedded import KEEPER_PATH, EmbeddedRedis
 
 HOST = "127.0.0.1"
@@ -116,6 +118,15 @@ def read_port() -> int:
     return int(text)
 
 
+def needs_embedded_redis() -> bool:
+    """Return whether the state, or beside a cluster the cache or the broker, is on the embedded Redis."""
+    if "REDIS_URL" not in os.environ:
+        return True
+    socket_path = build_embedded_url(0).removeprefix("unix://").partition("?")[0]
+    urls = (str(settings.CACHES["default"]["LOCATION"]), settings.CELERY_BROKER_URL)
+    return is_cluster_url(settings.REDIS_URL) and any(socket_path in url for url in urls)
+
+
 def run_preparations(arguments: list[str]) -> None:
     """Prepare messages, migrations and demo data in a separate process, which frees its memory afterwards."""
     done = subprocess.run([sys.executable, "-m", "tools.devserver.prepare", *arguments], check=False)
@@ -143,8 +154,8 @@ def run_site(*, demo: bool) -> int:
     with hold_run_lock(settings.VAR_DIR, address) as lock:
         check_port(port)
         redis = None
-        if "REDIS_URL" not in os.environ:
-            redis = EmbeddedRedis(settings.REDIS_URL, settings.VAR_DIR / "redis", lock.fileno())
+        if needs_embedded_redis():
+            redis = EmbeddedRedis(build_embedded_url(0), settings.VAR_DIR / "redis", lock.fileno())
         try:
             if redis:
                 redis.start()

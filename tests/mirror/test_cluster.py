@@ -1,0 +1,256 @@
+"""On a Redis Cluster, drains that were paused, killed or overtaken lose nothing and leave no stray."""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pytest
+from django_redis import get_redis_connection
+from pytest_django.fixtures import Settings
+from redis import Redis
+from redis.exceptions import ClusterCrossSlotError, RedisError
+
+from mirror import registry
+from mirror.cluster.slots import slot_of
+from mirror.read import marker
+from mirror.read.reads import read
+from mirror.redis import naming, prefix
+from mirror.redis.clients import NotNamedAsCluster, breaker, client, relay_client
+from mirror.redis.recorder import record
+from mirror.redis.session import Command, Session
+from mirror.relay import apply, drains, sweeper
+from mirror.verify import runs
+from tests.support.mirror import world
+from tests.support.mirror.app.models import Item
+from tests.support.mirror.items import make
+from tests.support.servers import wait_until
+from tests.support.servers.cluster import RedisCluster, main_cluster
+
+pytestmark = [pytest.mark.on_cluster, pytest.mark.usefixtures("committed", "no_hints")]
+ITEM = registry.get("titem")
+STEPS = range(5)  # begin, claim, stage, entries, finish
+
+
+class Stop(BaseException):
+    """Stands for a kill: no code catches it."""
+
+
+@pytest.fixture
+def at_step(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], object]], None]:
+    """Return a function that runs another one once, before the n-th round trip of the next session."""
+
+    def arrange(number: int, act: Callable[[], object]) -> None:
+        post, seen = Session.post, list[Session]()
+
+        def count(session: Session, commands: Sequence[Command]) -> None:
+            if not seen or seen[0] is session:
+                seen.append(session)
+                if len(seen) == number + 1:
+                    monkeypatch.setattr(Session, "post", post)
+                    act()
+            post(session, commands)
+
+        monkeypatch.setattr(Session, "post", count)
+
+    return arrange
+
+
+def change(item: Item, name: str, score: int) -> None:
+    """Change a row so that its record, its lookup, its ranking and its sets change."""
+    Item.objects.filter(pk=item.pk).update(name=name, score=score)
+
+
+@pytest.mark.parametrize("number", STEPS)
+def test_drain_overtaken_at_any_step_leaves_the_newer_data(
+    number: int, at_step: Callable[..., None], redis: Redis
+) -> None:
+    item = make("a", "red", "round", score=1)
+    drains.drain_all()
+    change(item, "b", 2)
+
+    def overtake() -> None:
+        change(item, "c", 3)
+        apply.drain(ITEM, [str(item.pk)])
+
+    at_step(number, overtake)
+    apply.drain(ITEM, [str(item.pk)])
+    drains.drain_all()
+    assert world.dump(redis) == world.by_orm()
+
+
+@pytest.mark.parametrize("number", STEPS)
+def test_drain_killed_at_any_step_leaves_no_stray(number: int, at_step: Callable[..., None], redis: Redis) -> None:
+    item = make("a", "red", "round", score=1)
+    drains.drain_all()
+    change(item, "b", 2)
+
+    def kill() -> None:
+        raise Stop
+
+    at_step(number, kill)
+    with pytest.raises(Stop):
+        apply.drain(ITEM, [str(item.pk)])
+    change(item, "c", 3)  # the entries of "b" are in no record
+    drains.drain_all()
+    assert world.dump(redis) == world.by_orm()
+    assert not list(redis.scan_iter("mirror:*staged*"))
+
+
+@pytest.mark.parametrize("number", STEPS)
+def test_name_that_passes_to_another_row_stays_with_it(number: int, at_step: Callable[..., None], redis: Redis) -> None:
+    first, second = make("a"), make("b")
+    drains.drain_all()
+    change(first, "c", 1)
+
+    def take_over() -> None:
+        change(first, "d", 1)
+        change(second, "c", 1)
+        apply.drain(ITEM, [str(second.pk)])
+
+    at_step(number, take_over)
+    apply.drain(ITEM, [str(first.pk)])
+    drains.drain_all()
+    assert world.dump(redis) == world.by_orm()
+
+
+def test_known_row_is_read_in_one_round_trip() -> None:
+    items = [make(f"{n}") for n in range(20)]
+    world.warm_own()
+    names = [f"titem:{item.pk}" for item in items]
+    marker.is_warm(client(), "titem")
+    with record() as seen:
+        found = read(["titem"], lambda pipe: pipe.mget(names))
+    assert found is not None
+    assert None not in found.replies[0]
+    assert seen.round_trips == 1
+    assert len({slot_of(prefix.current() + name) for name in names}) > 10
+
+
+def test_command_that_names_two_slots_is_refused() -> None:
+    with pytest.raises(ClusterCrossSlotError):
+        client().sinter(["titem:1", "titem:2"])
+    with pytest.raises(ClusterCrossSlotError), Session(client()) as session:
+        session.execute([("SET", "a", "1"), ("SET", "b", "1")])
+
+
+def test_url_of_a_single_server_is_refused_for_a_master_of_a_cluster(settings: Settings) -> None:
+    url = main_cluster().url.replace("+cluster", "")
+    settings.CACHES = {**settings.CACHES, "single": {**settings.CACHES["state"], "LOCATION": url}}
+    with pytest.raises(NotNamedAsCluster, match="redis\\+cluster"):
+        get_redis_connection("single").ping()
+
+
+def test_emptied_master_is_noticed_by_the_next_sweep(redis: Redis) -> None:
+    for n in range(20):
+        make(f"{n}", "red")
+    world.warm()
+    sweeper.sweep()
+    pool: Any = client().connection_pool
+    home = pool.topology.node_of(slot_of(prefix.current() + naming.heartbeat()))
+    emptied = next(i for i, port in enumerate(main_cluster().ports) if not home.endswith(f":{port}"))
+    main_cluster().clients[emptied].flushall()
+    assert marker.is_warm(relay_client(), "titem")  # its marker is on another master
+    sweeper.sweep()
+    assert not marker.is_warm(relay_client(), "titem")
+    world.rest()
+    assert world.dump(redis) == world.by_orm()
+
+
+@pytest.fixture
+def own_cluster(settings: Settings) -> Iterator[RedisCluster]:
+    """Start a cluster with replicas for this test alone, and use it for the state."""
+    with RedisCluster(replicas=1, node_seconds=1.0) as made:
+        settings.CACHES = {
+            alias: {**cache, "LOCATION": cache["LOCATION"] if alias == "default" else made.url}
+            for alias, cache in settings.CACHES.items()
+        }
+        settings.MIRROR = {**settings.MIRROR, "BREAKER_SECONDS": 0.0}
+        yield made
+
+
+def ask_until_it_answers(act: Callable[[], Any]) -> Any:
+    """Return the result of ``act`` once Redis is there."""
+    found: list[Any] = []
+
+    def attempt() -> bool:
+        breaker.reset()
+        try:
+            found.append(act())
+        except RedisError:
+            return False
+        return True
+
+    wait_until(attempt, "an answer of the cluster")
+    return found[-1]
+
+
+@pytest.mark.real
+@pytest.mark.slow(15)
+def test_failover_loses_nothing_and_readers_get_sql_meanwhile(own_cluster: RedisCluster) -> None:
+    items = [make(f"{n}", "red", score=n) for n in range(30)]
+    world.warm()
+    sweeper.sweep()
+    before = marker.now(relay_client())
+    Item.objects.update(score=100)
+    drains.drain_keys("titem", [str(item.pk) for item in items[:15]])
+    own_cluster.masters[0].kill()
+    Item.objects.update(score=200)
+    for item in items:
+        found = ITEM.get(item.pk)
+        assert found is not None
+        assert found["score"] in (items.index(item), 100, 200)  # no page fails; the relay has not drained yet
+    wait_until(lambda: has_new_incarnation(before), "the failover")
+    found = ITEM.get(items[0].pk)  # no master of the old incarnation answers for the new one
+    assert found is not None
+    assert found["score"] == 200
+    ask_until_it_answers(world.rest)
+    assert runs.verify([mirror.name for mirror in registry.all_mirrors()]) == []
+    assert marker.is_warm(relay_client(), "titem")
+
+
+def has_new_incarnation(before: str) -> bool:
+    breaker.reset()
+    try:
+        return marker.now(relay_client()) != before
+    except RedisError:
+        return False
+
+
+@contextmanager
+def moving(slot: int) -> Generator[None, None, None]:
+    """Begin to move a slot to another master, with one of its keys, and end it after the block."""
+    clients = main_cluster().clients[:3]
+    names = [one.execute_command("CLUSTER MYID").decode() for one in clients]
+    own = next(i for i, one in enumerate(clients) if _has_slot(one, slot))
+    other = (own + 1) % len(clients)
+    clients[other].execute_command("CLUSTER SETSLOT", slot, "IMPORTING", names[own])
+    clients[own].execute_command("CLUSTER SETSLOT", slot, "MIGRATING", names[other])
+
+    def migrate(count: int) -> None:
+        for key in clients[own].execute_command("CLUSTER GETKEYSINSLOT", slot, count):
+            clients[own].execute_command("MIGRATE", "127.0.0.1", main_cluster().ports[other], key, 0, 10_000)
+
+    migrate(1)
+    yield
+    migrate(1000)
+    for node in (clients[other], clients[own], *clients):
+        node.execute_command("CLUSTER SETSLOT", slot, "NODE", names[other])
+
+
+def _has_slot(node: Redis, slot: int) -> bool:
+    own = next(line for line in node.execute_command("CLUSTER NODES").values() if "myself" in line["flags"])
+    return any(int(first) <= slot <= int(last) for first, last in ((r[0], r[-1]) for r in own["slots"]))
+
+
+@pytest.mark.real
+@pytest.mark.slow(10)
+def test_moving_slots_loses_nothing(redis: Redis) -> None:
+    items = [make(f"{n}", "red", score=n) for n in range(12)]
+    world.warm_own()
+    for n, item in enumerate(items):
+        Item.objects.filter(pk=item.pk).update(name=f"moved {n}", score=n + 50)
+        with moving(slot_of(f"{prefix.current()}titem:{item.pk}")), suppress(RedisError):
+            drains.drain_all()  # scripts of a slot on its way are refused
+        drains.drain_all()
+    assert world.dump(redis) == world.by_orm()
+    assert marker.is_warm(relay_client(), "titem")
