@@ -1,17 +1,64 @@
 """Tests that do not apply to a Redis Cluster, with the reason. ``--redis cluster`` leaves them out."""
 
+from itertools import accumulate
 from typing import Final
 
 import pytest
 
-# By reason: nodes of tests, or whole files, below ``tests/``.
-REASONS: Final[dict[str, tuple[str, ...]]] = {}
+# By reason: tests, classes or whole files below ``tests/``.
+REASONS: Final[dict[str, tuple[str, ...]]] = {
+    "its own write breaks a WATCH, and a cluster has fences": (
+        "mirror/test_apply.py::test_drain_that_is_always_overtaken_raises_conflict",
+        "mirror/test_layouts.py::test_drain_that_began_before_migrate_writes_nothing_after_it",
+        "mirror/test_push_windows.py::test_repeated_delivery_still_breaks_watches",
+        "mirror/test_shapes.py::test_writing_a_missing_row_leaves_no_key_and_breaks_watches",
+        "mirror/test_shapes.py::test_writing_an_equal_value_breaks_watches",
+        "mirror/test_window.py::test_warm_up_gives_up_after_constant_conflicts",
+    ),
+    "it counts the commands or round trips of one Redis": (
+        "mirror/test_apply.py::test_many_changes_of_a_summary_take_one_write",
+        "mirror/test_backup_status.py::test_all_statuses_take_one_round_trip",
+        "mirror/test_backup_sweep.py::test_idle_sweep_sends_no_sql_and_three_kinds_of_commands",
+        "mirror/test_contention.py::test_own_rows_are_drained_before_shared_summaries",
+        "mirror/test_modes.py::test_rows_of_several_models_in_one_transaction_are_one_drain",
+        "mirror/test_modes.py::test_save_of_a_record_with_sets_and_a_ranking_costs_four_statements_one_commit_and_two_round_trips",
+        "mirror/test_push_bulk.py::test_cold_windows_receive_no_commands",
+        "mirror/test_relay.py::test_many_changes_of_one_row_are_one_write",
+        "mirror/test_window.py::test_drain_of_an_eager_window_writes_only_the_difference",
+    ),
+    "it names the incarnation of a single server": (
+        "mirror/test_marker.py::test_incarnation_is_not_checked_at_every_read",
+        "mirror/test_marker.py::test_outdated_incarnation_of_a_process_is_checked_again",
+        "mirror/test_redis.py::test_connection_learns_the_incarnation_without_being_recorded",
+    ),
+    "after a loss a cluster is rebuilt instead of replayed": (
+        "mirror/test_push_tasks.py::TestReplay",
+        "mirror/test_replay.py",
+    ),
+    "it names keys of several slots in one command": (
+        "mirror/test_prefix.py",
+        "mirror/test_recorder.py::test_all_keys_of_commands_are_recorded_and_nothing_else",
+        "mirror/test_session.py::test_changed_watched_key_raises_conflict_and_writes_nothing",
+        "mirror/test_session.py::test_error_inside_a_transaction_is_raised",
+        "mirror/test_shapes.py::test_written_values_are_read_back_unchanged",
+        "mirror/test_window_rebuild.py::test_rare_eager_windows_are_counted_exactly",
+        "mirror/test_window_rebuild.py::test_rare_lazy_windows_are_reported_as_few",
+    ),
+    "it looks at the marks or keys of one Redis by name": (
+        "loginlog/test_log_command.py::test_sync_expire_load_and_erase",
+        "mirror/test_backup_flush.py::test_version_grows_even_if_the_clock_of_redis_is_set_back",
+        "mirror/test_backup_status.py::test_status_counts_marks_and_gives_the_age_of_the_oldest",
+        "mirror/test_backup_verify.py::test_marked_items_are_skipped",
+    ),
+    "it checks the reply of a single server": ("mirror/test_doctor.py::test_unsuitable_servers_are_found",),
+}
 
 
 def mark(items: list[pytest.Item]) -> None:
     """Mark these tests."""
     reasons = {name: reason for reason, names in REASONS.items() for name in names}
     for item in items:
-        node = item.nodeid.removeprefix("tests/").partition("[")[0]
-        if reason := reasons.get(node) or reasons.get(node.partition("::")[0]):
-            item.add_marker(pytest.mark.one_redis(reason))
+        parts = item.nodeid.removeprefix("tests/").partition("[")[0].split("::")
+        for name in accumulate(parts, "{}::{}".format):
+            if name in reasons:
+                item.add_marker(pytest.mark.one_redis(reasons[name]))
