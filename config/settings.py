@@ -37,6 +37,8 @@ PUBLISHED_KEY = "django-insecure-diptych-demo-only-not-for-production"
 SECRET_KEY = environment.read_required("SECRET_KEY", PUBLISHED_KEY)
 if SECRET_KEY == PUBLISHED_KEY and not DEBUG:
     raise ImproperlyConfigured("SECRET_KEY is the published one, and DEBUG is off: anybody could sign sessions.")
+# Former keys, whose signatures and secrets stay valid during a rotation.
+SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 # The origin of the site, for links in emails and for cookies. Requests may use any host of ALLOWED_HOSTS.
 SITE_URL = environment.read_origin("SITE_URL", f"http://127.0.0.1:{os.environ.get('PORT') or 8000}")
 IS_HTTPS = SITE_URL.startswith("https:")
@@ -82,6 +84,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "common.middleware.methods.OfferedMethodsMiddleware",
+    "common.middleware.shedding.ShedLoadMiddleware",
     "common.middleware.admin_links.EmptyFieldNameMiddleware",
     "accounts.middleware.AuthenticationMiddleware",
     "loginlog.middleware.FirstRequestOfTheDay",
@@ -123,6 +126,13 @@ else:
     DATABASES["default"]["CONN_MAX_AGE"] = 600
     # Without a time-out, a page (or /readyz) would wait for minutes if the database does not answer.
     DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 3)
+# While Redis is away, anonymous requests for these lists that one process answers at once; others get status 503.
+SHED_LISTS = env.int("SHED_LISTS", default=2)
+SHED_RETRY_SECONDS = 10
+SHED_VIEWS = {
+    "catalog:list", "author", "search:search", "accounts:leaderboard", "social:global", "social:hashtag",
+    "social:people", "social:book_posts", "social:author_posts", "social:followers", "social:following",
+}  # fmt: skip
 SQLITE_YIELD_SECONDS = 1.0  # the longest time for which a statement outside requests lets waiting requests write first
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

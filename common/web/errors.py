@@ -56,6 +56,16 @@ def server_error(request: HttpRequest) -> HttpResponse:
     )
 
 
+def too_busy(request: HttpRequest, seconds: int) -> HttpResponse:
+    """Return the page for status 503 of an overloaded site. seconds: the value of the header ``Retry-After``."""
+    response = _render_error(
+        request, 503, _("The site is busy"), _("Part of it is being repaired. Please try again in a moment.")
+    )
+    response.headers["Retry-After"] = str(seconds)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Return the page for status 403 after a missing or outdated CSRF token. ``reason`` is not shown."""
     return _render_error(

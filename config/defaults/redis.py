@@ -33,6 +33,8 @@ def replace_database(url: str, database: int) -> str:
 
 REDIS_URL = env.str("REDIS_URL", default=build_embedded_url(0))
 CACHE_URL = env.str("CACHE_URL", default=replace_database(REDIS_URL, 1))
+# Connections of one process in one pool: many more than its threads use. Beyond it, SQL answers.
+REDIS_CONNECTIONS = env.int("REDIS_CONNECTIONS", default=32)
 
 
 def _build_cache(url: str, *, timeout: float) -> dict[str, object]:
@@ -46,6 +48,7 @@ def _build_cache(url: str, *, timeout: float) -> dict[str, object]:
             "CONNECTION_FACTORY": "mirror.redis.PoolFactory",
             "CONNECTION_POOL_CLASS": "mirror.redis.MirrorPool",
             "CONNECTION_POOL_KWARGS": {
+                "max_connections": REDIS_CONNECTIONS,
                 # Retry once, immediately, for a pooled connection that a restart has closed. Do not retry after a
                 # time-out, or a hung server would cost two time-outs.
                 "retry": Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),

@@ -1,0 +1,139 @@
+"""The services of `deploy/` as real processes: Redis with TLS and ACL, a proxy, rolling restarts and graceful stops.
+
+The commands and files are those of `deploy/`, so a change there is tested here. There is one test, because its
+processes take most of its time.
+"""
+
+import os
+import re
+import threading
+from collections.abc import Iterator
+from typing import Final
+
+import orjson
+import psycopg
+import pytest
+from celery import Celery
+
+from tests.support.deploy import files
+from tests.support.deploy.installation import REDIS, TASKS, WEB, Installation, install
+from tests.support.servers import wait_until
+
+# The suite on PostgreSQL uses the system's Redis, and that of the wheel has no TLS.
+pytestmark = [pytest.mark.on_postgres, pytest.mark.real]
+LETTERS: Final = 40
+
+
+@pytest.fixture
+def site() -> Iterator[Installation]:
+    """Return an installation with an empty database of its own."""
+    server, name = os.environ["DATABASE_URL"].rpartition("/")[0], "deployment"
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as sql:
+        sql.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        sql.execute(f"CREATE DATABASE {name} TEMPLATE template0")
+    with install(f"{server}/{name}") as made:
+        yield made
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as sql:
+        sql.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def prepare(site: Installation) -> None:
+    """Run the commands of the Dockerfile that need no container, the check, and the migration."""
+    site.start(*REDIS)
+    ours = [line for line in files.read_dockerfile("RUN") if "python -m tools" in line or "manage.py" in line]
+    assert len(ours) == 2
+    for line in ours:
+        site.run(line)
+    provider = "from shop.payments.fake import FakeProvider\n\n\nclass Provider(FakeProvider):\n    pass\n"
+    (site.work / "real.py").write_text(provider)
+    given = f"PYTHONPATH={site.work} PAYMENT_PROVIDER=real.Provider EMAIL_URL=smtp+tls://name:secret@mail.example:587"
+    site.run(f"{given} python manage.py check --deploy --fail-level WARNING")
+    site.run(site.services["migrate"]["command"])
+    site.run("python manage.py loaddata seed_examples")
+
+
+def use_every_part(site: Installation) -> None:
+    """Use pages and commands as a reader, a stranger and the operator."""
+    alice, password = site.visitor(), "a quiet bookshop"
+    form = {"username": "alice", "email": "alice@example.org", "password1": password, "password2": password}
+    alice.submit("/accounts/register/", form)
+    assert "alice" in alice.fetch("/home/")
+    assert "Reading again" in alice.submit("/home/", {"text": "Reading again #books"}, "/posts/")
+    for path in (
+        "/",
+        "/books/?q=ruby",
+        "/books/1/",
+        "/search/?q=erlang",
+        "/global/",
+        "/shop/cart/",
+        "/accounts/sessions/",
+    ):
+        alice.fetch(path)
+        assert site.visitor().status(path) == 200
+    site.run("python manage.py site backup var/backup && python manage.py backup verify")
+
+
+def restart_under_load(site: Installation) -> None:
+    """Stop and start each web server in turn while visitors read and send forms. No request may fail."""
+    done, failures, stopped = list[str](), list[str](), threading.Event()
+
+    def visit() -> None:
+        visitor = site.visitor()
+        while not stopped.is_set():
+            for path, form in (("/books/", None), ("/look/theme/", {"theme": "dark"})):
+                try:
+                    visitor.fetch(path, form)
+                except OSError as error:
+                    failures.append(f"{path}: {error!r}")
+                done.append(path)
+
+    visitors = [threading.Thread(target=visit) for _ in range(2)]
+    for each in visitors:
+        each.start()
+    try:
+        for name in WEB:
+            wanted = len(done) + 20
+            wait_until(lambda wanted=wanted: len(done) > wanted, "some requests")  # type: ignore[misc]
+            assert site.stop(name) == 0
+            site.start(name)
+    finally:
+        stopped.set()
+        for each in visitors:
+            each.join()
+    assert failures == []
+
+
+def stop_workers(site: Installation) -> None:
+    """Stop workers that are sending emails. Each email was sent once, or still waits in the queue."""
+    # Celery prefers the variable of this process, which names the broker of the tests.
+    broker = Celery().connection(site.environment["CELERY_BROKER_URL"])
+    for number in range(LETTERS):
+        about = ("password_changed", f"reader{number}@example.org", "en", {"name": "alice", "site": ""})
+        Celery().send_task("accounts.tasks.send_letter", about, queue="default", connection=broker)
+    broker.release()
+    wait_until(lambda: "To: reader" in site.read_log("worker"), "an email")
+    assert {name: site.stop(name) for name in TASKS} == dict.fromkeys(TASKS, 0)
+    with site.redis("broker") as redis:
+        assert redis.hlen("unacked") == 0
+        waiting = [orjson.loads(message)["headers"] for message in redis.lrange("default", 0, -1)]
+    left = [number for headers in waiting for number in re.findall(r"reader(\d+)@", headers["argsrepr"])]
+    assert sorted(map(int, [*left, *re.findall(r"^To: reader(\d+)@", site.read_log("worker"), re.M)])) == [
+        *range(LETTERS)
+    ]
+
+
+@pytest.mark.slow(60)
+def test_site_runs_restarts_and_stops_as_deployed(site: Installation) -> None:
+    prepare(site)
+    site.start(*WEB, *TASKS, "proxy")
+    wait_until(lambda: '"ok"' in site.visitor().fetch("/readyz"), "warm mirrors")
+    use_every_part(site)
+    restart_under_load(site)
+    for name in REDIS:
+        limit = int(files.read_redis_option(name, "maxclients"))
+        assert site.redis(name).info("clients")["connected_clients"] <= limit / 4
+    stop_workers(site)
+    # Without this right, a check leaves out a hint about memory.
+    assert {name: set(site.list_denied(name)) - {"site: config|get"} for name in REDIS} == {
+        name: set() for name in REDIS
+    }
