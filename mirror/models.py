@@ -1,9 +1,11 @@
 """The outbox, and further state of the mirrors and backups in SQL."""
 
 import uuid
+from datetime import timedelta
 
 from django.db import models
 from django.db.models.functions import Now
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from mirror.indexes import NarrowIndex
@@ -124,6 +126,8 @@ class Job(models.Model):
         REPAIR = "repair", _("repair")
         REBUILD = "rebuild", _("rebuild")
 
+    FOLLOWED = timedelta(hours=1)
+
     mirror = models.CharField(_("mirror"), max_length=64, db_index=True)
     kind = models.CharField(_("job"), max_length=10, choices=Kind)
     requested_at = models.DateTimeField(_("requested"), db_default=Now())
@@ -144,6 +148,11 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"{self.mirror}: {self.kind}"
+
+    @property
+    def is_live(self) -> bool:
+        """Whether pages should follow the progress. A job without an end was lost with its relay after some time."""
+        return self.ended_at is None and timezone.now() - self.requested_at < self.FOLLOWED
 
 
 class Identity(models.Model):

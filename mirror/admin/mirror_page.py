@@ -39,7 +39,7 @@ class MirrorPage:
     def __init__(self, mirror: Mirror, site: AdminSite, user: Any) -> None:
         self.mirror, self.site, self.user = mirror, site, user
         self.jobs = find_jobs(mirror.name)
-        self.is_running = any(job.ended_at is None for job in self.jobs)
+        self.is_running = any(job.is_live for job in self.jobs)
         self.differences = find_last_differences(mirror.name)
         self.results = [(job, [self._make_finding(*finding) for finding in job.findings]) for job in self.jobs]
 

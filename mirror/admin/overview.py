@@ -31,7 +31,7 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True)
 class Overview:
-    """The state of all mirrors. sparkline: the lag of the last minutes; None without one. verified_at: the oldest."""
+    """The state of all mirrors. sparkline: the lag of the last minutes; None without one. verified_at: of the last."""
 
     level: Literal["green", "amber", "red"]
     reasons: list[Reason]
@@ -52,13 +52,12 @@ def read_overview() -> Overview:
     """Return the state of all mirrors. Works while Redis is away."""
     found = statuses(count_rows=False)
     red, amber = _find_faults(found), _find_delays(found)
-    verified = [status.verified_at for status in found]
     return Overview(
         "red" if red else "amber" if amber else "green",
         [*red, *amber],
         sum(status.pending for status in found),
         sum(status.quarantined for status in found),
-        min(filter(None, verified), default=None) if all(verified) else None,
+        max((status.verified_at for status in found if status.verified_at), default=None),
         try_redis(lambda redis: _draw_lag(lag.read(redis)), lambda: None, warning=""),
     )
 

@@ -9,6 +9,8 @@ from django.db.models.functions import Now
 from mirror.conf import setting
 from mirror.management import texts
 from mirror.models import Job
+from mirror.redis.clients import relay_client
+from mirror.redis.lease import lease
 from mirror.relay import rebuild as rebuilding
 from mirror.relay import send
 from mirror.status import rows_of
@@ -34,10 +36,17 @@ def request(mirror: str, kind: str) -> Job | None:
 
 
 def perform(job_id: int) -> None:
-    """Do the work of a job, and store its progress and result. A job that was deleted or has ended is skipped."""
-    job = Job.objects.using(setting("DATABASE")).filter(pk=job_id, ended_at=None).first()
-    if job is None:
-        return
+    """Do the work of a job, and store its progress and result.
+
+    A job that was deleted, has ended, or is performed elsewhere is skipped: brokers deliver tasks that take long again.
+    """
+    with lease(relay_client(), f"job:{job_id}") as mine:
+        job = Job.objects.using(setting("DATABASE")).filter(pk=job_id, ended_at=None).first()
+        if mine and job is not None:
+            _perform(job)
+
+
+def _perform(job: Job) -> None:
     _save(job, started_at=Now(), rows=0, total=rows_of(job.mirror))
     try:
         result = _work(job, _Progress(job))

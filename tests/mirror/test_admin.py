@@ -226,6 +226,13 @@ def test_old_jobs_are_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     requested.perform(0)  # deleted before it began
 
 
+def test_lost_job_is_not_followed_for_ever(staff: Client) -> None:
+    Job.objects.create(mirror="titem", kind="verify")
+    assert 'data-jobs="running"' in page(staff, TITEM)
+    Job.objects.update(requested_at=LONG_AGO)
+    assert 'data-jobs="running"' not in page(staff, TITEM)
+
+
 def test_quarantined_changes_of_a_mirror_are_retried_or_discarded(
     staff: Client, changes: dict[str, Change], sent: Sent
 ) -> None:
