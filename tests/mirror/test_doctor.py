@@ -151,11 +151,11 @@ def test_missing_trigger_is_found() -> None:
 @pytest.mark.usefixtures("swept")
 def test_unapplied_migration_is_found() -> None:
     recorder = MigrationRecorder(connection)
-    recorder.record_unapplied("mirror", "0008_methods")
+    recorder.record_unapplied("mirror", "0009_jobs")
     try:
         assert ids() == [doctor.NOT_MIGRATED]
     finally:
-        recorder.record_applied("mirror", "0008_methods")
+        recorder.record_applied("mirror", "0009_jobs")
 
 
 @pytest.mark.usefixtures("swept")

@@ -168,7 +168,7 @@ def test_each_unchanged_row_is_listed_with_its_reason(staff: Client, monkeypatch
     paid, odd = (make_order(None, product, key=k, state=OrderState.PAID, paid_at=timezone.now()) for k in "12")
     waiting, gone = make_order(None, product, key="3"), make_order(None, product, key="4", state=OrderState.CANCELLED)
     monkeypatch.setattr("shop.admin.orders.mark_order_sent", failing_for(odd))
-    page = act(staff, ORDERS, "mark_sent", paid, odd, waiting, gone)
+    page = act(staff, ORDERS, "mark_sent", paid, odd, waiting, gone, confirmed="yes")
     assert "1 order was marked as sent." in page
     for words in (
         f"#{odd.pk} (an error: see the log)",
@@ -183,7 +183,7 @@ def test_each_unchanged_row_is_listed_with_its_reason(staff: Client, monkeypatch
 
 def test_rows_in_the_target_state_do_not_count_as_changed(staff: Client) -> None:
     sent = make_order(None, make_product(), state=OrderState.SENT, paid_at=timezone.now())
-    page = act(staff, ORDERS, "mark_sent", sent)
+    page = act(staff, ORDERS, "mark_sent", sent, confirmed="yes")
     assert "0 orders were marked as sent." in page
     assert f"Not changed: #{sent.pk} (sent)" in page
     assert not LogEntry.objects.exists()
