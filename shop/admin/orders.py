@@ -52,7 +52,7 @@ class _Step(NamedTuple):
 
 
 SENDING: Final = _Step(
-    mark_order_sent,
+    lambda pk, by: mark_order_sent(pk, by),
     OrderState.SENT,
     _("Mark these orders as sent?"),
     _("The buyers get an email that their orders are on the way."),
@@ -61,7 +61,7 @@ SENDING: Final = _Step(
     lambda count: ngettext("%(n)d order was marked as sent.", "%(n)d orders were marked as sent.", count),
 )
 CANCELLING: Final = _Step(
-    cancel_order,
+    lambda pk, by: cancel_order(pk, by),
     OrderState.CANCELLED,
     _("Cancel these orders?"),
     _("The copies go back into stock, payments are refunded, and the buyers get an email. This cannot be undone."),
