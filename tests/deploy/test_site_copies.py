@@ -237,10 +237,10 @@ def test_missing_program_is_named(site: User, tmp_path: Path, monkeypatch: pytes
 
 
 def test_redis_without_the_right_to_pause_is_named(site: User, tmp_path: Path, redis: Redis) -> None:
-    redis.acl_setuser("default", commands=["-client"])
+    redis.execute_command("ACL", "SETUSER", "default", "-client")
     try:
         ran = run("backup", str(tmp_path / "copy"))
     finally:
-        redis.acl_setuser("default", commands=["+@all"])
+        redis.execute_command("ACL", "SETUSER", "default", "+@all")
     assert ran.code == 2
     assert "CLIENT PAUSE" in ran.err
