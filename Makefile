@@ -1,6 +1,6 @@
 # Requires make and Python 3.11 or later; everything else is installed into .venv.
 .SILENT:
-.PHONY: demo up test bench matrix lint clean
+.PHONY: demo up test bench scale matrix lint clean
 PYTHON := .venv/bin/python
 
 demo: ## Run the site with demo data. PORT= (8000), DATA= a folder in goodbooks format
@@ -18,6 +18,10 @@ test: ## Run all tests on SQLite and PostgreSQL
 bench: ## Measure every promise about speed as a ratio. ONLY= a word of its name
 	.ci/venv requirements-dev.txt
 	$(PYTHON) -m tests.bench --only "$(ONLY)"
+
+scale: ## Compute memory, commands and the hottest node of large sites. READERS= numbers of readers, NODES= masters
+	.ci/venv requirements-dev.txt
+	$(PYTHON) -m tests.bench.scale $(if $(READERS),--readers "$(READERS)") $(if $(NODES),--nodes $(NODES))
 
 matrix: ## Test mirror with the supported versions of Django, redis-py and Celery. ONLY= a word of the environment
 	.ci/venv requirements-dev.txt
