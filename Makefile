@@ -1,6 +1,9 @@
 # Requires make and Python 3.11 or later; everything else is installed into .venv.
 .SILENT:
-.PHONY: demo up test bench scale matrix lint clean
+.PHONY: demo up test bench scale matrix storm lint clean
+MINUTES := 3
+SEED := 1
+ON := sqlite
 PYTHON := .venv/bin/python
 
 demo: ## Run the site with demo data. PORT= (8000), DATA= a folder in goodbooks format
@@ -26,6 +29,10 @@ scale: ## Compute memory, commands and the hottest node of large sites. READERS=
 matrix: ## Test mirror with the supported versions of Django, redis-py and Celery. ONLY= a word of the environment
 	.ci/venv requirements-dev.txt
 	$(PYTHON) -m tools.matrix --only "$(ONLY)"
+
+storm: ## Use the whole site while its servers fail. MINUTES= (3), SEED= (1), ON= sqlite or postgres
+	.ci/venv requirements-dev.txt
+	$(PYTHON) -m tests.storm --minutes $(MINUTES) --seed $(SEED) --on $(ON)
 
 lint: ## Check format, rules, types, templates, migrations and message catalogues
 	.ci/venv requirements-dev.txt

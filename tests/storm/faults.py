@@ -1,0 +1,104 @@
+"""The script of faults: a seed determines their order, their servers and their lengths."""
+
+import random
+import time
+from contextlib import ExitStack
+from typing import NamedTuple
+
+from shop.carts.reading import get_cart_backup
+from shop.models import Cart
+from tests.storm.ledger import SQL, Calendar, Period
+from tests.storm.stack import REDIS_NAMES, Stack
+
+REDIS_KINDS = ("kill", "stop", "empty", "roll back", "fill", "partition")
+LOSSES = ("empty", "roll back")
+PROCESSES = ("web", "relay", "fanout", "worker", "beat")
+LENGTH_SECONDS = (1.0, 2.5)
+SHORTEST_SECONDS = 5.5  # from one fault to the next
+CHECK_EVERY = 4  # faults between two commands that rebuild or verify
+TOGETHER = 0.2  # share of faults that happen at once with the next one
+
+
+class Fault(NamedTuple):
+    """Something that happens to a server or a process."""
+
+    name: str
+    kind: str
+    seconds: float
+
+
+def plan_faults(seed: str, seconds: float, on: str) -> list[list[Fault]]:
+    """Return the script: every kind on every server and process, some of them two at once.
+
+    A short storm has only the first faults of the script.
+    """
+    chance = random.Random(f"{seed} faults")
+    pairs = [(name, kind) for name in REDIS_NAMES for kind in REDIS_KINDS]
+    pairs += [(SQL, kind) for kind in (("kill", "stop", "partition") if on == "postgres" else ("stop",))]
+    pairs += [(name, "process killed") for name in PROCESSES] + [("relay", "process stopped")]
+    chance.shuffle(pairs)
+    script: list[list[Fault]] = []
+    for name, kind in pairs:
+        fault = Fault(name, kind, chance.uniform(*LENGTH_SECONDS))
+        if script and len(script[-1]) == 1 and chance.random() < TOGETHER and _may_meet(script[-1][0], fault):
+            script[-1].append(fault)
+        else:
+            script.append([fault])
+    return script[: max(1, int(seconds / SHORTEST_SECONDS))]
+
+
+def _may_meet(one: Fault, other: Fault) -> bool:
+    """Return whether two faults may happen at once. The risk of a loss is read from SQL, and each server fails once."""
+    is_loss = one.kind in LOSSES or other.kind in LOSSES
+    return one.name != other.name and not (is_loss and SQL in (one.name, other.name))
+
+
+class Weather:
+    """Runs the script. losses: by session digest, periods whose carts Redis may have lost before SQL had them."""
+
+    def __init__(self, stack: Stack, calendar: Calendar, script: list[list[Fault]]) -> None:
+        self.stack, self.calendar, self.script = stack, calendar, script
+        self.losses: dict[str, list[Period]] = {}
+        self.done: list[Fault] = []
+
+    def run(self, seconds: float, digests: list[str]) -> None:
+        """Let all faults happen, evenly distributed over this time. Call this in the main thread."""
+        gap, start = seconds / len(self.script), time.monotonic()
+        for number, faults in enumerate(self.script):
+            for fault in faults:
+                if fault.kind == "roll back":
+                    self.stack.keep_older_file(fault.name)
+            if number % CHECK_EVERY == CHECK_EVERY - 1:
+                self._start_check(number)
+            time.sleep(max(0.0, start + (number + 0.5) * gap - time.monotonic()))
+            self._happen(faults, digests)
+        time.sleep(max(0.0, start + seconds - time.monotonic()))
+
+    def _happen(self, faults: list[Fault], digests: list[str]) -> None:
+        print("  ".join(f"{fault.name}: {fault.kind}" for fault in faults), flush=True)
+        with ExitStack() as stack:
+            for fault in faults:
+                if fault.name == "state" and fault.kind in LOSSES:
+                    self._note_risks(digests)
+                self.calendar.begin(fault.name)
+                stack.callback(self.calendar.end, fault.name)
+                stack.enter_context(self.stack.fault(fault.name, fault.kind))
+                self.done.append(fault)
+            if any(fault.kind not in LOSSES for fault in faults):
+                time.sleep(max(fault.seconds for fault in faults))
+
+    def _note_risks(self, digests: list[str]) -> None:
+        """Note for each cart since when SQL may lack its writes. Later writes are lost with Redis, as promised."""
+        found = self.stack.admin["state"].zrange(get_cart_backup().marks(), 0, -1)
+        now, marked = time.time(), {digest.decode() for digest in found}
+        in_sql = dict(Cart.objects.filter(pk__in=digests).values_list("pk", "version"))
+        for digest in digests:
+            since = in_sql.get(digest, 0) / 1e6 if digest in marked else now
+            self.losses.setdefault(digest, []).append(Period(since, now + 0.5))
+
+    def _start_check(self, number: int) -> None:
+        """Start a rebuild or a verification beside the faults. Its result does not count: the site is in use."""
+        if "check" in self.stack.crew.children:
+            self.stack.crew.kill("check")
+        what = "rebuild" if number % (2 * CHECK_EVERY) < CHECK_EVERY else "verify"
+        self.stack.crew.start("check", f"django mirror {what}")

@@ -1,0 +1,136 @@
+"""One storm from its start to its report."""
+
+import json
+import statistics
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from django.core.management import call_command
+
+from accounts.users import bulk
+from demo.books import load_demo_books
+from demo.browser import SiteUnavailable
+from shop.models import Product
+from tests.storm.checks import FinalCheck, find_unrest, wait_for_convergence
+from tests.storm.faults import Weather, plan_faults
+from tests.storm.ledger import Calendar, Ledger, Outcome
+from tests.storm.people import BOOKS, PASSIVE, Person, Tab
+from tests.storm.stack import Stack
+from tests.support.servers import wait_until
+
+PEOPLE = 6
+CALM_SECONDS = 3.0  # before the first and after the last fault
+
+
+class StaffWrite(NamedTuple):
+    """A line of the staff's process."""
+
+    cell: list[Any]
+    value: Any
+    outcome: str
+    began: float
+    ended: float
+
+
+class Storm:
+    """One run: the site, its people and staff, and the faults."""
+
+    def __init__(self, stack: Stack, seed: str, minutes: float, on: str, *, has_faults: bool) -> None:
+        self.seed, self.seconds, self.on, self.has_faults = seed, minutes * 60, on, has_faults
+        self.title = f"storm of {minutes:g} minutes, seed {seed}, on {on}, relay: {stack.relay}"
+        self.stack, self.calendar, self.end = stack, Calendar(), threading.Event()
+        self.ledger = Ledger(self.stack.folder / "ledger.jsonl", self.calendar)
+
+    def prepare(self) -> dict[int, int]:
+        """Create the database with books, products and passive readers. Return the stock of each product."""
+        call_command("migrate", verbosity=0)
+        load_demo_books()
+        bulk.get_or_create_users(PASSIVE)
+        stock = {pk: pk % 4 for pk in BOOKS}
+        Product.objects.bulk_create(Product(pk=pk, price=900 + pk, stock=copies) for pk, copies in stock.items())
+        return stock
+
+    def run(self) -> int:
+        """Run the storm and print the report. Return 1 after a violation."""
+        stock = self.prepare()
+        print(self.title, flush=True)
+        self.stack.start()
+        wait_until(lambda: _is_up(Tab(self.stack.url)), "the start of the site")
+        wait_until(lambda: not find_unrest(), "warm mirrors")
+        names = [f"storm{number}" for number in range(PEOPLE)]
+        people = [Person(name, names, self.stack.url, self.ledger, self.seed, self.end) for name in names]
+        for person in people:
+            assert person.register(person.first, person.name), "nobody can register"
+            person.find_hidden = self.find_hidden
+        staff = self.stack.crew.start("staff", f"tests.storm.staff {self.seed}")
+        for person in people:
+            person.start()
+        weather = Weather(self.stack, self.calendar, plan_faults(self.seed, self.seconds, self.on))
+        time.sleep(CALM_SECONDS)
+        if self.has_faults:
+            weather.run(self.seconds, [person.digest for person in people])
+        else:
+            time.sleep(self.seconds)
+        time.sleep(CALM_SECONDS)
+        self.end.set()
+        (self.stack.folder / "calm").touch()
+        for person in people:
+            person.join()
+        staff.wait()
+        seconds = wait_for_convergence(self.ledger)
+        for write in self._read_staff():
+            self.ledger.add(tuple(write.cell), write.value, Outcome(write.outcome), write.began, write.ended)
+        final = FinalCheck(self.ledger, people, weather.losses)
+        final.run(self.stack, stock)
+        self._print_report(people, weather, final, seconds)
+        return 1 if self.ledger.violations else 0
+
+    def _read_staff(self) -> list[StaffWrite]:
+        lines = self.stack.crew.said("staff").splitlines()
+        return [StaffWrite(**json.loads(line)) for line in lines if line.startswith('{"cell"') and line.endswith("}")]
+
+    def find_hidden(self) -> dict[int, float]:
+        """Return the posts that staff have hidden, with the times."""
+        done = [write for write in self._read_staff() if write.cell[0] == "hiding" and write.outcome == Outcome.DONE]
+        return {write.cell[1]: write.ended for write in done}
+
+    def _print_report(self, people: list[Person], weather: Weather, final: FinalCheck, seconds: float) -> None:
+        ledger = self.ledger
+        kinds = sorted({kind for kind, _ in ledger.outcomes})
+        counts = {o: sum(n for (_, outcome), n in ledger.outcomes.items() if outcome == o) for o in Outcome}
+        ranked = sorted(ledger.latencies)
+        live = sum(visit.is_live for person in people for visit in [person.first, *person.visits, *person.newcomers])
+        rows = [
+            ("faults", _list(Counter(fault.kind for fault in weather.done))),
+            ("faults by server", _list(Counter(fault.name for fault in weather.done))),
+            ("requests", f"{len(ranked)}"),
+            ("acknowledged writes", _list({kind: ledger.outcomes[kind, Outcome.DONE] for kind in kinds})),
+            ("writes", _list({str(outcome): number for outcome, number in counts.items()})),
+            ("refusals", _list({f"{kind} {code}": n for (kind, code), n in sorted(ledger.refusals.items())})),
+            ("lost, doubled", f"{final.lost}, {final.doubled}; cart lines at risk, as promised: {final.at_risk}"),
+            ("5xx and cut requests", _list(ledger.failures) or "0"),
+            ("sessions", f"{live} live, {sum(len(person.ended) for person in people)} ended"),
+            ("convergence", f"{seconds:.1f} s"),
+            ("latency", f"p50 {statistics.median(ranked) * 1000:.0f} ms, "
+                        f"p95 {ranked[len(ranked) * 95 // 100] * 1000:.0f} ms, max {ranked[-1]:.1f} s"),
+            ("violations", str(len(ledger.violations))),
+        ]  # fmt: skip
+        print(f"\n{self.title}\n")
+        for name, text in rows:
+            print(f"| {name} | {text} |")
+        for text in ledger.violations[:40]:
+            print(f"VIOLATION {text}")
+
+
+def _list(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in counts.items())
+
+
+def _is_up(tab: Tab) -> bool:
+    try:
+        return bool(tab.get("/healthz").status == 200)
+    except SiteUnavailable:
+        return False
