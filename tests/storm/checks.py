@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Hashable
 from contextlib import suppress
 
-from django.db import DatabaseError
+from django.db import DatabaseError, connections
 from redis.exceptions import RedisError
 
 from accounts.models import LoginStats, User
@@ -32,6 +32,7 @@ Rows = dict[Cell, Hashable]
 def find_unrest() -> list[str]:
     """Return what has not converged yet."""
     breaker.reset()
+    connections.close_all()  # the last fault may have cut the connection
     try:
         pending = Change.objects.pending().count()
         cold = [name for name, is_warm in status.warm_mirrors(relay_client()).items() if not is_warm]

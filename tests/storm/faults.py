@@ -5,6 +5,8 @@ import time
 from contextlib import ExitStack
 from typing import NamedTuple
 
+from django.db import connections
+
 from shop.carts.reading import get_cart_backup
 from shop.models import Cart
 from tests.storm.ledger import SQL, Calendar, Period
@@ -90,6 +92,7 @@ class Weather:
     def _note_risks(self, digests: list[str]) -> None:
         """Note for each cart since when SQL may lack its writes. Later writes are lost with Redis, as promised."""
         found = self.stack.admin["state"].zrange(get_cart_backup().marks(), 0, -1)
+        connections.close_all()  # the last fault may have cut the connection
         now, marked = time.time(), {digest.decode() for digest in found}
         in_sql = dict(Cart.objects.filter(pk__in=digests).values_list("pk", "version"))
         for digest in digests:

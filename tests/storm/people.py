@@ -148,7 +148,9 @@ class Person(threading.Thread):
             self.ledger.add(cell, value, Outcome.UNKNOWN, began)
             raise
         is_well = is_done(answer)
-        self.ledger.add(cell, value, Outcome.DONE if is_well else Outcome.REFUSED, began)
+        # The page of a new post is missing if staff hid the post before the response.
+        refused = Outcome.UNKNOWN if answer.status == 404 else Outcome.REFUSED
+        self.ledger.add(cell, value, Outcome.DONE if is_well else refused, began)
         if not is_well:
             self.ledger.refusals[str(cell[0]), answer.status] += 1
         return answer if is_well else None
