@@ -303,7 +303,8 @@ class Person(threading.Thread):
         """Record an order by its number, and the emptied cart."""
         number = int(answer.path.split("/")[3]) if answer and outcome == Outcome.DONE else 0
         self.ledger.add(("order", self.name), number, outcome, began)
-        if outcome == Outcome.REFUSED:
+        if answer and outcome == Outcome.REFUSED:
+            self.ledger.refusals["order", answer.status] += 1
             return
         for pk in self.memory.cart:
             self.ledger.add(("cart", self.name, pk), 0, outcome, began)
