@@ -26,6 +26,7 @@ from tests.storm.stack import ROOT, Stack
 from tests.support.shop.checkouts import assert_settled
 
 CONVERGENCE_SECONDS = 180.0  # generous, because the machine may be busy
+BACKGROUND = "Background verification:"  # the start of its messages about differences
 Rows = dict[Cell, Hashable]
 
 
@@ -84,6 +85,7 @@ class FinalCheck:
             self._check_pages(person)
         for what in ("mirror", "backup"):
             self._run_command(stack, what)
+        self._check_logs(stack)
 
     def _compare(self, kind: str, rows: Rows, absent: Hashable) -> None:
         """Compare the cells of one kind with the rows. absent: the value of a cell without a row."""
@@ -186,6 +188,12 @@ class FinalCheck:
             rows = Post.objects.shown().filter(user__username=person.name).order_by("-pk")
             if shown_ids != [*rows.values_list("pk", flat=True)[: len(shown_ids)]] or (rows and not shown_ids):
                 self.ledger.add_violation(f"/u/{person.name}/ shows {shown_ids[:5]}... instead of SQL's posts")
+
+    def _check_logs(self, stack: Stack) -> None:
+        """The relay must not have repaired anything: its background verification would hide a lost change."""
+        for line in (line for name in stack.commands for line in stack.crew.said(name).splitlines()):
+            if BACKGROUND in line:
+                self.ledger.add_violation(line)
 
     def _run_command(self, stack: Stack, what: str) -> None:
         done = subprocess.run(
