@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Any
 
 from django.db.models import Count as CountOf
-from django.db.models import Min, Q
+from django.db.models import Max, Min, Q
+from django.db.models.functions import Now
 
 from mirror import registry
 from mirror.capture import triggers
@@ -99,7 +99,6 @@ def statuses(*, count_rows: bool = True) -> list[Status]:
     (warm, position), states = _read_redis(), State.objects.using(changes.using()).in_bulk()
     faults = triggers.reasons()
     outstanding, windows = _outstanding(), window_count.windows() if count_rows else {}
-    now = changes.clock() if outstanding else 0.0
     return [
         _status(
             mirror,
@@ -109,7 +108,6 @@ def statuses(*, count_rows: bool = True) -> list[Status]:
             _count(mirror, windows) if count_rows else NOT_COUNTED,
             faults.get(mirror.name, ()),
             position,
-            now,
         )
         for mirror in registry.all_mirrors()
     ]
@@ -138,6 +136,7 @@ def _outstanding() -> dict[str, Outstanding]:
             quarantined=CountOf("id", filter=Q(quarantined_at__isnull=False)),
             oldest=Min("created_at", filter=Q(quarantined_at__isnull=True)),
             oldest_push=Min("created_at", filter=Q(quarantined_at__isnull=True) & progress.is_pushed()),
+            now=Max(Now()),
         )
     )
     return {row["mirror"]: {**row} for row in rows}
@@ -151,7 +150,6 @@ def _status(
     count: Count,
     faults: tuple[str, ...],
     position: Position,
-    now: float,
 ) -> Status:
     is_pushed = any(name == mirror.name for name, _ in registry.pushed())
     return Status(
@@ -160,7 +158,7 @@ def _status(
         rows=count.rows,
         estimated=count.estimated,
         pending=outstanding.get("pending", 0),
-        oldest_pending_seconds=_compute_age(outstanding.get("oldest"), now),
+        oldest_pending_seconds=_compute_age("oldest", outstanding),
         quarantined=outstanding.get("quarantined", 0),
         layout_version=str(mirror.version),
         rebuilding_rows=state.rebuild_rows if state and state.rebuild_token else None,
@@ -170,9 +168,10 @@ def _status(
         background_rows=position.rows.get(mirror.name),
         background_differences=position.found.get(mirror.name, 0),
         background_last=position.last.get(mirror.name),
-        oldest_push_seconds=_compute_age(outstanding.get("oldest_push"), now) if is_pushed else None,
+        oldest_push_seconds=_compute_age("oldest_push", outstanding) if is_pushed else None,
     )
 
 
-def _compute_age(moment: datetime | None, now: float) -> float:
-    return round(max(0.0, now - moment.timestamp()), 3) if moment else 0.0
+def _compute_age(name: str, outstanding: Outstanding) -> float:
+    moment = outstanding.get(name)
+    return round(max(0.0, (outstanding["now"] - moment).total_seconds()), 3) if moment else 0.0

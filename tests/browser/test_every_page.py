@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from typing import Any, Final, Literal, NamedTuple
 
 import pytest
-from django.contrib.auth.models import Group, Permission
 from playwright.sync_api import Page
 from pytest_django.live_server_helper import LiveServer
 
-from config.roles import make_roles
 from tests.browser.conftest import PHONE, Audit, OpenPage
 from tests.support.matrix.addresses import find_addresses
 from tests.support.matrix.browser import Browser
@@ -39,7 +37,6 @@ LOOKS: Final = (Look("en", "light", {"width": 1280, "height": 900}), Look("zh-ha
 
 @pytest.mark.slow(60)
 def test_every_page_is_accessible_and_fits(open_page: OpenPage, live_server: LiveServer, audit: Audit) -> None:
-    make_roles(Group, Permission)  # the flush of transactional tests deletes the groups
     world = MatrixWorld()
     rebuild()
     people = {"anonymous": Browser(), "reader": world.browser, "staff": Browser(world.staff)}

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import pytest
-from django.contrib.auth.models import Group, Permission
+from django.contrib.auth.models import Group
 
 from accounts.models import User
-from config.roles import ROLES, make_roles
+from config.roles import ROLES
 from tests.support import warm_mirrors
 from tests.support.matrix.addresses import Address, NoSample, find_addresses
 from tests.support.matrix.browser import HTML, JSON, Browser, text_of
@@ -54,7 +54,6 @@ def quiet() -> Iterator[None]:
 
 @pytest.fixture
 def world() -> MatrixWorld:
-    make_roles(Group, Permission)  # the flush of transactional tests deletes the groups
     return MatrixWorld()
 
 

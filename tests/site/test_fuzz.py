@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
-from django.contrib.auth.models import Group, Permission
 from hypothesis import HealthCheck, Phase, given, settings
 from redis import Redis
 
-from config.roles import make_roles
 from tests.support.matrix.addresses import find_addresses
 from tests.support.matrix.browser import Browser, text_of
 from tests.support.matrix.fuzz import Form, find_forms, requests, send
@@ -49,7 +47,6 @@ def quiet() -> Iterator[None]:
 
 @pytest.mark.slow(5)
 def test_no_argument_of_an_address_causes_a_server_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    make_roles(Group, Permission)  # the flush of transactional tests deletes the groups
     world = MatrixWorld()
     broken = dict.fromkeys(world.samples(), BROKEN)
     monkeypatch.setattr(world, "samples", lambda: broken)
@@ -62,7 +59,6 @@ def test_no_argument_of_an_address_causes_a_server_error(monkeypatch: pytest.Mon
 
 @pytest.mark.slow(30)
 def test_no_request_causes_a_server_error(redis: Redis) -> None:
-    make_roles(Group, Permission)
     world = MatrixWorld()
     people = {"owner": world.browser, "stranger": Browser()}
     pages = list(find_addresses(world))

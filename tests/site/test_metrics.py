@@ -42,7 +42,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from config.metrics.processes import merge_ended
 folder = os.environ["PROMETHEUS_MULTIPROC_DIR"]
-open(f"{folder}/counter_{os.getpid() + 1}.db", "x").close()  # of a process that ended, and counted nothing
+ended = os.fork()
+if ended == 0:
+    os._exit(0)
+os.wait()
+open(f"{folder}/counter_{ended}.db", "x").close()  # of a process that ended, and counted nothing
 for when in range(2):
     count.labels("b").inc()
     merge_ended(folder)

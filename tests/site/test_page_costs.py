@@ -12,9 +12,7 @@ from typing import Final
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import Group, Permission
 
-from config.roles import make_roles
 from mirror.redis.recorder import record
 from tests.support.matrix.addresses import find_addresses
 from tests.support.matrix.browser import Browser
@@ -32,7 +30,6 @@ Cost = tuple[int, int]  # round trips, SQL statements
 @pytest.mark.slow(10)
 @pytest.mark.on_sqlite  # counts of SQL are the same on PostgreSQL except for savepoints
 def test_pages_cost_as_listed() -> None:
-    make_roles(Group, Permission)  # the flush of transactional tests deletes the groups
     rows = [_format_row(*found) for found in sorted(_measure(MatrixWorld()))]
     text = LIST.read_text()
     start = ROW.search(text)

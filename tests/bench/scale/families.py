@@ -141,6 +141,14 @@ mirror:verification | 1 || mirror:{warm}:<mirror>
 mirror:lease:<job> | 10 || mirror:{warm}:<mirror>
 mirror:requests | 0
 mirror:guard:<mirror>:<row> | 10000 || limit:<name>:<digest>
+mirror:{<slot>}:fence:<mirror>:<row> | 10000 || limit:<name>:<digest>
+mirror:{<slot>}:staged:<mirror>:<row> | 0
+mirror:{<slot>}:claims:<window> | 1000 || limit:<name>:<digest>
+mirror:{sentinel:<number>}:<owner> | 64 || {viewed:}:period
+mirror:lag | 1 | 90 | mirror:history
+mirror:{<slot>}:marks:<backup> | 4 | 5000 | mirror:marks:<backup>
+mirror:marked:<backup> | 4 || {viewed:}:period
+mirror:{<slot>}:copy:<marker> | 16384 || mirror:{warm}:<mirror>
 mirror:fence:<mirror> | 8 || {viewed:}:period
 mirror:marks:<backup> | 4 | 5000
 {<marks>}:aside | 0

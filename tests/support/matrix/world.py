@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
 from django.contrib import admin
+from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import Model
 from django.urls import reverse
@@ -18,6 +19,7 @@ from accounts.sessions.rows import hash_token
 from catalog.models import Author, Tag, TagAlias
 from catalog.shelves.models import Shelf
 from catalog.shelves.services import put_on_shelf
+from config.roles import make_roles
 from mirror.models import BackupState, Change, State
 from shop.models import Cart, FakeCharge, Order, Payment, PaymentState, Product, View
 from shop.services import carts
@@ -45,6 +47,7 @@ class MatrixWorld:
     """
 
     def __init__(self) -> None:
+        make_roles(Group, Permission)  # the flush of transactional tests deletes the groups
         world = World()
         self.staff = world.staff
         self.owner, self.other = world.readers[:2]
