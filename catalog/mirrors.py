@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from django.db.models import Model, Q
 
@@ -76,7 +77,7 @@ class BookMirror(Mirror):
     """
 
     name = "book"
-    version = 3
+    version = f"4.{crc32(repr(BookRow._fields).encode())}"  # a new field of the record rebuilds the mirror by itself
     model = Book
     key = keys.book("{pk}")
     watches = (
