@@ -113,7 +113,7 @@ def newest(backup: Backup, redis: RedisClient) -> int:
 
 
 def oldest(backup: Backup, redis: RedisClient, limit: int, until: int) -> dict[str, int]:
-    """Return the oldest marked items, without quarantined ones, up to the version ``until``.
+    """Return the ``limit`` oldest marked items (-1: all), without quarantined ones, up to the version ``until``.
 
     The versions are microseconds since 1970 by Redis' clock.
     """
@@ -121,7 +121,7 @@ def oldest(backup: Backup, redis: RedisClient, limit: int, until: int) -> dict[s
     for place in places(backup, redis):
         pipe.zrangebyscore(place, "(0", until, start=0, num=limit, withscores=True)
     found = [(int(version), item.decode()) for part in pipe.execute() for item, version in part]
-    return {item: version for version, item in sorted(found)[:limit]}
+    return {item: version for version, item in sorted(found)[: limit if limit >= 0 else None]}
 
 
 def versions(backup: Backup, redis: RedisClient, items: Sequence[str]) -> dict[str, int]:

@@ -79,8 +79,9 @@ def again(client: Client) -> Client:
 
 
 def headers_of(response: object) -> dict[str, str]:
-    """Return the headers, with lists of values in a fixed order."""
+    """Return the headers without the request's id, with lists of values in a fixed order."""
     found = dict(response.headers)  # type: ignore[attr-defined]
+    del found["X-Request-ID"]
     found["Vary"] = ", ".join(sorted(found["Vary"].split(", ")))
     found["Content-Security-Policy"] = "; ".join(sorted(found["Content-Security-Policy"].split("; ")))
     return found

@@ -30,6 +30,8 @@ WRITTEN: Final = re.compile(
 FILES_WITH_PATHS: Final = {
     "common/middleware/policy.py": "the start of the admin's paths, compared without the script prefix",
     "common/web/well_known.py": "robots.txt names starts of paths, not pages",
+    "config/checks.py": "a message names a page",
+    "config/copies/databases.py": "folders of PostgreSQL's programs",
     "config/defaults/shop.py": "the default of a setting",
     "config/settings.py": "STATIC_URL",
 }
