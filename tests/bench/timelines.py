@@ -86,9 +86,9 @@ def _fill() -> None:
 # drawn, because duplicates are removed.
 FILL: Final = f"""
     SELECT setseed(0.5);
-    INSERT INTO accounts_user (username, name_key, password, session_secret, first_name, last_name, email,
-                               is_staff, is_active, is_superuser, date_joined, user_type)
-    SELECT 'bench ' || n, 'bench ' || n, '!', 's', '', '', '', false, true, false, now(), 'client'
+    INSERT INTO accounts_user (username, name_key, name_skeleton, password, session_secret, first_name, last_name,
+                               email, is_staff, is_active, is_superuser, date_joined, user_type)
+    SELECT 'bench ' || n, 'bench ' || n, 'bench ' || n, '!', 's', '', '', '', false, true, false, now(), 'client'
       FROM generate_series(1, {PEOPLE}) n;
     CREATE TEMP TABLE person AS
     SELECT id, row_number() OVER (ORDER BY id) AS n FROM accounts_user WHERE username LIKE 'bench %';
