@@ -1,4 +1,4 @@
-"""``/metrics``: who may read it, what it costs, and what it says while a part is away."""
+"""``/metrics``: access, cost, and the answers while a part is away."""
 
 import os
 import subprocess
