@@ -12,8 +12,7 @@ from accounts.models import Session
 from accounts.sessions import last_seen
 from mirror.backup import Backup, register
 from mirror.conf import setting
-from mirror.redis.scripts import Script
-from mirror.redis.types import RedisClient, RedisPipeline
+from mirror.redis import RedisClient, RedisPipeline, Script
 from mirror.utils import arrays
 
 _put_back_script = Script(Path(__file__).parent / "lua" / "put_back.lua")

@@ -4,7 +4,7 @@ Each docstring gives the type of the key, its content, its lifetime ("Life") and
 ("Owner").
 """
 
-from mirror.redis.naming import slot_of
+from mirror.redis import slot_of
 
 
 def login(user_id: int | str) -> str:

@@ -23,8 +23,8 @@ from accounts.models import User
 from accounts.names import fold
 from accounts.second_factor.recent import lacks_factor
 from accounts.sessions.engine import RIGHTS_KEY, current_request
+from mirror import Record
 from mirror.conf import setting
-from mirror.declare.mirrors import Record
 
 SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS", "TRACE")
 # Fields of ``request.user`` and their names in the session's record. Other fields are deferred and come from SQL.

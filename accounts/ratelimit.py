@@ -18,9 +18,8 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from accounts import keys
-from mirror.redis.clients import try_redis
-from mirror.redis.scripts import Script
-from mirror.utils.bounded import Bounded
+from mirror.redis import Script, try_redis
+from mirror.utils import Bounded
 
 _LUA: Final = Path(__file__).parent / "lua"
 _count_script: Final = Script(_LUA / "count.lua")

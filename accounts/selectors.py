@@ -26,9 +26,8 @@ from accounts.models import User
 from accounts.names import fold
 from accounts.users import hiding
 from mirror.conf import setting
-from mirror.read.reads import read
-from mirror.redis.scripts import Script
-from mirror.redis.types import RedisPipeline
+from mirror.read import read
+from mirror.redis import RedisPipeline, Script
 
 BOARD_SCRIPT = Script(Path(__file__).parent / "lua" / "leaderboard.lua")
 

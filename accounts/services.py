@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from accounts.second_factor import recent
-from mirror.relay.hints import hint
+from mirror.relay import hint
 
 
 def log_in(request: HttpRequest, user: User, backend: str | None = None, *, with_factor: bool = False) -> None:

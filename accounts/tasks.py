@@ -10,9 +10,7 @@ from accounts.audit import log as audit
 from accounts.deletion import services as deletion
 from accounts.mail.tasks import send_email, send_reset_links
 from accounts.sessions import cleaning
-from mirror.redis.clients import work_or_wait
-from mirror.redis.lease import lease
-from mirror.redis.types import RedisClient
+from mirror.redis import RedisClient, lease, work_or_wait
 
 __all__ = ["clean_sessions", "delete_accounts", "send_email", "send_reset_links"]
 logger = logging.getLogger("accounts")

@@ -18,10 +18,8 @@ from catalog.local.index import CatalogIndex, local_copy
 from catalog.shelves.selectors import ENTRY_MIRRORS, CardEntries, ask_for_entries, load_entries_from_sql, read_entries
 from common.ids import MAX_ID
 from mirror import registry
-from mirror.read.raw import RawRecord
-from mirror.read.reads import read
-from mirror.redis.types import RedisPipeline
-from mirror.relay.shapes import shape_of
+from mirror.read import RawRecord, get_encoder, read
+from mirror.redis import RedisPipeline
 
 
 def find_books(
@@ -109,7 +107,7 @@ def _get_page_ids(found: QueryAnswer, asked: _ListRequest) -> list[int]:
 
 def load_records_from_sql(pks: list[int]) -> list[BookRecord]:
     """Return the records of books from SQL, with the same bytes as in Redis."""
-    encode = shape_of(registry.get("book")).encode
+    encode = get_encoder("book")
     return [BookRecord(encode(record)) for record in load_book_records(pks)]
 
 
@@ -124,7 +122,7 @@ def get_author(pk: int) -> RawRecord | None:
     if reading is None:
         author = registry.get("author")
         rows = author.load([str(pk)]).values()
-        return next((RawRecord(shape_of(author).encode(author.record(row))) for row in rows), None)
+        return next((RawRecord(get_encoder("author")(author.record(row))) for row in rows), None)
     raw = reading.replies[0]
     return None if raw is None else RawRecord(raw)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from mirror.redis.types import RedisPipeline
+from mirror.redis import RedisPipeline
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from celery.beat import PersistentScheduler
 
-from mirror.utils.failure_log import FailureLog
+from mirror.utils import FailureLog
 
 failures: Final = FailureLog(logging.getLogger("celery.beat"))
 BROKER: Final = "broker"

@@ -9,10 +9,10 @@ from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from mirror.backup import BackupStatus
 from mirror.backup import status as backup_status
-from mirror.backup.status import BackupStatus
 from mirror.conf import setting
-from mirror.redis.clients import try_redis
+from mirror.redis import try_redis
 from mirror.status import Status, statuses
 
 MAX_DELAY_SECONDS = 10.0  # changes normally wait for milliseconds

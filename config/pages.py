@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.audit.log import RETENTION
 from accounts.selectors import read_last_logins
-from mirror.read.foreseen import Foreseen
+from mirror.read import Foreseen
 from shop.visitors import get_session_digest
 from social.content import MAX_CHARACTERS
 from social.selectors import get_latest_posts

@@ -22,11 +22,8 @@ from loginlog.storage.items import (
     parse_item,
 )
 from loginlog.storage.tombstones import Known, Tombstones
-from mirror.backup import Backup, register
-from mirror.cluster.urls import tag_of
-from mirror.redis.session import Session
-from mirror.redis.types import RedisClient
-from mirror.verify import scan
+from mirror.backup import Backup, register, scan_keys
+from mirror.redis import RedisClient, Session, tag_of
 
 Value = bytes | Known
 SEGMENTS_PER_ROUND_TRIP: Final = 200  # segments per round trip
@@ -107,7 +104,7 @@ class LoginLogBackup(Backup):
     def scan(self, redis: RedisClient) -> Iterator[list[str]]:
         with Session(redis) as session:
             tag = tag_of("loginlog")
-            for found in scan.keys(session):
+            for found in scan_keys(session):
                 own = [key.removeprefix(tag) for key in found if key.startswith(tag)]
                 names = [name for name in own if name.startswith(MONTH_PREFIX)]
                 whole = [name for name in own if name.startswith(DAY_PREFIX)]

@@ -15,8 +15,8 @@ from accounts.models import User
 from loginlog import services
 from loginlog.corrections import erasure
 from loginlog.days import today
-from mirror.redis.clients import client
-from mirror.utils.bounded import Bounded
+from mirror.redis import client
+from mirror.utils import Bounded
 
 logger = logging.getLogger("loginlog")
 

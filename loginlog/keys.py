@@ -5,7 +5,7 @@ On a cluster all of them begin with ``{loginlog}`` and share one slot, because B
 
 from datetime import date
 
-from mirror.cluster.urls import tag_of
+from mirror.redis import tag_of
 
 
 def month(month: date | str, user_type: str, user_id: int | str) -> str:

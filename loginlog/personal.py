@@ -14,8 +14,7 @@ from loginlog.corrections import erasure
 from loginlog.days import today
 from loginlog.models import MonthBits
 from loginlog.reports.parameters import EARLIEST_DAY
-from mirror.redis.clients import relay_client
-from mirror.redis.lease import lease
+from mirror.redis import lease, relay_client
 
 
 def register_parts() -> None:

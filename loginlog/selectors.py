@@ -17,7 +17,7 @@ from loginlog.storage import bitmaps, reading
 from loginlog.storage import sql as store
 from loginlog.storage.items import parse_member
 from loginlog.storage.reading import Span
-from mirror.redis.clients import try_redis
+from mirror.redis import try_redis
 
 USERS_PER_STATEMENT: Final = 1000  # users per statement
 

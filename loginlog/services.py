@@ -12,8 +12,7 @@ from loginlog.corrections import erasure, removal
 from loginlog.days import day_of, today
 from loginlog.storage import dense_ids, direct, scripts
 from loginlog.storage.direct import Mark
-from mirror.redis.clients import relay_client, try_redis
-from mirror.redis.types import RedisClient
+from mirror.redis import RedisClient, relay_client, try_redis
 
 logger = logging.getLogger("loginlog")
 

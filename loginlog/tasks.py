@@ -6,7 +6,7 @@ from celery import shared_task
 
 from loginlog.archive import expiry
 from loginlog.corrections import settling
-from mirror.redis.clients import work_or_wait
+from mirror.redis import work_or_wait
 
 logger = logging.getLogger("loginlog")
 

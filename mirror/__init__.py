@@ -4,6 +4,7 @@ The public names are here. ``docs/architecture.md`` explains how the parts work 
 no other one and can be installed in any Django site.
 """
 
+from mirror import registry
 from mirror.declare.entries import Contribution, Entry, Field, Member, Members, OwnField, Scored, Value
 from mirror.declare.fields import Column, Count, DeclarationError, Ids, Names, Sum, Values
 from mirror.declare.indexes import Alphabetical, Lookup, Ranking, SetOf
@@ -13,6 +14,7 @@ from mirror.declare.mirrors import (
     Family,
     Mirror,
     Reached,
+    Record,
     SummaryMirror,
     TableMirror,
     Watch,
@@ -40,6 +42,7 @@ __all__ = [
     "OwnField",
     "Ranking",
     "Reached",
+    "Record",
     "Scored",
     "SetOf",
     "Sum",
@@ -50,4 +53,5 @@ __all__ = [
     "Watch",
     "WindowMirror",
     "register",
+    "registry",
 ]

@@ -12,6 +12,7 @@ from mirror.declare.fields import DeclarationError
 from mirror.declare.layout import Layout
 from mirror.declare.mirrors import Mirror, SummaryMirror, TableMirror, Watch, WindowMirror
 
+__all__ = ["UnknownMirror", "all_mirrors", "get", "register"]
 _mirrors: dict[str, Mirror] = {}
 _refused: list[tuple[type[Mirror], str]] = []
 M = TypeVar("M", bound=type[Mirror])

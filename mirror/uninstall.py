@@ -15,7 +15,7 @@ from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 
 from mirror import registry
-from mirror.backup import marks
+from mirror.backup import copies, marks
 from mirror.backup import registry as backups
 from mirror.capture import install
 from mirror.conf import setting
@@ -90,7 +90,7 @@ def _refuse_in_use(redis: RedisClient) -> None:
     unsaved = [backup.name for backup in backups.all_backups() if marks.count(backup, redis)]
     if unsaved:
         raise InUse(f"SQL does not have all items of {', '.join(unsaved)}: run `manage.py backup flush` first")
-    if redis.exists(naming.heartbeat()):
+    if copies.is_relay_running(redis):
         seconds = float(setting("HEARTBEAT_SECONDS"))
         raise InUse(f"a relay ran within the last {seconds:g} s: stop `mirror run`, workers and beat first")
 

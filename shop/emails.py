@@ -19,7 +19,7 @@ from django.utils.translation import override
 from accounts.mail import queue_task
 from accounts.names import fold
 from accounts.ratelimit import count_event, give_back
-from mirror.utils.commit import after_commit
+from mirror.utils import after_commit
 from shop.models import Order
 
 logger = logging.getLogger("shop")

@@ -3,7 +3,7 @@
 The docstrings are the source of the key documentation.
 """
 
-from mirror.redis.naming import slot_of, with_prefix
+from mirror.redis import slot_of, with_prefix
 
 
 def product(product_id: int | str) -> str:

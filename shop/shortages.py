@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 
-from mirror.redis.clients import try_redis
-from mirror.redis.types import RedisClient, RedisPipeline
+from mirror.redis import RedisClient, RedisPipeline, try_redis
 from shop import keys
 
 logger = logging.getLogger("shop")

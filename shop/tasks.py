@@ -5,8 +5,7 @@ import logging
 from celery import shared_task
 from redis.exceptions import RedisError
 
-from mirror.redis.clients import relay_client, work_or_wait
-from mirror.redis.lease import lease
+from mirror.redis import lease, relay_client, work_or_wait
 from shop import emails
 from shop.book_views import decay, retention
 from shop.carts import sync

@@ -11,8 +11,7 @@ from typing import Any, Final, NamedTuple
 from django.db import connection, transaction
 
 from common.database import split_slices
-from mirror.utils import arrays
-from mirror.utils.callbacks import CountCallback, ignore
+from mirror.utils import CountCallback, arrays, ignore
 from social.content.mentions import find_mentions
 from social.content.tokens import find_hashtags
 from social.services.posts import MAX_HASHTAGS

@@ -7,7 +7,7 @@ from django.apps import AppConfig
 from django.core.checks import CheckMessage, Warning, register
 
 from common.state_server import query_state_server
-from mirror.redis.types import RedisClient
+from mirror.redis import RedisClient
 from social.mirrors.windows import TIMELINE_LENGTH
 
 # A timeline, its sentinel, and the posts that one delivery adds before it trims the oldest. A sorted set that exceeds

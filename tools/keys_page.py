@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from mirror.redis import prefix
+from mirror.redis import with_prefix
 
 PAGE_PATH = Path(__file__).resolve().parent.parent / "docs" / "keys.md"
 MODULES = ("accounts.keys", "catalog.keys", "shop.keys", "social.keys", "loginlog.keys", "mirror.redis.naming")
@@ -43,7 +43,7 @@ def render_row(function: Callable[..., str]) -> str:
     said = _DOC.match(" ".join((function.__doc__ or "").split()))
     if said is None:
         raise UndocumentedKey(f"{function.__module__}.{function.__name__}: {function.__doc__!r}")
-    name = function(*names).replace(prefix.current(), "")  # within a hash tag
+    name = function(*names).replace(with_prefix(""), "")  # within a hash tag
     cells = [f"`{name}`", *(said[part].strip() for part in ("kind", "holds", "life", "owner"))]
     return "| " + " | ".join(cells) + " |"
 

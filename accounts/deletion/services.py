@@ -24,7 +24,7 @@ from accounts.models import AccountDeletion, EmailChange, User
 from accounts.personal import registry
 from accounts.sessions.services import end_all_sessions
 from common import clock
-from mirror.relay.drains import Deadline
+from mirror.relay import Deadline
 
 logger = logging.getLogger("accounts")
 

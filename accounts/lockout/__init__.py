@@ -13,8 +13,7 @@ from typing import Final, NamedTuple
 
 from accounts.lockout import counters_redis, counters_sql
 from accounts.lockout.limits import Counter
-from mirror.redis.clients import client, try_redis
-from mirror.redis.types import RedisClient
+from mirror.redis import RedisClient, client, try_redis
 
 logger = logging.getLogger("accounts")
 _WARNING: Final = "Redis does not count logins now, SQL does: %s"

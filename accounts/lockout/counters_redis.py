@@ -6,8 +6,7 @@ from typing import Final
 
 from accounts import keys
 from accounts.lockout.limits import Counter
-from mirror.redis.scripts import Script
-from mirror.redis.types import RedisClient
+from mirror.redis import RedisClient, Script
 
 _LUA: Final = Path(__file__).parent.parent / "lua"
 _reserve_script: Final = Script(_LUA / "reserve.lua")

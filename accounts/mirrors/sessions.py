@@ -12,10 +12,9 @@ from accounts import keys
 from accounts.models import Session, User
 from accounts.sessions import last_seen
 from accounts.sessions.rows import SessionRow, load_sessions, make_record
-from mirror import Contribution, Family, Mirror, OwnField, Scored, Watch
+from mirror import Contribution, Family, Mirror, OwnField, Record, Scored, Watch
 from mirror.conf import setting
-from mirror.declare.mirrors import Record
-from mirror.redis.session import Command
+from mirror.redis import Command
 
 # Columns of the user that a session's record is derived from.
 USER_COLUMNS = ("username", "user_type", "is_active", "is_staff", "is_superuser", "password", "session_secret")

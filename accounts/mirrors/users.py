@@ -9,9 +9,8 @@ from accounts import keys
 from accounts.models import LoginStats, User
 from accounts.users.records import format_time
 from common.ids import parse_ids
-from mirror import Lookup, Mirror, Ranking, SummaryMirror, Watch
+from mirror import Lookup, Mirror, Ranking, Record, SummaryMirror, Watch
 from mirror.conf import setting
-from mirror.declare.mirrors import Record
 
 MAX_LAST_LOGINS: Final = 100  # users in the list of last logins
 

@@ -21,13 +21,11 @@ from accounts.models import Session
 from accounts.sessions import last_seen
 from accounts.sessions.ending import SESSIONS_PER_SLICE, end_sessions
 from accounts.sessions.last_seen import LUA_DIR
-from mirror.backup.restore import restore
+from mirror.backup import restore_backup
 from mirror.conf import setting
-from mirror.redis.clients import relay_client
-from mirror.redis.scripts import Script
-from mirror.redis.types import RedisClient
-from mirror.relay.drains import Deadline
-from mirror.utils.callbacks import ProgressCallback, ignore
+from mirror.redis import RedisClient, Script, relay_client
+from mirror.relay import Deadline
+from mirror.utils import ProgressCallback, ignore
 
 CLAIMS_PER_CALL = 100  # sessions per call of the script
 DIGESTS_PER_REPLY = 1000  # digests per reply
@@ -66,7 +64,7 @@ def clean_sessions(
         raise ValueError("the limit cannot be negative")
     redis, deadline, done = redis or relay_client(), Deadline(seconds), CleaningReport(limit)
     steps = {"expired": _end_expired, "strays": _drop_strays}
-    if restore(LastSeenBackup(), seconds, redis=redis).done:  # otherwise the oldest sessions are not known yet
+    if restore_backup(LastSeenBackup(), seconds, redis=redis).done:  # otherwise the oldest sessions are not known yet
         steps["removed"] = _end_oldest
     for name, step in steps.items():
         while not deadline.passed() and (count := step(redis, limit)):

@@ -15,7 +15,7 @@ from accounts.sessions import last_seen
 from accounts.sessions.signals import sessions_ending
 from mirror import registry
 from mirror.conf import setting
-from mirror.redis.types import RedisClient
+from mirror.redis import RedisClient
 from mirror.relay import drains
 from mirror.utils import arrays
 

@@ -27,8 +27,8 @@ from accounts.sessions.devices import parse_user_agent
 from accounts.sessions.rows import hash_token
 from accounts.sessions.signals import token_rotated
 from common.ids import parse_id
-from mirror.declare.mirrors import Record
-from mirror.utils.commit import after_commit
+from mirror import Record
+from mirror.utils import after_commit
 
 RIGHTS_KEY = "_rights"  # the key of the user's rights in the session's data
 MAX_TOKEN_TRIES = 3  # attempts at a new token, although a collision is practically impossible

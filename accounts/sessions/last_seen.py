@@ -15,10 +15,8 @@ from django.db import Error as DatabaseError
 
 from accounts import keys
 from accounts.models import Session
-from mirror.backup.marks import script
-from mirror.redis.clients import try_redis
-from mirror.redis.session import Command
-from mirror.redis.types import RedisClient
+from mirror.backup import script
+from mirror.redis import Command, RedisClient, try_redis
 
 logger = logging.getLogger("accounts")
 T = TypeVar("T")

@@ -16,8 +16,8 @@ from accounts.models import Session
 from accounts.sessions import devices
 from accounts.sessions.rows import has_expired
 from mirror.conf import setting
-from mirror.read.reads import read
-from mirror.redis.types import RedisPipeline
+from mirror.read import read
+from mirror.redis import RedisPipeline
 
 MAX_SESSIONS: Final = 100  # sessions on the page
 HANDLE_LENGTH: Final = 16  # characters of a digest that identify a session in a form

@@ -14,10 +14,10 @@ from django.db.models import Model
 from accounts import keys
 from accounts.models import Session, User
 from accounts.sessions.companions import companions
+from mirror import Record
 from mirror.conf import setting
-from mirror.declare.mirrors import Record
-from mirror.read.reads import read
-from mirror.redis.types import RedisPipeline
+from mirror.read import read
+from mirror.redis import RedisPipeline
 
 NO_RIGHTS = ""  # of users who are not staff and have neither groups nor permissions
 

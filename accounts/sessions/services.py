@@ -8,8 +8,8 @@ from django.db.models import QuerySet
 from accounts.models import Session, User, new_secret
 from accounts.sessions import ending, last_seen
 from accounts.sessions.signals import sessions_ending
-from mirror.relay.hints import hint
-from mirror.utils.commit import after_commit
+from mirror.relay import hint
+from mirror.utils import after_commit
 
 SESSIONS_PER_TRANSACTION = 500  # sessions per transaction
 

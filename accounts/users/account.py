@@ -7,7 +7,7 @@ from accounts import keys
 from accounts.models import LoginStats, User
 from accounts.users.records import format_time
 from mirror.conf import setting
-from mirror.read.reads import read
+from mirror.read import read
 
 
 class Logins(NamedTuple):

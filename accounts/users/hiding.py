@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from common.additions import Addition, Additions
-from mirror.redis.types import RedisPipeline
+from mirror.redis import RedisPipeline
 
 rules: Final = Additions[Addition]()
 

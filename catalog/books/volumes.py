@@ -12,8 +12,8 @@ from catalog.books.series import Series, parse_series, split_title
 from catalog.listing.results import BookRecord
 from catalog.models import Book
 from mirror.conf import setting
-from mirror.read.reads import read
-from mirror.redis.types import RedisPipeline
+from mirror.read import read
+from mirror.redis import RedisPipeline
 
 MAX_AUTHORS: Final = 4  # authors of a book in whose series volumes are found
 

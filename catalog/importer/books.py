@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from catalog.importer import clean
 from catalog.importer.files import DataProblems, Table, split_batches
 from catalog.models import Author, Book
-from mirror.utils.callbacks import ProgressCallback
+from mirror.utils import ProgressCallback
 
 COLUMNS = (
     "book_id", "goodreads_book_id", "authors", "original_publication_year", "original_title", "title",

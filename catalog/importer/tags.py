@@ -12,7 +12,7 @@ from catalog.models import Tag
 from catalog.names import normalise
 from catalog.tags.aliases import resolve_aliases
 from catalog.tags.bulk import add_counted_taggings, get_or_create_ids
-from mirror.utils.callbacks import ProgressCallback
+from mirror.utils import ProgressCallback
 
 TAG_COLUMNS = ("tag_id", "tag_name")
 TAGGING_COLUMNS = ("goodreads_book_id", "tag_id", "count")

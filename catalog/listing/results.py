@@ -20,7 +20,7 @@ from catalog.listing.answers import QueryAnswer
 from catalog.listing.filters import LANGUAGE, NO_FILTERS, ChosenFilters
 from catalog.listing.sorts import Sort
 from catalog.query import Node, QueryError
-from mirror.read.raw import RawRecord
+from mirror.read import RawRecord
 
 PAGE_SIZE: Final = 20  # books
 MAX_PAGES: Final = 10  # in one answer, so that going back restores the loaded pages

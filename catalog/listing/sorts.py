@@ -17,7 +17,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from catalog import keys
-from mirror.declare.entries import Scored
+from mirror import Scored
 from mirror.utils import arrays
 
 

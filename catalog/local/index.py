@@ -21,9 +21,9 @@ from catalog.listing.filters import Narrowing, SetNarrowing
 from catalog.local import facets
 from catalog.local.orders import Order
 from catalog.tags import similar
-from mirror.declare.entries import Contribution, Entry, Member, Members, Scored
-from mirror.read.local import LocalCopy
-from mirror.utils.bounded import Bounded
+from mirror import Contribution, Entry, Member, Members, Scored
+from mirror.read import LocalCopy
+from mirror.utils import Bounded
 
 # Facets of small results are found by counting, those of larger results by threshold; both are exact. In measurements
 # both cost the same at about 50 of 10,000 books and 450 of 100,000.

@@ -9,7 +9,7 @@ from typing import Any
 from pyroaring import BitMap64
 
 from catalog.listing.sql import Position
-from mirror.utils.bounded import Bounded
+from mirror.utils import Bounded
 
 # Relative costs: to visit the next book of the order, and to sort one result.
 WALK_COST, SORT_COST = 1, 4

@@ -15,8 +15,8 @@ from catalog import keys
 from catalog.search import entries, lists, store
 from catalog.search.corrections import SearchQuery, add_meanings
 from catalog.search.lists import Member
-from mirror.read.reads import read
-from mirror.redis.types import RedisPipeline
+from mirror.read import read
+from mirror.redis import RedisPipeline
 from mirror.relay import tables
 
 MAX_VOCABULARY_WORDS: Final = 24  # words from each list of the vocabulary

@@ -18,8 +18,8 @@ from catalog.search.ranking import DocumentTexts, collect_texts, rank_document
 from catalog.selectors import load_records_from_sql
 from catalog.shelves.selectors import ENTRY_MIRRORS, CardEntries, ask_for_entries, load_entries_from_sql, read_entries
 from mirror.conf import setting
-from mirror.read.reads import read
-from mirror.redis.types import RedisPipeline
+from mirror.read import read
+from mirror.redis import RedisPipeline
 
 MAX_QUERY_LENGTH: Final = 200  # letters; the rest is ignored
 MAX_BOOKS: Final = 20

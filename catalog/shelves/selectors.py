@@ -24,11 +24,9 @@ from catalog.shelves.records import (
     load_entries,
     load_settings,
 )
-from mirror import registry
 from mirror.conf import setting
-from mirror.read.reads import read
-from mirror.redis.types import RedisPipeline
-from mirror.relay.shapes import shape_of
+from mirror.read import get_encoder, read
+from mirror.redis import RedisPipeline
 
 PAGE_SIZE: Final = 20  # books
 ENTRY_MIRRORS: Final = ("shelf_entry",)
@@ -221,7 +219,7 @@ def _load_page_from_sql(user_id: int, shelf: Shelf, cursor: tuple[date, int] | N
         rows = rows.filter(Q(sort_on__lt=day) | Q(sort_on=day, book_id__lt=book))
     found = list(rows.order_by("-sort_on", "-book_id").values_list("sort_on", "book_id")[: PAGE_SIZE + 1])
     book_ids = [pk for _, pk in found[:PAGE_SIZE]]
-    fields, encode = _load_entries_by_book(user_id, book_ids), shape_of(registry.get("book")).encode
+    fields, encode = _load_entries_by_book(user_id, book_ids), get_encoder("book")
     books = {record["id"]: BookRecord(encode(record)) for record in load_book_records(book_ids)} if book_ids else {}
     entries = [ShelvedBook(fields[pk], books[pk]) for pk in book_ids if pk in fields and pk in books]
     return ShelfPage(entries, build_position(*found[PAGE_SIZE - 1]) if len(found) > PAGE_SIZE else None)

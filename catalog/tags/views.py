@@ -19,7 +19,7 @@ from catalog.tags.shown import build_tags_context
 from common.ids import MAX_ID
 from common.web import is_partial, json_response, redirect_to, require_login, wants_json
 from mirror.middleware import done_before
-from mirror.read.sql_only import sql_only
+from mirror.read import read_from_sql
 
 VoteFunction = Callable[[int, int, str], tuple[str, bool]]
 
@@ -58,7 +58,7 @@ def _apply_vote(request: HttpRequest, reader: int, pk: int, vote: VoteFunction) 
     if not is_changed:
         done_before(request)
     if wants_json(request):
-        with sql_only():
+        with read_from_sql():
             own = votes.find_own_tags(reader, pk)
         return json_response({"book": pk, "tag": name, "is_changed": is_changed, "own_tags": own})
     if is_partial(request):
@@ -74,7 +74,7 @@ def _refuse_invalid_tag(request: HttpRequest, pk: int, text: str, why: str) -> H
 
 def _render_tags(request: HttpRequest, pk: int, typed: str = "", error: str = "") -> HttpResponse:
     """Render the tags of a book from SQL, because Redis may be behind. Raises Http404 for a deleted book."""
-    with sql_only():
+    with read_from_sql():
         book = get_book(pk)
         if book is None:
             raise Http404

@@ -20,7 +20,7 @@ from catalog.tags.aliases import resolve_aliases
 from catalog.tags.bulk import get_or_create_ids
 from common.database import SLICE_SIZE
 from mirror.conf import setting
-from mirror.read.reads import read
+from mirror.read import read
 
 MAX_ATTEMPTS = 3  # attempts, when concurrent transactions create or merge the tag
 

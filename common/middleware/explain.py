@@ -9,7 +9,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
-from mirror.redis.recorder import Command, Recording, record
+from mirror.redis import RecordedCommand, Recording, record
 
 EXPLAIN_PARAMETER: Final = "explain"
 MAX_TEXT_LENGTH: Final = 400  # characters of a command or statement in the panel
@@ -78,6 +78,6 @@ def build_context(seen: Recording) -> dict[str, object]:
     }
 
 
-def _shorten(shown: Command | str) -> str:
+def _shorten(shown: RecordedCommand | str) -> str:
     text = str(shown)
     return text if len(text) <= MAX_TEXT_LENGTH else text[:MAX_TEXT_LENGTH] + "…"

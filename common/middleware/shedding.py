@@ -8,7 +8,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 from common.web.errors import too_busy
-from mirror.redis.clients import breaker
+from mirror.redis import breaker
 
 
 class ShedLoadMiddleware:

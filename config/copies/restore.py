@@ -9,15 +9,10 @@ from django.db import connections
 
 from config.copies.databases import get_database
 from config.copies.manifest import CopyError, Manifest
-from mirror.backup import registry, restore
+from mirror.backup import copies, registry
 from mirror.conf import setting
-from mirror.models import Identity
-from mirror.read import marker, rewind
-from mirror.redis import naming
-from mirror.redis.clients import relay_client
-from mirror.redis.types import RedisClient
-from mirror.relay import rebuild
-from mirror.utils.callbacks import ProgressCallback, Step, ignore
+from mirror.redis import RedisClient, relay_client
+from mirror.utils import ProgressCallback, Step, ignore
 
 # A new site has rows of these applications: permissions, roles, and the state of mirrors.
 FILLED_BY_MIGRATE: Final = {"auth", "contenttypes", "mirror"}
@@ -46,22 +41,16 @@ def restore_site(
     _remove_keys(redis)  # first, because Redis must not be newer than SQL after a crash
     step("load")
     database.load(folder / manifest.file)
-    # A Redis that comes back from an older file must not take this history for its own.
-    Identity.objects.using(alias).all().delete()
-    marker.database_identity.cache_clear()
-    rewind.forget()
+    copies.forget_history()
     step("migrate")
     call_command("migrate", database=alias, interactive=False, verbosity=0)
     step("fill")
-    for backup in registry.all_backups():
-        restore.restore(backup, again=True, redis=redis, progress=progress)
-    rebuild.rebuild([], progress=progress)
-    redis.delete(naming.heartbeat())  # of the rebuild: no relay runs yet
+    copies.fill_redis(redis, progress)
     return manifest
 
 
 def _refuse_running_site(redis: RedisClient) -> None:
-    if redis.exists(naming.heartbeat()):
+    if copies.is_relay_running(redis):
         seconds = float(setting("HEARTBEAT_SECONDS"))
         raise CopyError(f"a relay ran within the last {seconds:g} s: stop web, workers and beat first")
 

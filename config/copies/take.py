@@ -3,22 +3,15 @@
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
 
 from django.db import connections
 
 from config.copies.databases import Database, Snapshot, get_database
 from config.copies.manifest import CopyError, Manifest, compute_checksum, list_migrations
-from mirror.backup import registry, status
-from mirror.backup.epoch import Over
-from mirror.backup.flush import flush, save_marked
-from mirror.backup.pause import pause_writes
+from mirror.backup import copies, status
 from mirror.conf import setting
-from mirror.redis.clients import relay_client
-from mirror.redis.types import RedisClient
-from mirror.utils.callbacks import Step, ignore
-
-TRIES: Final = 5  # how often a copy looks for a moment
+from mirror.redis import RedisClient, relay_client
+from mirror.utils import Step, ignore
 
 
 def back_up_site(folder: Path, *, step: Step = ignore) -> Manifest:
@@ -66,23 +59,10 @@ def _prepare_folder(folder: Path) -> bool:
 
 
 def _open_consistent_snapshot(database: Database, redis: RedisClient, step: Step) -> Snapshot:
-    """Return a snapshot of SQL at a moment at which it had everything that Redis had first.
-
-    Items are flushed before, so few are left for the moment in which writes to Redis wait. Marks stay: the next flush
-    writes their items again, which changes nothing.
-    """
-    for _ in range(TRIES):
-        for backup in registry.all_backups():
-            flush(backup, redis=redis)
-        step("pause")
-        with pause_writes(redis) as is_paused:
-            try:
-                for backup in registry.all_backups():
-                    save_marked(backup, redis)
-            except Over:  # Redis was lost: the next flush begins a new epoch
-                continue
-            snapshot = database.open_snapshot()
-            if is_paused():
-                return snapshot
-            snapshot.close()
-    raise CopyError(f"SQL was too slow {TRIES} times to save the items of Redis while its writes waited: try again")
+    """Return a snapshot of SQL at a moment at which it had everything that Redis had first."""
+    snapshot = copies.take_at_pause(database.open_snapshot, Snapshot.close, redis, step)
+    if snapshot is None:
+        raise CopyError(
+            f"SQL was too slow {copies.TRIES} times to save the items of Redis while its writes waited: try again"
+        )
+    return snapshot

@@ -10,7 +10,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 
 from config.environment import BASE_DIR, VAR_DIR, env
-from mirror.cluster.urls import is_cluster_url
+from mirror.redis import is_cluster_url
 
 
 def build_embedded_url(database: int) -> str:

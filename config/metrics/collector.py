@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
 from mirror.conf import setting
-from mirror.redis.clients import try_redis
+from mirror.redis import try_redis
 from mirror.relay import send
 
 SECTION: Final = "memory"  # of INFO

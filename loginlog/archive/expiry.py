@@ -21,13 +21,9 @@ from loginlog.archive.log_files import Line
 from loginlog.storage import bitmaps, items, scripts, walk
 from loginlog.storage.items import DaySegment, LoginMonth
 from loginlog.storage.tombstones import Known
-from mirror.backup import marks, registry
-from mirror.backup.flush import flush
-from mirror.redis.clients import relay_client
-from mirror.redis.lease import lease
-from mirror.redis.session import Conflict, Session
-from mirror.redis.types import RedisClient
-from mirror.utils.callbacks import Step, ignore
+from mirror.backup import flush_backup, marks, registry
+from mirror.redis import Conflict, RedisClient, Session, lease, relay_client
+from mirror.utils import Step, ignore
 
 logger = logging.getLogger("loginlog")
 
@@ -69,7 +65,7 @@ def expire_months(
         changes = {member.decode(): int(n) for member, n in redis.zrange(keys.months(), 0, -1, withscores=True)}
         step("flush")
         begun = marks.newest(registry.get(scripts.BACKUP_NAME), redis)
-        flush(registry.get(scripts.BACKUP_NAME), redis=redis)
+        flush_backup(registry.get(scripts.BACKUP_NAME), redis=redis)
         since_year_one = (days.today() - date.min).days
         limit, found = days.today() - timedelta(days=min(kept_days, since_year_one)), []
         for month in sorted({items.parse_member(member)[0] for member in changes}):

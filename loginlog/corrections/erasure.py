@@ -14,8 +14,7 @@ from loginlog.models import DayBits, Erased, MonthBits, Number, Unmarked
 from loginlog.storage import dense_ids, scripts
 from loginlog.storage.bitmaps import SEGMENT
 from loginlog.storage.items import parse_member
-from mirror.redis.clients import try_redis
-from mirror.redis.types import RedisClient
+from mirror.redis import RedisClient, try_redis
 
 logger = logging.getLogger("loginlog")
 

@@ -21,9 +21,8 @@ from loginlog.storage import bitmaps, scripts, tombstones
 from loginlog.storage import sql as store
 from loginlog.storage.direct import Mark
 from loginlog.storage.items import Item
-from mirror.redis.clients import breaker, try_redis
-from mirror.redis.types import RedisClient
-from mirror.utils.commit import after_commit
+from mirror.redis import RedisClient, breaker, try_redis
+from mirror.utils import after_commit
 
 logger = logging.getLogger("loginlog")
 

@@ -8,9 +8,7 @@ from loginlog.models import Owed
 from loginlog.storage import scripts
 from loginlog.storage import sql as store
 from loginlog.storage.items import POPULATION, DaySegment, DenseIdSegment, Item, LoginMonth, parse_item
-from mirror.redis.clients import work_or_wait
-from mirror.redis.lease import lease
-from mirror.redis.types import RedisClient
+from mirror.redis import RedisClient, lease, work_or_wait
 
 logger = logging.getLogger("loginlog")
 

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from loginlog.models import Erased, Number
-from mirror.utils.bounded import Bounded
+from mirror.utils import Bounded
 
 MAX_CACHED: Final = 100_000  # users in the cache of a process
 USERS_PER_STATEMENT: Final = 500  # users per statement

@@ -20,9 +20,7 @@ from loginlog.storage import sql as store
 from loginlog.storage.direct import owed_to_redis
 from loginlog.storage.items import build_member
 from mirror.backup import epoch
-from mirror.redis import naming
-from mirror.redis.clients import try_redis
-from mirror.redis.types import RedisClient, RedisPipeline
+from mirror.redis import RedisClient, RedisPipeline, naming, try_redis
 from mirror.relay import send
 
 logger = logging.getLogger("loginlog")

@@ -13,10 +13,7 @@ from loginlog.storage.items import DaySegment, DenseIdSegment, LoginMonth
 from loginlog.storage.tombstones import Known
 from mirror import backup
 from mirror.backup import epoch
-from mirror.redis import naming
-from mirror.redis.scripts import Script
-from mirror.redis.session import Command, Session
-from mirror.redis.types import RedisClient
+from mirror.redis import Command, RedisClient, Script, Session, naming
 
 _LUA: Final = Path(__file__).parent / "lua"
 BACKUP_NAME: Final = "loginlog"  # the name of the backup

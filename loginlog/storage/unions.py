@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from loginlog import keys
-from mirror.redis.types import RedisPipeline
+from mirror.redis import RedisPipeline
 
 BITMAPS_PER_BITOP: Final = 16  # bitmaps per BITOP
 MAX_BITOP_BYTES: Final = 9_000_000  # bytes read per BITOP

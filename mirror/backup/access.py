@@ -16,6 +16,7 @@ from mirror.redis.scripts import Script
 from mirror.redis.session import Command, Session
 from mirror.redis.types import RedisClient
 
+__all__ = ["NotRestored", "ensure", "fetch", "write"]
 TRIES = 5
 COLD = b"COLD"  # reply of a guarded script that has done nothing (``guard.lua``)
 

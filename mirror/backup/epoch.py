@@ -24,6 +24,7 @@ from mirror.redis.clients import incarnation
 from mirror.redis.session import Conflict, Session, get_pool
 from mirror.redis.types import RedisClient
 
+__all__ = ["start", "trusted"]
 TRIES = 20
 
 

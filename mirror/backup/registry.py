@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from mirror.backup.declare import Backup
 
+__all__ = ["UnknownBackup", "all_backups", "get", "register"]
 _backups: dict[str, Backup] = {}
 _refused: list[tuple[type[Backup], str]] = []
 B = TypeVar("B", bound=type[Backup])

@@ -22,6 +22,7 @@ from mirror.conf import setting
 from mirror.models import Identity
 from mirror.read import marker
 
+__all__ = ["uninstall"]
 CAPTURES: dict[str, type[Capture]] = {"sqlite": SqliteCapture, "postgresql": PostgresCapture}
 
 Problem = Literal["missing", "out of date", "left over"]

@@ -10,6 +10,8 @@ from mirror import registry
 from mirror.conf import setting
 from mirror.models import Change, Identity
 
+__all__ = ["are_applied", "is_spread", "newest"]
+
 
 def is_pushed() -> Q:
     """Return the condition for changes of pushed rows."""

@@ -1,1 +1,50 @@
 """Reads of mirrored data, which are answered only by warm mirrors; otherwise SQL answers."""
+
+from typing import TYPE_CHECKING
+
+from mirror.utils.exports import export_lazily
+
+if TYPE_CHECKING:
+    from mirror.read.foreseen import Foreseen
+    from mirror.read.local import LocalCopy
+    from mirror.read.marker import database_identity
+    from mirror.read.prefetch import Asked, Prefetched, fetch, known, select_guesses
+    from mirror.read.raw import RawRecord
+    from mirror.read.reads import Reading, read
+    from mirror.read.sql_only import sql_only as read_from_sql
+    from mirror.relay.shapes import get_encoder
+
+__all__ = [
+    "Asked",
+    "Foreseen",
+    "LocalCopy",
+    "Prefetched",
+    "RawRecord",
+    "Reading",
+    "database_identity",
+    "fetch",
+    "get_encoder",
+    "known",
+    "read",
+    "read_from_sql",
+    "select_guesses",
+]
+
+__getattr__ = export_lazily(
+    __name__,
+    {
+        "Asked": "mirror.read.prefetch",
+        "Foreseen": "mirror.read.foreseen",
+        "LocalCopy": "mirror.read.local",
+        "Prefetched": "mirror.read.prefetch",
+        "RawRecord": "mirror.read.raw",
+        "Reading": "mirror.read.reads",
+        "database_identity": "mirror.read.marker",
+        "fetch": "mirror.read.prefetch",
+        "get_encoder": "mirror.relay.shapes",
+        "known": "mirror.read.prefetch",
+        "read": "mirror.read.reads",
+        "read_from_sql": "mirror.read.sql_only:sql_only",
+        "select_guesses": "mirror.read.prefetch",
+    },
+)

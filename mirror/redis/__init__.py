@@ -1,5 +1,48 @@
 """Connections to Redis: clients, prefixes, transactions, scripts, leases and a recorder of commands."""
 
-from mirror.redis.clients import MirrorPool, PoolFactory, breaker, client, relay_client, try_redis
+from mirror.cluster.urls import is_cluster_url, tag_of
+from mirror.redis import naming, quick
+from mirror.redis.clients import (
+    Breaker,
+    MirrorPool,
+    PoolFactory,
+    breaker,
+    client,
+    relay_client,
+    try_redis,
+    work_or_wait,
+)
+from mirror.redis.lease import lease
+from mirror.redis.naming import slot_of, with_prefix
+from mirror.redis.recorder import Command as RecordedCommand
+from mirror.redis.recorder import Recording, record
+from mirror.redis.scripts import Script
+from mirror.redis.session import Command, Conflict, Session
+from mirror.redis.types import RedisClient, RedisPipeline
 
-__all__ = ["MirrorPool", "PoolFactory", "breaker", "client", "relay_client", "try_redis"]
+__all__ = [
+    "Breaker",
+    "Command",
+    "Conflict",
+    "MirrorPool",
+    "PoolFactory",
+    "RecordedCommand",
+    "Recording",
+    "RedisClient",
+    "RedisPipeline",
+    "Script",
+    "Session",
+    "breaker",
+    "client",
+    "is_cluster_url",
+    "lease",
+    "naming",
+    "quick",
+    "record",
+    "relay_client",
+    "slot_of",
+    "tag_of",
+    "try_redis",
+    "with_prefix",
+    "work_or_wait",
+]

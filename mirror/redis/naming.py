@@ -4,6 +4,8 @@ from mirror.cluster.slots import place_in_slot
 from mirror.cluster.urls import has_cluster, tag_of
 from mirror.redis import prefix
 
+__all__ = ["lease", "marks", "restored"]
+
 
 def slot_of(key: str) -> str:
     """Return a hash tag that puts other keys into the slot of ``key``, which has no hash tag of its own."""

@@ -12,6 +12,7 @@ from mirror.redis.clients import MirrorPool
 from mirror.redis.session import Command, get_pool
 from mirror.redis.types import RedisClient, RedisPipeline
 
+__all__ = ["execute"]
 TRIES = 2  # a connection closed by a restart fails at its first use
 
 

@@ -20,6 +20,7 @@ from mirror.redis.types import RedisClient
 from mirror.utils.failure_log import FailureLog
 from mirror.utils.throttle import Throttle
 
+__all__ = ["connect", "sweep_soon", "task"]
 try:
     import kombu.pools
     from celery import current_app

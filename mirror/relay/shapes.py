@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from mirror import registry
 from mirror.declare import values
 from mirror.declare.entries import Contribution, Entry
 from mirror.declare.mirrors import EdgeMirror, Mirror, Record, SummaryMirror, WindowMirror
@@ -292,3 +293,8 @@ def shape_of(mirror: Mirror) -> JsonShape:
     if isinstance(mirror, SummaryMirror):
         return SummaryShape(mirror)
     return HashShape(mirror) if mirror.record_kind == "hash" else JsonShape(mirror)
+
+
+def get_encoder(name: str) -> Callable[[Record], Any]:
+    """Return the function that encodes records of the mirror called ``name`` as Redis has them."""
+    return shape_of(registry.get(name)).encode

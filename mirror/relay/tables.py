@@ -21,6 +21,7 @@ from mirror.outbox import spread
 from mirror.relay.shapes import JsonShape
 from mirror.verify.compare import Difference, Kind, number_looks
 
+__all__ = ["catch_up"]
 logger = logging.getLogger("mirror")
 
 

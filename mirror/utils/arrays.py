@@ -12,6 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from mirror.conf import setting
 
+__all__ = ["Source", "byte_collation", "join_found", "list_values", "make_table", "match_any"]
 Source = tuple[str, list[Any]]  # SQL for a FROM clause, and its parameters
 
 

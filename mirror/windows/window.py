@@ -31,6 +31,7 @@ from mirror.utils.callbacks import Step, ignore
 from mirror.utils.throttle import Throttle
 from mirror.windows.shapes import WarmingShape
 
+__all__ = ["ASKS", "Slice", "answer", "ask", "cool", "count_warm", "keep", "warm", "warm_soon"]
 logger = logging.getLogger("mirror")
 
 ASKS: Final = 3  # number of commands that ``ask`` adds, and of replies that ``answer`` takes
@@ -97,10 +98,21 @@ def cool(mirror: WindowMirror, owners: Iterable[str], redis: RedisClient) -> Non
 
 def those_there(mirror: WindowMirror, owners: Sequence[str], redis: RedisClient) -> list[str]:
     """Return which of these lazy windows are warm or in the making."""
+    return [
+        owner for owner, state in zip(owners, _read_states(mirror, owners, redis), strict=True) if state is not None
+    ]
+
+
+def count_warm(mirror: WindowMirror, owners: Sequence[str], redis: RedisClient) -> int:
+    """Return the number of warm windows among these lazy ones."""
+    return sum(state in (WHOLE, CUT) for state in _read_states(mirror, owners, redis))
+
+
+def _read_states(mirror: WindowMirror, owners: Sequence[str], redis: RedisClient) -> list[float | None]:
     pipe = redis.pipeline(transaction=False)
     for owner in owners:
         pipe.zscore(mirror.record_key(owner), SENTINEL)
-    return [owner for owner, score in zip(owners, pipe.execute(), strict=True) if score is not None]
+    return list(pipe.execute())
 
 
 def warm_soon(mirror: WindowMirror, owner: str) -> None:

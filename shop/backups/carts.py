@@ -5,11 +5,9 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from mirror.backup import Backup, register
+from mirror.backup import Backup, register, scan_keys
 from mirror.conf import setting
-from mirror.redis.session import Session
-from mirror.redis.types import RedisClient, RedisPipeline
-from mirror.verify import scan
+from mirror.redis import RedisClient, RedisPipeline, Session
 from shop import keys
 from shop.carts import rows as sql
 from shop.carts import scripts
@@ -67,7 +65,7 @@ class CartBackup(Backup):
     def scan(self, redis: RedisClient) -> Iterator[list[str]]:
         start, _, end = keys.cart_state("\0").partition("\0")
         with Session(redis) as session:
-            for found in scan.keys(session):
+            for found in scan_keys(session):
                 names = [key for key in found if key.startswith(start) and key.endswith(end)]
                 yield [name[len(start) : -len(end)] for name in names]
 

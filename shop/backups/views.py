@@ -8,7 +8,7 @@ from django.db import connections
 
 from mirror.backup import Backup, register
 from mirror.conf import setting
-from mirror.redis.types import RedisClient, RedisPipeline
+from mirror.redis import RedisClient, RedisPipeline
 from mirror.utils import arrays
 from shop import keys
 from shop.models import View

@@ -2,7 +2,7 @@
 
 from django.http import HttpRequest
 
-from mirror.redis.types import RedisPipeline
+from mirror.redis import RedisPipeline
 from shop.book_views import popularity
 from shop.book_views.visits import counts_as_view, make_visitor_id
 

@@ -12,15 +12,9 @@ from typing import Final, NamedTuple
 from django.conf import settings
 from django.db.models import Count
 
-from mirror.backup import epoch, registry
-from mirror.backup.flush import flush
-from mirror.backup.restore import restore
+from mirror.backup import epoch, flush_backup, registry, restore_backup
 from mirror.conf import setting
-from mirror.redis import naming
-from mirror.redis.clients import relay_client
-from mirror.redis.lease import lease
-from mirror.redis.scripts import Script
-from mirror.redis.types import RedisClient
+from mirror.redis import RedisClient, Script, lease, naming, relay_client
 from shop import keys
 from shop.book_views.popularity import BACKUP, MAX_AGE_PERIODS, MAX_RANKED_BOOKS, MIN_SCORE
 from shop.models import View
@@ -92,13 +86,13 @@ def rebuild_popularity(redis: RedisClient | None = None) -> bool:
     RuntimeError inside a transaction.
     """
     redis, token, views = redis or relay_client(), uuid.uuid4().hex, registry.get(BACKUP)
-    restore(views, redis=redis)
+    restore_backup(views, redis=redis)
     marker = redis.get(naming.restored(BACKUP))
     if marker is None or not epoch.trusted(redis, [marker])[0]:
         return False
     names = [keys.popularity(), keys.popularity_period(), keys.popularity_rebuild_token(), keys.popularity_marker()]
     micros, period = _begin_script(redis, names, [settings.SHOP_VIEW_PERIOD_SECONDS, token])
-    flush(views, redis=redis)  # views from before that moment that SQL does not have yet
+    flush_backup(views, redis=redis)  # views from before that moment that SQL does not have yet
     _write_sql_scores(redis, keys.popularity_from_sql(token), _EPOCH + timedelta(microseconds=int(micros)))
     return bool(_finish_script(redis, [*names, keys.popularity_from_sql(token)], [token, period, marker]))
 

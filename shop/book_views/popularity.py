@@ -19,10 +19,8 @@ from catalog.selectors import find_books
 from common import clock
 from mirror.backup import epoch, script
 from mirror.conf import setting
-from mirror.read.reads import read
-from mirror.redis import naming, quick
-from mirror.redis.clients import client, try_redis
-from mirror.redis.types import RedisClient, RedisPipeline
+from mirror.read import read
+from mirror.redis import RedisClient, RedisPipeline, client, naming, quick, try_redis
 from shop import keys
 from shop.models import View
 from shop.selectors.books import get_books, order_books

@@ -15,8 +15,8 @@ from django.db.models import Q, QuerySet
 from common import clock
 from common.database import SLICE_SIZE
 from mirror.conf import setting
-from mirror.relay.drains import Deadline
-from mirror.utils.callbacks import CountCallback, ignore
+from mirror.relay import Deadline
+from mirror.utils import CountCallback, ignore
 from shop.models import View
 
 MIN_KEPT_DAYS: Final = 31  # covers the week between view and purchase, the sessions' lists, and a reserve

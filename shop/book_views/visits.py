@@ -15,10 +15,8 @@ from catalog.listing import BookRecord
 from common import clock
 from mirror.backup import epoch
 from mirror.conf import setting
-from mirror.read.reads import read
-from mirror.redis import naming
-from mirror.redis.clients import client, try_redis
-from mirror.redis.types import RedisClient, RedisPipeline
+from mirror.read import read
+from mirror.redis import RedisClient, RedisPipeline, client, naming, try_redis
 from shop import keys
 from shop.book_views import popularity
 from shop.book_views.popularity import BACKUP, MAX_LAST_VIEWED, logger

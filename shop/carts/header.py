@@ -12,9 +12,7 @@ from django.http import HttpRequest
 from accounts.sessions import companions
 from common.additions import Addition
 from mirror.backup import epoch
-from mirror.redis import naming
-from mirror.redis.clients import client
-from mirror.redis.types import RedisPipeline
+from mirror.redis import RedisPipeline, client, naming
 from shop import keys
 from shop.carts.reading import CartView, read_cart
 from shop.carts.scripts import BACKUP

@@ -14,8 +14,8 @@ from django.db import transaction
 from common import clock
 from mirror.backup import access
 from mirror.conf import setting
-from mirror.redis.clients import breaker, try_redis
-from mirror.utils.commit import after_commit
+from mirror.redis import breaker, try_redis
+from mirror.utils import after_commit
 from shop.carts import rows as sql
 from shop.carts import scripts, sync
 from shop.carts.content import EMPTY_CART, CartContent, combine_carts, next_version

@@ -4,10 +4,8 @@ import logging
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from mirror.backup import access, registry
-from mirror.backup.declare import Backup
-from mirror.redis.clients import try_redis
-from mirror.redis.types import RedisClient
+from mirror.backup import Backup, access, registry
+from mirror.redis import RedisClient, try_redis
 from shop.carts.content import EMPTY_CART, PARKED, CartContent
 from shop.carts.scripts import BACKUP
 from shop.carts.without_redis import MAX_MOVES, get_request_state

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mirror.backup import guarded, registry
-from mirror.redis.scripts import Script
-from mirror.redis.types import RedisClient
+from mirror.redis import RedisClient, Script
 from shop import keys
 from shop.carts.content import PARKED, CartContent, CartLimits, ContentLine, LineChange, next_version
 

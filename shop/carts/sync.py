@@ -12,8 +12,7 @@ from django.db.models import Q
 
 from common import clock
 from mirror.conf import setting
-from mirror.redis.clients import relay_client, work_or_wait
-from mirror.redis.types import RedisClient
+from mirror.redis import RedisClient, relay_client, work_or_wait
 from shop.carts import rows as sql
 from shop.carts import scripts
 from shop.models.cart import Cart, CartQuerySet

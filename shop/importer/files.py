@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from catalog.importer import ImportReport, Table, clean
 from catalog.shelves.models import STARS
-from mirror.utils.callbacks import ProgressCallback
+from mirror.utils import ProgressCallback
 
 COLUMNS: Final = ("user_id", "book_id")
 VIEWS_FILE: Final = "to_read.csv"

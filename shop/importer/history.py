@@ -12,7 +12,7 @@ from accounts.names import fold
 from accounts.users import bulk
 from catalog.shelves.models import Shelf, ShelfEntry
 from common.database import split_slices
-from mirror.utils.callbacks import CountCallback
+from mirror.utils import CountCallback
 from shop.book_views.retention import get_kept_since
 from shop.importer import synthetic
 from shop.importer.bulk import bulk_insert

@@ -6,7 +6,7 @@ from django.db import transaction
 
 from catalog.importer import ImportReport
 from common.database import split_slices
-from mirror.utils.callbacks import ProgressCallback
+from mirror.utils import ProgressCallback
 from shop.importer import synthetic
 from shop.models import Product
 

@@ -6,9 +6,8 @@ from typing import Any
 import mirror
 from catalog import keys as catalog_keys
 from common.ids import parse_ids
-from mirror import Mirror, Ranking, SetOf, Watch
+from mirror import Mirror, Ranking, Record, SetOf, Watch
 from mirror.conf import setting
-from mirror.declare.mirrors import Record
 from shop import keys
 from shop.models import Product, Sale, SaleItem
 from shop.products.records import ProductRow, load_products, make_product_record

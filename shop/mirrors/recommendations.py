@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import mirror
-from mirror import Column, Contribution, Family, Mirror, Scored
-from mirror.declare.mirrors import Record
+from mirror import Column, Contribution, Family, Mirror, Record, Scored
 from shop import keys
 from shop.models import Recommendation
 

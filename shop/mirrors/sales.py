@@ -5,8 +5,7 @@ from typing import Any
 
 import mirror
 from common.ids import parse_ids
-from mirror import Mirror, Ranking, Watch
-from mirror.declare.mirrors import Record
+from mirror import Mirror, Ranking, Record, Watch
 from shop import keys
 from shop.models import Sale, SaleItem
 from shop.products.records import SaleRow, load_sales, make_sale_record

@@ -9,7 +9,7 @@ from catalog import keys
 from catalog.books import extras
 from catalog.selectors import get_book_page
 from catalog.signals import book_shown
-from mirror.read.prefetch import Asked
+from mirror.read import Asked
 from shop.book_views import counting_ahead
 from shop.pagecache.registry import CachedPage, register_page
 

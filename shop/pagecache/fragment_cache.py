@@ -17,9 +17,9 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import _does_token_match  # type: ignore[attr-defined]
 
-from mirror.read.prefetch import Asked, known, select_guesses
-from mirror.redis.recorder import record
-from mirror.utils.bounded import Bounded
+from mirror.read import Asked, known, select_guesses
+from mirror.redis import record
+from mirror.utils import Bounded
 from shop.pagecache.rendering import make_anonymous_request
 from shop.pagecache.requests import Visit
 

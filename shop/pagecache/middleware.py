@@ -7,8 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from prometheus_client import Counter
 
 from common.middleware import name_view
-from mirror.read.prefetch import fetch, known
-from mirror.redis.types import RedisPipeline
+from mirror.read import fetch, known
+from mirror.redis import RedisPipeline
 from shop.book_views import popularity
 from shop.pagecache import fragment_cache, rendering, sessions, store
 from shop.pagecache.requests import PageRequest, Visit, parse_page_request

@@ -10,8 +10,8 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 from django.urls import Resolver404, get_script_prefix, resolve, reverse
 
-from mirror.read.prefetch import Asked
-from mirror.redis.types import RedisPipeline
+from mirror.read import Asked
+from mirror.redis import RedisPipeline
 
 MAX_TARGETS: Final = 10_000  # paths whose targets are cached
 MAX_PATH_LENGTH: Final = 200  # longest path that is considered

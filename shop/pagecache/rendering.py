@@ -13,8 +13,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.cache import patch_vary_headers
 
 from common import clock
-from mirror.read.prefetch import Prefetched, known
-from mirror.redis.recorder import Recording, record
+from mirror.read import Prefetched, known
+from mirror.redis import Recording, record
 from shop.pagecache.fragments import SplitError, split_pages
 from shop.pagecache.requests import PageRequest
 from shop.pagecache.stored_page import StoredPage

@@ -15,7 +15,7 @@ from django.utils.translation import get_language_from_request
 from common.middleware import EXPLAIN_PARAMETER
 from common.web import get_theme, wants_json
 from mirror.middleware import COOKIE as BEHIND
-from mirror.read.prefetch import Prefetched
+from mirror.read import Prefetched
 from shop.pagecache.code_version import get_code_version
 from shop.pagecache.registry import Target, find_target
 from shop.pagecache.sessions import VisitorSession

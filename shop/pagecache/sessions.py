@@ -15,8 +15,8 @@ from django.http import HttpRequest
 
 from accounts.sessions import rows as session_rows
 from catalog import keys as catalog_keys
-from mirror.read.prefetch import Asked, select_guesses
-from mirror.utils.bounded import Bounded
+from mirror.read import Asked, select_guesses
+from mirror.utils import Bounded
 
 MAX_SESSIONS: Final = 4096  # sessions
 MAX_PAGES: Final = 1024

@@ -18,10 +18,8 @@ from django.conf import settings
 from django_redis import get_redis_connection
 from redis.exceptions import RedisError
 
-from mirror.redis.clients import Breaker
-from mirror.redis.types import RedisClient
-from mirror.utils.bounded import Bounded
-from mirror.utils.failure_log import FailureLog
+from mirror.redis import Breaker, RedisClient
+from mirror.utils import Bounded, FailureLog
 from shop import keys
 from shop.pagecache.rendering import PageRefused
 from shop.pagecache.stored_page import StoredPage, get_lifetime_seconds

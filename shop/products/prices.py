@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from mirror.declare.mirrors import Record
+from mirror import Record
 
 
 class Price(NamedTuple):

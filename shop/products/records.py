@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from mirror import Record
 from mirror.conf import setting
-from mirror.declare.mirrors import Record
 from shop.models import Product, Sale, SaleItem
 
 

@@ -1,7 +1,7 @@
 """Products as templates and services receive them: views of their records."""
 
 from common import clock
-from mirror.read.raw import RawRecord
+from mirror.read import RawRecord
 from shop.products.prices import Price, get_price_at
 
 

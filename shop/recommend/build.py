@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from django.db import IntegrityError, transaction
 
 from common import clock
-from mirror.utils.callbacks import CountCallback, ignore
+from mirror.utils import CountCallback, ignore
 from shop.models import Product, Recommendation
 from shop.recommend import history
 from shop.recommend.also_bought import find_also_bought

@@ -6,9 +6,7 @@ from typing import Final, NamedTuple
 
 from catalog.listing import BookRecord
 from mirror import registry
-from mirror.read.raw import RawRecord
-from mirror.read.reads import read
-from mirror.relay.shapes import shape_of
+from mirror.read import RawRecord, get_encoder, read
 from shop import keys
 from shop.products.results import ProductRecord
 from shop.selectors.products import get_products_and_books
@@ -76,4 +74,4 @@ def load_from_sql(book_id: int) -> RecommendationRecord | None:
     """Return the same record, byte for byte, from SQL."""
     declared = registry.get("recommendation")
     row = declared.load([str(book_id)]).get(str(book_id))
-    return None if row is None else RecommendationRecord(shape_of(declared).encode(declared.record(row)))
+    return None if row is None else RecommendationRecord(get_encoder("recommendation")(declared.record(row)))

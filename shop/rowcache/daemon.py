@@ -11,10 +11,8 @@ from django.db import Error as DatabaseAway
 from django.db import close_old_connections
 from redis.exceptions import RedisError
 
-from mirror.redis import naming
-from mirror.redis.clients import relay_client
-from mirror.redis.types import RedisClient
-from mirror.utils.failure_log import FailureLog
+from mirror.redis import RedisClient, naming, relay_client
+from mirror.utils import FailureLog
 from shop import keys
 from shop.rowcache.plan import plan_sale_rows
 from shop.rowcache.rows import ROWS_PER_CLAIM, cache_due_rows

@@ -7,8 +7,7 @@ from django.conf import settings
 
 from common import clock
 from mirror.conf import setting
-from mirror.redis.clients import relay_client
-from mirror.redis.types import RedisClient
+from mirror.redis import RedisClient, relay_client
 from shop import keys
 from shop.models import SaleItem
 from shop.rowcache.rows import schedule_rows

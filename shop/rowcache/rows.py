@@ -15,10 +15,8 @@ import orjson
 from django.conf import settings
 
 from common.ids import parse_id
-from mirror.declare.mirrors import Record
-from mirror.redis.clients import relay_client
-from mirror.redis.scripts import Script
-from mirror.redis.types import RedisClient
+from mirror import Record
+from mirror.redis import RedisClient, Script, relay_client
 from shop import keys
 from shop.products.prices import get_price_at
 from shop.products.records import load_products, make_product_record

@@ -5,10 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from catalog import keys
 from catalog.books import load_book_records
 from catalog.listing import BookRecord
-from mirror import registry
-from mirror.read.reads import read
-from mirror.redis.types import RedisPipeline
-from mirror.relay.shapes import shape_of
+from mirror.read import get_encoder, read
+from mirror.redis import RedisPipeline
 
 
 def queue_books(pipe: RedisPipeline, ids: Sequence[int]) -> None:
@@ -34,7 +32,7 @@ def get_books(ids: Sequence[int]) -> dict[int, BookRecord]:
 
 def load_books_from_sql(ids: Sequence[int]) -> dict[int, BookRecord]:
     """Return the same as ``get_books``, byte for byte, from SQL."""
-    encode = shape_of(registry.get("book")).encode
+    encode = get_encoder("book")
     return {record["id"]: BookRecord(encode(record)) for record in load_book_records(list(ids))}
 
 

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 
 from catalog.listing import BookRecord
-from mirror import registry
-from mirror.read.reads import read
-from mirror.redis.types import RedisPipeline
-from mirror.relay.shapes import shape_of
+from mirror.read import get_encoder, read
+from mirror.redis import RedisPipeline
 from shop import keys
 from shop.products.records import load_products, make_product_record
 from shop.products.results import ProductRecord
@@ -52,5 +50,5 @@ def _decode_products(ids: Sequence[int], reply: Sequence[bytes | None]) -> dict[
 
 def load_products_from_sql(ids: Sequence[int]) -> dict[int, ProductRecord]:
     """Return the same as ``get_products``, byte for byte, from SQL. Two queries."""
-    encode = shape_of(registry.get("product")).encode
+    encode = get_encoder("product")
     return {row.id: ProductRecord(encode(make_product_record(row))) for row in load_products(ids).values()}

@@ -11,10 +11,10 @@ import orjson
 from django.conf import settings
 
 from common import clock
+from mirror import Record
 from mirror.conf import setting
-from mirror.declare.mirrors import Record
-from mirror.read.reads import read
-from mirror.redis.types import RedisPipeline
+from mirror.read import read
+from mirror.redis import RedisPipeline
 from shop import keys
 from shop.catalog_hooks.buy_box import MAX_FEW_COPIES
 from shop.models import Sale

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from mirror.backup import access
-from mirror.redis.clients import try_redis
+from mirror.redis import try_redis
 from shop.carts import scripts
 from shop.carts.content import EMPTY_CART, CartContent, CartLimits, LimitExceeded, LineChange, apply_changes
 from shop.carts.reading import CartView, get_cart_backup, make_cart_view, push_cart_to_redis, read_cart

@@ -14,7 +14,7 @@ from django.db import transaction
 from accounts.ratelimit import count_event
 from common import clock
 from mirror.relay import send
-from mirror.utils.failure_log import FailureLog
+from mirror.utils import FailureLog
 from shop import emails
 from shop.models import EventKind, Order
 from shop.services.order_steps import record_step

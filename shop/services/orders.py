@@ -7,7 +7,7 @@ from django.db import transaction
 from accounts.audit import log as audit
 from accounts.models import User
 from common import clock
-from mirror.utils.commit import after_commit
+from mirror.utils import after_commit
 from shop import emails, shortages
 from shop.models import EventKind, Order, OrderState
 from shop.money import format_money

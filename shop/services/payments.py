@@ -16,7 +16,7 @@ from django.utils.translation import gettext_noop
 
 from accounts.models import User
 from common import clock
-from mirror.utils.commit import after_commit
+from mirror.utils import after_commit
 from shop.models import EventKind, Order, OrderState, Payment, PaymentState
 from shop.payments import Answer, NoAnswer, Outcome, TypedCard, calls
 from shop.services import confirmations, stock

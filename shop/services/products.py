@@ -10,7 +10,7 @@ from typing import Final
 from django.db import transaction
 from django.db.models import F
 
-from mirror.relay.hints import hint
+from mirror.relay import hint
 from shop.models import Product
 from shop.models.product import ProductQuerySet
 

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db.models import Exists, Model, OuterRef
 
 from common import clock
-from mirror.utils.failure_log import FailureLog
+from mirror.utils import FailureLog
 from shop.models import Order, Payment, PaymentState
 from shop.services import payments
 from shop.services.confirmations import send_overdue_confirmations

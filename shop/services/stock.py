@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from django.db import transaction
 from django.db.models import F, Q
 
-from mirror.relay.hints import hint
+from mirror.relay import hint
 from shop.models import OrderLine, Product
 
 Quantities = Mapping[int, int]  # product id -> copies

@@ -9,9 +9,8 @@ import mirror
 from accounts.models import User
 from catalog.models import Book
 from common.ids import parse_ids
-from mirror import Contribution, Family, Mirror, Scored, Watch
+from mirror import Contribution, Family, Mirror, Record, Scored, Watch
 from mirror.conf import setting
-from mirror.declare.mirrors import Record
 from social import keys
 from social.models import Mention, Post
 from social.queries.records import PostRow, build_record, load_posts

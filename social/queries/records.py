@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from mirror import Record
 from mirror.conf import setting
-from mirror.declare.mirrors import Record
 from social.models import Mention, Post
 
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from common.additions import Addition
 from mirror.conf import setting
-from mirror.read.reads import read
-from mirror.redis.types import RedisPipeline
-from mirror.utils.sql_away import SQL_AWAY
+from mirror.read import read
+from mirror.redis import RedisPipeline
+from mirror.utils import SQL_AWAY
 from social import keys
 from social.models import Block, Mute
 

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 from django.db.models import Exists, OuterRef
 
 from mirror.conf import setting
-from mirror.read.reads import read
-from mirror.redis.types import RedisPipeline
+from mirror.read import read
+from mirror.redis import RedisPipeline
 from social import keys
 from social.models import Follow
 from social.relations.profiles import Person, Profile, find_people_in_sql, parse_people, queue_people

@@ -14,9 +14,9 @@ from accounts.models import User
 from accounts.names import make_public_path
 from accounts.selectors import find_user_id
 from mirror.conf import setting
-from mirror.read.reads import read
-from mirror.redis.types import RedisPipeline
-from mirror.utils.sql_away import SQL_AWAY
+from mirror.read import read
+from mirror.redis import RedisPipeline
+from mirror.utils import SQL_AWAY
 from social import keys
 from social.models import Block, Follow, Mute, Post
 from social.relations.blocks import find_blocked_and_muted

@@ -14,8 +14,8 @@ from django.db import connections
 from accounts import keys as accounts_keys
 from accounts.leaderboard import find_top_ids
 from mirror.conf import setting
-from mirror.read.reads import read
-from mirror.redis.types import RedisPipeline
+from mirror.read import read
+from mirror.redis import RedisPipeline
 from social import keys
 from social.models import Follow
 from social.relations.profiles import Person, find_people_in_sql, parse_people, queue_people

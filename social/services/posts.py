@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from catalog.models import Book
-from mirror.relay.hints import hint
+from mirror.relay import hint
 from social.content.cleaning import MAX_INPUT_CODE_POINTS, clean, too_long_error
 from social.content.mentions import find_mentions
 from social.content.tokens import find_hashtags

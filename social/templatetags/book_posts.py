@@ -8,7 +8,7 @@ from django.template.context import Context
 
 from catalog.listing import BookRecord
 from common.templatetags.site import visitor
-from mirror.read.raw import RawRecord
+from mirror.read import RawRecord
 from social.selectors import get_posts_about, get_posts_about_books_by
 from social.timelines.pages import PostPage
 

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mirror import registry
-from mirror.declare.mirrors import WindowMirror
-from mirror.read.reads import read
-from mirror.redis.types import RedisPipeline
+from mirror import WindowMirror, registry
+from mirror.read import read
+from mirror.redis import RedisPipeline
 from mirror.windows import window
 from social import keys
 from social.queries import timelines

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mirror import registry
-from mirror.declare.mirrors import WindowMirror
-from mirror.read.reads import read
-from mirror.redis.types import RedisPipeline
-from mirror.utils.bounded import Bounded
+from mirror import WindowMirror, registry
+from mirror.read import read
+from mirror.redis import RedisPipeline
+from mirror.utils import Bounded
 from mirror.windows import window
 from social import keys
 from social.mirrors.windows import ACTIVE_SECONDS

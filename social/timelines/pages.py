@@ -10,11 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from common.ids import MAX_ID, parse_id
-from mirror import registry
-from mirror.read.raw import RawRecord
-from mirror.read.reads import read
-from mirror.redis.types import RedisPipeline
-from mirror.relay.shapes import shape_of
+from mirror.read import RawRecord, get_encoder, read
+from mirror.redis import RedisPipeline
 from social import keys
 from social.queries.records import build_record, load_posts
 from social.relations import blocks
@@ -129,5 +126,5 @@ def _read_records(ids: Sequence[int], feed: Feed | None) -> list[PostRecord]:
 
 def _read_from_sql(ids: Sequence[int]) -> Iterable[bytes | None]:
     """Return the records from SQL, encoded as in Redis; None for posts that are not visible."""
-    encode, rows = shape_of(registry.get("post")).encode, load_posts(ids)
+    encode, rows = get_encoder("post"), load_posts(ids)
     return [encode(build_record(rows[str(pk)])) if str(pk) in rows else None for pk in ids]

@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 
 from mirror.conf import setting
 from mirror.outbox import progress
-from mirror.read.reads import read
+from mirror.read import read
 from social import keys
 from social.models import Follow, Post, Pulled
 

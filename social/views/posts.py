@@ -28,7 +28,7 @@ from common.web import (
     wants_json,
 )
 from mirror.middleware import done_before
-from mirror.read.sql_only import sql_only
+from mirror.read import read_from_sql
 from social.models import Post
 from social.selectors import get_post
 from social.services.posts import create_post, delete_post, get_post_by_key
@@ -134,7 +134,7 @@ def _respond_created(request: HttpRequest, draft: Draft, made: Post) -> HttpResp
 
 def _read_record(made: Post) -> PostRecord:
     """Return the record from SQL, since Redis may not have it yet. 404 if the post is already hidden."""
-    with sql_only():
+    with read_from_sql():
         found = read_records([made.pk])
     if not found:
         raise Http404

@@ -9,7 +9,7 @@ from catalog.shelves.selectors import ShelfSummary, find_shelf_page, get_shelf_s
 from catalog.shelves.views import get_today
 from catalog.shelves.widgets import build_tabs
 from mirror.conf import setting
-from mirror.utils.sql_away import SQL_AWAY
+from mirror.utils import SQL_AWAY
 from social.models import Follow
 from social.relations.profiles import Profile, get_profile_by_name
 from social.views.people import redirect_to_spelling, respond

@@ -38,7 +38,7 @@ def prepare_site(*, demo: bool) -> None:
 def _load_books_once(folder: str) -> None:
     """Load ``folder`` (in goodbooks format) or the generated books, unless this database has them already."""
     from catalog.models import Book
-    from mirror.read.marker import database_identity
+    from mirror.read import database_identity
 
     source = str(Path(folder).resolve()) if folder else ""
     loaded = notes.read_note("loaded")
@@ -58,7 +58,7 @@ def _load_books_once(folder: str) -> None:
 def _load_people_once() -> None:
     """Add the demo's readers, unless this database has them already."""
     from demo.people import load_demo_people
-    from mirror.read.marker import database_identity
+    from mirror.read import database_identity
 
     loaded = notes.read_note("people")
     if database_identity() not in loaded:
@@ -69,7 +69,7 @@ def _load_people_once() -> None:
 def _load_logins_once() -> None:
     """Add half a year of logins for the demo's two logins, unless this database has them already."""
     from demo.people import load_demo_logins
-    from mirror.read.marker import database_identity
+    from mirror.read import database_identity
 
     loaded = notes.read_note("logins")
     if database_identity() not in loaded:
@@ -80,7 +80,7 @@ def _load_logins_once() -> None:
 def _load_posts_once() -> None:
     """Add follows and posts of the demo's people, unless this database has them already."""
     from demo.posts import load_demo_posts
-    from mirror.read.marker import database_identity
+    from mirror.read import database_identity
 
     loaded = notes.read_note("posts")
     if database_identity() not in loaded:
@@ -91,7 +91,7 @@ def _load_posts_once() -> None:
 def _load_shop_once(folder: str) -> None:
     """Add products and a history of the shop and compute recommendations, once for each ``folder`` and database."""
     from demo.shop import load_demo_shop
-    from mirror.read.marker import database_identity
+    from mirror.read import database_identity
 
     loaded = notes.read_note("shop")
     here = loaded.setdefault(database_identity(), [])
@@ -105,7 +105,7 @@ def _load_shop_once(folder: str) -> None:
 def _load_shelves_once() -> None:
     """Add shelves of the demo's people, unless this database has them already."""
     from demo.shelves import load_demo_shelves
-    from mirror.read.marker import database_identity
+    from mirror.read import database_identity
 
     loaded = notes.read_note("shelves")
     if database_identity() not in loaded:

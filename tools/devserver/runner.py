@@ -24,7 +24,7 @@ from honcho.process import Process
 from config import settings
 from config.defaults.redis import build_embedded_url
 from demo.logins import read_logins
-from mirror.cluster.urls import is_cluster_url
+from mirror.redis import is_cluster_url
 from tools.devserver.embedded import KEEPER_PATH, EmbeddedRedis
 
 HOST = "127.0.0.1"

@@ -11,7 +11,7 @@ from accounts.lockout.limits import normalize_name
 from accounts.models import User
 from accounts.ratelimit import normalize_address
 from accounts.second_factor import factors
-from mirror.management.base import OK, ReportingCommand, brief
+from mirror.management import OK, ReportingCommand, brief
 
 
 class Command(ReportingCommand):

@@ -10,8 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.sessions import cleaning
-from mirror.management.base import OK, ReportingCommand, brief
-from mirror.management.progress import Progress
+from mirror.management import OK, Progress, ReportingCommand, brief
 
 
 def parse_limit(text: str) -> int:

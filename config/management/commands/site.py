@@ -9,8 +9,7 @@ from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 
 from config.copies import Manifest, back_up_site, restore_site
-from mirror.management.base import FOUND, OK, ReportingCommand, brief
-from mirror.management.progress import Progress
+from mirror.management import FOUND, OK, Progress, ReportingCommand, brief
 
 
 class Command(ReportingCommand):

@@ -5,8 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from demo.books import load_demo_books
-from mirror.management.base import OK, ReportingCommand
-from mirror.management.progress import plain
+from mirror.management import OK, ReportingCommand, plain
 
 
 class Command(ReportingCommand):

@@ -12,8 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 from demo import logins
 from demo.browser import SiteUnavailable, parse_origin
 from demo.traffic import SHOPPER_NAME, run_visitors
-from mirror.management.base import FAILED, FOUND, OK, ReportingCommand
-from mirror.management.progress import Progress
+from mirror.management import FAILED, FOUND, OK, Progress, ReportingCommand
 from shop.checks import FAKE_PROVIDER
 
 

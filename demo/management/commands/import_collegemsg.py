@@ -14,8 +14,7 @@ from accounts.users import bulk
 from demo.collegemsg import Message, build_user_name, invent_text, read_messages
 from loginlog.days import day_of
 from loginlog.services import mark_logins
-from mirror.management.base import FOUND, OK, ReportingCommand
-from mirror.management.progress import Progress, plain
+from mirror.management import FOUND, OK, Progress, ReportingCommand, plain
 from social.bulk import NewFollow, NewPost, create_follows, create_posts
 
 LINES_PER_STEP = 1000  # lines between two updates of the progress bar

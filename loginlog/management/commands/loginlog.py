@@ -17,9 +17,8 @@ from loginlog.archive import expiry, loading
 from loginlog.corrections import settling
 from loginlog.reports.parameters import EARLIEST_DAY
 from loginlog.storage import reading, scripts
-from mirror.backup import registry
-from mirror.backup.flush import flush
-from mirror.management.base import FOUND, OK, ReportingCommand, brief
+from mirror.backup import flush_backup, registry
+from mirror.management import FOUND, OK, ReportingCommand, brief
 
 
 class Command(ReportingCommand):
@@ -88,7 +87,7 @@ class Command(ReportingCommand):
 
     def do_sync(self, *, json: bool, **options: Any) -> int:
         settling.settle_redis()
-        done = flush(registry.get(scripts.BACKUP_NAME), again=True)
+        done = flush_backup(registry.get(scripts.BACKUP_NAME), again=True)
         text = ngettext("%(count)s bitmap written to SQL", "%(count)s bitmaps written to SQL", done.items)
         lines = [text % {"count": done.items}]
         if done.aside:

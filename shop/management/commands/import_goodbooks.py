@@ -21,8 +21,7 @@ from catalog.importer import (
 )
 from catalog.models import Author, Book, ShelfEntry, Tag, Tagging
 from catalog.tags import update_statistics
-from mirror.management.base import FOUND, OK, ReportingCommand
-from mirror.management.progress import Progress
+from mirror.management import FOUND, OK, Progress, ReportingCommand
 from shop.importer import files
 from shop.importer.history import PrimaryKeys, import_purchases, import_readers, import_shelves, import_views
 from shop.importer.products import import_products

@@ -7,8 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 
-from mirror.management.base import OK, ReportingCommand, brief
-from mirror.management.progress import Progress
+from mirror.management import OK, Progress, ReportingCommand, brief
 from shop.models import Product
 from shop.recommend.build import rebuild_recommendations
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from common.ids import parse_id
-from mirror.management.base import OK, ReportingCommand, brief
+from mirror.management import OK, ReportingCommand, brief
 from shop.models import Product
 from shop.rowcache import rows
 from shop.rowcache.daemon import RowCacheDaemon, run_once

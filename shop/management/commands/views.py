@@ -7,8 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from mirror.management.base import OK, ReportingCommand, brief
-from mirror.management.progress import Progress
+from mirror.management import OK, Progress, ReportingCommand, brief
 from shop.book_views import retention
 from shop.book_views.decay import rescale_popularity
 

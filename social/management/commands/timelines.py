@@ -10,11 +10,9 @@ from django.utils.translation import ngettext
 
 from accounts.models import User
 from accounts.names import fold
-from mirror import registry
-from mirror.declare.mirrors import CUT, SENTINEL, WHOLE, WindowMirror
-from mirror.management.base import FOUND, OK, ReportingCommand, brief
-from mirror.management.progress import Progress
-from mirror.redis.clients import relay_client
+from mirror import WindowMirror, registry
+from mirror.management import FOUND, OK, Progress, ReportingCommand, brief
+from mirror.redis import relay_client
 from mirror.status import warm_mirrors
 from mirror.windows import window
 from social.timelines.active import find_active_readers, iterate_id_slices
@@ -73,7 +71,7 @@ class Command(ReportingCommand):
         active = warm = 0
         for some in iterate_id_slices(find_active_readers()):
             active += len(some)
-            warm += _count_warm(some)
+            warm += window.count_warm(_get_timeline_mirror(), [str(pk) for pk in some], relay_client())
         text = _("%(active)s readers were active in the last 7 days; %(warm)s of their home timelines are warm")
         self.report({"active": active, "warm": warm}, [text % {"active": active, "warm": warm}], json)
         return OK
@@ -117,10 +115,3 @@ def _rebuild_timelines(slices: Iterable[Sequence[int]], progress: Progress) -> t
                 missed.append(pk)
             progress("timelines", 1)
     return made, missed
-
-
-def _count_warm(people: Sequence[int]) -> int:
-    mirror, pipe = _get_timeline_mirror(), relay_client().pipeline(transaction=False)
-    for pk in people:
-        pipe.zscore(mirror.record_key(str(pk)), SENTINEL)
-    return sum(score in (WHOLE, CUT) for score in pipe.execute())
