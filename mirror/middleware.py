@@ -24,6 +24,7 @@ from mirror.read import sql_only
 from mirror.redis.clients import breaker
 from mirror.relay import drains, hints, send
 
+__all__ = ["COOKIE", "ReadYourWrites", "done_before"]
 logger = logging.getLogger("mirror")
 
 COOKIE = "mirror_behind"

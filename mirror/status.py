@@ -22,6 +22,7 @@ from mirror.verify.background import Position
 from mirror.windows import count as window_count
 from mirror.windows.count import Count
 
+__all__ = ["Status", "statuses", "warm_mirrors"]
 UNKNOWN_WARM = None  # Redis could not be asked
 
 

@@ -1,12 +1,18 @@
-"""Applications import one another only through the modules and packages at their top, and never from the project."""
+"""Applications import one another only through the modules and packages at their top, and never from the project.
+
+They import only public names of ``mirror``, those of docs/mirror/interface.md.
+"""
 
 import ast
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 import pytest
+
+from tools import signatures
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 APPS: Final = ("accounts", "catalog", "shop", "social", "loginlog", "common")
@@ -15,6 +21,7 @@ PROJECT: Final = ("config", "demo", "tools", "tests")
 WITH_MODELS: Final = {"accounts.audit", "catalog.search", "catalog.shelves"}
 # Found by Django in a fixed place.
 FIXED: Final = {"common.templatetags"}
+PUBLIC_MODULES: Final = signatures.find_sections()
 MAX_MODULES: Final = 15
 
 
@@ -46,6 +53,40 @@ def test_applications_import_one_another_through_exports(app: str) -> None:
         if len(rest) > 1 or (is_package and name not in (exports or ())):
             wrong.append(f"{path}: {package} does not export {module.removeprefix(package)}.{name}")
     assert wrong == []
+
+
+def find_private_names(path: Path) -> Iterator[str]:
+    """Yield the names of ``mirror`` in a module that are not public, also those of modules that it exports."""
+    exported: dict[str, str] = {}  # modules by their name here
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            exported |= {alias.asname or alias.name: alias.name for alias in node.names if alias.name == "mirror"}
+            yield from (a.name for a in node.names if a.name.startswith("mirror.") and a.name not in signatures.PUBLIC)
+        elif isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] == "mirror":
+            module = str(node.module)
+            for alias in node.names:
+                name = f"{module}.{alias.name}"
+                is_export = module in signatures.PUBLIC and alias.name in import_module(module).__all__
+                if not (is_export or name in signatures.PUBLIC):
+                    yield name
+                elif name in PUBLIC_MODULES:
+                    exported[alias.asname or alias.name] = name
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in exported:
+            module = exported[node.value.id]
+            if node.attr not in PUBLIC_MODULES[module].__all__:
+                yield f"{module}.{node.attr}"
+
+
+def test_applications_import_only_public_names_of_mirror() -> None:
+    paths = [path for folder in (*APPS, *PROJECT[:-1]) for path in (ROOT / folder).rglob("*.py")]
+    assert {str(path.relative_to(ROOT)): names for path in paths if (names := sorted(find_private_names(path)))} == {}
+
+
+def test_page_names_every_public_package_of_mirror() -> None:
+    page = (ROOT / "docs" / "mirror" / "interface.md").read_text(encoding="utf-8")
+    assert tuple(sorted(re.findall(r"^\| `(mirror[a-z.]*)`", page, re.MULTILINE))) == tuple(sorted(signatures.PUBLIC))
 
 
 def test_no_folder_has_more_modules_than_a_reader_can_survey() -> None:

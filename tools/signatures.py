@@ -9,26 +9,35 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from types import ModuleType
+from typing import Any, Final, get_origin
 
 PAGE_PATH: Final = Path(__file__).resolve().parent.parent / "docs" / "mirror" / "signatures.md"
-MODULES: Final = {
-    "mirror": None,
-    "mirror.read.reads": ("read", "Reading"),
-    "mirror.read.prefetch": ("fetch", "known", "Asked"),
-    "mirror.read.sql_only": ("sql_only",),
-    "mirror.windows.window": ("ask", "answer", "keep", "warm_soon", "warm", "cool"),
-    "mirror.backup": None,
-    "mirror.backup.access": ("fetch", "write", "ensure"),
-    "mirror.metrics": ("count", "count_fallback"),
-    "mirror.metrics.gauges": ("measure",),
-    "mirror.metrics.prometheus": ("get_registry",),
-    "mirror.testing": None,
-}
+# The packages and modules of ``mirror`` from which applications import. Their ``__all__`` lists the public names.
+PUBLIC: Final = (
+    "mirror",
+    "mirror.conf",
+    "mirror.read",
+    "mirror.windows",
+    "mirror.backup",
+    "mirror.redis",
+    "mirror.relay",
+    "mirror.outbox",
+    "mirror.capture",
+    "mirror.status",
+    "mirror.middleware",
+    "mirror.management",
+    "mirror.admin",
+    "mirror.metrics",
+    "mirror.metrics.prometheus",
+    "mirror.testing",
+    "mirror.utils",
+)
 PAGE_HEAD: Final = """# Signatures
 
 The public names of `mirror` with the beginnings of their docstrings. `python -m tools.signatures` generates this page
-from the code; `make lint` checks it. The [reference](../mirror.md) explains how they work together.
+from the code; `make lint` checks it. [Public names](interface.md) tells what each package is for, and the
+[reference](../mirror.md) explains how they work together.
 """
 
 
@@ -64,16 +73,32 @@ def _is_long(default: Any) -> bool:
     return default is not inspect.Parameter.empty and ("<" in repr(default) or len(repr(default)) > 20)
 
 
-def list_members(module: str) -> Iterator[tuple[str, Any]]:
+def find_sections() -> dict[str, ModuleType]:
+    """Return the public modules by name: those in ``PUBLIC``, each followed by the modules that it exports."""
+    sections: dict[str, ModuleType] = {}
+    for name in PUBLIC:
+        sections[name] = import_module(name)
+        members = (get_export(sections[name], export) for export in sections[name].__all__)
+        sections |= {member.__name__: member for member in members if inspect.ismodule(member)}
+    return sections
+
+
+def get_export(module: ModuleType, name: str) -> Any:
+    """Return an exported name of a package, which may be a module that was not imported yet."""
+    try:
+        return getattr(module, name)
+    except AttributeError:
+        return import_module(f"{module.__name__}.{name}")
+
+
+def list_members(module: ModuleType) -> Iterator[tuple[str, Any]]:
     """Yield the public names of a module, and the documented methods of its classes."""
-    found = import_module(module)
-    for name in MODULES[module] or sorted(found.__all__):
-        member = getattr(found, name)
-        if not inspect.isclass(member) and not inspect.isfunction(member):
-            continue  # a type alias
-        yield name, member
+    for name in sorted(module.__all__):
+        member = get_export(module, name)
+        if not inspect.ismodule(member):  # a module has a section of its own
+            yield name, inspect.unwrap(member) if callable(member) else member
         if inspect.isclass(member):
-            yield from ((f"{name}.{method}", function) for method, function in list_methods(member, found))
+            yield from ((f"{name}.{method}", function) for method, function in list_methods(member, module))
 
 
 def list_methods(member: type, module: Any) -> Iterator[tuple[str, Any]]:
@@ -86,12 +111,22 @@ def list_methods(member: type, module: Any) -> Iterator[tuple[str, Any]]:
                     yield name, plain
 
 
+def render_row(name: str, member: Any) -> str:
+    """Return the table row of a public name."""
+    if inspect.isclass(member) or inspect.isfunction(member):
+        return f"| {render_signature(name, member)} | {summarize(member)} |"
+    if isinstance(member, (int, str)):
+        return f"| `{name}` | The constant `{member!r}`. |"
+    is_type = get_origin(member) is not None
+    return f"| `{name}` | {'A type for annotations.' if is_type else f'A `{type(member).__name__}`.'} |"
+
+
 def render_page() -> str:
     """Return the whole page."""
     parts = [PAGE_HEAD]
-    for module in MODULES:
-        rows = [f"| {render_signature(name, member)} | {summarize(member)} |" for name, member in list_members(module)]
-        parts.append("\n".join([f"## {module}\n", "| name | does |", "|---|---|", *rows, ""]))
+    for name, module in find_sections().items():
+        if rows := [render_row(*member) for member in list_members(module)]:
+            parts.append("\n".join([f"## {name}\n", "| name | does |", "|---|---|", *rows, ""]))
     return "\n".join(parts)
 
 

@@ -19,7 +19,7 @@ from mirror.redis.scripts import Script
 from mirror.redis.session import Command, is_cluster
 from mirror.redis.types import RedisClient
 
-__all__ = ["guarded", "newest", "script", "versions"]
+__all__ = ["newest", "versions"]
 _HERE = Path(__file__).parent
 _MARK = (_HERE / "mark.lua").read_text(encoding="utf-8")
 _GUARD = (_HERE / "guard.lua").read_text(encoding="utf-8")

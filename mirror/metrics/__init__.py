@@ -1,4 +1,4 @@
-"""Metrics: counts of this process as a signal, for any system; ``gauges`` and ``prometheus`` have the rest.
+"""Metrics: counts of this process as a signal, for any system; ``measure`` and ``prometheus`` have the rest.
 
 >>> from django.dispatch import receiver
 >>> @receiver(counted)
@@ -10,9 +10,16 @@ answer (labels: mirror and reason, see ``Reason``); a read of two mirrors counts
 """
 
 from collections.abc import Iterable
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from django.dispatch import Signal
+
+from mirror.utils.exports import export_lazily
+
+if TYPE_CHECKING:
+    from mirror.metrics.gauges import measure
+
+__all__ = ["counted", "measure", "round_trip_ended"]
 
 # cold: the mirror is not complete in Redis. doubt: Redis may lack a change of the rows. own_write: the request has to
 # see a write of its user. unavailable: Redis did not answer.
@@ -31,3 +38,6 @@ def count_fallback(mirrors: Iterable[str], reason: Reason) -> None:
     """Report that SQL answers a read of these mirrors."""
     for mirror in mirrors:
         count("fallbacks", 1, mirror=mirror, reason=reason)
+
+
+__getattr__ = export_lazily(__name__, {"measure": "mirror.metrics.gauges"})

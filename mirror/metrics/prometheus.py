@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 from mirror.metrics import counted, round_trip_ended
 from mirror.metrics.gauges import TEXTS, measure
 
+__all__ = ["get_registry"]
 COUNTERS: Final = {
     "applied": Counter("mirror_applied", "Changes applied to Redis.", ["mirror"]),
     "fallbacks": Counter("mirror_fallbacks", "Reads that SQL answered.", ["mirror", "reason"]),

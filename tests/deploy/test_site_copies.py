@@ -17,7 +17,7 @@ from accounts.sessions import last_seen
 from common import clock
 from config.copies import databases, take
 from loginlog.services import mark_login
-from mirror.backup import pause, registry
+from mirror.backup import copies, pause, registry
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.relay.drains import drain_all
@@ -158,7 +158,7 @@ def test_snapshot_taken_after_the_pause_is_discarded(
     site: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pause, "PAUSE_SECONDS", 0.001)
-    monkeypatch.setattr(take, "TRIES", 2)
+    monkeypatch.setattr(copies, "TRIES", 2)
     ran = run("backup", str(tmp_path / "copy"))
     assert (ran.code, (tmp_path / "copy").exists()) == (2, False)
     assert "SQL was too slow 2 times" in ran.err
