@@ -73,9 +73,22 @@ def test_new_message_is_missing_until_it_is_translated(project: Path) -> None:
 
 def test_unused_message_is_reported_then_made_obsolete(project: Path) -> None:
     (project / "config" / "code.py").write_text('_("A book")\n')
-    assert "zh_Hans: 'Read' is not used any more" in messages.check_catalogues()
+    assert "zh_Hans: 'Read' is not used any more in config" in messages.check_catalogues()
     messages.update_catalogues()
     assert messages.check_catalogues() == []
+
+
+def test_message_moves_with_its_translation_into_the_catalogue_of_mirror(project: Path) -> None:
+    (project / "mirror" / "code.py").write_text('_("A book")\n')
+    assert messages.check_catalogues() == [
+        "mirror/code.py:1: 'A book' is missing in zh_Hans",
+        "zh_Hans: 'A book' is not used any more in config",
+    ]
+    messages.update_catalogues()
+    assert messages.check_catalogues() == []
+    of_mirror, of_config = (polib.pofile(messages.get_catalogue_path("zh_Hans", name)) for name in ("mirror", "config"))
+    assert [entry.msgid for entry in of_mirror] == ["A book"]
+    assert of_config.find("A book", include_obsolete_entries=True) is None
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Message catalogues without GNU gettext: ``python -m tools.messages compile|check|update``.
 
+``mirror`` has a catalogue of its own, which its wheel contains. That of ``config`` has all other messages.
+
 compile: write the ``.mo`` files for Django, which are not committed.
 check: exit with 1 unless every message of the code is translated in every catalogue.
 update: add new messages to the catalogues, and mark unused messages as obsolete.
@@ -10,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,7 +20,8 @@ import polib
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 LANGUAGES: Final = ("zh_Hans",)
-FOLDERS: Final = ("config", "common", "mirror", "accounts", "catalog", "shop", "social", "loginlog", "demo")
+CATALOGUES: Final = ("mirror", "config")  # folders with a catalogue; a message belongs to the first that uses it
+FOLDERS: Final = ("mirror", "config", "common", "accounts", "catalog", "shop", "social", "loginlog", "demo")
 GETTEXT_CALL: Final = re.compile(r"\b(n?p?gettext|_)\(")
 # The meaning of arguments, by the rest of a function's name without "gettext" and "_lazy".
 ARGUMENTS_BY_KIND: Final = {
@@ -46,9 +50,14 @@ class Message(NamedTuple):
 MessagePlaces = dict[Message, list[tuple[str, str]]]
 
 
-def get_catalogue_path(language: str) -> Path:
-    """Return the path of the file with the translations into ``language``."""
-    return ROOT / "config" / "locale" / language / "LC_MESSAGES" / "django.po"
+def get_catalogue_path(language: str, folder: str = "config") -> Path:
+    """Return the path of the file with a folder's translations into ``language``."""
+    return ROOT / folder / "locale" / language / "LC_MESSAGES" / "django.po"
+
+
+def _find_catalogue(places: list[tuple[str, str]]) -> str:
+    """Return the folder of the catalogue for a message with these places."""
+    return "mirror" if any(name.startswith("mirror/") for name, _ in places) else "config"
 
 
 def compile_all() -> None:
@@ -144,16 +153,15 @@ def _find_fault(entry: polib.POEntry | None) -> str:
 def check_catalogues() -> list[str]:
     """Return the faults of the catalogues, one line for each."""
     messages, faults = extract_messages()
-    for language in LANGUAGES:
-        path = get_catalogue_path(language)
-        entries = polib.pofile(str(path)) if path.exists() else polib.POFile()
-        known = {_build_message(entry): entry for entry in entries if not entry.obsolete}
-        for message, places in messages.items():
+    for language, folder in product(LANGUAGES, CATALOGUES):
+        own = {message: places for message, places in messages.items() if _find_catalogue(places) == folder}
+        known = {_build_message(entry): entry for entry in _read_entries(language, folder) if not entry.obsolete}
+        for message, places in own.items():
             if fault := _find_fault(known.get(message)):
                 faults.append(f"{':'.join(places[0])}: {message.id!r} {fault} in {language}")
-        for message in known.keys() - messages.keys():
+        for message in known.keys() - own.keys():
             if not known[message].tcomment.startswith(KEPT_PREFIX):
-                faults.append(f"{language}: {message.id!r} is not used any more")
+                faults.append(f"{language}: {message.id!r} is not used any more in {folder}")
     return faults
 
 
@@ -161,16 +169,27 @@ def update_catalogues() -> None:
     """Update the catalogues from the code, and keep existing translations."""
     messages, _ = extract_messages()
     for language in LANGUAGES:
-        path = get_catalogue_path(language)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        entries = polib.pofile(str(path), wrapwidth=100) if path.exists() else _create_catalogue(language)
-        known = {_build_message(entry): entry for entry in entries}
-        for message, places in messages.items():
-            entry = known.get(message) or _add_entry(entries, message)
-            entry.obsolete, entry.occurrences = False, [(name, "") for name in dict(places)]
-        for message in known.keys() - messages.keys():
-            known[message].obsolete = not known[message].tcomment.startswith(KEPT_PREFIX)
-        entries.save(str(path))
+        catalogues = {folder: _read_entries(language, folder) for folder in CATALOGUES}
+        translated = {_build_message(entry): entry for entries in catalogues.values() for entry in entries}
+        for folder, entries in catalogues.items():
+            own = {message: places for message, places in messages.items() if _find_catalogue(places) == folder}
+            known = {_build_message(entry): entry for entry in entries}
+            for message, places in own.items():
+                entry = known.get(message) or _add_entry(entries, message, translated.get(message))
+                entry.obsolete, entry.occurrences = False, [(name, "") for name in dict(places)]
+            for message in known.keys() - own.keys():
+                if message in messages:  # of the other catalogue
+                    entries.remove(known[message])
+                else:
+                    known[message].obsolete = not known[message].tcomment.startswith(KEPT_PREFIX)
+            path = get_catalogue_path(language, folder)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            entries.save(str(path))
+
+
+def _read_entries(language: str, folder: str) -> polib.POFile:
+    path = get_catalogue_path(language, folder)
+    return polib.pofile(str(path), wrapwidth=100) if path.exists() else _create_catalogue(language)
 
 
 def _create_catalogue(language: str) -> polib.POFile:
@@ -184,13 +203,15 @@ def _create_catalogue(language: str) -> polib.POFile:
     return entries
 
 
-def _add_entry(entries: polib.POFile, message: Message) -> polib.POEntry:
+def _add_entry(entries: polib.POFile, message: Message, translated: polib.POEntry | None) -> polib.POEntry:
+    """Add a message, with the translation of another catalogue, if there is one."""
     plural = {0: ""} if message.plural else {}
     entry = polib.POEntry(
         msgid=message.id,
         msgid_plural=message.plural,
         msgctxt=message.context or None,
-        msgstr_plural=plural,
+        msgstr=translated.msgstr if translated else "",
+        msgstr_plural=translated.msgstr_plural if translated else plural,
         # No format flag, because some messages contain "%" that is no placeholder.
     )
     entries.append(entry)

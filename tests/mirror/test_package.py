@@ -7,6 +7,7 @@ Python's shell must print what the page prints.
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from email import message_from_bytes
@@ -50,13 +51,17 @@ import doctest
 import sys
 sys.exit(doctest.testfile("session.txt", module_relative=False, verbose=False).failed)
 """
+MESSAGES: Final = "mirror/locale/zh_Hans/LC_MESSAGES/django.mo"
 VISIT_ADMIN: Final = """
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils.translation import gettext, override
 client = Client(headers={"host": "localhost"})
 client.force_login(User.objects.get_or_create(username="carol", is_staff=True, is_superuser=True)[0])
 for page in ("state", "change", "backupstate"):
     print(client.get(f"/admin/mirror/{page}/").content.decode())
+with override("zh-hans"):
+    print(gettext("quarantined"))
 """
 
 
@@ -141,9 +146,13 @@ def run_pip(*arguments: str | Path) -> None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel."""
-    folder = tmp_path_factory.mktemp("wheel")
-    run_pip("wheel", "--no-build-isolation", "--wheel-dir", folder, ROOT)
+    """Build the wheel from a fresh checkout, without the compiled messages that the tests need."""
+    source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    for name in ("mirror", "tools", "docs/mirror"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("*.mo", "*.pyc"))
+    for name in ("pyproject.toml", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    run_pip("wheel", "--no-build-isolation", "--wheel-dir", folder, source)
     (built,) = folder.iterdir()
     return built
 
@@ -162,7 +171,7 @@ def test_wheel_contains_mirror_alone(wheel: Path) -> None:
         names = set(opened.namelist())
         metadata = message_from_bytes(opened.read(f"{head}/METADATA"))
     kept = {str(path.relative_to(ROOT)) for path in (ROOT / "mirror").rglob("*") if path.is_file()}
-    kept = {path for path in kept if not path.endswith(".pyc")}
+    kept = {path for path in kept if not path.endswith((".pyc", ".mo"))} | {MESSAGES}
     assert {"mirror/py.typed", "mirror/backup/mark.lua", "mirror/migrations/0001_initial.py"} <= kept
     assert names == kept | {f"{head}/{name}" for name in ("METADATA", "RECORD", "WHEEL", "licenses/LICENSE")}
     required = [line for line in metadata.get_all("Requires-Dist") or [] if "extra ==" not in line]
@@ -182,6 +191,7 @@ def test_admin_works_without_unfold_and_celery(project: Project) -> None:
     assert done.returncode == 0, done.stderr
     titles = re.findall(r"<h1>(.+)</h1>", done.stdout)
     assert titles == ["Select mirror to view", "Select change to view", "Select backup to view"]
+    assert done.stdout.endswith("已隔离\n")
     assert 'value="rebuild"' in done.stdout  # `mirror run` carries it out
 
 

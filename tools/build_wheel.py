@@ -1,0 +1,15 @@
+"""A step of the build of ``mirror``: compile its messages. ``pyproject.toml`` names this file."""
+
+import sys
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class CompileMessages(BuildHookInterface):
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Write the ``.mo`` files, which are not committed."""
+        sys.path.insert(0, self.root)
+        from tools.messages import compile_all
+
+        compile_all()
