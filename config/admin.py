@@ -96,23 +96,33 @@ def add_figures(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
 
 def _add_orders(days: Sequence[date], tiles: list[Tile], panels: list[Panel]) -> None:
     found = shop.read_sales_by_day(_start_of(days[0]))
-    revenue, orders = ([pick.get(day, 0) for day in days] for pick in (found.revenue, found.orders))
-    today = _link_to_paid_orders(days[-1])
-    tiles.append(
-        Tile(
-            _("Sales today"),
-            [Figure(_("revenue"), format_money(revenue[-1]), today), Figure(_("paid orders"), orders[-1], today)],
-        )
+    income, refunds, orders = (
+        [pick.get(day, 0) for day in days] for pick in (found.income, found.refunds, found.orders)
     )
+    revenue = [cents - refunded for cents, refunded in zip(income, refunds, strict=True)]
+    figures = [
+        Figure(_("revenue"), format_money(revenue[-1]), _link_to_income(days[-1])),
+        Figure(_("paid orders"), orders[-1], _link_to_paid_orders(days[-1])),
+    ]
+    if refunds[-1]:
+        figures.append(Figure(_("refunded"), format_money(refunds[-1]), _link_to_refunded_orders(days[-1])))
+    tiles.append(Tile(_("Sales today"), figures))
     to_ship = Figure(_("to ship"), shop.count_orders_to_ship(), _link("shop_order", state__exact="paid"))
     tiles.append(Tile(_("Orders"), [to_ship], "amber" if to_ship.value else ""))
     units = [cents // 100 for cents in revenue]
     title = _("Revenue by day, last %(count)d days") % {"count": len(days)}
-    texts = [format_money(cents) for cents in revenue]
-    panels.append(_build_panel("revenue", title, _("Revenue"), days, units, texts, _link_to_paid_orders))
+    texts = [_describe_revenue(*amounts) for amounts in zip(revenue, refunds, strict=True)]
+    panels.append(_build_panel("revenue", title, _("Revenue"), days, units, texts, _link_to_income))
     title = _("Paid orders by day, last %(count)d days") % {"count": len(days)}
     texts = [_format(number) for number in orders]
     panels.append(_build_panel("orders", title, _("Orders"), days, orders, texts, _link_to_paid_orders))
+
+
+def _describe_revenue(revenue: int, refunds: int) -> str:
+    amount = format_money(revenue)
+    if not refunds:
+        return amount
+    return _("%(revenue)s after refunds of %(refunds)s") % {"revenue": amount, "refunds": format_money(refunds)}
 
 
 def _build_payments(today: date) -> Tile:
@@ -171,8 +181,19 @@ def _link(page: str, **query: str) -> str:
     return f"{reverse(f'admin:{page}_changelist')}?{urlencode(query)}"
 
 
+def _link_to_income(day: date) -> str:
+    """Link to all orders that were paid on a day, also those that were cancelled later."""
+    return _link("shop_order", **_query_day("paid_at", day))
+
+
 def _link_to_paid_orders(day: date) -> str:
     return _link("shop_order", state__in="paid,sent", **_query_day("paid_at", day))
+
+
+def _link_to_refunded_orders(day: date) -> str:
+    """Link to the orders that were refunded on a day, without refunds of payments that paid for nothing."""
+    refunded = {"payments__state": "refunded", "payments__events__kind__in": "paid,paid late"}
+    return _link("shop_order", **refunded, **_query_day("payments__updated_at", day))
 
 
 def _link_to_new_readers(day: date) -> str:

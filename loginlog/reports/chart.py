@@ -22,13 +22,17 @@ class Chart:
     dates: list[date]
 
 
-def compute_scale(most: int) -> list[int]:
-    """Return round numbers from 0 to at least ``most``, in at most 4 steps of 1, 2 or 5 times a power of ten."""
+def compute_scale(most: int, least: int = 0) -> list[int]:
+    """Return round numbers in at most 4 steps of 1, 2 or 5 times a power of ten, and one more below 0.
+
+    They include 0, and reach at least from ``least`` to ``most``.
+    """
     unit = 1
     while True:
         for step in (unit, 2 * unit, 5 * unit):
-            if most <= MAX_STEPS * step:
-                return list(range(0, max(most + step - 1, step) // step * step + 1, step))
+            below, above = -(min(least, 0) // step), -(-max(most, 0) // step)
+            if above <= MAX_STEPS and below + above <= MAX_STEPS + bool(below):
+                return [step * n for n in range(-below, max(above, 1) + 1)]
         unit *= 10
 
 
@@ -39,21 +43,22 @@ def draw_chart(
 
     name: describes the chart in words. titles: a tooltip for each day.
     """
-    ticks = compute_scale(max((n for _, numbers in lines for n in numbers), default=0))
-    top, width = ticks[-1], max(len(days) - 1, 1)
-    drawn = [(css, " ".join(f"{x},{top - n}" for x, n in enumerate(_repeat_single(numbers)))) for css, numbers in lines]
+    numbers = [n for _, line in lines for n in line]
+    ticks = compute_scale(max(numbers, default=0), min(numbers, default=0))
+    top, height, width = ticks[-1], ticks[-1] - ticks[0], max(len(days) - 1, 1)
+    drawn = [(css, " ".join(f"{x},{top - n}" for x, n in enumerate(_repeat_single(line)))) for css, line in lines]
     picture = format_html(
         '<svg class="plot-lines" role="img" viewBox="0 0 {} {}" preserveAspectRatio="none" aria-label="{}">{}{}{}'
         "</svg>",
         width,
-        top,
+        height,
         name,
         format_html_join("", '<path class="rule" d="M0 {}H{}"/>', [(top - tick, width) for tick in ticks]),
         format_html_join("", '<polyline class="{}" points="{}"/>', drawn),
         format_html_join(
             "",
             '<rect class="tip" x="{}" y="0" width="1" height="{}"><title>{}</title></rect>',
-            [(x - 0.5, top, title) for x, title in enumerate(titles)],
+            [(x - 0.5, height, title) for x, title in enumerate(titles)],
         ),
     )
     middle = [days[len(days) // 2]] if len(days) > 8 else []

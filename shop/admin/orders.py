@@ -30,6 +30,13 @@ from shop.money import format_money
 from shop.services.orders import cancel_order, mark_order_sent, refund_order
 
 MAX_SEARCHED_ORDERS: Final = 50_000  # number of newest orders that a search for an address covers
+LINKED_LOOKUPS: Final = (
+    "user__id__exact",
+    "payments__state",
+    "payments__events__kind__in",
+    "payments__updated_at__gte",
+    "payments__updated_at__lt",
+)
 STATE_LABELS: Final = {
     "reserved": "warning",
     "paid": "info",
@@ -191,9 +198,8 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
         return queryset.filter(about, pk__gt=newest - MAX_SEARCHED_ORDERS), False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        return lookup == "user__id__exact" or super().lookup_allowed(
-            lookup, value, request
-        )  # the customer column links here
+        # The customer column and the figures of the home page link here.
+        return lookup in LINKED_LOOKUPS or super().lookup_allowed(lookup, value, request)
 
     def save_model(self, request: HttpRequest, obj: Order, form: ModelForm, change: bool) -> None:
         # Save only edited fields; the others may have changed since the page was shown.

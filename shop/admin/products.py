@@ -6,7 +6,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE
 from django.core.exceptions import ValidationError
-from django.db.models import F, Model, QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -18,7 +18,7 @@ from shop.admin.concurrent_edits import SerialisedEdits
 from shop.admin.forms import CopiesForm, ProductForm
 from shop.admin.row_actions import UnchangedRow, warn_of_unchanged
 from shop.catalog_hooks.buy_box import MAX_FEW_COPIES
-from shop.models import Product
+from shop.models import Product, ProductQuerySet
 from shop.money import format_money
 from shop.services import products as services
 
@@ -34,12 +34,14 @@ class AvailabilityFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, Any]]:
         return [("none", _("none")), ("few", _("a few")), ("many", _("more"))]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Product]) -> QuerySet[Product]:
-        if self.value() == "none":
-            return queryset.filter(stock__lte=F("reserved"))
-        if self.value() == "few":
-            return queryset.filter(stock__gt=F("reserved"), stock__lte=F("reserved") + MAX_FEW_COPIES)
-        return queryset.filter(stock__gt=F("reserved") + MAX_FEW_COPIES) if self.value() == "many" else queryset
+    def queryset(self, request: HttpRequest, queryset: Any) -> ProductQuerySet:
+        limits = {
+            "none": {"most": 0},
+            "few": {"least": 1, "most": MAX_FEW_COPIES},
+            "many": {"least": MAX_FEW_COPIES + 1},
+        }
+        chosen = limits.get(self.value() or "")
+        return queryset.with_copies(**chosen) if chosen else queryset
 
 
 @admin.register(Product)

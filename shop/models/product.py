@@ -16,6 +16,12 @@ class ProductQuerySet(models.QuerySet["Product"]):
         """Products for sale, even if none are left."""
         return self.filter(is_active=True)
 
+    def with_copies(self, *, least: int | None = None, most: int | None = None) -> Self:
+        """Products of which so many copies can be bought, in the form of the index ``shop_product_left``."""
+        limits = {"copies__gte": least, "copies__lte": most}
+        rows = self.alias(copies=F("stock") - F("reserved"))
+        return rows.filter(**{lookup: limit for lookup, limit in limits.items() if limit is not None})
+
 
 class Product(models.Model):
     """A book as the shop sells it. Its id is the book's id.
@@ -41,7 +47,10 @@ class Product(models.Model):
             models.CheckConstraint(condition=Q(stock__gte=F("reserved")), name="shop_product_not_oversold"),
             models.CheckConstraint(condition=Q(reserved__gte=0), name="shop_product_reserved"),
         ]
-        indexes = [models.Index(fields=["price", "book"], name="shop_product_price")]
+        indexes = [
+            models.Index(fields=["price", "book"], name="shop_product_price"),
+            models.Index(F("stock") - F("reserved"), F("is_active"), name="shop_product_left"),
+        ]
 
     def __str__(self) -> str:
         return str(self.book)

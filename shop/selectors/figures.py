@@ -4,19 +4,23 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import NamedTuple
 
-from django.db.models import Count, F, Q, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import TruncDate
 
 from mirror.admin import count_rows
 from shop.catalog_hooks.buy_box import MAX_FEW_COPIES
-from shop.models import Order, OrderState, Payment, PaymentState, Product
+from shop.models import EventKind, Order, OrderEvent, OrderState, Payment, PaymentState, Product
 
 
 class SalesByDay(NamedTuple):
-    """Paid orders that were not cancelled, by the day of their payment. revenue: in cents."""
+    """Sales by day. orders: paid ones that were not cancelled. income, refunds: in cents.
+
+    Each payment counts on the day on which it was made, and its refund on the day of the refund.
+    """
 
     orders: Mapping[date, int]
-    revenue: Mapping[date, int]
+    income: Mapping[date, int]
+    refunds: Mapping[date, int]
 
 
 class PaymentProblems(NamedTuple):
@@ -29,10 +33,18 @@ class PaymentProblems(NamedTuple):
 
 def read_sales_by_day(since: datetime) -> SalesByDay:
     """Return the sales since that moment, by day in the site's time zone."""
-    paid = Order.objects.filter(paid_at__gte=since, state__in=(OrderState.PAID, OrderState.SENT)).order_by()
-    rows = paid.values_list(TruncDate("paid_at")).annotate(Count("pk"), Sum("total"))
-    found = list(rows)
-    return SalesByDay({day: count for day, count, _ in found}, {day: cents for day, _, cents in found})
+    kept = Count("pk", filter=Q(state__in=(OrderState.PAID, OrderState.SENT)))
+    paid = Order.objects.filter(paid_at__gte=since).order_by()
+    sold = list(paid.values_list(TruncDate("paid_at")).annotate(kept=kept, income=Sum("total")))
+    refunds = _find_refunds().filter(updated_at__gte=since).order_by()
+    refunded = dict(refunds.values_list(TruncDate("updated_at")).annotate(Sum("amount")))
+    return SalesByDay({day: count for day, count, _ in sold}, {day: cents for day, _, cents in sold}, refunded)
+
+
+def _find_refunds() -> QuerySet[Payment]:
+    """Return the refunded payments that had paid for an order. Others, such as late ones, were never income."""
+    paid = OrderEvent.objects.filter(payment=OuterRef("pk"), kind__in=(EventKind.PAID, EventKind.PAID_LATE))
+    return Payment.objects.filter(Exists(paid), state=PaymentState.REFUNDED)
 
 
 def count_orders_to_ship() -> int:
@@ -52,7 +64,5 @@ def count_payment_problems(since: datetime) -> PaymentProblems:
 
 def count_low_stock() -> tuple[int, int]:
     """Return the numbers of products for sale with a few copies left, and with none."""
-    few = Q(stock__gt=F("reserved"), stock__lte=F("reserved") + MAX_FEW_COPIES)
-    rows = Product.objects.filter(is_active=True)
-    found = rows.aggregate(few=Count("pk", filter=few), none=Count("pk", filter=Q(stock__lte=F("reserved"))))
-    return found["few"], found["none"]
+    rows = Product.objects.for_sale()
+    return count_rows(rows.with_copies(least=1, most=MAX_FEW_COPIES)), count_rows(rows.with_copies(most=0))

@@ -119,6 +119,15 @@ def test_a_scale_has_equal_round_steps_and_covers_the_maximum(most: int) -> None
     assert len({b - a for a, b in pairwise(ticks)}) == 1
 
 
+@given(st.integers(0, 10**9), st.integers(1, 10**9))
+def test_a_scale_reaches_below_zero(most: int, lost: int) -> None:
+    ticks = chart.compute_scale(most, -lost)
+    assert 2 <= len(ticks) <= 6
+    assert ticks[0] <= -lost <= 0 <= most <= ticks[-1]
+    assert 0 in ticks
+    assert len({b - a for a, b in pairwise(ticks)}) == 1
+
+
 @pytest.mark.parametrize("length", [1, 2, 366])
 def test_a_chart_has_a_point_for_each_day(length: int) -> None:
     days = calendar.list_days(TODAY, TODAY + timedelta(days=length - 1))
