@@ -10,8 +10,7 @@ from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
 from django.db import IntegrityError
-from django.db.models import Count, Model, Q, QuerySet, Value
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Model, Q, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -35,8 +34,6 @@ from accounts.sessions import last_seen
 from accounts.sessions.devices import describe_device
 from accounts.sessions.listing import make_handle
 from accounts.sessions.services import SESSIONS_PER_TRANSACTION, end_all_sessions, end_by_digest
-
-NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 admin.site.unregister(Group)
 
@@ -159,11 +156,11 @@ class UserAdmin(DjangoUserAdmin, ExportAdmin, LimitedActionsAdmin):
         changelist.result_list = rows
         return changelist
 
-    @display(description=_("logins"), ordering=Coalesce("login_stats__login_times", Value(0)))
+    @display(description=_("logins"))
     def logins(self, user: User) -> int:
         return user.login_stats.login_times if hasattr(user, "login_stats") else 0
 
-    @display(description=_("last login"), ordering=Coalesce("login_stats__last_login_time", Value(NEVER)))
+    @display(description=_("last login"))
     def last_login_at(self, user: User) -> datetime | None:
         return user.login_stats.last_login_time if hasattr(user, "login_stats") else None
 

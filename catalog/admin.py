@@ -147,7 +147,7 @@ class BookAdmin(TagActionAdmin):
 
     inlines = [TaggingInline]
 
-    list_display = ["title", "author_names", "year", "popularity", "rating"]
+    list_display = ["name", "author_names", "year", "popularity", "rating"]
     list_filter = [YearFilter, LanguageFilter]
     search_fields = ["title", "isbn", "authors__name"]
     autocomplete_fields = ["authors"]
@@ -169,6 +169,11 @@ class BookAdmin(TagActionAdmin):
         # The lists of tags and authors link to lists of their books.
         linked = lookup in ("tags__id__exact", "authors__id__exact")
         return linked or super().lookup_allowed(lookup, value, request)
+
+    @display(description=_("title"), ordering="sort_title")
+    def name(self, book: Book) -> str:
+        """Return the title. The column is sorted without leading articles."""
+        return book.title
 
     @display(description=_("authors"))
     def author_names(self, book: Book) -> str:
@@ -272,7 +277,6 @@ class TagAliasAdmin(AuditedAdmin):
 
     form = AliasForm
     list_display = ["name", "tag"]
-    sortable_by = ["name"]
     list_select_related = ["tag"]
     search_fields = ["name", "tag__name"]
     autocomplete_fields = ["tag"]

@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any, Final, NamedTuple
 
 import orjson
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from catalog import keys
 from catalog.books.records import load_book_records
@@ -262,6 +262,6 @@ def find_public_entries() -> QuerySet[ShelfEntry]:
     """Return the entries of active readers on public shelves, as a query set."""
     hidden = Q(pk__in=[])
     for shelf, field in PRIVACY_FIELDS.items():
-        private = ShelfSettings.objects.exclude(**{field: Privacy.PUBLIC}).values("pk")
-        hidden |= Q(shelf=shelf, user_id__in=private)
+        private = ShelfSettings.objects.filter(pk=OuterRef("user_id")).exclude(**{field: Privacy.PUBLIC})
+        hidden |= Q(Exists(private), shelf=shelf)
     return ShelfEntry.objects.using(setting("DATABASE")).filter(user__is_active=True).exclude(hidden)

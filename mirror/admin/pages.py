@@ -4,13 +4,13 @@ The actions are implemented elsewhere: ``mirror.outbox`` retries or discards qua
 jobs (``mirror.management.requested``).
 """
 
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
-from django.db.models import Max, QuerySet
+from django.db.models import Max, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
@@ -28,6 +28,8 @@ from mirror.management import requested, texts
 from mirror.models import Change, Job, State
 from mirror.outbox import changes
 from mirror.relay import send
+
+UNAPPLIED: Final = Q(applied_at__isnull=True, pk__gt=0)  # the condition of the index "mirror_change_in_order"
 
 
 def retry_changes(page: ReadOnly, request: HttpRequest, rows: QuerySet[Change]) -> str:
@@ -71,13 +73,13 @@ class Standing(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Change]) -> QuerySet[Change]:
         match self.value():
             case "pending":
-                return queryset.filter(applied_at__isnull=True, quarantined_at__isnull=True)
+                return queryset.filter(UNAPPLIED, quarantined_at__isnull=True)
             case "aside":
-                return queryset.filter(applied_at__isnull=True, quarantined_at__isnull=False)
+                return queryset.filter(UNAPPLIED, quarantined_at__isnull=False)
             case "applied":
                 return queryset.filter(applied_at__isnull=False)
             case _:
-                return queryset.filter(applied_at__isnull=True)
+                return queryset.filter(UNAPPLIED)
 
 
 class MirrorFilter(admin.SimpleListFilter):

@@ -11,11 +11,11 @@ from typing import Any, Final, Self
 
 from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.views.main import PAGE_VAR
+from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.core.paginator import Paginator
 from django.db import connections
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Model, Q, QuerySet
 from django.db.models.expressions import OrderBy
 from django.http import HttpRequest
 from django.utils.formats import number_format
@@ -123,6 +123,21 @@ class KeysetChangeList(ChangeList):
 
     places: Sequence[tuple[str, str | None]] = ()
 
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
+        """Return the column that was chosen last, if it is sortable, and the key, as in the column's index."""
+        column = self.params.pop(ORDER_VAR, "").partition(".")[0]
+        if not self._is_sortable(column):
+            return list(super().get_ordering(request, queryset))
+        self.params[ORDER_VAR] = column
+        first, *rest = super().get_ordering(request, queryset.order_by())
+        is_descending = _find_indexed_fields(self.model)[first.removeprefix("-")] != first.startswith("-")
+        return [first, "-pk" if is_descending else "pk"] if rest else [first]
+
+    def _is_sortable(self, column: str) -> bool:
+        number = column.removeprefix("-")
+        names = dict(enumerate(self.list_display))
+        return number.isdecimal() and names.get(int(number)) in self.sortable_by
+
     def get_results(self, request: HttpRequest) -> None:
         """Read the page. Django's own attributes are set as usual."""
         self.page_num = 1
@@ -190,6 +205,22 @@ def _parse(place: str, keys: Sequence[_Key], keyed: QuerySet[Any]) -> list[Any]:
         raise IncorrectLookupParameters(error) from error
 
 
+def _find_indexed_fields(model: type[Model]) -> dict[str, bool]:
+    """Return the fields that are the first one of a complete index, except relations, which sort by other tables.
+
+    The value tells whether the key, as the second field of the index, goes in the opposite direction.
+    """
+    meta = model._meta
+    found = {rule.fields[0]: False for rule in meta.total_unique_constraints}
+    fields: Any = meta.concrete_fields
+    found |= {field.name: False for field in fields if field.unique or field.db_index}
+    for index in meta.indexes:
+        if index.fields and index.condition is None:
+            (name, direction), *rest = index.fields_orders
+            found[name] = bool(rest) and rest[0] == (meta.pk.name, "" if direction else "DESC")
+    return {name: is_opposite for name, is_opposite in found.items() if not meta.get_field(name).is_relation}
+
+
 class PagedAdmin(ModelAdmin):
     """Base of lists with bounded counts and paging by keyset."""
 
@@ -198,6 +229,12 @@ class PagedAdmin(ModelAdmin):
     show_facets = admin.ShowFacets.NEVER  # counting each choice of a filter would read the whole table
     paginator: Any = BoundedPaginator
     change_list_template: Any = LIST_TEMPLATE
+
+    def get_sortable_by(self, request: HttpRequest) -> Any:
+        """Return the columns with an index: by another one, the database would sort the whole table."""
+        indexed = _find_indexed_fields(self.model)
+        columns = super().get_sortable_by(request)
+        return [name for name in columns if getattr(getattr(self, name, None), "admin_order_field", name) in indexed]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return KeysetChangeList
