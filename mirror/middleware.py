@@ -8,7 +8,6 @@ others, which then count as well: rows that depend on a source, and rows of tabl
 Mirrors with ``drain = "after_response"`` are drained when the server closes the response, after sending it.
 """
 
-import logging
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,9 +22,9 @@ from mirror.outbox import changes
 from mirror.read import sql_only
 from mirror.redis.clients import breaker
 from mirror.relay import drains, hints, send
+from mirror.utils import sql_away
 
 __all__ = ["COOKIE", "ReadYourWrites", "done_before"]
-logger = logging.getLogger("mirror")
 
 COOKIE = "mirror_behind"
 _VALUE = re.compile(r"([0-9]{1,18})(\+?)")
@@ -147,7 +146,9 @@ def _catch_up(*modes: str, own: hints.Due | None = None) -> Sequence[changes.Awa
                     hints.drain(due, deadline)
                     left = changes.awaited()
     except DatabaseError as error:
-        logger.warning("SQL did not answer, the relay will catch up: %s", error)
+        sql_away.report_outage(error)
+    else:
+        sql_away.report_answer()
     return left
 
 

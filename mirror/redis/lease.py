@@ -14,10 +14,9 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
-from redis.exceptions import RedisError
-
 from mirror.conf import setting
 from mirror.redis import naming
+from mirror.redis.clients import try_redis
 from mirror.redis.scripts import Script
 from mirror.redis.session import Conflict, Session
 from mirror.redis.types import RedisClient
@@ -66,11 +65,11 @@ def _renewed(redis: RedisClient, name: str, token: str, seconds: float) -> Gener
 
 
 def _renew(redis: RedisClient, name: str, token: str, seconds: float, done: threading.Event) -> None:
+    def renew(redis: RedisClient) -> None:
+        TAKE(redis, [name], [token, int(seconds * 1000)])
+
     while not done.wait(seconds / 3):
-        try:
-            TAKE(redis, [name], [token, int(seconds * 1000)])
-        except RedisError as error:
-            logger.warning("Redis did not renew the lease %s: %s", name, error)
+        try_redis(renew, lambda: None, logger, "Redis did not renew the lease %s: %s", name, redis=redis)
 
 
 def delete_if_says(redis: RedisClient, name: str, token: str) -> None:

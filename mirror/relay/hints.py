@@ -22,6 +22,7 @@ from mirror.read import sql_only
 from mirror.redis.clients import breaker, try_redis
 from mirror.redis.types import RedisClient
 from mirror.relay import drains, send
+from mirror.utils import sql_away
 from mirror.windows import push
 
 logger = logging.getLogger("mirror")
@@ -174,10 +175,16 @@ def _drain(group: Group, keys: list[str], deadline: drains.Deadline, redis: Redi
 
 def _guard(work: Callable[[RedisClient], T], otherwise: T, name: str) -> T:
     """Return the result of ``work``, or ``otherwise`` after any error."""
+
+    def perform(redis: RedisClient) -> T:
+        result = work(redis)
+        sql_away.report_answer()
+        return result
+
     try:
-        return try_redis(work, lambda: otherwise, logger, "Redis did not answer, the relay will catch up: %s")
+        return try_redis(perform, lambda: otherwise, logger, "Redis did not answer, the relay will catch up: %s")
     except DatabaseError as error:
-        logger.warning("SQL did not answer, the relay will catch up: %s", error)
+        sql_away.report_outage(error)
     except Exception:  # an error of the declaration; the relay finds the failing key, and the other hints continue
         logger.exception("%s could not be drained, the relay will see to it", name)
     return otherwise

@@ -142,14 +142,23 @@ def test_write_beyond_the_budget_succeeds_without_a_broker(settings: Settings, r
     assert pending() == 1
 
 
-def test_write_succeeds_if_sql_fails_after_the_commit(monkeypatch: pytest.MonkeyPatch, sent: Sent) -> None:
+def test_write_succeeds_if_sql_fails_after_the_commit(
+    monkeypatch: pytest.MonkeyPatch, sent: Sent, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log has one line for the failures, and one for their end."""
+
     def away(*args: object) -> None:
         raise OperationalError("gone")
 
     with monkeypatch.context() as patch:
         patch.setattr(changes, "pending_together", away)
-        Odd.objects.create(code="a")
-    assert pending() == 1
+        for code in "abc":
+            Odd.objects.create(code=code)
+    assert pending() == 3
+    Odd.objects.create(code="d")
+    first, last = [text for text in caplog.messages if "SQL" in text]
+    assert first == "SQL did not answer, the relay will catch up: gone"
+    assert last.startswith("SQL answers again")
 
 
 def test_row_that_cannot_be_mirrored_delays_no_other(monkeypatch: pytest.MonkeyPatch, redis: Redis) -> None:

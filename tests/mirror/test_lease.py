@@ -1,5 +1,7 @@
 """A lease excludes other holders for a limited time, and only its holder can release it."""
 
+from typing import Any
+
 import pytest
 from redis import Redis
 from redis.exceptions import TimeoutError as RedisTimeoutError
@@ -81,3 +83,20 @@ def test_lease_is_renewed_in_an_emptied_redis(redis: Redis) -> None:
     with lease(client(), NAME, 3.0):
         redis.delete(naming.lease(NAME))
         wait_until(lambda: redis.exists(naming.lease(NAME)), "a renewal")
+
+
+def test_failing_renewal_is_logged_once(redis: Redis, caplog: pytest.LogCaptureFixture) -> None:
+    """A full memory refuses each renewal."""
+    with lease(client(), NAME, 0.03):
+        redis.config_resetstat()
+        redis.config_set("maxmemory", 1)
+        try:
+            wait_until(lambda: count_refusals(redis) > 3, "several renewals")
+        finally:
+            redis.config_set("maxmemory", 0)
+    assert len([text for text in caplog.messages if "renew" in text]) == 1
+
+
+def count_refusals(redis: Redis) -> int:
+    stats: Any = redis.info("stats")
+    return int(stats["total_error_replies"])
