@@ -79,6 +79,24 @@ def together(found: Sequence[Change]) -> list[Change]:
     return [c for c in found if (c.mirror, c.source, c.cursor) == (first.mirror, first.source, None)]
 
 
+def find_waiting(mirror: str) -> set[str] | None:
+    """Return the rows of a mirror that depend on sources with pending changes, or None if these are too many."""
+    found = list(pending_sources().filter(mirror=mirror)[: TOGETHER + 1])
+    if len(found) > TOGETHER:
+        return None
+    sources: dict[str, list[str]] = {}
+    for change in found:
+        sources.setdefault(change.source, []).append(change.key)
+    waiting = set[str]()
+    for source, values in sources.items():
+        watch = _watch(mirror, source)
+        keys = watch.via(values, None, SLICE) if watch and watch.via else []
+        if len(keys) == SLICE:
+            return None
+        waiting.update(keys)
+    return waiting
+
+
 def _watch(mirror: str, source: str) -> Watch | None:
     for watch in registry.get(mirror).watches:
         if watch.source == source:

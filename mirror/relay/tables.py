@@ -19,7 +19,7 @@ from mirror.models import State
 from mirror.outbox import changes as outbox
 from mirror.outbox import spread
 from mirror.relay.shapes import JsonShape
-from mirror.verify.compare import Difference, Kind, number_looks
+from mirror.verify.compare import Difference, Kind, leave_waiting, number_looks
 
 __all__ = ["catch_up"]
 logger = logging.getLogger("mirror")
@@ -68,7 +68,7 @@ def find_differences(mirror: TableMirror, pks: Sequence[str]) -> list[Difference
         rows, stored = _load(mirror, pks), mirror.stored(pks)
         busy = outbox.pending_of(mirror.name, pks)
         pks = [pk for pk in pks if pk not in busy and rows.get(pk) != stored.get(pk)]
-        found = [_difference(mirror, pk, rows.get(pk), stored.get(pk)) for pk in pks]
+        found = leave_waiting(mirror, [_difference(mirror, pk, rows.get(pk), stored.get(pk)) for pk in pks])
         if not found:
             break
     return found

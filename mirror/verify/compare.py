@@ -1,7 +1,7 @@
 """Close comparison: the expected and the actual entries of a few rows, one by one.
 
 SQL and Redis cannot be read at the same moment. A difference counts only if the row was the same in SQL before and
-after Redis was read, has no pending change, and still differs when it is compared again.
+after Redis was read, has no pending change, depends on no source with one, and still differs when it is compared again.
 """
 
 import time
@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from mirror.conf import setting
 from mirror.declare.entries import Entry, Field, Member, Scored, Value, single
 from mirror.declare.mirrors import Mirror, SummaryMirror
-from mirror.outbox import changes
+from mirror.outbox import changes, spread
 from mirror.redis.session import Command, Session
 from mirror.relay.shapes import ABSENT, JsonShape, Target, shape_of
 from mirror.verify import scan
@@ -84,11 +84,18 @@ def look(
     steady = {pk for pk in pks if pk not in busy and before.get(pk) == after.get(pk)}
     own = [d for pk in pks if pk in steady for d in _own(shape, pk, before.get(pk, ABSENT), owns[pk])]
     expected = {pk: {says(e)[:2]: e for e in single(t.entries)} for pk, t in before.items()}
-    return own + [
+    seen = own + [
         difference
         for (pk, entry), reply in zip(asked, found, strict=True)
         if pk in steady and (difference := _entry(mirror, pk, entry, expected.get(pk, {}), reply))
     ]
+    return leave_waiting(mirror, seen)
+
+
+def leave_waiting(mirror: Mirror, found: list[Difference]) -> list[Difference]:
+    """Return the differences without those of rows that wait for the change of a source to be spread."""
+    waiting = spread.find_waiting(mirror.name) if found else set[str]()
+    return [] if waiting is None else [d for d in found if d.pk not in waiting]
 
 
 def _owns(shape: JsonShape, pks: Sequence[str], session: Session) -> dict[str, Any]:

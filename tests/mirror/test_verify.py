@@ -120,6 +120,14 @@ def test_rows_with_pending_changes_are_skipped(mirror: str, item: Item, redis: R
     assert found(mirror) == []
 
 
+def test_rows_of_a_source_with_a_pending_change_are_skipped(item: Item, redis: Redis) -> None:
+    other = Item.objects.create(pk=8, name="c")
+    drains.drain_all()
+    Label.objects.update(name="blue")  # no change of item 7 exists before this one is drained
+    redis.delete(f"titem:{other.pk}")
+    assert told(found("titem")) == [("titem", "8", "missing", "titem:8")]
+
+
 def test_quarantined_row_is_listed_and_not_compared(item: Item) -> None:
     Item.objects.update(name="b")
     Change.objects.update(quarantined_at="2001-01-01T00:00:00Z")

@@ -132,6 +132,12 @@ def test_verify_finds_and_repair_fixes_documents_that_differ_from_their_rows() -
     assert find_titles("quarry") == ["Second Quarry"]
 
 
+@pytest.mark.parametrize("write", [_update, _rename_a_tag])
+def test_documents_with_pending_changes_are_no_differences(write: Callable[[], None]) -> None:
+    write()
+    assert verify(INDEXES) == []
+
+
 def test_a_drain_of_an_index_marks_only_the_changes_that_it_read() -> None:
     Book.objects.update(title="First")
     with sql_only():
