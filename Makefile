@@ -4,6 +4,7 @@
 MINUTES := 3
 SEED := 1
 ON := sqlite
+REDIS := single
 PYTHON := .venv/bin/python
 
 demo: ## Run the site with demo data. PORT= (8000), DATA= a folder in goodbooks format
@@ -30,9 +31,9 @@ matrix: ## Test mirror with the supported versions of Django, redis-py and Celer
 	.ci/venv requirements-dev.txt
 	$(PYTHON) -m tools.matrix --only "$(ONLY)"
 
-storm: ## Use the whole site while its servers fail. MINUTES= (3), SEED= (1), ON= sqlite or postgres
+storm: ## Use the whole site while its servers fail. MINUTES= (3), SEED= (1), ON= sqlite or postgres, REDIS= single or cluster
 	.ci/venv requirements-dev.txt
-	$(PYTHON) -m tests.storm --minutes $(MINUTES) --seed $(SEED) --on $(ON)
+	$(PYTHON) -m tests.storm --minutes $(MINUTES) --seed $(SEED) --on $(ON) --redis $(REDIS)
 
 lint: ## Check format, rules, types, templates, migrations and message catalogues
 	.ci/venv requirements-dev.txt

@@ -219,27 +219,11 @@ def has_new_incarnation(before: str) -> bool:
 @contextmanager
 def moving(slot: int) -> Generator[None, None, None]:
     """Begin to move a slot to another master, with one of its keys, and end it after the block."""
-    clients = main_cluster().clients[:3]
-    names = [one.execute_command("CLUSTER MYID").decode() for one in clients]
-    own = next(i for i, one in enumerate(clients) if _has_slot(one, slot))
-    other = (own + 1) % len(clients)
-    clients[other].execute_command("CLUSTER SETSLOT", slot, "IMPORTING", names[own])
-    clients[own].execute_command("CLUSTER SETSLOT", slot, "MIGRATING", names[other])
-
-    def migrate(count: int) -> None:
-        for key in clients[own].execute_command("CLUSTER GETKEYSINSLOT", slot, count):
-            clients[own].execute_command("MIGRATE", "127.0.0.1", main_cluster().ports[other], key, 0, 10_000)
-
-    migrate(1)
-    yield
-    migrate(1000)
-    for node in (clients[other], clients[own], *clients):
-        node.execute_command("CLUSTER SETSLOT", slot, "NODE", names[other])
-
-
-def _has_slot(node: Redis, slot: int) -> bool:
-    own = next(line for line in node.execute_command("CLUSTER NODES").values() if "myself" in line["flags"])
-    return any(int(first) <= slot <= int(last) for first, last in ((r[0], r[-1]) for r in own["slots"]))
+    cluster = main_cluster()
+    masters = cluster.find_masters()
+    of = next(n for n in masters if slot in cluster.list_slots(n))
+    with cluster.moving([slot], of, masters[(masters.index(of) + 1) % len(masters)]):
+        yield
 
 
 @pytest.mark.real

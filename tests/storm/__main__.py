@@ -1,4 +1,7 @@
-"""Run a storm: ``python -m tests.storm --minutes 3 [--seed S] [--on postgres]``. See ``docs/reliability.md``."""
+"""Run a storm: ``python -m tests.storm [--minutes 3] [--seed S] [--on postgres] [--redis cluster]``.
+
+See ``docs/reliability.md``.
+"""
 
 import argparse
 import os
@@ -18,18 +21,22 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=3.0, help="time for the faults (3)")
     parser.add_argument("--seed", default="1", help="determines the script of faults (1)")
     parser.add_argument("--on", choices=["sqlite", "postgres"], default="sqlite", help="which database (sqlite)")
+    parser.add_argument(
+        "--redis", choices=["single", "cluster"], default="single", help="servers of the state (single)"
+    )
     parser.add_argument("--calm", action="store_true", help="no faults")
     parser.add_argument("--keep", type=Path, help="copy the ledger and all logs to this folder")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # stop all processes then as well
     # The seed also decides which relay runs.
-    stack = Stack(options.on, "celery" if sum(options.seed.encode()) % 2 else "run")
+    relay = "celery" if sum(options.seed.encode()) % 2 else "run"
+    stack = Stack(options.on, relay, on_cluster=options.redis == "cluster")
     try:
         os.environ.update(stack.environment)
         django.setup()
         from tests.storm.storm import Storm  # needs the settings
 
-        storm = Storm(stack, options.seed, options.minutes, options.on, has_faults=not options.calm)
+        storm = Storm(stack, options.seed, options.minutes, has_faults=not options.calm)
         return storm.run()
     finally:
         stack.crew.kill_all()

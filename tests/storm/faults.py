@@ -7,13 +7,15 @@ from typing import NamedTuple
 
 from django.db import connections
 
+from mirror.backup import marks
 from shop.carts.reading import get_cart_backup
 from shop.models import Cart
 from tests.storm.ledger import SQL, Calendar, Period
 from tests.storm.stack import REDIS_NAMES, Stack
 
-REDIS_KINDS = ("kill", "stop", "empty", "roll back", "fill", "partition")
 LOSSES = ("empty", "roll back")
+# A replica that takes over may lack the last writes, and a master that was stopped may come back as a replica.
+CLUSTER_LOSSES = (*LOSSES, "kill", "kill two", "restart", "stop")
 PROCESSES = ("web", "relay", "fanout", "worker", "beat")
 LENGTH_SECONDS = (1.0, 2.5)
 SHORTEST_SECONDS = 5.5  # from one fault to the next
@@ -29,14 +31,14 @@ class Fault(NamedTuple):
     seconds: float
 
 
-def plan_faults(seed: str, seconds: float, on: str) -> list[list[Fault]]:
+def plan_faults(stack: Stack, seed: str, seconds: float) -> list[list[Fault]]:
     """Return the script: every kind on every server and process, some of them two at once.
 
     A short storm has only the first faults of the script.
     """
     chance = random.Random(f"{seed} faults")
-    pairs = [(name, kind) for name in REDIS_NAMES for kind in REDIS_KINDS]
-    pairs += [(SQL, kind) for kind in (("kill", "stop", "partition") if on == "postgres" else ("stop",))]
+    pairs = [(name, kind) for name in REDIS_NAMES for kind in stack.list_kinds(name)]
+    pairs += [(SQL, kind) for kind in (("kill", "stop", "partition") if stack.postgres else ("stop",))]
     pairs += [(name, "process killed") for name in PROCESSES] + [("relay", "process stopped")]
     chance.shuffle(pairs)
     script: list[list[Fault]] = []
@@ -72,15 +74,15 @@ class Weather:
                     self.stack.keep_older_file(fault.name)
             if number % CHECK_EVERY == CHECK_EVERY - 1:
                 self._start_check(number)
-            time.sleep(max(0.0, start + (number + 0.5) * gap - time.monotonic()))
+            self.stack.tend(start + (number + 0.5) * gap - time.monotonic())
             self._happen(faults, digests)
-        time.sleep(max(0.0, start + seconds - time.monotonic()))
+        self.stack.tend(start + seconds - time.monotonic())
 
     def _happen(self, faults: list[Fault], digests: list[str]) -> None:
         print("  ".join(f"{fault.name}: {fault.kind}" for fault in faults), flush=True)
         with ExitStack() as stack:
             for fault in faults:
-                if fault.name == "state" and fault.kind in LOSSES:
+                if fault.name == "state" and fault.kind in (CLUSTER_LOSSES if self.stack.cluster else LOSSES):
                     self._note_risks(digests)
                 self.calendar.begin(fault.name)
                 stack.callback(self.calendar.end, fault.name)
@@ -91,9 +93,9 @@ class Weather:
 
     def _note_risks(self, digests: list[str]) -> None:
         """Note for each cart since when SQL may lack its writes. Later writes are lost with Redis, as promised."""
-        found = self.stack.admin["state"].zrange(get_cart_backup().marks(), 0, -1)
+        marked = marks.versions(get_cart_backup(), self.stack.state_client(), digests)
         connections.close_all()  # the last fault may have cut the connection
-        now, marked = time.time(), {digest.decode() for digest in found}
+        now = time.time()
         in_sql = dict(Cart.objects.filter(pk__in=digests).values_list("pk", "version"))
         for digest in digests:
             since = in_sql.get(digest, 0) / 1e6 if digest in marked else now

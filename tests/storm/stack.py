@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,6 +14,8 @@ from honcho.environ import parse_procfile
 from redis import Redis
 
 from demo.environment import generate_environment
+from tests.storm.cluster import KINDS as CLUSTER_KINDS
+from tests.storm.cluster import StateCluster
 from tests.support.faults.crew import Crew
 from tests.support.servers import (
     PATIENCE_SECONDS,
@@ -25,7 +28,9 @@ from tests.support.servers import (
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REDIS_NAMES = ("state", "cache", "broker")
+REDIS_KINDS = ("kill", "stop", "empty", "roll back", "fill", "partition")
 DATABASE = "storm"
+TEND_SECONDS = 0.2
 STANDALONE_RELAY = "django mirror run"
 
 
@@ -73,18 +78,24 @@ def send_signal(pids: list[int], number: signal.Signals) -> None:
 
 
 class Stack:
-    """Three Redis servers, SQL, and the processes of the Procfile. relay: "celery", or "run" for ``mirror run``."""
+    """Three Redis servers, SQL, and the processes of the Procfile.
 
-    def __init__(self, on: str, relay: str) -> None:
+    relay: "celery", or "run" for ``mirror run``. on_cluster: the state is on a Redis Cluster.
+    """
+
+    def __init__(self, on: str, relay: str, *, on_cluster: bool) -> None:
         self.folder, self.relay = temporary_folder(), relay
+        self.restarts: Counter[str] = Counter()  # of processes that ended by themselves
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         # Fills and partitions need an own connection, opened before.
-        self.redis = {name: RedisServer().start() for name in REDIS_NAMES}
+        self.cluster = StateCluster().start() if on_cluster else None
+        single = [name for name in REDIS_NAMES if name != "state" or self.cluster is None]
+        self.redis = {name: RedisServer().start() for name in single}
         self.admin: dict[str, Redis] = {name: server.plain_client() for name, server in self.redis.items()}
         self.postgres = self._start_postgres() if on == "postgres" else None
         self.environment = self._build_environment()
-        self.crew = Crew({**os.environ, **self.environment}, self.folder, self.redis["state"])
+        self.crew = Crew({**os.environ, **self.environment}, self.folder, self.redis["broker"])
         lines = parse_procfile((ROOT / "Procfile").read_text()).processes
         self.commands = {name: re.sub(r"\$\{PORT:-\d+\}", str(self.port), line) for name, line in lines.items()}
         if relay == "run":
@@ -105,7 +116,7 @@ class Stack:
             "STORM_FOLDER": str(self.folder),
             "PORT": str(self.port),
             "REDIS_PREFIX": "",
-            "REDIS_URL": self.redis["state"].url(),
+            "REDIS_URL": self.cluster.url if self.cluster else self.redis["state"].url(),
             "CACHE_URL": self.redis["cache"].url(),
             "CELERY_BROKER_URL": self.redis["broker"].url(),
             "DATABASE_URL": self.postgres.url(DATABASE) if self.postgres else sqlite,
@@ -123,6 +134,18 @@ class Stack:
         """Start one process of the site."""
         self.crew.start(name, self.commands[name])
 
+    def tend(self, seconds: float) -> None:
+        """Let time pass, and start processes of the site again that end by themselves, as systemd does."""
+        end = time.monotonic() + seconds
+        while True:
+            for name in self.commands:
+                if name in self.crew.children and self.crew.children[name].poll() is not None:
+                    self.restarts[name] += 1
+                    self.start_process(name)
+            if time.monotonic() >= end:
+                return
+            time.sleep(min(TEND_SECONDS, max(0.0, end - time.monotonic())))
+
     def stop(self) -> None:
         """Kill all processes and servers."""
         self.crew.kill_all()
@@ -130,11 +153,23 @@ class Stack:
             client.close()
         for server in [*self.redis.values(), *filter(None, [self.postgres])]:
             server.close()
+        if self.cluster:
+            self.cluster.close()
+
+    def state_client(self) -> Redis:
+        """Return an unrecorded client of the state."""
+        return self.cluster.client() if self.cluster else self.admin["state"]
+
+    def list_kinds(self, name: str) -> tuple[str, ...]:
+        """Return the kinds of faults that can happen to a Redis."""
+        return CLUSTER_KINDS if name == "state" and self.cluster else REDIS_KINDS
 
     @contextmanager
     def fault(self, name: str, kind: str) -> Iterator[None]:
         """Let something happen to a server or process, and undo it afterwards."""
-        if name in self.redis:
+        if name == "state" and self.cluster:
+            happen = self.cluster.fail(kind)
+        elif name in self.redis:
             happen = self._fail_redis(name, kind)
         elif name == "sql":
             happen = self._fail_sql(kind)

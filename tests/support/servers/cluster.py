@@ -3,13 +3,14 @@
 import atexit
 import os
 import socket
-from collections.abc import Sequence
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cache
 from types import TracebackType
 from typing import Any, Final, Self
 
 from redis import Redis
+from redis.exceptions import RedisError
 
 from tests.support.servers.process import PATIENCE_SECONDS, free_port, wait_until
 from tests.support.servers.redis import RedisServer
@@ -17,6 +18,7 @@ from tests.support.servers.redis import RedisServer
 STATE: Final = "DIPTYCH_TESTS_STATE"  # the variable with the kind of server that has the state
 MASTERS: Final = 3
 SLOTS: Final = 16384
+KEYS_AT_ONCE: Final = 1000  # moved with a slot
 BUS: Final = 10_000  # the distance from a node's client port to its bus port
 
 
@@ -96,6 +98,54 @@ class RedisCluster:
 
         return with_prefix(ClusterClient(connection_pool=UnrecordedPool.of(self.url)), prefix.current())
 
+    def find_masters(self) -> list[int]:
+        """Return the numbers of the present masters, in the order of their slots. All nodes must answer."""
+        first_slots = {number: slots[0] for number, one in enumerate(self.clients) if (slots := _read_slots(one))}
+        return sorted(first_slots, key=lambda number: first_slots[number])
+
+    def list_slots(self, node: int) -> list[int]:
+        """Return the slots of the node with this number."""
+        return _read_slots(self.clients[node])
+
+    def find_replica(self, master: int) -> int:
+        """Return the number of a replica of this master. All nodes must answer."""
+        infos: list[Any] = [one.info("replication") for one in self.clients]
+        port = self.ports[master]
+        return next(i for i, info in enumerate(infos) if info["role"] == "slave" and info["master_port"] == port)
+
+    def is_settled(self) -> bool:
+        """Return whether all nodes run and agree on the masters, and each master has its replicas. For faults."""
+        try:
+            if not all(map(self._is_whole, self.clients)) or len(self.find_masters()) != MASTERS:
+                return False
+            infos: list[Any] = [one.info("replication") for one in self.clients]
+            views = {_read_view(one) for one in self.clients}
+        except RedisError:
+            return False
+        followed = [info["master_port"] for info in infos if info["role"] == "slave" and _has_link(info)]
+        return len(views) == 1 and len(followed) == len(self.nodes) - MASTERS and len({*followed}) == MASTERS
+
+    @contextmanager
+    def moving(self, slots: Sequence[int], of: int, to: int) -> Generator[None, None, None]:
+        """Begin to move slots, each with one of its keys, between two nodes, and complete the move after the block."""
+        names = {number: self.clients[number].execute_command("CLUSTER MYID").decode() for number in (of, to)}
+        for slot in slots:
+            self.clients[to].execute_command("CLUSTER SETSLOT", slot, "IMPORTING", names[of])
+            self.clients[of].execute_command("CLUSTER SETSLOT", slot, "MIGRATING", names[to])
+            self._migrate(slot, of, to, 1)
+        yield
+        for slot in slots:
+            while self._migrate(slot, of, to, KEYS_AT_ONCE):
+                pass
+            for number in (to, of, *self.find_masters()):
+                self.clients[number].execute_command("CLUSTER SETSLOT", slot, "NODE", names[to])
+
+    def _migrate(self, slot: int, of: int, to: int, count: int) -> int:
+        keys: Any = self.clients[of].execute_command("CLUSTER GETKEYSINSLOT", slot, count)
+        for key in keys:
+            self.clients[of].execute_command("MIGRATE", "127.0.0.1", self.ports[to], key, 0, 10_000)
+        return len(keys)
+
     def _is_whole(self, node: Redis) -> bool:
         info: Any = node.execute_command("CLUSTER INFO")
         return (info["cluster_state"], info["cluster_known_nodes"]) == ("ok", str(len(self.nodes)))
@@ -119,8 +169,27 @@ def _follow(replica: Redis, master: Any) -> bool:
 
 
 def _is_synchronized(replica: Redis) -> bool:
-    info: Any = replica.info("replication")
+    return _has_link(replica.info("replication"))
+
+
+def _has_link(info: Any) -> bool:
     return str(info.get("master_link_status")) == "up"
+
+
+def _read_nodes(node: Redis) -> list[dict[str, Any]]:
+    """Return the nodes that a node knows."""
+    return [*node.execute_command("CLUSTER NODES").values()]
+
+
+def _read_slots(node: Redis) -> list[int]:
+    """Return a node's own slots."""
+    own = next(line for line in _read_nodes(node) if "myself" in line["flags"])
+    return [slot for part in own["slots"] for slot in range(int(part[0]), int(part[-1]) + 1)]
+
+
+def _read_view(node: Redis) -> frozenset[tuple[str, str]]:
+    """Return the masters that a node knows, with their slots."""
+    return frozenset((line["node_id"], str(line["slots"])) for line in _read_nodes(node) if line["slots"])
 
 
 def has_cluster() -> bool:
