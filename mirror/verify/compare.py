@@ -69,9 +69,16 @@ def said(entry: Entry, reply: Any) -> str | None:
 
 
 def look(
-    mirror: Mirror, pks: Sequence[str], strays: Mapping[str, Iterable[Entry]], session: Session
+    mirror: Mirror,
+    pks: Sequence[str],
+    strays: Mapping[str, Iterable[Entry]],
+    session: Session,
+    all_strays: bool = False,
 ) -> list[Difference]:
-    """Compare these rows, and entries in Redis that may be strays (by row), once."""
+    """Compare these rows, and entries in Redis that may be strays (by row), once.
+
+    all_strays: return also strays of rows with pending changes. Only such a change names a stray that no record names.
+    """
     shape = shape_of(mirror)
     before = shape.targets(pks)
     owns = _owns(shape, pks, session)
@@ -82,14 +89,15 @@ def look(
     after = shape.targets(pks)
     busy = _busy(mirror, pks)
     steady = {pk for pk in pks if pk not in busy and before.get(pk) == after.get(pk)}
-    own = [d for pk in pks if pk in steady for d in _own(shape, pk, before.get(pk, ABSENT), owns[pk])]
+    own = [d for pk in pks for d in _own(shape, pk, before.get(pk, ABSENT), owns[pk])]
     expected = {pk: {says(e)[:2]: e for e in single(t.entries)} for pk, t in before.items()}
     seen = own + [
         difference
         for (pk, entry), reply in zip(asked, found, strict=True)
-        if pk in steady and (difference := _entry(mirror, pk, entry, expected.get(pk, {}), reply))
+        if (difference := _entry(mirror, pk, entry, expected.get(pk, {}), reply))
     ]
-    return leave_waiting(mirror, seen)
+    lasting = set(leave_waiting(mirror, [d for d in seen if d.pk in steady]))
+    return [d for d in seen if d in lasting or (all_strays and d.kind == "stray")]
 
 
 def leave_waiting(mirror: Mirror, found: list[Difference]) -> list[Difference]:
@@ -150,15 +158,19 @@ def number_looks() -> Iterator[int]:
 
 
 def differences(
-    mirror: Mirror, pks: Iterable[str], strays: Mapping[str, Iterable[Entry]], session: Session
+    mirror: Mirror,
+    pks: Iterable[str],
+    strays: Mapping[str, Iterable[Entry]],
+    session: Session,
+    all_strays: bool = False,
 ) -> list[Difference]:
-    """Return the differences of these rows that every comparison finds."""
+    """Return the differences of these rows that every comparison finds. all_strays: see ``look``."""
     todo, found = list(dict.fromkeys(pks)), []
     size = at_once(mirror, 200)
     for start in range(0, len(todo), size):
         batch = todo[start : start + size]
         for _ in number_looks():
-            seen = look(mirror, batch, strays, session)
+            seen = look(mirror, batch, strays, session, all_strays)
             batch = list(dict.fromkeys(d.pk for d in seen))
             if not batch:
                 break

@@ -41,15 +41,17 @@ def verify(
     sample: int | None = None,
     progress: ProgressCallback = ignore,
     redis: RedisClient | None = None,
+    all_strays: bool = False,
 ) -> list[Difference]:
     """Return all differences in these mirrors (all by default), and their quarantined changes.
 
-    sample: compare only that many random rows, without searching for strays. ``progress`` is called with the
-    mirror's name and the number of rows read (0: a sign of life while Redis is read). Raises redis-py's errors when
-    Redis is away, UnknownMirror, and ``scan.WrongType`` for a key of the wrong type.
+    sample: compare only that many random rows, without searching for strays. all_strays: return also strays of rows
+    with pending changes. ``progress`` is called with the mirror's name and the number of rows read (0: a sign of life
+    while Redis is read). Raises redis-py's errors when Redis is away, UnknownMirror, and ``scan.WrongType`` for a key
+    of the wrong type.
     """
     with few_collections(), Session(redis or relay_client()) as session:
-        runs = [_run_of(mirror, session, progress) for mirror in registry.all_mirrors(names)]
+        runs = [_run_of(mirror, session, progress, all_strays) for mirror in registry.all_mirrors(names)]
         if sample is None:
             for run in runs:
                 run.read_rows()
@@ -72,13 +74,13 @@ def quarantined(names: Iterable[str]) -> list[Difference]:
 
 
 def _run_of(
-    mirror: Mirror, session: Session, progress: ProgressCallback
+    mirror: Mirror, session: Session, progress: ProgressCallback, all_strays: bool
 ) -> "_Verification | _LazyVerification | _TableVerification":
     if isinstance(mirror, TableMirror):
         return _TableVerification(mirror, progress)
     if isinstance(mirror, WindowMirror) and mirror.lazy:
         return _LazyVerification(mirror, session, progress)
-    return _Verification(mirror, session, progress)
+    return _Verification(mirror, session, progress, all_strays)
 
 
 def note(name: str, count: int) -> None:
@@ -91,8 +93,8 @@ def note(name: str, count: int) -> None:
 class _Verification:
     """The verification of one mirror."""
 
-    def __init__(self, mirror: Mirror, session: Session, progress: ProgressCallback) -> None:
-        self.mirror, self.session, self.progress = mirror, session, progress
+    def __init__(self, mirror: Mirror, session: Session, progress: ProgressCallback, all_strays: bool) -> None:
+        self.mirror, self.session, self.progress, self.all_strays = mirror, session, progress, all_strays
         self.shape: JsonShape = shape_of(mirror)
         self.owned = scan.Owned(mirror)
         self.sums, self.rows = Sums(), 0
@@ -133,7 +135,7 @@ class _Verification:
         if wrong or missing:
             self._look_closely(wrong, missing)
         pks = [pk for pk in (*self.suspects, *self.strays) if pk not in self.quarantined]
-        found = differences(self.mirror, pks, self.strays, self.session)
+        found = differences(self.mirror, pks, self.strays, self.session, self.all_strays)
         note(self.mirror.name, len(found))
         return found
 

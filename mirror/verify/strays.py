@@ -14,7 +14,7 @@ def remove(mirror: Mirror, redis: RedisClient) -> int:
             old = [key for key in found if owned.is_retired(key)]
             if old:
                 session.ask([("UNLINK", key) for key in old])
-    differences = runs.verify([mirror.name], redis=redis)
+    differences = runs.verify([mirror.name], redis=redis, all_strays=True)
     repair.order(differences)
     repair.carry_out(differences, redis=redis)
     return sum(difference.kind == "stray" for difference in differences)

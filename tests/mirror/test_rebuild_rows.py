@@ -1,5 +1,6 @@
 """A rebuild beside writers, failing rows, old layouts and strays."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,10 +12,11 @@ from mirror.models import Change
 from mirror.read import marker
 from mirror.redis.clients import client, relay_client
 from mirror.relay import drains, rebuild
-from mirror.verify import runs, scan
+from mirror.verify import runs, scan, strays
 from tests.support.mirror import world
 from tests.support.mirror.app.mirrors import GroupHash
 from tests.support.mirror.app.models import Group, Item, Label, Odd
+from tests.support.mirror.items import make
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
@@ -118,3 +120,13 @@ def test_strays_are_removed(redis: Redis) -> None:
     redis.delete("titemless")
     rebuild.rebuild(["tgroup", "latest", "tfollow"])
     assert world.dump(redis) == world.by_orm()
+
+
+@pytest.mark.parametrize("write", [lambda: Item.objects.update(score=9), lambda: Label.objects.update(name="blue")])
+def test_strays_of_rows_with_pending_changes_are_removed(write: Callable[[], int], redis: Redis) -> None:
+    item = make("a", "red")
+    drains.drain_all()
+    redis.sadd("{tlabel}:ghost", str(item.pk))  # no record names it, so no ordinary drain removes it
+    write()
+    strays.remove(registry.get("titem"), relay_client())
+    assert not redis.exists("{tlabel}:ghost")
