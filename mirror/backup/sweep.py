@@ -53,10 +53,11 @@ def sweep(redis: RedisClient | None = None) -> int:
 
 def _notice_emptied(redis: RedisClient) -> bool:
     """Let all backups be restored if a master of a cluster was emptied. Return True."""
-    if sentinels.was_emptied(redis, "backup"):
+    was_emptied = sentinels.was_emptied(redis, "backup")
+    if was_emptied:
         logger.warning("A master of the cluster was emptied: everything is restored")
         redis.delete(*(naming.restored(backup.name) for backup in registry.all_backups()))
-    sentinels.renew(redis, "backup")
+    sentinels.renew(redis, "backup", emptied=was_emptied)
     return True
 
 

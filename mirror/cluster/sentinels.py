@@ -16,14 +16,22 @@ COUNT: Final = 64
 def was_emptied(redis: RedisClient, owner: str) -> bool:
     """Return whether some sentinels of ``owner`` are missing. Without a cluster, or any sentinel yet, return False."""
     with Session(redis) as session:
-        if not session.of_cluster:
-            return False
-        (found,) = session.ask([("MGET", *(naming.sentinel(owner, number) for number in range(COUNT)))])
-    return None in found and any(text is not None for text in found)
+        return session.of_cluster and 0 < len(_find_missing(session, owner)) < COUNT
 
 
-def renew(redis: RedisClient, owner: str) -> None:
-    """Set the sentinels of ``owner`` on a cluster."""
+def renew(redis: RedisClient, owner: str, *, emptied: bool = False) -> None:
+    """Set the sentinels of ``owner`` on a cluster that has none.
+
+    emptied: the loss has been dealt with, so set any missing ones. Otherwise they would hide a later loss.
+    """
     with Session(redis) as session:
         if session.of_cluster:
-            session.ask([("SET", naming.sentinel(owner, number), "") for number in range(COUNT)])
+            missing = _find_missing(session, owner)
+            if missing and (emptied or len(missing) == COUNT):
+                session.ask([("SET", name, "") for name in missing])
+
+
+def _find_missing(session: Session, owner: str) -> list[str]:
+    names = [naming.sentinel(owner, number) for number in range(COUNT)]
+    (found,) = session.ask([("MGET", *names)])
+    return [name for name, text in zip(names, found, strict=True) if text is None]

@@ -42,7 +42,7 @@ def check(redis: RedisClient) -> str:
     elif sentinels.was_emptied(redis, "mirror"):
         logger.warning("A master of the cluster was emptied: everything is rebuilt")
         cold.make_all_cold((mirror.name for mirror in registry.all_mirrors()), redis)
-        sentinels.renew(redis, "mirror")
+        sentinels.renew(redis, "mirror", emptied=True)
     stale = _stale_markers(redis, now)
     if stale and identity.replay_from is not None and not _finish(redis, identity, now, stale):
         return ""
@@ -71,6 +71,7 @@ def _begin(redis: RedisClient, identity: Identity, now: str) -> None:
         if identity.incarnation:  # otherwise it is the first incarnation
             logger.warning("Redis came back without what is needed for a replay: everything is rebuilt")
         cold.make_all_cold((mirror.name for mirror in registry.all_mirrors()), redis)
+        sentinels.renew(redis, "mirror", emptied=True)
         identity.replay_from = None
     else:
         logger.warning("Redis came back as it was %.1f s ago: replaying", sql_now - last)

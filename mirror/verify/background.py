@@ -15,6 +15,7 @@ from typing import Final
 import orjson
 
 from mirror import registry
+from mirror.cluster import sentinels
 from mirror.conf import setting
 from mirror.declare.entries import Entry
 from mirror.declare.mirrors import Mirror, TableMirror
@@ -85,6 +86,8 @@ def step(redis: RedisClient, count: int) -> list[Difference]:
     """
     walk = _Walk(parse(redis.get(naming.verification())), redis)
     found = walk.run(count)
+    if found and sentinels.was_emptied(redis, "mirror"):
+        return []  # the next sweep orders a rebuild
     for difference in found:
         place = difference.entry[:2] if difference.entry else (difference.key,)
         walk.position.note(difference.mirror, f"{difference.pk}: {difference.kind} {' '.join(map(str, place))}")

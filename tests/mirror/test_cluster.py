@@ -12,14 +12,15 @@ from redis.exceptions import ClusterCrossSlotError, RedisError
 
 from mirror import registry
 from mirror.cluster.slots import slot_of
+from mirror.models import Change
 from mirror.read import marker
 from mirror.read.reads import read
 from mirror.redis import naming, prefix
 from mirror.redis.clients import NotNamedAsCluster, breaker, client, relay_client
 from mirror.redis.recorder import record
 from mirror.redis.session import Command, Session
-from mirror.relay import apply, drains, sweeper
-from mirror.verify import runs
+from mirror.relay import apply, drains, replay, sweeper
+from mirror.verify import background, runs
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
 from tests.support.mirror.items import make
@@ -140,20 +141,41 @@ def test_url_of_a_single_server_is_refused_for_a_master_of_a_cluster(settings: S
         get_redis_connection("single").ping()
 
 
-def test_emptied_master_is_noticed_by_the_next_sweep(redis: Redis) -> None:
-    for n in range(20):
-        make(f"{n}", "red")
-    world.warm()
-    sweeper.sweep()
+def empty_another_master() -> None:
+    """Empty a master that does not have the markers."""
     pool: Any = client().connection_pool
     home = pool.topology.node_of(slot_of(prefix.current() + naming.heartbeat()))
     emptied = next(i for i, port in enumerate(main_cluster().ports) if not home.endswith(f":{port}"))
     main_cluster().clients[emptied].flushall()
+
+
+@pytest.fixture
+def red_items(committed: None, no_hints: None) -> None:
+    """Create 20 items with a label, in warm mirrors, and let a sweep complete."""
+    for n in range(20):
+        make(f"{n}", "red")
+    world.warm()
+    sweeper.sweep()
+
+
+@pytest.mark.usefixtures("red_items")
+@pytest.mark.parametrize("during_a_sweep", [False, True])
+def test_emptied_master_is_noticed_by_the_next_sweep(during_a_sweep: bool, redis: Redis) -> None:
+    empty_another_master()
+    if during_a_sweep:
+        replay.write_clock(relay_client(), marker.now(relay_client()))  # its end
     assert marker.is_warm(relay_client(), "titem")  # its marker is on another master
     sweeper.sweep()
     assert not marker.is_warm(relay_client(), "titem")
     world.rest()
     assert world.dump(redis) == world.by_orm()
+
+
+@pytest.mark.usefixtures("red_items")
+def test_losses_of_an_emptied_master_are_no_differences() -> None:
+    empty_another_master()
+    assert background.step(relay_client(), 1000) == []
+    assert not Change.objects.pending().exists()
 
 
 @pytest.fixture
