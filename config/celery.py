@@ -7,6 +7,8 @@ from celery import Celery
 from celery.signals import before_task_publish, setup_logging, task_postrun, task_prerun
 from structlog.contextvars import bind_contextvars, clear_contextvars, get_contextvars
 
+from config import broker
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 REQUEST_ID: Final = "request_id"  # a header of tasks, and a field of log lines
@@ -14,6 +16,7 @@ REQUEST_ID: Final = "request_id"  # a header of tasks, and a field of log lines
 app = Celery("diptych")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+broker.install()
 
 
 @setup_logging.connect

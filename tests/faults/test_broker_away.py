@@ -6,7 +6,9 @@ import pytest
 from django.test import Client
 from pytest_django.fixtures import Settings
 from redis import Redis
+from redis.exceptions import ConnectionError
 
+from config.celery import app
 from mirror.relay import send
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import assert_comes_to_rest
@@ -81,3 +83,25 @@ def test_beat_logs_the_outage_of_the_broker_once(broker_server: RedisServer, cre
     assert said.count("Tasks cannot be sent") == 1
     assert int(said.partition("(after ")[2].partition(" failures)")[0]) > 1
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_failed_acknowledgement_keeps_no_place_of_a_worker(full: bool, broker_server: RedisServer) -> None:
+    with app.connection_for_read(f"redis+socket://{broker_server.socket}?virtual_host=2") as connection:
+        channel = connection.channel()
+        queue = connection.SimpleQueue("acknowledgements", channel=channel)
+        queue.put("a task")
+        channel.basic_qos(0, 1, False)
+        message = queue.get()
+        assert not channel.qos.can_consume()
+        if full:
+            with broker_server.plain_client() as client:
+                client.config_set("maxmemory", 1)
+                message.ack()  # an error would end the worker
+                client.config_set("maxmemory", 0)
+        else:
+            broker_server.kill()
+            with pytest.raises(ConnectionError):
+                message.ack()
+            broker_server.start()
+        assert channel.qos.can_consume()
