@@ -18,7 +18,7 @@ from catalog.local.index import CatalogIndex, local_copy
 from catalog.shelves.selectors import ENTRY_MIRRORS, CardEntries, ask_for_entries, load_entries_from_sql, read_entries
 from common.ids import MAX_ID
 from mirror import registry
-from mirror.read import RawRecord, get_encoder, read
+from mirror.read import RawRecord, ask_sql, get_encoder, read
 from mirror.redis import RedisPipeline
 
 
@@ -95,10 +95,14 @@ def _find_in_redis(asked: _ListRequest) -> ListAnswer | None:
 
 
 def _find_in_sql(asked: _ListRequest) -> ListAnswer:
-    found = answer_in_sql(asked.node, asked.order, asked.after, asked.size + 1, asked.narrowings)
-    pks = _get_page_ids(found, asked)
-    entries = load_entries_from_sql(asked.viewer, pks) if asked.viewer else []
-    return found, load_records_from_sql(pks), extras.load_cards_from_sql(pks), entries
+    def load() -> tuple[QueryAnswer, list[BookRecord], extras.CardValues]:
+        found = answer_in_sql(asked.node, asked.order, asked.after, asked.size + 1, asked.narrowings)
+        pks = _get_page_ids(found, asked)
+        return found, load_records_from_sql(pks), extras.load_cards_from_sql(pks)
+
+    found, books, beside = ask_sql(["book", *sorts.find_other_mirrors()], load)
+    entries = load_entries_from_sql(asked.viewer, _get_page_ids(found, asked)) if asked.viewer else []
+    return found, books, beside, entries
 
 
 def _get_page_ids(found: QueryAnswer, asked: _ListRequest) -> list[int]:
@@ -121,7 +125,7 @@ def get_author(pk: int) -> RawRecord | None:
     reading = read(["author"], lambda pipe: pipe.get(keys.author(pk)))
     if reading is None:
         author = registry.get("author")
-        rows = author.load([str(pk)]).values()
+        rows = ask_sql(["author"], lambda: author.load([str(pk)])).values()
         return next((RawRecord(get_encoder("author")(author.record(row))) for row in rows), None)
     raw = reading.replies[0]
     return None if raw is None else RawRecord(raw)
@@ -143,7 +147,7 @@ def get_book(pk: int) -> BookRecord | None:
         return None
     reading = read(["book"], lambda pipe: pipe.get(keys.book(pk)))
     if reading is None:
-        return next(iter(load_records_from_sql([pk])), None)
+        return next(iter(ask_sql(["book"], lambda: load_records_from_sql([pk]))), None)
     raw = reading.replies[0]
     return None if raw is None else BookRecord(raw)
 
@@ -172,9 +176,14 @@ def get_book_page(pk: int) -> BookPage | None:
         pipe.get(keys.book(pk))
         extras.page_extras.add_commands(pipe, pk)
 
-    reading = read(["book", *extras.page_extras.list_mirrors()], ask)
+    mirrors = ["book", *extras.page_extras.list_mirrors()]
+    reading = read(mirrors, ask)
     if reading is None:
-        book = next(iter(load_records_from_sql([pk])), None)
-        return None if book is None else BookPage(book, extras.page_extras.load_from_sql(pk))
+        return ask_sql(mirrors, lambda: _load_page_from_sql(pk))
     raw, *replies = reading.replies
     return None if raw is None else BookPage(BookRecord(raw), extras.page_extras.read_replies(replies, pk))
+
+
+def _load_page_from_sql(pk: int) -> BookPage | None:
+    book = next(iter(load_records_from_sql([pk])), None)
+    return None if book is None else BookPage(book, extras.page_extras.load_from_sql(pk))

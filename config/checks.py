@@ -8,8 +8,11 @@ from urllib.parse import parse_qs, urlsplit
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
+from django.db import Error as DatabaseError
+from django.db import connections
 
 from common.state_server import get_cache_url, query_state_server
+from mirror.models import Identity
 
 MIN_REDIS_VERSION: Final = (6, 2)
 MIN_METRICS_PREFIX: Final = 8  # the bits of the largest private network, 10.0.0.0/8
@@ -62,6 +65,27 @@ def check_servers(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
             id="site.W002",
         )
     ]
+
+
+@register("database", deploy=True)
+def check_replica(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Check that DATABASE_REPLICA_URL leads to a replica of the database. An unreachable server gives no message."""
+    alias = settings.MIRROR["REPLICA"]
+    try:
+        if alias is None or _is_replica(alias):
+            return []
+    except DatabaseError:
+        return []
+    hint = "Readers would see other data while Redis is away: name a streaming replica of DATABASE_URL."
+    return [Error("DATABASE_REPLICA_URL leads to no replica of the database.", hint=hint, id="site.E012")]
+
+
+def _is_replica(alias: str) -> bool:
+    with connections[alias].cursor() as cursor:
+        cursor.execute("SELECT pg_is_in_recovery()")
+        [is_in_recovery] = cursor.fetchone()
+    ours, theirs = (set(Identity.objects.using(name).values_list("uuid", flat=True)) for name in ("default", alias))
+    return is_in_recovery and ours == theirs
 
 
 @register("redis")

@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from config import environment
+from config.defaults import replicas
 from config.defaults.accounts import *  # noqa: F403
 from config.defaults.accounts import PROXY_COUNT
 from config.defaults.admin import UNFOLD  # noqa: F401
@@ -24,6 +25,7 @@ from config.defaults.celery import *  # noqa: F403
 from config.defaults.monitoring import *  # noqa: F403
 from config.defaults.monitoring import LOG_FORMAT
 from config.defaults.redis import *  # noqa: F403
+from config.defaults.redis import MIRROR
 from config.defaults.shop import *  # noqa: F403
 from config.defaults.social import *  # noqa: F403
 from config.environment import env
@@ -126,6 +128,10 @@ else:
     DATABASES["default"]["CONN_MAX_AGE"] = 600
     # Without a time-out, a page (or /readyz) would wait for minutes if the database does not answer.
     DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 3)
+if MIRROR["REPLICA"]:
+    if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+        raise ImproperlyConfigured("DATABASE_REPLICA_URL needs PostgreSQL in DATABASE_URL; SQLite has no replicas.")
+    DATABASES[MIRROR["REPLICA"]] = replicas.build_database(env.db("DATABASE_REPLICA_URL"))
 # While Redis is away, anonymous requests for these lists that one process answers at once; others get status 503.
 SHED_LISTS = env.int("SHED_LISTS", default=2)
 SHED_RETRY_SECONDS = 10

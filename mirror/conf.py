@@ -1,5 +1,8 @@
 """The application's settings: one dictionary, ``MIRROR``, with a default for each name."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
 from django.conf import settings
@@ -9,6 +12,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "ALIAS": "default",  # django-redis alias for requests: short time-outs
     "RELAY_ALIAS": None,  # django-redis alias for workers and commands; None: the same
     "DATABASE": "default",  # the database with the mirrored tables
+    "REPLICA": None,  # the alias of a read replica, which answers fallbacks that may be old; None: no replica
     "PREFIX": "",  # precedes every key
     "DRAIN": "inline",  # when changes are drained: "inline", "after_response" or "worker"
     "BUDGET_SECONDS": 0.05,  # time that a request may spend on its own changes after a commit
@@ -19,6 +23,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "SLACK_SECONDS": 5,  # replay starts this much before the clock in Redis
     "ATTEMPTS": 3,  # failures after which a key is quarantined
     "BREAKER_SECONDS": 1.0,  # how long Redis is left alone after a failure
+    "REPLICA_BREAKER_SECONDS": 10.0,  # how long the read replica is left alone after a failure
     "FEED_LENGTH": 10_000,  # approximate number of entries in a feed
     "BROKER_TIMEOUT_SECONDS": 0.3,  # how long a request waits for the broker
     "SWEEP_REQUEST_SECONDS": 5.0,  # how often the readers of one process request a sweep
@@ -49,6 +54,27 @@ DEFAULTS: Final[dict[str, Any]] = {
 def setting(name: str) -> Any:
     """Return ``MIRROR[name]``, or its default."""
     return getattr(settings, "MIRROR", {}).get(name, DEFAULTS[name])
+
+
+_asked: ContextVar[str | None] = ContextVar("asked_database", default=None)
+
+
+def database() -> str:
+    """Return the database for the rows of a fallback: the read replica within ``use_database``, else the mirrored one.
+
+    Only loaders of rows use it. Everything else, above all the outbox, uses ``setting("DATABASE")``.
+    """
+    return _asked.get() or str(setting("DATABASE"))
+
+
+@contextmanager
+def use_database(alias: str | None) -> Generator[None, None, None]:
+    """Let ``database()`` return ``alias`` in the block; None: the mirrored database."""
+    token = _asked.set(alias)
+    try:
+        yield
+    finally:
+        _asked.reset(token)
 
 
 def milliseconds(name: str) -> int:

@@ -5,6 +5,9 @@ send no signals. If changes remain, the response sets a cookie with the highest 
 requests with this cookie until that change is applied. A "+" after the id means that drains of these changes append
 others, which then count as well: rows that depend on a source, and rows of table mirrors.
 
+With a read replica, a request that wrote also sets a second cookie: the replica may lack the write, so it answers no
+fallback of this visitor for a minute (``mirror.read.replica``).
+
 Mirrors with ``drain = "after_response"`` are drained when the server closes the response, after sending it.
 """
 
@@ -27,6 +30,7 @@ from mirror.utils import sql_away
 __all__ = ["COOKIE", "ReadYourWrites", "done_before"]
 
 COOKIE = "mirror_behind"
+WROTE_COOKIE = "mirror_wrote"
 _VALUE = re.compile(r"([0-9]{1,18})(\+?)")
 _COMMENTS = r"(?:\s|--[^\n]*\n|/\*.*?\*/)*"
 _WRITES = re.compile(
@@ -52,6 +56,7 @@ class _Writes:
     def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
         if not self.seen and _WRITES.match(sql) and _OWN not in sql[:60]:
             self.seen = True
+            sql_only.note_write()
         return execute(sql, params, many, context)
 
 
@@ -66,19 +71,26 @@ class ReadYourWrites:
         cookie = request.COOKIES.get(COOKIE)
         behind = _find_behind(cookie) if cookie else None
         writes = _Writes()
-        with sql_only.request(wanted=behind is not None), connections[changes.using()].execute_wrapper(writes):
+        state = sql_only.request(wanted=behind is not None, has_written=WROTE_COOKIE in request.COOKIES)
+        with state, connections[changes.using()].execute_wrapper(writes):
             response = self.get_response(request)
         if writes.seen or _DONE in request.META:
+            if setting("REPLICA"):
+                _set_cookie(response, request, WROTE_COOKIE, "1")
             left, own = _catch_up("inline"), hints.take_postponed()
             if own or any(_is_for_later(change) for change in left):
                 _drain_after(response, own)
             behind = _describe(left) or behind
         if behind and behind != cookie:
-            seconds = setting("SQL_FALLBACK_SECONDS")
-            response.set_cookie(COOKIE, behind, seconds, secure=request.is_secure(), httponly=True, samesite="Lax")
+            _set_cookie(response, request, COOKIE, behind)
         elif cookie and not behind:
             response.delete_cookie(COOKIE, samesite="Lax")
         return response
+
+
+def _set_cookie(response: HttpResponse, request: HttpRequest, name: str, value: str) -> None:
+    seconds = setting("SQL_FALLBACK_SECONDS")
+    response.set_cookie(name, value, seconds, secure=request.is_secure(), httponly=True, samesite="Lax")
 
 
 def _find_behind(cookie: str) -> str | None:

@@ -10,7 +10,7 @@ from django.db import connections
 from django.db.backends.utils import CursorWrapper
 
 from catalog.books.series import parse_series
-from mirror.conf import setting
+from mirror.conf import database
 from mirror.utils import arrays
 
 Record = dict[str, Any]
@@ -76,7 +76,7 @@ _SELECT_BOOKS = {
 
 def load_book_rows(ids: Sequence[int]) -> list[BookRow]:
     """Return the existing books among ``ids``, in no order. This takes four statements for any number of books."""
-    connection = connections[setting("DATABASE")]
+    connection = connections[database()]
     with connection.cursor() as cursor:
         books = [
             _FoundBook._make((pk, columns, *orjson.loads(tags), orjson.loads(authors)))
@@ -101,7 +101,7 @@ def load_book_rows(ids: Sequence[int]) -> list[BookRow]:
 
 def load_tag_names(ids: Sequence[int]) -> TagNames:
     """Return the existing tags among ``ids``."""
-    with connections[setting("DATABASE")].cursor() as cursor:
+    with connections[database()].cursor() as cursor:
         return _read_tag_names(cursor, ids)
 
 

@@ -11,8 +11,8 @@ from catalog import keys
 from catalog.books.series import Series, parse_series, split_title
 from catalog.listing.results import BookRecord
 from catalog.models import Book
-from mirror.conf import setting
-from mirror.read import read
+from mirror.conf import database
+from mirror.read import ask_sql, read
 from mirror.redis import RedisPipeline
 
 MAX_AUTHORS: Final = 4  # authors of a book in whose series volumes are found
@@ -44,7 +44,7 @@ def find_series_places(book: BookRecord) -> list[SeriesPlace]:
     series, authors = parse_series(book["title"]), book["author_ids"][:MAX_AUTHORS]
     if not series or not authors:
         return [SeriesPlace(one, None, None) for one in series]
-    return _find_in_redis(series, authors) or _find_in_sql(series, authors)
+    return _find_in_redis(series, authors) or ask_sql(["book"], lambda: _find_in_sql(series, authors))
 
 
 def _find_in_redis(series: Sequence[Series], authors: Sequence[int]) -> list[SeriesPlace] | None:
@@ -73,7 +73,7 @@ def _parse_volume(member: bytes, score: float) -> Volume:
 
 def _find_in_sql(series: Sequence[Series], authors: Sequence[int]) -> list[SeriesPlace]:
     """Return the places from SQL, with one query for the authors' titles that may name a series."""
-    rows = Book.objects.using(setting("DATABASE")).filter(authors__in=authors, title__contains="#")
+    rows = Book.objects.using(database()).filter(authors__in=authors, title__contains="#")
     titles = list(rows.order_by().values_list("pk", "title").distinct())
     volumes = [(other, Volume(other.first, pk, title)) for pk, title in titles for other in parse_series(title)]
     return [

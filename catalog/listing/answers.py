@@ -11,7 +11,7 @@ from catalog.listing import sql
 from catalog.listing.filters import Narrowing
 from catalog.models import Tagging
 from catalog.tags import similar
-from mirror.conf import setting
+from mirror.conf import database
 
 MAX_FACETS: Final = 20
 MAX_LANGUAGES: Final = 40
@@ -66,5 +66,5 @@ def _find_unknown_tags(node: query.Node | None) -> list[tuple[str, TagCounts]]:
 
 def _count_books_by_tag(names: list[str]) -> dict[str, int]:
     """Return the number of books with each of these tags, without tags that no book has."""
-    links = Tagging._base_manager.using(setting("DATABASE")).filter(tag__name__in=names)
+    links = Tagging._base_manager.using(database()).filter(tag__name__in=names)
     return dict(links.values_list("tag__name").annotate(books=Count("pk")))

@@ -20,7 +20,7 @@ from catalog.listing import sorts
 from catalog.listing.filters import Narrowing
 from catalog.models import Book, Tagging
 from catalog.query import And, Node, Not, Tag, find_terms, normalise_query
-from mirror.conf import setting
+from mirror.conf import database
 from mirror.utils import arrays
 
 Position = tuple[Any, int]  # key, id
@@ -28,7 +28,7 @@ Position = tuple[Any, int]  # key, id
 
 def filter_books(node: Node | None, narrowings: Sequence[Narrowing] = ()) -> QuerySet[Book]:
     """Return the books that satisfy ``node`` (None: all books) and every narrowing, in no particular order."""
-    books = Book.objects.using(setting("DATABASE")).order_by()
+    books = Book.objects.using(database()).order_by()
     return books.filter(
         *([_build_condition(normalise_query(node))] if node else []), *(one.condition for one in narrowings)
     )
@@ -58,7 +58,7 @@ def count_books(node: Node | None, narrowings: Sequence[Narrowing] = ()) -> int:
 
 def count_languages(limit: int) -> list[tuple[str, int]]:
     """Return the most frequent languages with their numbers of books, most frequent first, then by code."""
-    rows = Book.objects.using(setting("DATABASE")).exclude(language="").order_by().values_list("language")
+    rows = Book.objects.using(database()).exclude(language="").order_by().values_list("language")
     counts: Counter[str] = Counter()
     for code, books in rows.annotate(books=Count("pk")):
         counts[languages.normalise_code(code)] += books
@@ -80,7 +80,7 @@ def find_facets(node: Node | None, limit: int = 20, narrowings: Sequence[Narrowi
 
     The query's own tags are left out.
     """
-    connection = connections[setting("DATABASE")]
+    connection = connections[database()]
     named = find_terms(node) if node else frozenset()
     where, parameters = "", []
     if node or narrowings:

@@ -15,7 +15,7 @@ from catalog import keys
 from catalog.search import entries, lists, store
 from catalog.search.corrections import SearchQuery, add_meanings
 from catalog.search.lists import Member
-from mirror.read import read
+from mirror.read import ask_sql, read
 from mirror.redis import RedisPipeline
 from mirror.relay import tables
 
@@ -47,16 +47,22 @@ def _read_vocabulary(terms: Sequence[str], near: Sequence[str]) -> tuple[Mapping
     reading = read(MIRRORS, ask) if terms else None
     if reading is None:
         tables.catch_up(INDEXES, MAX_CATCH_UP_CHANGES)
-        there = {word.text: word.weight for word in store.read_terms(terms).values()}
-        return there, lists.read_lists(near, MAX_VOCABULARY_WORDS)
+        return ask_sql(MIRRORS, lambda: _load_vocabulary_from_sql(terms, near))
     raws, *replies = reading.replies
     found = (orjson.loads(raw) for raw in raws if raw is not None)
     return {word["text"]: word["weight"] for word in found}, _parse_list_replies(near, replies)
 
 
+def _load_vocabulary_from_sql(terms: Sequence[str], near: Sequence[str]) -> tuple[Mapping[str, int], Lists]:
+    there = {word.text: word.weight for word in store.read_terms(terms).values()}
+    return there, lists.read_lists(near, MAX_VOCABULARY_WORDS)
+
+
 def _read_document_lists(wanted: Sequence[str], limit: int) -> Lists:
     reading = read(MIRRORS, lambda pipe: _add_list_commands(pipe, wanted, limit)) if wanted else None
-    return lists.read_lists(wanted, limit) if reading is None else _parse_list_replies(wanted, reading.replies)
+    if reading is None:
+        return ask_sql(MIRRORS, lambda: lists.read_lists(wanted, limit))
+    return _parse_list_replies(wanted, reading.replies)
 
 
 def _add_list_commands(pipe: RedisPipeline, wanted: Sequence[str], limit: int) -> None:

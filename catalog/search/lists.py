@@ -7,7 +7,7 @@ from typing import Final
 from django.db import connections
 from django.db.backends.utils import CursorWrapper
 
-from mirror.conf import setting
+from mirror.conf import database
 from mirror.utils import arrays
 
 Member = tuple[str, int]  # member, weight
@@ -49,4 +49,4 @@ def change_lists(remove: Iterable[Entry], add: Iterable[Entry]) -> None:
 
 
 def _open_cursor() -> CursorWrapper:
-    return connections[setting("DATABASE")].cursor()
+    return connections[database()].cursor()

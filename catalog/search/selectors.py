@@ -17,8 +17,8 @@ from catalog.search.finding import find_candidates
 from catalog.search.ranking import DocumentTexts, collect_texts, rank_document
 from catalog.selectors import load_records_from_sql
 from catalog.shelves.selectors import ENTRY_MIRRORS, CardEntries, ask_for_entries, load_entries_from_sql, read_entries
-from mirror.conf import setting
-from mirror.read import read
+from mirror.conf import database
+from mirror.read import ask_sql, read
 from mirror.redis import RedisPipeline
 
 MAX_QUERY_LENGTH: Final = 200  # letters; the rest is ignored
@@ -189,11 +189,14 @@ def _load_candidates(wanted: _CandidateIds, viewer: int) -> _LoadedCandidates:
 
 
 def _load_candidates_from_sql(wanted: _CandidateIds, viewer: int) -> _LoadedCandidates:
-    links = Tagging._base_manager.using(setting("DATABASE"))
-    ids = [tag.id for tag in wanted.tags]
-    counts = dict(links.filter(tag_id__in=ids).values_list("tag_id").annotate(Count("id")).order_by())
-    tags = [tag._replace(weight=counts.get(tag.id, 0)) for tag in wanted.tags]
+    def load_public() -> _LoadedCandidates:
+        links = Tagging._base_manager.using(database())
+        ids = [tag.id for tag in wanted.tags]
+        counts = dict(links.filter(tag_id__in=ids).values_list("tag_id").annotate(Count("id")).order_by())
+        tags = [tag._replace(weight=counts.get(tag.id, 0)) for tag in wanted.tags]
+        beside = extras.load_cards_from_sql(wanted.books)
+        return _LoadedCandidates(load_records_from_sql(wanted.books), tags, [], beside)
+
     found = [reader for readers in _reader_sources for reader in readers.read_from_sql(viewer, wanted.readers)]
     entries = load_entries_from_sql(viewer, wanted.books) if viewer else ()
-    beside = extras.load_cards_from_sql(wanted.books)
-    return _LoadedCandidates(load_records_from_sql(wanted.books), tags, found, beside, entries)
+    return ask_sql(["book", *sorts.find_other_mirrors()], load_public)._replace(readers=found, entries=entries)

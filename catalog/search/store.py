@@ -11,7 +11,7 @@ from django.db.models import Model
 from catalog.search import entries
 from catalog.search.lists import Entry, change_lists, read_lists
 from catalog.search.models import Document, Posting, Term
-from mirror.conf import setting
+from mirror.conf import database, setting
 
 MAX_WEIGHT = 2**53  # the largest integer that a score in Redis represents exactly
 
@@ -128,4 +128,4 @@ def _weigh_terms(terms: Sequence[str]) -> dict[str, TermRecord]:
 
 
 def _select_rows(model: type[Model], ids: Sequence[str]) -> Any:
-    return model._base_manager.using(setting("DATABASE")).filter(pk__in=ids)
+    return model._base_manager.using(database()).filter(pk__in=ids)

@@ -67,5 +67,6 @@ DJANGO_REDIS_IGNORE_EXCEPTIONS = True  # for the cache API only: without Redis e
 MIRROR = {
     "ALIAS": "state",
     "RELAY_ALIAS": "relay",
+    "REPLICA": "replica" if env.str("DATABASE_REPLICA_URL", default="") else None,
     "PREFIX": env.str("REDIS_PREFIX", default=""),
 }

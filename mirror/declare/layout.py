@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import models
 from django.db.models.expressions import RawSQL
 
-from mirror.conf import setting
+from mirror.conf import database, setting
 from mirror.declare.entries import Contribution
 from mirror.declare.fields import (
     Column,
@@ -95,7 +95,7 @@ class Layout:
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Record]:
         """Return the records of the existing rows that meet the condition, in one query and one more for each list."""
-        using, names = setting("DATABASE"), [*self.paths, *self.expressions]
+        using, names = database(), [*self.paths, *self.expressions]
         found = self._rows.fetch((self.pk.to_python(pk) for pk in dict.fromkeys(pks) if can_hold(self.pk, pk)), using)
         records = {str(pk): dict(zip(names, values, strict=False)) for pk, *values in found}
         for name in names:

@@ -22,6 +22,7 @@ __all__ = ["get_registry"]
 COUNTERS: Final = {
     "applied": Counter("mirror_applied", "Changes applied to Redis.", ["mirror"]),
     "fallbacks": Counter("mirror_fallbacks", "Reads that SQL answered.", ["mirror", "reason"]),
+    "replica_reads": Counter("mirror_replica_reads", "Fallbacks asked of the read replica.", ["outcome"]),
 }
 ROUND_TRIPS: Final = Histogram(
     "mirror_redis_seconds",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mirror.read.prefetch import Asked, Prefetched, fetch, known, select_guesses
     from mirror.read.raw import RawRecord
     from mirror.read.reads import Reading, read
+    from mirror.read.replica import ask_sql
     from mirror.read.sql_only import sql_only as read_from_sql
     from mirror.relay.shapes import get_encoder
 
@@ -21,6 +22,7 @@ __all__ = [
     "Prefetched",
     "RawRecord",
     "Reading",
+    "ask_sql",
     "database_identity",
     "fetch",
     "get_encoder",
@@ -39,6 +41,7 @@ __getattr__ = export_lazily(
         "Prefetched": "mirror.read.prefetch",
         "RawRecord": "mirror.read.raw",
         "Reading": "mirror.read.reads",
+        "ask_sql": "mirror.read.replica",
         "database_identity": "mirror.read.marker",
         "fetch": "mirror.read.prefetch",
         "get_encoder": "mirror.relay.shapes",

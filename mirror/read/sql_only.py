@@ -6,6 +6,7 @@ from contextvars import ContextVar
 
 _wanted: ContextVar[bool] = ContextVar("sql_only", default=False)
 _in_request: ContextVar[bool] = ContextVar("in_request", default=False)
+_has_written: ContextVar[bool] = ContextVar("has_written", default=False)
 
 
 def wanted() -> bool:
@@ -24,19 +25,32 @@ def sql_only() -> Generator[None, None, None]:
 
 
 @contextmanager
-def request(*, wanted: bool) -> Generator[None, None, None]:
-    """Mark the block as a request, which SQL answers if ``wanted``, or from the first write that Redis lacks."""
-    tokens = _in_request.set(True), _wanted.set(wanted or _wanted.get())
+def request(*, wanted: bool, has_written: bool = False) -> Generator[None, None, None]:
+    """Mark the block as a request, which SQL answers if ``wanted``, or from the first write that Redis lacks.
+
+    has_written: whether an earlier request of the visitor wrote to SQL lately.
+    """
+    tokens = _in_request.set(True), _wanted.set(wanted or _wanted.get()), _has_written.set(has_written)
     try:
         yield
     finally:
-        _in_request.reset(tokens[0])
-        _wanted.reset(tokens[1])
+        for variable, token in zip((_in_request, _wanted, _has_written), tokens, strict=True):
+            variable.reset(token)
 
 
 def in_request() -> bool:
     """Return whether the middleware of this request drains afterwards what is left."""
     return _in_request.get()
+
+
+def note_write() -> None:
+    """Record that this request writes to SQL."""
+    _has_written.set(True)
+
+
+def has_written() -> bool:
+    """Return whether this request, or an earlier one of its visitor, wrote to SQL lately."""
+    return _has_written.get()
 
 
 def prefer() -> None:

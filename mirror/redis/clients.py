@@ -283,11 +283,11 @@ class Breaker:
     """Leaves Redis alone for a while after a failure, so that a hung server costs one time-out, not many.
 
     Each process has one. After a failure every call fails at once until the time is over. The next call then
-    decides again. clock: a monotonic one, in seconds.
+    decides again. clock: a monotonic one, in seconds. duration: the setting with the length of this time.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._until, self._doubtful_until = clock, 0.0, 0.0
+    def __init__(self, clock: Callable[[], float] = time.monotonic, duration: str = "BREAKER_SECONDS") -> None:
+        self._clock, self._duration, self._until, self._doubtful_until = clock, duration, 0.0, 0.0
 
     def open(self) -> bool:
         """Return whether Redis must be left alone now."""
@@ -295,7 +295,7 @@ class Breaker:
 
     def failed(self) -> None:
         """Record that Redis did not answer."""
-        self._until = self._clock() + float(setting("BREAKER_SECONDS"))
+        self._until = self._clock() + float(setting(self._duration))
         self._doubtful_until = self._clock() + float(setting("HEARTBEAT_SECONDS"))
 
     def failed_lately(self) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from mirror import registry
+from mirror.conf import use_database
 from mirror.declare import values
 from mirror.declare.entries import Contribution, Entry
 from mirror.declare.mirrors import EdgeMirror, Mirror, Record, SummaryMirror, WindowMirror
@@ -133,15 +134,17 @@ class JsonShape:
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
         """Return the rows. Impossible keys (of strays) are left out if ``load`` fails because of them.
 
-        Raises TypeError for keys that are not text, because all rows would then seem to be deleted.
+        They are never those of a read replica: drains, rebuilds and verifications load rows here. Raises TypeError for
+        keys that are not text, because all rows would then seem to be deleted.
         """
-        try:
-            found = self.mirror.load(pks)
-        except Exception:
-            possible = [pk for pk in pks if self.mirror.is_possible(pk)]
-            if len(possible) == len(pks):
-                raise
-            found = self.mirror.load(possible)
+        with use_database(None):
+            try:
+                found = self.mirror.load(pks)
+            except Exception:
+                possible = [pk for pk in pks if self.mirror.is_possible(pk)]
+                if len(possible) == len(pks):
+                    raise
+                found = self.mirror.load(possible)
         if not isinstance(found, Mapping):
             raise TypeError(
                 f"{self.mirror.name}: load() returned {found!r:.100}, which is no mapping from keys to rows"

@@ -13,6 +13,7 @@ from django.db import Error as DatabaseError
 from django.db import transaction
 
 from mirror import registry
+from mirror.conf import use_database
 from mirror.declare.mirrors import TableMirror
 from mirror.metrics import count
 from mirror.models import State
@@ -27,7 +28,7 @@ logger = logging.getLogger("mirror")
 
 def replace_rows(mirror: TableMirror, pks: Sequence[str]) -> int:
     """Make the stored rows for these keys equal to their source rows. Return the number of marked changes."""
-    with transaction.atomic(using=outbox.using()):
+    with use_database(None), transaction.atomic(using=outbox.using()):
         State.objects.using(outbox.using()).select_for_update().get_or_create(mirror=mirror.tables)
         pending = outbox.pending_of(mirror.name, pks, mirror.version)
         mirror.replace(pks, _load(mirror, pks))

@@ -18,8 +18,8 @@ from catalog.listing import BookRecord
 from catalog.selectors import find_books
 from common import clock
 from mirror.backup import epoch, script
-from mirror.conf import setting
-from mirror.read import read
+from mirror.conf import database
+from mirror.read import ask_sql, read
 from mirror.redis import RedisClient, RedisPipeline, client, naming, quick, try_redis
 from shop import keys
 from shop.models import View
@@ -126,7 +126,7 @@ def get_popular_books(count: int) -> PopularBooks:
     """
     books = _read_from_redis(count)
     if books is None:
-        books = order_books(ids := _load_leaders_from_sql(count), get_books(ids))
+        books = order_books(ids := ask_sql(["book"], lambda: _load_leaders_from_sql(count)), get_books(ids))
     if books:
         return PopularBooks(books, is_viewed=True)
     return PopularBooks(find_books().books[:count], is_viewed=False)
@@ -156,7 +156,7 @@ def _load_leaders_from_sql(count: int) -> list[int]:
     """Return the most viewed books from a bounded number of the newest views in SQL."""
     now, seconds = clock.now(), settings.SHOP_VIEW_PERIOD_SECONDS
     since = now - timedelta(seconds=MAX_AGE_PERIODS * seconds)
-    newest = View.objects.using(setting("DATABASE")).filter(seen_at__gt=since).order_by("-seen_at")
+    newest = View.objects.using(database()).filter(seen_at__gt=since).order_by("-seen_at")
     scores: dict[int, float] = defaultdict(float)
     for book_id, seen_at in newest.values_list("book_id", "seen_at")[:MAX_SQL_VIEWS]:
         scores[book_id] += 0.5 ** (now.timestamp() // seconds - seen_at.timestamp() // seconds)

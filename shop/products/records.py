@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from mirror import Record
-from mirror.conf import setting
+from mirror.conf import database
 from shop.models import Product, Sale, SaleItem
 
 
@@ -41,11 +41,11 @@ class SaleRow(NamedTuple):
 
 def load_products(ids: Sequence[int]) -> Mapping[str, ProductRow]:
     """Return the existing products by id. Two queries."""
-    database = setting("DATABASE")
-    found = Product.objects.using(database).filter(pk__in=ids)
+    using = database()
+    found = Product.objects.using(using).filter(pk__in=ids)
     rows = list(found.values_list("pk", "price", "stock", "reserved", "is_active"))
     sales: dict[int, list[SalePrice]] = defaultdict(list)
-    items = SaleItem.objects.using(database).filter(product_id__in=ids).order_by("sale__starts_at", "sale_id")
+    items = SaleItem.objects.using(using).filter(product_id__in=ids).order_by("sale__starts_at", "sale_id")
     for product, sale, price, starts, ends in items.values_list(
         "product_id", "sale_id", "price", "sale__starts_at", "sale__ends_at"
     ):
@@ -69,10 +69,10 @@ def make_product_record(row: ProductRow) -> Record:
 
 def load_sales(ids: Sequence[int]) -> Mapping[str, SaleRow]:
     """Return the existing sales by id. Two queries."""
-    database = setting("DATABASE")
-    rows = list(Sale.objects.using(database).filter(pk__in=ids))
+    using = database()
+    rows = list(Sale.objects.using(using).filter(pk__in=ids))
     products: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    items = SaleItem.objects.using(database).filter(sale_id__in=ids).order_by("pk")
+    items = SaleItem.objects.using(using).filter(sale_id__in=ids).order_by("pk")
     for sale, product, price in items.values_list("sale_id", "product_id", "price"):
         products[sale].append((product, price))
     return {

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from catalog.listing import BookRecord
 from mirror import registry
-from mirror.read import RawRecord, get_encoder, read
+from mirror.read import RawRecord, ask_sql, get_encoder, read
 from shop import keys
 from shop.products.results import ProductRecord
 from shop.selectors.products import get_products_and_books
@@ -45,7 +45,8 @@ class RecommendationRecord(RawRecord):
     def strips(self) -> RecommendationStrips:
         """The recommended books that can be bought. With warm mirrors it takes 1 round trip and no SQL."""
         viewbuy, bought = self["viewbuy"], self["bought"]
-        products, books = get_products_and_books(list(dict.fromkeys(other for other, *_ in (*viewbuy, *bought))))
+        others = list(dict.fromkeys(other for other, *_ in (*viewbuy, *bought)))
+        products, books = get_products_and_books(others, may_lag=True)
 
         def is_there(other: int) -> bool:
             return other in books and other in products and products[other].can_be_bought
@@ -61,7 +62,10 @@ class RecommendationRecord(RawRecord):
 def get_recommendation_strips(book_id: int) -> RecommendationStrips:
     """Return the recommendations for a book. With warm mirrors it takes at most 2 round trips and no SQL."""
     reading = read(["recommendation"], lambda pipe: pipe.get(keys.recommendation(book_id)))
-    record = load_from_sql(book_id) if reading is None else decode_reply(reading.replies[0])
+    if reading is None:
+        record = ask_sql(["recommendation"], lambda: load_from_sql(book_id))
+    else:
+        record = decode_reply(reading.replies[0])
     return record.strips if record else NO_STRIPS
 
 

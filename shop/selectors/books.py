@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from catalog import keys
 from catalog.books import load_book_records
 from catalog.listing import BookRecord
-from mirror.read import get_encoder, read
+from mirror.read import ask_sql, get_encoder, read
 from mirror.redis import RedisPipeline
 
 
@@ -27,7 +27,9 @@ def get_books(ids: Sequence[int]) -> dict[int, BookRecord]:
     if not ids:
         return {}
     reading = read(["book"], lambda pipe: queue_books(pipe, ids))
-    return load_books_from_sql(ids) if reading is None else decode_books(ids, reading.replies[0])
+    if reading is None:
+        return ask_sql(["book"], lambda: load_books_from_sql(ids))
+    return decode_books(ids, reading.replies[0])
 
 
 def load_books_from_sql(ids: Sequence[int]) -> dict[int, BookRecord]:

@@ -1,14 +1,17 @@
 """Read products from Redis, with an equal answer from SQL as the fallback."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from catalog.listing import BookRecord
-from mirror.read import get_encoder, read
+from mirror.read import ask_sql, get_encoder, read
 from mirror.redis import RedisPipeline
 from shop import keys
 from shop.products.records import load_products, make_product_record
 from shop.products.results import ProductRecord
 from shop.selectors.books import decode_books, load_books_from_sql, queue_books
+
+MIRRORS: Final = ("product", "book")
 
 
 def get_products(ids: Sequence[int]) -> dict[int, ProductRecord]:
@@ -24,8 +27,13 @@ def get_product(pk: int) -> ProductRecord | None:
     return get_products([pk]).get(pk)
 
 
-def get_products_and_books(ids: Sequence[int]) -> tuple[dict[int, ProductRecord], dict[int, BookRecord]]:
-    """Return the existing products and books by id. With warm mirrors it takes 1 round trip and no SQL."""
+def get_products_and_books(
+    ids: Sequence[int], *, may_lag: bool = False
+) -> tuple[dict[int, ProductRecord], dict[int, BookRecord]]:
+    """Return the existing products and books by id. With warm mirrors it takes 1 round trip and no SQL.
+
+    may_lag: whether a read replica of SQL may answer; the cart and the checkout need the present prices and stock.
+    """
     if not ids:
         return {}, {}
 
@@ -33,9 +41,12 @@ def get_products_and_books(ids: Sequence[int]) -> tuple[dict[int, ProductRecord]
         _queue_products(pipe, ids)
         queue_books(pipe, ids)
 
-    reading = read(["product", "book"], ask)
-    if reading is None:
+    def load() -> tuple[dict[int, ProductRecord], dict[int, BookRecord]]:
         return load_products_from_sql(ids), load_books_from_sql(ids)
+
+    reading = read(MIRRORS, ask)
+    if reading is None:
+        return ask_sql(MIRRORS, load) if may_lag else load()
     products, books = reading.replies
     return _decode_products(ids, products), decode_books(ids, books)
 

@@ -67,6 +67,12 @@ def test_published_secret_prevents_start_in_production() -> None:
     assert "SECRET_KEY is the published one" in ended.stderr
 
 
+def test_replica_of_sqlite_prevents_start() -> None:
+    ended = settings_with(DEBUG="True", DATABASE_REPLICA_URL="postgres://diptych@replica/diptych")
+    assert ended.returncode != 0
+    assert "SQLite has no replicas" in ended.stderr
+
+
 @pytest.mark.parametrize("url", ["books.example", "ftp://books.example", "https://books.example/shop", "https:///x"])
 def test_site_url_must_be_an_origin(url: str) -> None:
     ended = settings_with(**demo_env.generate_environment(url))

@@ -24,7 +24,7 @@ from loginlog import days, hooks
 from loginlog.storage import dense_ids, direct
 from mirror.capture import install, triggers
 from mirror.models import Change, Identity, State
-from mirror.read import doubt, marker
+from mirror.read import doubt, marker, replica
 from mirror.redis import prefix
 from mirror.redis.clients import breaker
 from mirror.relay import hints, send
@@ -46,6 +46,7 @@ def _forget() -> None:
     """Clear everything that this process remembers about Redis and the database."""
     breaker.reset()
     doubt.database.reset()
+    replica.breaker.reset()
     send.broker.reset()
     failure_log.reset_all()
     window.requests.reset()

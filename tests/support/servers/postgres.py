@@ -7,6 +7,7 @@ import signal
 import subprocess
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
 
@@ -69,17 +70,21 @@ class PostgresServer(Server):
         secret.write_text(self.password)
         if self.user is not None:
             os.chown(secret, self.user, self.user)
+        self._run(
+            "initdb", "-D", self.data, "-U", "diptych", "--auth=password", f"--pwfile={secret}", "--encoding=UTF8",
+            "--no-locale", "--no-sync",
+        )  # fmt: skip
+
+    def _run(self, program: str, *arguments: object) -> None:
+        """Run one of PostgreSQL's programs as the server's user. Raises RuntimeError if it fails."""
         made = subprocess.run(
-            [
-                self.binaries / "initdb", "-D", self.data, "-U", "diptych", "--auth=password",
-                f"--pwfile={secret}", "--encoding=UTF8", "--no-locale", "--no-sync",
-            ],
+            [self.binaries / program, *map(str, arguments)],
             user=self.user, group=self.user, extra_groups=None if self.user is None else [],
             cwd=self.folder, capture_output=True, text=True, check=False,
         )  # fmt: skip
         if made.returncode:
             self.close()
-            raise RuntimeError(f"initdb failed: {made.stderr[-2000:]}")
+            raise RuntimeError(f"{program} failed: {made.stderr[-2000:]}")
 
     def command(self) -> list[str]:
         options = {
@@ -107,6 +112,18 @@ class PostgresServer(Server):
     def url(self, database: str = "postgres") -> str:
         """Return the ``DATABASE_URL`` of one of its databases."""
         return f"postgresql://diptych:{self.password}@127.0.0.1:{self.port}/{database}"
+
+
+class PostgresReplica(PostgresServer):
+    """A streaming replica of the server at ``primary`` (a URL), copied by ``pg_basebackup``."""
+
+    def __init__(self, primary: str) -> None:
+        self.primary = primary
+        super().__init__()
+        self.password = str(urlsplit(primary).password)
+
+    def _initdb(self) -> None:
+        self._run("pg_basebackup", "-D", self.data, "-d", self.primary, "-R", "--checkpoint=fast", "--no-sync")
 
 
 def _enterable(folder: Path) -> bool:

@@ -1,0 +1,59 @@
+"""Fallbacks that a read replica of SQL may answer (``MIRROR["REPLICA"]``), because old data does no harm in them.
+
+>>> if found is None:
+...     return ask_sql(["book"], lambda: load_book(7))
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from django.db import Error as DatabaseError
+from django.db import connections
+
+from mirror import registry
+from mirror.conf import setting, use_database
+from mirror.metrics import count
+from mirror.read import sql_only
+from mirror.redis.clients import Breaker
+from mirror.utils.failure_log import FailureLog
+
+T = TypeVar("T")
+breaker = Breaker(duration="REPLICA_BREAKER_SECONDS")
+failures = FailureLog(logging.getLogger("mirror"))
+
+
+def ask_sql(mirrors: Sequence[str], load: Callable[[], T]) -> T:
+    """Return ``load()``, asked of the read replica if its data may be old, and otherwise of the mirrored database.
+
+    mirrors: those whose data ``load`` replaces. load: only reads, with loaders that use ``mirror.conf.database()``; if
+    the replica fails, it is called again for the mirrored database.
+    """
+    if not _may_lag(mirrors):
+        with use_database(None):
+            return load()
+    alias = str(setting("REPLICA"))
+    try:
+        with use_database(alias):
+            found = load()
+    except DatabaseError as error:  # away, too slow, or without the tables of the last migration
+        breaker.failed()
+        count("replica_reads", 1, outcome="failed")
+        failures.add(alias, "The read replica did not answer, the primary does: %s", error, level=logging.WARNING)
+    else:
+        count("replica_reads", 1, outcome="answered")
+        failures.end(alias, "The read replica answers again")
+        return found
+    with use_database(None):
+        return load()
+
+
+def _may_lag(mirrors: Sequence[str]) -> bool:
+    """Return whether a replica may answer: in a request that sees no access rights, no own write and no transaction."""
+    return (
+        setting("REPLICA") is not None
+        and sql_only.in_request()
+        and not (sql_only.wanted() or sql_only.has_written() or breaker.open())
+        and not any(map(registry.is_strict, mirrors))
+        and not connections[setting("DATABASE")].in_atomic_block
+    )
