@@ -1,22 +1,44 @@
 """The Celery application. Workers run it as ``celery -A config worker``."""
 
+import logging
 import os
 from typing import Any, Final
 
 from celery import Celery
 from celery.signals import before_task_publish, setup_logging, task_postrun, task_prerun
+from kombu.transport import redis, virtual
+from redis.exceptions import OutOfMemoryError, RedisError
 from structlog.contextvars import bind_contextvars, clear_contextvars, get_contextvars
-
-from config import broker
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
+logger = logging.getLogger("mirror")
 REQUEST_ID: Final = "request_id"  # a header of tasks, and a field of log lines
 
 app = Celery("diptych")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-broker.install()
+
+
+class ForgetfulQoS(redis.QoS):
+    """Does not count a task whose acknowledgement failed. The broker delivers it again, which tasks allow for.
+
+    Kombu keeps such a task in the count of unacknowledged ones. After a few of them a worker takes no more tasks, even
+    when the broker is back. A full broker even ends the worker.
+    """
+
+    def ack(self, delivery_tag: str) -> None:
+        """Acknowledge a task. Raises redis-py's errors unless the broker is full."""
+        try:
+            super().ack(delivery_tag)
+        except RedisError as error:
+            virtual.QoS.ack(self, delivery_tag)
+            if not isinstance(error, OutOfMemoryError):
+                raise
+            logger.warning("The broker is full, and will deliver a task again: %s", error)
+
+
+redis.Channel.QoS = ForgetfulQoS
 
 
 @setup_logging.connect

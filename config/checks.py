@@ -12,7 +12,7 @@ from django.db import Error as DatabaseError
 from django.db import connections
 
 from common.state_server import get_cache_url, query_state_server
-from mirror.models import Identity
+from mirror.read import database_identity
 
 MIN_REDIS_VERSION: Final = (6, 2)
 MIN_METRICS_PREFIX: Final = 8  # the bits of the largest private network, 10.0.0.0/8
@@ -84,8 +84,7 @@ def _is_replica(alias: str) -> bool:
     with connections[alias].cursor() as cursor:
         cursor.execute("SELECT pg_is_in_recovery()")
         [is_in_recovery] = cursor.fetchone()
-    ours, theirs = (set(Identity.objects.using(name).values_list("uuid", flat=True)) for name in ("default", alias))
-    return is_in_recovery and ours == theirs
+    return is_in_recovery and database_identity(alias) == database_identity()
 
 
 @register("redis")

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from django.conf import settings
 
-__all__ = ["setting"]
+__all__ = ["database", "setting"]
 DEFAULTS: Final[dict[str, Any]] = {
     "ALIAS": "default",  # django-redis alias for requests: short time-outs
     "RELAY_ALIAS": None,  # django-redis alias for workers and commands; None: the same

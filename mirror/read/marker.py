@@ -26,9 +26,12 @@ from mirror.redis.types import RedisClient
 
 
 @cache
-def database_identity() -> str:
-    """Return the identity of the database, which is created once and stored there. Each process reads it once."""
-    identity, _ = Identity.objects.using(setting("DATABASE")).get_or_create(pk=1)
+def database_identity(alias: str | None = None) -> str:
+    """Return the identity of the database, which is created once and stored there. Each process reads it once.
+
+    alias: another database; a replica has the same identity. Raises DatabaseError if it has none and is read-only.
+    """
+    identity, _ = Identity.objects.using(alias or setting("DATABASE")).get_or_create(pk=1)
     return identity.uuid.hex
 
 
