@@ -12,8 +12,8 @@ from django.views.decorators.http import require_safe
 from mirror.backup import BackupStatus
 from mirror.backup import status as backup_status
 from mirror.conf import setting
-from mirror.redis import try_redis
-from mirror.status import Status, statuses
+from mirror.redis import naming, try_redis
+from mirror.status import Status, accepts_writes, statuses
 
 MAX_DELAY_SECONDS = 10.0  # changes normally wait for milliseconds
 
@@ -33,9 +33,9 @@ def readyz(request: HttpRequest) -> JsonResponse:
     Staff and requests with STATUS_TOKEN also get the names of mirrors and the backlogs. The answer takes less than a
     second even if Redis hangs.
     """
-    redis = _redis_answers()
+    redis, accepts = _ask_redis()
     try:
-        report = _build_report(redis, statuses(count_rows=False), backup_status.statuses())
+        report = _build_report(redis, accepts, statuses(count_rows=False), backup_status.statuses())
     except DatabaseError:
         connections[setting("DATABASE")].close()
         report = {"status": "unavailable", "degraded": ["sql"], "sql": False, "redis": redis}
@@ -62,16 +62,20 @@ def _remove_names(report: dict[str, Any]) -> dict[str, Any]:
     return {name: report[name] for name in ("status", "sql", "redis")} | {"degraded": list(kinds)}
 
 
-def _redis_answers() -> bool:
-    return try_redis(lambda redis: bool(redis.ping()), lambda: False, warning="")
+def _ask_redis() -> tuple[bool, bool]:
+    """Return whether Redis answers reads, and whether it accepts writes."""
+    return try_redis(
+        lambda redis: (redis.exists(naming.heartbeat()) >= 0, accepts_writes(redis)), lambda: (False, True), warning=""
+    )
 
 
-def _build_report(redis: bool, found: list[Status], backups: list[BackupStatus]) -> dict[str, Any]:
+def _build_report(redis: bool, accepts: bool, found: list[Status], backups: list[BackupStatus]) -> dict[str, Any]:
     pending = sum(s.pending for s in found)
     oldest = max((s.oldest_pending_seconds for s in found), default=0.0)
     quarantined = sum(s.quarantined for s in found)
     degraded = [
         *([] if redis else ["redis"]),
+        *([] if accepts else ["redis_writes"]),
         *(f"cold:{s.mirror}" for s in found if s.warm is False),
         *(["behind"] if oldest > MAX_DELAY_SECONDS else []),
         *(["quarantined"] if quarantined else []),

@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import Count as CountOf
 from django.db.models import Max, Min, Q
 from django.db.models.functions import Now
+from redis.exceptions import ResponseError
 
 from mirror import registry
 from mirror.capture import triggers
@@ -22,7 +23,8 @@ from mirror.verify.background import Position
 from mirror.windows import count as window_count
 from mirror.windows.count import Count
 
-__all__ = ["Status", "statuses", "warm_mirrors"]
+__all__ = ["Status", "accepts_writes", "statuses", "warm_mirrors"]
+NO_WRITE = "SETRANGE", naming.heartbeat(), 0, ""  # changes nothing, but is refused like every write
 UNKNOWN_WARM = None  # Redis could not be asked
 
 
@@ -176,3 +178,12 @@ def _status(
 def _compute_age(name: str, outstanding: Outstanding) -> float:
     moment = outstanding.get(name)
     return round(max(0.0, (outstanding["now"] - moment).total_seconds()), 3) if moment else 0.0
+
+
+def accepts_writes(redis: RedisClient) -> bool:
+    """Return whether Redis accepts writes. It refuses them while its memory or its disk is full. Changes nothing."""
+    try:
+        redis.execute_command(*NO_WRITE)
+    except ResponseError:
+        return False
+    return True

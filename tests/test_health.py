@@ -1,17 +1,26 @@
 """The health endpoints ``/healthz`` and ``/readyz``."""
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
 import pytest
 from django.db import OperationalError
 from django.test import Client
 from pytest_django.fixtures import Settings
 from redis import Redis
 
+from accounts import keys
 from accounts.models import User
+from mirror.admin import read_overview
 from mirror.backup.restore import restore
 from mirror.models import Change
+from mirror.redis.clients import breaker
+from mirror.redis.clients import client as state_client
 from mirror.redis.recorder import record
+from mirror.relay.drains import drain_all
 from tests.support.mirror.app.backups import best
-from tests.support.servers import RedisServer
+from tests.support.servers import RedisServer, wait_until
+from tests.support.warm_mirrors import rebuild
 
 
 def test_healthz_uses_neither_redis_nor_sql(client: Client) -> None:
@@ -107,3 +116,46 @@ def test_site_is_not_ready_without_sql(client: Client, monkeypatch: pytest.Monke
     response = client.get("/readyz")
     assert response.status_code == 503
     assert response.json()["degraded"] == ["sql"]
+
+
+@contextmanager
+def full_memory(server: RedisServer) -> Iterator[None]:
+    with server.client() as client:
+        client.config_set("maxmemory-policy", "noeviction")
+        client.config_set("maxmemory", 1)
+        yield
+        client.config_set("maxmemory", 0)
+
+
+@contextmanager
+def full_disk(server: RedisServer) -> Iterator[None]:
+    """Let Redis fail to save: a directory has the name of the snapshot."""
+    with server.client() as client:
+        (server.data / client.config_get("dbfilename")["dbfilename"]).mkdir()
+        client.config_set("save", "3600 1")
+        client.bgsave()
+        wait_until(lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err", "a failed save")
+        yield
+        client.config_set("save", "")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("fill", [full_memory, full_disk])
+def test_refused_writes_are_reported_while_reads_are_answered(
+    fill: Callable[[RedisServer], AbstractContextManager[None]], monitor: Client, redis_server: RedisServer
+) -> None:
+    """Writes of the site go to SQL, and appear in Redis when it accepts them again."""
+    rebuild()
+    with fill(redis_server):
+        found = monitor.get("/readyz").json()
+        assert (found["redis"], "redis_writes" in found["degraded"]) == (True, True)
+        metrics = monitor.get("/metrics").content.decode()
+        assert 'diptych_redis_writable{server="state"} 0.0' in metrics
+        assert 'diptych_redis_up{server="state"} 1.0' in metrics
+        assert "Redis refuses writes" in read_overview().reasons[0].text
+        user = User.objects.create_user("alice")
+        assert state_client().exists(keys.login(user.pk)) == 0
+    breaker.reset()
+    assert "redis_writes" not in monitor.get("/readyz").json()["degraded"]
+    drain_all()
+    assert state_client().exists(keys.login(user.pk)) == 1

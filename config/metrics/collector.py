@@ -13,15 +13,20 @@ from redis.exceptions import RedisError
 from mirror.conf import setting
 from mirror.redis import try_redis
 from mirror.relay import send
+from mirror.status import NO_WRITE, accepts_writes
 
 SECTION: Final = "memory"  # of INFO
 
 
 class Answer(NamedTuple):
-    """The answer of one server. memory: a section of INFO, or None while the server is away. queues: their lengths."""
+    """The answer of one server. memory: a section of INFO, or None while the server is away. queues: their lengths.
+
+    accepts_writes: None if this was not asked.
+    """
 
     memory: Mapping[str, Any] | None
     queues: Mapping[str, int] = {}
+    accepts_writes: bool | None = None
 
 
 class SiteCollector(Collector):
@@ -32,20 +37,23 @@ class SiteCollector(Collector):
         return []
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the gauges. One round trip for each server."""
+        """Yield the gauges. At most two round trips for each server."""
         up = GaugeMetricFamily("diptych_redis_up", "Whether this Redis server answers.", labels=["server"])
         used = GaugeMetricFamily("diptych_redis_memory_bytes", "Memory that Redis uses.", labels=["server"])
         most = GaugeMetricFamily("diptych_redis_max_memory_bytes", "Its limit; 0: none.", labels=["server"])
+        writes = GaugeMetricFamily("diptych_redis_writable", "Whether this server accepts writes.", labels=["server"])
         queues = GaugeMetricFamily("diptych_queue_length", "Tasks that wait for a worker.", labels=["queue"])
         for server, ask in {"state": _ask_state, "cache": _ask_cache, "broker": _ask_broker}.items():
-            memory, lengths = ask()
+            memory, lengths, accepts = ask()
             up.add_metric([server], memory is not None)
             if memory is not None:
                 used.add_metric([server], memory["used_memory"])
                 most.add_metric([server], memory["maxmemory"])
+            if accepts is not None:
+                writes.add_metric([server], accepts)
             for queue, length in lengths.items():
                 queues.add_metric([queue], length)
-        yield from (up, used, most, queues)
+        yield from (up, used, most, writes, queues)
 
 
 def list_queues() -> list[str]:
@@ -54,7 +62,11 @@ def list_queues() -> list[str]:
 
 
 def _ask_state() -> Answer:
-    return try_redis(lambda redis: Answer(redis.info(SECTION)), lambda: Answer(None), warning="")
+    return try_redis(
+        lambda redis: Answer(redis.info(SECTION), accepts_writes=accepts_writes(redis)),
+        lambda: Answer(None),
+        warning="",
+    )
 
 
 def _ask_cache() -> Answer:
@@ -71,7 +83,10 @@ def _ask_broker() -> Answer:
             pipe = producer.channel.client.pipeline(transaction=False)
             for queue in queues:
                 pipe.llen(queue)
-            *lengths, memory = pipe.info(SECTION).execute()
+            pipe.info(SECTION).execute_command(*NO_WRITE)
+            *lengths, memory, refusal = pipe.execute(raise_on_error=False)
     except Exception:  # any error of kombu and its transports
         return Answer(None)
-    return Answer(memory, dict(zip(queues, lengths, strict=True)))
+    if isinstance(memory, Exception):
+        return Answer(None)
+    return Answer(memory, dict(zip(queues, lengths, strict=True)), not isinstance(refusal, Exception))

@@ -14,7 +14,7 @@ from mirror.redis import naming
 from mirror.redis.clients import try_redis
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
-from mirror.status import Status, statuses
+from mirror.status import Status, accepts_writes, statuses
 from mirror.verify import scan
 
 LATE_SECONDS: Final = 10.0  # changes normally wait for milliseconds
@@ -70,9 +70,11 @@ def _find_faults(found: list[Status]) -> list[Reason]:
         for s in found
         if not s.warm
     ]
+    accepts = try_redis(accepts_writes, lambda: False, warning="")
+    refusal = [] if accepts else [Reason(_("Redis refuses writes: its memory or disk is full"), link_to_states())]
     beats = try_redis(lambda redis: bool(redis.exists(naming.heartbeat())), lambda: False, warning="")
     silent = [] if beats else [Reason(_("No relay is running"), link_to_states())]
-    return cold + silent
+    return refusal + cold + silent
 
 
 def _find_delays(found: list[Status]) -> list[Reason]:

@@ -113,5 +113,8 @@ def test_faults_make_their_alerts_true(redis_server: RedisServer) -> None:
     Change.objects.bulk_create(Change(mirror="titem", key=str(n), created_at=old) for n in range(1001))
     assert find_true_alerts(scrape()) == {"OutboxGrowing", "MirrorLag"}
     Change.objects.all().delete()
+    with redis_server.client() as redis:
+        redis.config_set("maxmemory", 1)
+        assert find_true_alerts(scrape()) == {"RedisRefusesWrites"}
     redis_server.kill()
     assert find_true_alerts(scrape()) == {"RedisAway"}
