@@ -63,6 +63,8 @@ class Layout:
             raise DeclarationError(f"a hash cannot contain the list {next(iter(self.lists))!r}")
         self._check_indexes()
         self.index_rows = [index.compile() for index in self.indexes]
+        # None: a function of the record, which may use any field.
+        self.index_fields = [None if callable(index.when) else sorted(index.find_fields()) for index in self.indexes]
         uses = [use for field in self.fields.values() for use in field.find_uses(self.model)]
         self.watches = build_watches(self.model, [*uses, *resolve_condition(self.model, self.where)])
         self.version = self._digest()
@@ -129,6 +131,17 @@ class Layout:
     def list_entries(self, pk: str, record: Mapping[str, Any]) -> list[Contribution]:
         """Return the entries of a row."""
         return [entry for index_row in self.index_rows for entry in index_row(pk, record)]
+
+    def list_changes(
+        self, pk: str, before: Mapping[str, Any], after: Mapping[str, Any]
+    ) -> tuple[list[Contribution], list[Contribution]]:
+        """Return a row's entries by two records, without those of indexes whose fields are equal in both."""
+        old, new = list[Contribution](), list[Contribution]()
+        for names, index_row in zip(self.index_fields, self.index_rows, strict=True):
+            if names is None or any(before[name] != after[name] for name in names):
+                old += index_row(pk, before)
+                new += index_row(pk, after)
+        return old, new
 
     def families(self) -> list[Family]:
         """Return the key families of the indexes."""

@@ -23,6 +23,11 @@ def difference(
     """Return the entries to remove and those to add, to get from ``before`` to ``after``."""
     if not before:
         return [], after
+    if len(before) == len(after):  # usually few entries change, each in its place
+        pairs = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
+        old, new = set(single(a for a, _ in pairs)), set(single(b for _, b in pairs))
+        if {place(entry) for entry in old} <= {place(entry) for entry in new}:  # nothing to remove
+            return [], [entry for entry in new if entry not in old]
     old, new = set(single(before)), set(single(after))
     gone = old - new
     if gone:

@@ -7,7 +7,7 @@ for all kinds.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -24,11 +24,32 @@ from mirror.relay import plan
 Said = Any  # the decoded value of a row's own key: bytes, a dict, a list, or None
 
 
-class Target(NamedTuple):
-    """The expected content of Redis for one row. own: the value of its own key, or None without one."""
+class Target:
+    """The expected content of Redis for one row. own: the value of its own key, or None without one.
 
-    own: Said
-    entries: list[Contribution]
+    entries: also as a function, for a drain, which needs all of them only for new rows. record: the one that
+    ``entries`` are derived from, if any.
+    """
+
+    __slots__ = ("_entries", "own", "record")
+
+    def __init__(
+        self,
+        own: Said,
+        entries: list[Contribution] | Callable[[], list[Contribution]],
+        record: Record | None = None,
+    ) -> None:
+        self.own, self._entries, self.record = own, entries, record
+
+    @property
+    def entries(self) -> list[Contribution]:
+        """Return all entries of the row."""
+        if callable(self._entries):
+            self._entries = self._entries()
+        return self._entries
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Target) and (self.own, self.entries) == (other.own, other.entries)
 
 
 ABSENT = Target(None, [])
@@ -96,7 +117,14 @@ class JsonShape:
 
         Raises TypeError, naming mirror, row and place, for values of the wrong type.
         """
-        record_of, index, encode = self.mirror.record, self.mirror.index, self.encode
+        targets = self.wanted(pks, ())
+        for target in targets.values():
+            _ = target.entries
+        return targets
+
+    def wanted(self, pks: Sequence[str], said: Sequence[Said]) -> dict[str, Target]:
+        """Return the content that a drain writes for these rows, given their present states."""
+        record_of, encode = self.mirror.record, self.encode
         targets = {}
         for pk, row in self.load(pks).items():
             record = record_of(row)
@@ -106,13 +134,11 @@ class JsonShape:
                 own = encode(record)
             except (AttributeError, TypeError) as error:
                 raise values.explain_record(self.mirror.name, pk, record, error) from error
-            entries = values.list_entries(self.mirror.name, pk, index(pk, record))
-            targets[pk] = Target(own, entries)
+            targets[pk] = Target(own, partial(self._list_entries, pk, record), record)
         return targets
 
-    def wanted(self, pks: Sequence[str], said: Sequence[Said]) -> dict[str, Target]:
-        """Return the content that a drain writes for these rows, given their present states."""
-        return self.targets(pks)
+    def _list_entries(self, pk: str, record: Record) -> list[Contribution]:
+        return values.list_entries(self.mirror.name, pk, self.mirror.index(pk, record))
 
     def standing(self, pk: str, said: Said, target: Target) -> Target:
         """Return the expected content at rest, given a row's present state and its content by SQL."""
@@ -122,7 +148,31 @@ class JsonShape:
         self, pk: str, said: Said, strays: Sequence[Entry], target: Target
     ) -> tuple[Sequence[Entry], Sequence[Contribution]]:
         """Return the entries to remove and those to add, to get from a state and ``strays`` to ``target``."""
+        if said and not strays and target.record is not None:
+            changed = self._list_changes(pk, said, target)
+            if changed is not None:
+                return (), changed
         return plan.difference([*self.accounted(pk, said), *strays], target.entries)
+
+    def _list_changes(self, pk: str, said: Said, target: Target) -> Sequence[Contribution] | None:
+        """Return the entries to add, or None if all entries have to be compared.
+
+        An entry to remove may also be one of an index that did not change.
+        """
+        if said == target.own:
+            return ()
+        layout = self.mirror.layout
+        if layout is None or target.record is None or type(self.mirror).index is not Mirror.index:
+            return None
+        try:
+            before, after = layout.list_changes(pk, self.decode(said) or {}, target.record)
+        except Exception:  # as in ``accounted``
+            return None
+        remove, add = plan.difference(before, after)
+        if remove:
+            return None
+        values.check_entries(self.mirror.name, pk, after)
+        return add
 
     def accounted(self, pk: str, said: Said) -> list[Contribution]:
         """Return the entries for which a state accounts, or none for a state that is not this declaration's."""
@@ -228,6 +278,9 @@ class EdgeShape(JsonShape):
     def before(self, pk: str, said: Said) -> Iterable[Contribution]:
         return self.mirror.entries(pk)
 
+    def wanted(self, pks: Sequence[str], said: Sequence[Said]) -> dict[str, Target]:
+        return self.targets(pks)
+
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
         present, targets = self.mirror.present, {}
         for pk, value in self.load(pks).items():
@@ -273,6 +326,9 @@ class SummaryShape(JsonShape):
 
     def before(self, pk: str, said: Said) -> Iterable[Contribution]:
         return ()
+
+    def wanted(self, pks: Sequence[str], said: Sequence[Said]) -> dict[str, Target]:
+        return self.targets(pks)
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
         items = [str(item) for item in self.mirror.items()]

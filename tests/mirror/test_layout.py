@@ -20,6 +20,7 @@ from mirror import (
     Mirror,
     Names,
     Ranking,
+    Scored,
     SetOf,
     Sum,
     Values,
@@ -358,3 +359,26 @@ def test_record_and_entries_reach_redis(redis: Redis, declare: Declare) -> None:
     item.delete()
     drained()
     assert not redis.exists(f"t:{item.pk}", "{t}:blue", "{t}:red", "tname:a")
+
+
+@pytest.mark.usefixtures("committed")
+def test_unchanged_index_keeps_a_member_that_another_index_gave_up(redis: Redis, declare: Declare) -> None:
+    declare(fields=["name", "score"], indexes=[SetOf("t:s:{value}", over=name) for name in ("name", "score")])
+    install.install()
+    item = make("7", score=7)
+    drained()
+    item.name = "eight"
+    item.save()
+    drained()
+    member = str(item.pk).encode()
+    assert (redis.smembers("t:s:7"), redis.smembers("t:s:eight")) == ({member}, {member})
+
+
+@pytest.mark.on_sqlite
+def test_only_indexes_of_changed_fields_are_compared(declare: Declare) -> None:
+    ranking = Ranking("t:score", score="score")
+    mirror = declare(fields=["name", "score"], indexes=[ranking, Lookup("t:name:{value}", on="name")])
+    assert mirror.layout
+    before, after = {"name": "a name", "score": 1}, {"name": "a name", "score": 2}
+    assert mirror.layout.list_changes("5", before, after) == ([Scored("t:score", "5", 1)], [Scored("t:score", "5", 2)])
+    assert mirror.layout.list_changes("5", before, dict(before)) == ([], [])

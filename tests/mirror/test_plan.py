@@ -93,3 +93,9 @@ def test_own_field_is_written_and_removed_like_any_field() -> None:
     own, field = OwnField("h", "f", "v"), Field("h", "f", "v")
     assert commands([own], [own]) == commands([field], [field])
     assert as_list(own) == as_list(field)
+
+
+def test_moved_entries_are_neither_removed_nor_added() -> None:
+    before = [Member("a", "7"), Scored("z", "7", 1), Member("b", "7")]
+    after = [Member("b", "7"), Scored("z", "7", 2), Member("a", "7")]
+    assert difference(before, after) == ([], [Scored("z", "7", 2)])
