@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any, NamedTuple
 from zlib import crc32
 
+from django.conf import settings
 from django.db.models import Model, Q
 
 import mirror
@@ -15,7 +16,22 @@ from catalog.books.series import parse_series
 from catalog.models import Author, Book, Tag, Tagging, TagVote
 from catalog.shelves import mirrors as shelves  # noqa: F401  (its mirrors register on import)
 from common.ids import parse_ids
-from mirror import Alphabetical, Column, Contribution, Family, Member, Members, Mirror, Ranking, Scored, SetOf, Watch
+from mirror import (
+    Alphabetical,
+    Column,
+    Contribution,
+    Family,
+    Member,
+    Members,
+    Mirror,
+    Ranking,
+    Scored,
+    SetOf,
+    Watch,
+    find_bucket_key,
+    find_bucket_start,
+    list_bucket_keys,
+)
 from mirror.conf import setting
 
 UNKNOWN_YEAR = float("-inf")  # sorts after every year, because the newest books come first
@@ -62,12 +78,14 @@ class _EntryKeys(NamedTuple):
     newest: str
     ratings: str
     titles: str
-    tags: _TagKeys
+    tag_start: str
+    tags: dict[str, _TagKeys]  # by the beginning of the keys of a bucket
 
 
 @cache
-def _get_entry_keys() -> _EntryKeys:
-    return _EntryKeys(keys.popular(), keys.newest(), keys.ratings(), keys.titles(), _TagKeys(keys.tag("")))
+def _get_entry_keys(buckets: int) -> _EntryKeys:
+    tags = {start: _TagKeys(start) for start in list_bucket_keys(keys.tag(""), buckets)}
+    return _EntryKeys(keys.popular(), keys.newest(), keys.ratings(), keys.titles(), keys.tag(""), tags)
 
 
 @mirror.register
@@ -80,6 +98,7 @@ class BookMirror(Mirror):
     version = f"4.{crc32(repr(BookRow._fields).encode())}"  # a new field of the record rebuilds the mirror by itself
     model = Book
     key = keys.book("{pk}")
+    buckets = settings.CATALOG_TAG_BUCKETS  # of each tag's set
     watches = (
         Watch(Book),
         Watch(Tagging, "book_id"),
@@ -96,14 +115,16 @@ class BookMirror(Mirror):
         return build_record(row)
 
     def index(self, pk: str, record: Record) -> Iterable[Contribution]:
-        pk, places, year, rating = str(record["id"]), _get_entry_keys(), record["year"], record["rating"]
+        pk, places = str(record["id"]), _get_entry_keys(self.buckets)
+        tags = places.tags[find_bucket_key(places.tag_start, pk, self.buckets)]
+        year, rating = record["year"], record["rating"]
         language = normalise_code(record["language"])
         return [
             Scored(places.popular, pk, record["popularity"]),
             Scored(places.newest, pk, UNKNOWN_YEAR if year is None else year),
             Scored(places.ratings, pk, UNKNOWN_RATING if rating is None else rating),
             Scored(places.titles, f"{record['sort_title']}\0{pk}", 0),
-            Members(list(map(places.tags.__getitem__, record["tags"])), pk),
+            Members(list(map(tags.__getitem__, record["tags"])), pk),
             *([Member(keys.language(language), pk)] if language else []),
             Members(list(map(keys.books_by, record["author_ids"])), pk),
             *(
@@ -117,6 +138,7 @@ class BookMirror(Mirror):
     def families(self) -> Sequence[Family]:
         return (
             Family(keys.tag(""), "set", _member_as_id),
+            *([Family(find_bucket_start(keys.tag("")), "set", _member_as_id)] if self.buckets > 1 else []),
             Family(keys.popular(), "zset", _member_as_id, whole=True),
             Family(keys.language(""), "set", _member_as_id),
             Family(keys.books_by(""), "set", _member_as_id),
@@ -125,6 +147,9 @@ class BookMirror(Mirror):
             Family(keys.ratings(), "zset", _member_as_id, whole=True),
             Family(keys.titles(), "zset", _parse_text_member, whole=True),
         )
+
+    def retired(self) -> Sequence[str]:
+        return [find_bucket_start(keys.tag(""))] if self.buckets == 1 else []
 
     def feed(self) -> str:
         return keys.changes()

@@ -36,6 +36,8 @@ def _derive(declaration: type[Mirror]) -> str:
     """Fill in what fields and indexes determine: layout, watches, version and name. Return a mistake in them, or ""."""
     name = "_".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z\d]+", declaration.__name__.removesuffix("Mirror"))).lower()
     declaration.name = getattr(declaration, "name", name)
+    if declaration.buckets > 1 and not str(declaration.version).endswith(f".b{declaration.buckets}"):
+        declaration.version = f"{declaration.version}.b{declaration.buckets}"
     if "layout" in vars(declaration):  # registered before; the version already contains the layout's
         return ""
     if not (declaration.fields or declaration.indexes) or not _is_table(getattr(declaration, "model", None)):

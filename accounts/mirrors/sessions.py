@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
+from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db.models import Model, Q
 
@@ -12,7 +13,7 @@ from accounts import keys
 from accounts.models import Session, User
 from accounts.sessions import last_seen
 from accounts.sessions.rows import SessionRow, load_sessions, make_record
-from mirror import Contribution, Family, Mirror, OwnField, Record, Scored, Watch
+from mirror import Contribution, Family, Mirror, OwnField, Record, Scored, Watch, find_bucket_key, find_bucket_start
 from mirror.conf import setting
 from mirror.redis import Command
 
@@ -48,6 +49,7 @@ class SessionMirror(Mirror):
     name = "session"
     model = Session
     strict = True
+    buckets = settings.SESSION_BUCKETS
     watches = (
         Watch(Session),
         Watch(User, via=find_sessions_of_users, only=USER_COLUMNS, updates=True),
@@ -69,7 +71,8 @@ class SessionMirror(Mirror):
         if record["user"] is None:
             return ()
         digest, user = record["digest"], str(record["user"]["id"])
-        return [OwnField(keys.tokens(), digest, user), Scored(keys.sessions_of(user), digest, record["since"])]
+        tokens = find_bucket_key(keys.tokens(), digest, self.buckets)
+        return [OwnField(tokens, digest, user), Scored(keys.sessions_of(user), digest, record["since"])]
 
     def rows_behind(self, record: Record) -> Iterable[tuple[type[Model], Any]]:
         if record["user"] is None:
@@ -86,8 +89,12 @@ class SessionMirror(Mirror):
     def families(self) -> Sequence[Family]:
         return (
             Family(keys.tokens(), "hash", _get_member, whole=True),
+            *([Family(find_bucket_start(keys.tokens()), "hash", _get_member)] if self.buckets > 1 else []),
             Family(keys.sessions_of(""), "zset", _get_member),
         )
+
+    def retired(self) -> Sequence[str]:
+        return [find_bucket_start(keys.tokens())] if self.buckets == 1 else []
 
 
 def _get_member(key: str, member: str) -> str:

@@ -21,7 +21,7 @@ from catalog.listing.filters import Narrowing, SetNarrowing
 from catalog.local import facets
 from catalog.local.orders import Order
 from catalog.tags import similar
-from mirror import Contribution, Entry, Member, Members, Scored
+from mirror import Contribution, Entry, Member, Members, Scored, list_bucket_keys, registry
 from mirror.read import LocalCopy
 from mirror.utils import Bounded
 
@@ -35,22 +35,22 @@ _ResultKey = tuple[str, tuple[Narrowing, ...]]  # the normal form of a query, an
 
 
 class _TagNames(dict[str, str]):
-    """A map from a tag's key to its name. All taggings share one string per tag, which saves memory."""
-
-    def __init__(self) -> None:
-        self.start = len(keys.tag(""))
+    """A map from a tag's key to its name. All taggings share one string per tag and bucket, which saves memory."""
 
     def __missing__(self, key: str) -> str:
-        name = self[key] = key[self.start :]
+        name = self[key] = _parse_tag(key)
         return name
+
+
+def _parse_tag(key: str) -> str:
+    return key.partition("}:")[2]
 
 
 class CatalogIndex:
     """All books by tag and in each order. Callers change and query it under the lock of the copy."""
 
     def __init__(self, entries: Iterable[Contribution] = ()) -> None:
-        self._tag_key = keys.tag("")
-        self._tag_start = len(self._tag_key)
+        self._tag_starts = tuple(list_bucket_keys(keys.tag(""), registry.get("book").buckets))
         self._language_key = keys.language("")
         self._codes: list[str] | None = None
         self._hidden_key = keys.hidden_names()
@@ -75,7 +75,7 @@ class CatalogIndex:
         tags_of: defaultdict[int, list[str]] = defaultdict(list)
         places: dict[str, dict[int, Any]] = {sort.name: {} for sort in self._sort_of.values()}
         sets: defaultdict[str, list[int]] = defaultdict(list)
-        names, tag_key = _TagNames(), keys.tag("")
+        names = _TagNames()
         for entry in entries:
             if isinstance(entry, Scored):
                 if sort := self._sort_of.get(entry.key):
@@ -87,7 +87,7 @@ class CatalogIndex:
                 continue
             pk = int(entry[1])
             own = entry.keys if isinstance(entry, Members) else entry[:1]
-            if own and not own[0].startswith(tag_key):
+            if own and not own[0].startswith(self._tag_starts):
                 for key in own:
                     sets[key].append(pk)
                 continue
@@ -104,11 +104,11 @@ class CatalogIndex:
         self._remembered.clear()
         if type(entry) is Member and entry.key == self._hidden_key:
             self._hidden.add(_parse_name(entry.member))
-        elif type(entry) is Member and not entry.key.startswith(self._tag_key):
+        elif type(entry) is Member and not entry.key.startswith(self._tag_starts):
             self._sets.setdefault(entry.key, BitMap64()).add(int(entry.member))
             self._discard_languages(entry.key)
         elif type(entry) is Member:
-            self._add_tagging(entry.key[self._tag_start :], int(entry.member))
+            self._add_tagging(_parse_tag(entry.key), int(entry.member))
         elif type(entry) is Scored and (sort := self._sort_of.get(entry.key)):
             pk, key = sort.of(entry)
             self._orders[sort.name].put(pk, key)
@@ -120,11 +120,11 @@ class CatalogIndex:
         self._remembered.clear()
         if type(entry) is Member and entry.key == self._hidden_key:
             self._hidden.discard(_parse_name(entry.member))
-        elif type(entry) is Member and not entry.key.startswith(self._tag_key):
+        elif type(entry) is Member and not entry.key.startswith(self._tag_starts):
             self._remove_from_set(entry.key, int(entry.member))
             self._discard_languages(entry.key)
         elif type(entry) is Member:
-            self._remove_tagging(entry.key[self._tag_start :], int(entry.member))
+            self._remove_tagging(_parse_tag(entry.key), int(entry.member))
         elif type(entry) is Scored and (sort := self._sort_of.get(entry.key)):
             pk, key = sort.of(entry)
             order = self._orders[sort.name]

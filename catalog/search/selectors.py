@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
 from django.db.models import Count
@@ -17,6 +18,7 @@ from catalog.search.finding import find_candidates
 from catalog.search.ranking import DocumentTexts, collect_texts, rank_document
 from catalog.selectors import load_records_from_sql
 from catalog.shelves.selectors import ENTRY_MIRRORS, CardEntries, ask_for_entries, load_entries_from_sql, read_entries
+from mirror import list_bucket_keys, registry
 from mirror.conf import database
 from mirror.read import ask_sql, read
 from mirror.redis import RedisPipeline
@@ -157,6 +159,7 @@ def _collect_name_texts(named: Any) -> DocumentTexts:
 def _load_candidates(wanted: _CandidateIds, viewer: int) -> _LoadedCandidates:
     if not any(wanted):
         return _LoadedCandidates([], [], [])
+    buckets = registry.get("book").buckets
 
     def ask(pipe: RedisPipeline) -> None:
         if wanted.books:
@@ -165,7 +168,8 @@ def _load_candidates(wanted: _CandidateIds, viewer: int) -> _LoadedCandidates:
             if viewer:
                 ask_for_entries(pipe, viewer, wanted.books)
         for tag in wanted.tags:
-            pipe.scard(keys.tag(tag.name))
+            for name in list_bucket_keys(keys.tag(tag.name), buckets):
+                pipe.scard(name)
         for readers in _reader_sources:
             readers.add_commands(pipe, viewer, wanted.readers)
 
@@ -182,7 +186,7 @@ def _load_candidates(wanted: _CandidateIds, viewer: int) -> _LoadedCandidates:
     raws = next(replies) if wanted.books else []
     beside = extras.read_card_replies(replies) if wanted.books else ()
     entries = read_entries(next(replies)) if viewer and wanted.books else ()
-    tags = [tag._replace(weight=count) for tag, count in zip(wanted.tags, replies, strict=False)]
+    tags = [tag._replace(weight=sum(islice(replies, buckets))) for tag in wanted.tags]
     rest = list(replies)
     found = [reader for readers in _reader_sources for reader in readers.parse_replies(wanted.readers, rest)]
     return _LoadedCandidates([BookRecord(raw) for raw in raws if raw is not None], tags, found, beside, entries)

@@ -30,6 +30,7 @@ SESSION_TOUCH_SECONDS = 60  # the precision of the time at which a session was l
 LOGIN_URL = "accounts:login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "home"
+SESSION_BUCKETS = 1  # keys into which ``login:`` is divided on a large cluster (docs/scaling.md)
 LETTER_DELAY_SECONDS = 1.0  # the delay before a web process sends an email itself, so that the response goes out first
 ACCOUNT_DELETION_DAYS = 14  # the time in which a person may revoke the deletion of an account
 ACCOUNT_DELETION_SECONDS = 20.0  # the budget of one run of delete-accounts; the next run continues

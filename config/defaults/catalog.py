@@ -1,5 +1,7 @@
 """Settings of the catalogue."""
 
+CATALOG_TAG_BUCKETS = 1  # keys into which each set of a tag is divided on a large cluster (docs/scaling.md)
+
 # Words that sorting ignores at the start of a title. An article that ends with an apostrophe ("l'") needs no blank
 # after it. SQL computes the sort text: a change of this list needs a migration like catalog 0002.
 CATALOG_ARTICLES = ["the", "a", "an"]

@@ -6,12 +6,13 @@ of other fields of the record are replaced, and ``{{tag}}`` stands for the hash 
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import cache, cached_property
 from string import Formatter
 from typing import Any, ClassVar, Literal
 
+from mirror.declare.buckets import can_divide, find_bucket_key
 from mirror.declare.entries import Contribution, Member, Members, Scored, Value
 from mirror.declare.fields import DeclarationError
 
@@ -85,22 +86,32 @@ def read_score(value: Any) -> float:
 class Index:
     """A structure of which ``key`` is the template. over: the field of which each value has a structure of its own.
 
-    when: a field, or a function of the record; rows for which it is false contribute nothing.
+    when: a field, or a function of the record; rows for which it is false contribute nothing. buckets: the number of
+    keys that each structure is divided into (``mirror.declare.buckets``).
     """
 
     key: str
     over: str = ""
     when: str | Callable[[Record], object] = ""
+    buckets: int = field(default=1, kw_only=True)
     kind: ClassVar[Literal["set", "zset", "string"]]
+    has_buckets: ClassVar[bool] = False  # whether readers merge the buckets of this kind of index
 
     @cached_property
     def template(self) -> Template:
         """Return the parsed key."""
         return Template(self.key)
 
+    @property
+    def can_divide(self) -> bool:
+        """Whether the index may have buckets."""
+        return self.has_buckets and can_divide(self.template.start, not self.template.names)
+
     def describe(self) -> str:
         """Return the declaration as text that is equal in all processes. A function is described by its name."""
-        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        parts = {one.name: getattr(self, one.name) for one in fields(self)}
+        if self.buckets == 1:
+            del parts["buckets"]
         if callable(self.when):
             parts["when"] = getattr(self.when, "__qualname__", type(self.when).__qualname__)
         return f"{type(self).__name__} {parts}"
@@ -116,11 +127,17 @@ class Index:
             raise DeclarationError(f'{self!r}: "{{value}}" needs over=')
         if self.over and not {"value", self.over, "pk"} & set(self.template.names):
             raise DeclarationError(f'{self!r}: the key needs "{{value}}"; all values of {self.over!r} would share it')
+        if self.buckets < 1:
+            raise DeclarationError(f"{self!r}: buckets= must be at least 1")
+        if self.buckets > 1 and not self.can_divide:
+            raise DeclarationError(
+                f"{self!r}: only a Ranking or a SetOf has buckets=, whose key begins with a hash tag"
+            )
 
     def compile(self) -> Callable[[str, Record], Iterable[Contribution]]:
         """Return a function from a row's key and record to its entries."""
         template, over, when = self.template, self.over, self.when
-        build = self.build_entries
+        build = self.build_entries if self.buckets == 1 else self._build_in_bucket
 
         def list_entries(pk: str, record: Record) -> Iterable[Contribution]:
             if when and not (when(record) if callable(when) else record[when]):
@@ -133,6 +150,9 @@ class Index:
             return build(pk, keys, record)
 
         return list_entries
+
+    def _build_in_bucket(self, pk: str, keys: list[str], record: Record) -> Iterable[Contribution]:
+        return self.build_entries(pk, [find_bucket_key(key, pk, self.buckets) for key in keys], record)
 
     def build_entries(self, pk: str, keys: list[str], record: Record) -> Iterable[Contribution]:
         """Return a row's entries under these keys."""
@@ -152,6 +172,7 @@ class SetOf(Index):
 
     member: str = "{pk}"
     kind = "set"
+    has_buckets = True
 
     @cached_property
     def member_template(self) -> Template:
@@ -184,6 +205,7 @@ class Ranking(Index):
 
     score: str | float = ""
     kind = "zset"
+    has_buckets = True
 
     def check(self) -> None:
         super().check()

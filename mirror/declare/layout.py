@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models.expressions import RawSQL
 
 from mirror.conf import database, setting
+from mirror.declare.buckets import find_bucket_start
 from mirror.declare.entries import Contribution
 from mirror.declare.fields import (
     Column,
@@ -154,7 +155,15 @@ class Layout:
                     template.start, index.kind, index.find_owner, whole=is_whole, end="" if is_whole else template.end
                 )
             )
+            if index.buckets > 1:
+                start, end = find_bucket_start(template.start), "" if is_whole else template.end
+                made.append(Family(start, index.kind, index.find_owner, end=end))
         return list({(family.start, family.end): family for family in made}.values())
+
+    def retired(self) -> list[str]:
+        """Return the beginnings of the keys of earlier layouts with buckets."""
+        divisible = [index for index in self.indexes if index.can_divide and index.buckets == 1]
+        return [find_bucket_start(index.template.start) for index in divisible]
 
 
 def _is_plain(field: "models.Field[Any, Any]") -> bool:

@@ -116,6 +116,7 @@ class Mirror(Readers):
     indexes: ClassVar[Sequence[Index]] = ()
     where: ClassVar[Q | None] = None  # rows outside have neither record nor entries; for ``fields``
     watches: ClassVar[Sequence[Watch]] = ()  # in addition to derived ones
+    buckets: ClassVar[int] = 1  # of the structures that ``index`` divides (``mirror.declare.buckets``)
     layout: ClassVar["Layout | None"] = None  # derived when the mirror is registered
     record_kind: ClassVar[Literal["json", "hash"]] = "json"
     has_record: ClassVar[bool] = True  # whether each row has a key of its own
@@ -164,7 +165,7 @@ class Mirror(Readers):
 
     def retired(self) -> Sequence[str]:
         """Return the beginnings of keys of earlier layouts, which a rebuild deletes."""
-        return ()
+        return self.layout.retired() if self.layout else ()
 
     def feed(self) -> str | None:
         """Return the stream that receives changed entries (see ``mirror.read.local``), or None for no stream."""

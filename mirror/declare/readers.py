@@ -4,6 +4,7 @@ Each of them needs one round trip. The asynchronous twins run in a thread, as th
 """
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from asgiref.sync import sync_to_async
@@ -11,12 +12,14 @@ from django.db import connections, models
 from django.db.models.functions import Cast, Collate
 
 from mirror.conf import setting
+from mirror.declare.buckets import list_bucket_keys, merge_top
 from mirror.declare.fields import resolve_column
 from mirror.declare.indexes import Index, Lookup, Ranking, SetOf
 
 if TYPE_CHECKING:
     from mirror.declare.layout import Layout
     from mirror.declare.mirrors import Mirror
+    from mirror.redis.types import RedisPipeline
 
 T = TypeVar("T")
 COLLATIONS = {"postgresql": "C", "sqlite": "BINARY"}  # that order text by its bytes, as Redis does
@@ -60,9 +63,18 @@ class Readers:
         from mirror.read.reads import read
 
         mirror, layout, index, values = _find_index(cls, key, Ranking)
-        found = read([mirror.name], lambda pipe: pipe.zrevrange(key, start, start + count - 1)) if count > 0 else None
+        names, last = list_bucket_keys(key, index.buckets), start + count - 1
+
+        def ask(pipe: "RedisPipeline") -> None:
+            if len(names) == 1:
+                pipe.zrevrange(key, start, last)
+            for name in names if len(names) > 1 else ():
+                pipe.zrevrange(name, 0, last, withscores=True)
+
+        found = read([mirror.name], ask) if count > 0 else None
         if found is not None:
-            return _read_pks(layout, index, key, found.replies[0])
+            members = found.replies[0] if len(names) == 1 else merge_top(found.replies)[start : last + 1]
+            return _read_pks(layout, index, key, members)
         score = index.score
         rows = _filter_rows(layout, index, values)
         order = []
@@ -81,9 +93,10 @@ class Readers:
         from mirror.read.reads import read
 
         mirror, layout, index, values = _find_index(cls, key, SetOf)
-        found = read([mirror.name], lambda pipe: pipe.smembers(key))
+        names = list_bucket_keys(key, index.buckets)
+        found = read([mirror.name], lambda pipe: [pipe.smembers(name) for name in names])
         if found is not None:
-            return set(_read_pks(layout, index, key, found.replies[0]))
+            return set(_read_pks(layout, index, key, chain.from_iterable(found.replies)))
         return set(_filter_rows(layout, index, values).values_list("pk", flat=True))
 
     @classmethod

@@ -31,12 +31,12 @@ class ReadItem(Mirror):
     where = Q(score__lt=1000)
     indexes = [
         Ranking("read_scores", score="score"),
-        Ranking("read_counts", score="labels_count"),
-        Ranking("{{read_group}}:{value}", over="group__name", score="score"),
-        SetOf("{{read_label}}:{value}", over="labels"),
+        Ranking("read_counts", score="labels_count", buckets=3),
+        Ranking("{{read_group}}:{value}", over="group__name", score="score", buckets=3),
+        SetOf("{{read_label}}:{value}", over="labels", buckets=3),
         SetOf("read_hidden", when="hidden"),
         SetOf("read_scored", when="score"),
-        SetOf("read_long", member="{name}:{pk}"),
+        SetOf("read_long", member="{name}:{pk}", buckets=3),
         Ranking("read_all", score=0),
         SetOf("read_odd", when=lambda record: record["score"] % 2),
         Alphabetical("read_names", by="name"),

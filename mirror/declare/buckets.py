@@ -1,0 +1,40 @@
+"""Buckets: a structure that is divided into several keys, so that several nodes of a cluster store and serve it.
+
+The text of the row's key chooses the bucket. With one bucket the key has its public name. Otherwise the number of the
+bucket is in the hash tag: ``{tag.b3}:ruby`` and ``{tag.b3}:web`` share a slot, so the parts of two sets can be
+intersected bucket by bucket. A key without a hash tag becomes one: ``{login:.b3}``.
+"""
+
+from collections.abc import Iterable
+from zlib import crc32
+
+
+def find_bucket_key(key: str, row: str, buckets: int) -> str:
+    """Return the key of the bucket with the entries of a row. The result is equal in all processes."""
+    return key if buckets == 1 else _name(key, crc32(row.encode()) % buckets)
+
+
+def list_bucket_keys(key: str, buckets: int) -> list[str]:
+    """Return the keys of all buckets."""
+    return [key] if buckets == 1 else [_name(key, number) for number in range(buckets)]
+
+
+def find_bucket_start(start: str) -> str:
+    """Return the common beginning of all buckets, for any number of them, of the keys that begin with ``start``."""
+    return _name(start, "").partition("}")[0]
+
+
+def can_divide(start: str, is_whole: bool) -> bool:
+    """Return whether keys that begin with ``start`` may have buckets: a whole key, or those with one hash tag."""
+    return "}" in start if start.startswith("{") else is_whole
+
+
+def merge_top(replies: Iterable[Iterable[tuple[bytes, float]]]) -> list[bytes]:
+    """Return the members in the replies to ZREVRANGE with scores, one for each bucket, in the order of one key."""
+    pairs = sorted(((score, member) for reply in replies for member, score in reply), reverse=True)
+    return [member for _, member in pairs]
+
+
+def _name(key: str, number: int | str) -> str:
+    tagged = key if key.startswith("{") else f"{{{key}}}"
+    return tagged.replace("}", f".b{number}}}", 1)
