@@ -30,7 +30,7 @@ def last_login_times() -> str:
 
 
 def tokens() -> str:
-    """Hash: from the digest of a token to the id of its user; with ``SESSION_BUCKETS`` {login:.b0} and so on.
+    """Hash: from the digest of a token to the id of its user; with ``SESSION_BUCKETS`` {login:.bucket0} and so on.
     Life: as the session. Owner: SessionMirror.
     """
     return "login:"

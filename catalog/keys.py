@@ -7,8 +7,8 @@ def book(book_id: int | str) -> str:
 
 
 def tag(name: str) -> str:
-    """Set: ids of the books with a tag; with ``CATALOG_TAG_BUCKETS`` {tag.b0}:<name> and so on. Life: while a book has
-    it. Owner: BookMirror.
+    """Set: ids of the books with a tag; with ``CATALOG_TAG_BUCKETS`` {tag.bucket0}:<name> and so on. Life: while a book
+    has it. Owner: BookMirror.
     """
     return "{tag}:" + name
 

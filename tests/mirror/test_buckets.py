@@ -3,7 +3,7 @@
 import pytest
 from redis import Redis
 
-from mirror import Alphabetical, Mirror, Names, Ranking, SetOf, register, registry
+from mirror import Alphabetical, Mirror, Names, Ranking, SetOf, Watch, register, registry
 from mirror.capture import install
 from mirror.declare.buckets import find_bucket_key, find_bucket_start, list_bucket_keys
 from mirror.declare.fields import DeclarationError
@@ -44,9 +44,9 @@ def find_keys(redis: Redis) -> set[str]:
 
 def test_key_of_a_bucket_is_stable_and_keeps_the_slot_of_its_tag() -> None:
     assert find_bucket_key("login:", "a digest", 1) == "login:"
-    assert find_bucket_key("login:", "a digest", 16) == "{login:.b1}"
-    assert find_bucket_key("{tag}:ruby", "7", 16) == "{tag.b2}:ruby"
-    assert find_bucket_key("{tag}:web", "7", 16) == "{tag.b2}:web"
+    assert find_bucket_key("login:", "a digest", 16) == "{login:.bucket1}"
+    assert find_bucket_key("{tag}:ruby", "7", 16) == "{tag.bucket2}:ruby"
+    assert find_bucket_key("{tag}:web", "7", 16) == "{tag.bucket2}:web"
     assert all(key.startswith(find_bucket_start("{tag}:")) for key in list_bucket_keys("{tag}:ruby", 3))
     assert all(key.startswith(find_bucket_start("login:")) for key in list_bucket_keys("login:", 3))
 
@@ -68,6 +68,25 @@ def test_one_bucket_keeps_key_and_layout() -> None:
 def test_index_that_cannot_be_divided_is_refused(index: SetOf) -> None:
     with pytest.raises(DeclarationError, match="buckets="):
         index.check()
+
+
+@pytest.mark.usefixtures("committed", "own_registry")
+def test_buckets_of_an_own_index_are_part_of_the_layout() -> None:
+    versions = set()
+    for number in (1, 2, 3):
+
+        class Divided(Mirror):
+            name = NAME
+            model = Item
+            key = "divided:{pk}"
+            watches = (Watch(Item),)
+            buckets = number
+
+        registry._mirrors.pop(NAME, None)
+        versions.add(register(Divided).version)
+        registry._mirrors.pop(NAME)
+        assert register(Divided).version in versions  # registered again
+    assert versions == {1, "1.b2", "1.b3"}
 
 
 @pytest.mark.usefixtures("committed", "own_registry")
