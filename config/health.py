@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from mirror.backup import BackupStatus
 from mirror.backup import status as backup_status
 from mirror.conf import setting
-from mirror.redis import naming, try_redis
+from mirror.redis import try_redis
 from mirror.status import Status, accepts_writes, statuses
 
 MAX_DELAY_SECONDS = 10.0  # changes normally wait for milliseconds
@@ -64,9 +64,7 @@ def _remove_names(report: dict[str, Any]) -> dict[str, Any]:
 
 def _ask_redis() -> tuple[bool, bool]:
     """Return whether Redis answers reads, and whether it accepts writes."""
-    return try_redis(
-        lambda redis: (redis.exists(naming.heartbeat()) >= 0, accepts_writes(redis)), lambda: (False, True), warning=""
-    )
+    return try_redis(lambda redis: (bool(redis.ping()), accepts_writes(redis)), lambda: (False, True), warning="")
 
 
 def _build_report(redis: bool, accepts: bool, found: list[Status], backups: list[BackupStatus]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from mirror.verify.background import Position
 from mirror.windows import count as window_count
 from mirror.windows.count import Count
 
-__all__ = ["Status", "accepts_writes", "statuses", "warm_mirrors"]
+__all__ = ["NO_WRITE", "Status", "accepts_writes", "statuses", "warm_mirrors"]
 NO_WRITE = "SETRANGE", naming.heartbeat(), 0, ""  # changes nothing, but is refused like every write
 UNKNOWN_WARM = None  # Redis could not be asked
 

@@ -1,8 +1,8 @@
 """Buckets: a structure that is divided into several keys, so that several nodes of a cluster store and serve it.
 
 The text of the row's key chooses the bucket. With one bucket the key has its public name. Otherwise the number of the
-bucket is in the hash tag: ``{tag.bucket3}:ruby`` and ``{tag.bucket3}:web`` share a slot, so the parts of two sets can be
-intersected bucket by bucket. A key without a hash tag becomes one: ``{login:.bucket3}``.
+bucket is in the hash tag: ``{tag.bucket3}:ruby`` and ``{tag.bucket3}:web`` share a slot, so the parts of two sets can
+be intersected bucket by bucket. A key without a hash tag becomes one: ``{login:.bucket3}``.
 """
 
 from collections.abc import Iterable

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from mirror import Field, Member, Members, OwnField, Scored, Value
-from mirror.declare.entries import Entry
+from mirror.declare.entries import Contribution, Entry
 from mirror.relay.plan import ARGUMENTS, as_list, commands, difference, from_list, news, place
 
 pytestmark = pytest.mark.on_sqlite
@@ -96,6 +96,6 @@ def test_own_field_is_written_and_removed_like_any_field() -> None:
 
 
 def test_moved_entries_are_neither_removed_nor_added() -> None:
-    before = [Member("a", "7"), Scored("z", "7", 1), Member("b", "7")]
-    after = [Member("b", "7"), Scored("z", "7", 2), Member("a", "7")]
+    before: list[Contribution] = [Member("a", "7"), Scored("z", "7", 1), Member("b", "7")]
+    after: list[Contribution] = [Member("b", "7"), Scored("z", "7", 2), Member("a", "7")]
     assert difference(before, after) == ([], [Scored("z", "7", 2)])
