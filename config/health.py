@@ -64,7 +64,8 @@ def _remove_names(report: dict[str, Any]) -> dict[str, Any]:
 
 def _ask_redis() -> tuple[bool, bool]:
     """Return whether Redis answers reads, and whether it accepts writes."""
-    return try_redis(lambda redis: (bool(redis.ping()), accepts_writes(redis)), lambda: (False, True), warning="")
+    # Not PING, which a server with a full disk refuses.
+    return try_redis(lambda redis: (redis.exists("any") >= 0, accepts_writes(redis)), lambda: (False, True), warning="")
 
 
 def _build_report(redis: bool, accepts: bool, found: list[Status], backups: list[BackupStatus]) -> dict[str, Any]:
