@@ -26,7 +26,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "REPLICA_BREAKER_SECONDS": 10.0,  # how long the read replica is left alone after a failure
     "FEED_LENGTH": 10_000,  # approximate number of entries in a feed
     "BROKER_TIMEOUT_SECONDS": 0.3,  # how long a request waits for the broker
-    "SWEEP_REQUEST_SECONDS": 5.0,  # how often the readers of one process request a sweep
+    "SWEEP_REQUEST_SECONDS": 5.0,  # how often one process requests a sweep for readers and sources
     "WARM_REQUEST_SECONDS": 5.0,  # how often one window is requested to be warmed
     "WARM_CLAIM_SECONDS": 60,  # how long a window stays claimed after its warm-up was killed
     "INCARNATION_CHECK_SECONDS": 1.0,  # how often a process asks Redis for its incarnation because of a foreign marker

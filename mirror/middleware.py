@@ -131,7 +131,7 @@ def _drain_after(response: HttpResponse, own: hints.Due) -> None:
                 hints.is_source(change.mirror, change.source)
                 for change in _catch_up("inline", "after_response", own=own)
             ):
-                send.sweep()
+                send.sweep_soon()
         finally:
             close()  # afterwards, because it ends the request, and Django may close its connection to SQL then
 

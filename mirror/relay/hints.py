@@ -201,4 +201,4 @@ def _send(left: Left) -> None:
     if (
         any(is_source(*group) for group in groups) and not sql_only.in_request()
     ):  # the middleware does, after the response
-        send.sweep()  # a sweep begins with changes of sources
+        send.sweep_soon()  # a sweep begins with changes of sources

@@ -3,7 +3,7 @@
 ``.delay()`` can hang while the broker is away (celery#4296): Celery's own producers have the time-outs of workers,
 and retry. So tasks are sent with separate producers without retries. After a failure they send nothing for a while,
 and beat's sweep does the work instead. Without Celery no task is sent: ``mirror run`` finds most of the work by itself,
-and the rest is left for it in Redis.
+and the rest is left for it in Redis, as are warm-ups that the broker did not take.
 """
 
 import logging
@@ -67,7 +67,10 @@ def sweep() -> None:
 
 
 def sweep_soon() -> None:
-    """Send a task for a sweep because a reader found a cold mirror, at most every few seconds."""
+    """Send a task for a sweep, at most every few seconds in each process, because beat requests one every second.
+
+    For a reader that found a cold mirror, and a writer that changed a source.
+    """
     if sweep_requests.allows():
         sweep()
 
@@ -85,8 +88,16 @@ def push(mirror: str, source: str, keys: Sequence[str] = ()) -> bool:
 
 
 def warm(mirror: str, owner: str) -> bool:
-    """Send a task that warms a lazy window. Return whether the broker accepted it."""
-    return _hint("warm", args=(mirror, owner), expires=60)
+    """Send a task that warms a lazy window. Return whether the broker accepted it.
+
+    A site may have Celery installed without a broker, and use ``mirror run``. So the request is left for it as well.
+    """
+    arguments = (mirror, owner)
+    if _hint("warm", args=arguments, expires=60):
+        return True
+    if HAS_CELERY:
+        _leave(_encode("warm", args=arguments))
+    return False
 
 
 def verify(mirror: str) -> bool:
@@ -118,8 +129,12 @@ def _hint(name: str, **options: Any) -> bool:
     if _performers:
         return _performers[-1](name, *options.get("args", ()), **options.get("kwargs", {}))
     if not HAS_CELERY and name in LEFT:
-        return _leave(orjson.dumps([name, options.get("args", ()), options.get("kwargs", {})]))
+        return _leave(_encode(name, **options))
     return task(f"mirror.tasks.{name}", **options)
+
+
+def _encode(name: str, **options: Any) -> bytes:
+    return orjson.dumps([name, options.get("args", ()), options.get("kwargs", {})])
 
 
 def _leave(request: bytes) -> bool:

@@ -115,6 +115,16 @@ def test_source_is_left_to_a_sweep(sent: Sent) -> None:
     assert sent == [("sweep", [])]
 
 
+def test_many_changes_of_sources_send_one_sweep(sent: Sent, settings: Settings) -> None:
+    settings.MIRROR = {**settings.MIRROR, "SWEEP_REQUEST_SECONDS": 3600.0}
+    item, label = Item.objects.create(name="a"), Label.objects.create(name="red")
+    item.labels.add(label)
+    drains.drain_all()
+    for label.name in ("blue", "green"):
+        label.save()
+    assert sent == [("sweep", [])]
+
+
 def test_keys_beyond_the_maximum_are_left_to_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hints, "MOST", 3)
     with transaction.atomic():

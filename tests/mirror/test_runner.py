@@ -234,6 +234,16 @@ def test_other_hints_still_go_to_the_broker(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.usefixtures("committed", "unsent")
+def test_warm_up_happens_with_celery_but_without_a_broker(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = notes.writer()
+    world.warm_own()
+    monkeypatch.setattr(send, "task", lambda name, **options: False)
+    window.warm_soon(notes.FEED, str(reader.pk))
+    Relay().run_once()
+    assert redis.exists(notes.feed(reader))
+
+
+@pytest.mark.usefixtures("committed", "unsent")
 def test_relay_does_what_requests_leave_without_celery(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = notes.writer()
     play(redis, "alice", 3)

@@ -50,6 +50,7 @@ def _forget() -> None:
     send.broker.reset()
     failure_log.reset_all()
     window.requests.reset()
+    send.sweep_requests.reset()
     marker.database_identity.cache_clear()
     triggers.forget()
     store.clear_copies()
