@@ -14,7 +14,9 @@ from django.db.models import Count, Model, Q, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.formats import date_format
 from django.utils.html import format_html
+from django.utils.timezone import localtime
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import StackedInline
@@ -273,18 +275,25 @@ class SessionAdmin(LimitedActionsAdmin):
         return describe_device(session.device)
 
     @display(description=_("last seen"))
-    def seen_at(self, session: Session) -> datetime | None:
+    def seen_at(self, session: Session) -> str | None:
         score = getattr(session, "seen_in_redis", None)
         if score is None:
             score = last_seen.read_last_seen([session.pk]).get(session.pk, 0.0)
         if score:
-            return datetime.fromtimestamp(score, tz=UTC)
-        return session.last_seen.seen_at if hasattr(session, "last_seen") else None
+            return _format_time(datetime.fromtimestamp(score, tz=UTC))
+        return _format_time(session.last_seen.seen_at) if hasattr(session, "last_seen") else None
+
+
+def _format_time(moment: datetime) -> str:
+    """Return a time as the admin shows the times of fields."""
+    return date_format(localtime(moment), "DATETIME_FORMAT")
 
 
 @admin.register(Group)
 class GroupAdmin(DjangoGroupAdmin, AuditedAdmin):
     """Groups, which give staff their permissions. Only superusers change them: staff could change their own groups."""
+
+    filter_horizontal = []  # as for users
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_superuser)

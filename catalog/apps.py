@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 class CatalogConfig(AppConfig):
     name = "catalog"
-    verbose_name = _("catalog")
+    verbose_name = _("catalogue")
 
     def ready(self) -> None:
         from catalog import personal
