@@ -12,20 +12,25 @@ from structlog.contextvars import bind_contextvars, clear_contextvars, get_conte
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
-logger = logging.getLogger("mirror")
 REQUEST_ID: Final = "request_id"  # a header of tasks, and a field of log lines
 
-app = Celery("diptych")
-app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks()
+logger = logging.getLogger("mirror")
 
 
 class ForgetfulQoS(redis.QoS):
     """Does not count a task whose acknowledgement failed. The broker delivers it again, which tasks allow for.
 
-    Kombu keeps such a task in the count of unacknowledged ones. After a few of them a worker takes no more tasks, even
-    when the broker is back. A full broker even ends the worker.
+    Kombu would count it for ever. After a few of them a worker takes no more tasks, even when the broker is back. A
+    full broker would even end the worker, and lose the task that it has taken.
     """
+
+    def append(self, message: virtual.Message, delivery_tag: str) -> None:
+        """Note that a task is delivered. If the broker is full, it is not delivered again after a crash."""
+        try:
+            super().append(message, delivery_tag)
+        except OutOfMemoryError as error:
+            virtual.QoS.append(self, message, delivery_tag)
+            logger.warning("The broker is full, and will not deliver a task again: %s", error)
 
     def ack(self, delivery_tag: str) -> None:
         """Acknowledge a task. Raises redis-py's errors unless the broker is full."""
@@ -38,6 +43,9 @@ class ForgetfulQoS(redis.QoS):
             logger.warning("The broker is full, and will deliver a task again: %s", error)
 
 
+app = Celery("diptych")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
 redis.Channel.QoS = ForgetfulQoS
 
 

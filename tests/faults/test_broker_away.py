@@ -92,16 +92,19 @@ def test_failed_acknowledgement_keeps_no_place_of_a_worker(full: bool, broker_se
         queue = connection.SimpleQueue("acknowledgements", channel=channel)
         queue.put("a task")
         channel.basic_qos(0, 1, False)
-        message = queue.get()
-        assert not channel.qos.can_consume()
         if full:
             with broker_server.plain_client() as client:
                 client.config_set("maxmemory", 1)
-                message.ack()  # an error would end the worker
-                client.config_set("maxmemory", 0)
+                message = queue.get()  # an error would end the worker, here and below
+                assert not channel.qos.can_consume()
+                message.ack()
         else:
+            message = queue.get()
+            assert not channel.qos.can_consume()
             broker_server.kill()
             with pytest.raises(ConnectionError):
                 message.ack()
             broker_server.start()
         assert channel.qos.can_consume()
+        with broker_server.plain_client() as client:
+            client.config_set("maxmemory", 0)
