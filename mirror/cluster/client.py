@@ -115,8 +115,8 @@ class Topology:
 
     def __init__(self, url: str, **options: Any) -> None:
         scheme, _, rest = url.partition(":")
-        self._options = {**options, **parse_url(f"{SCHEMES[scheme]}:{rest}")}
-        if self._options.pop("db", 0) or "path" in self._options:
+        self.options = {**options, **parse_url(f"{SCHEMES[scheme]}:{rest}")}
+        if self.options.pop("db", 0) or "path" in self.options:
             raise ValueError(f"{url}: a cluster has neither databases nor sockets")
         self._lock = threading.Lock()
         self._manager: NodesManager | None = None
@@ -136,7 +136,7 @@ class Topology:
         return self._manager is not None
 
     def _connect(self) -> NodesManager:
-        options = dict(self._options)
+        options = dict(self.options)
         start = ClusterNode(options.pop("host", "localhost"), options.pop("port", 6379))
         return NodesManager(
             [start], from_url=True, require_full_coverage=True, connection_pool_class=_NodePool, **options
@@ -220,7 +220,7 @@ class ClusterPool(MirrorPool):
 
     def __init__(self, topology: Topology, command_packer: prefix.Packer | None = None) -> None:
         self.topology = topology
-        super().__init__(command_packer=command_packer)
+        super().__init__(command_packer=command_packer, **topology.options)
 
     @property
     def incarnation(self) -> str:

@@ -7,6 +7,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import translation
 from pytest_django.fixtures import Settings
+from redis import Redis
 
 from accounts.models import User
 from loginlog import days, services
@@ -16,7 +17,6 @@ from loginlog.reports.parameters import Range
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
 from tests.support.loginlog import login_marks, naive
-from tests.support.servers.redis import main_server
 from tests.support.site.html import find_policy_violations
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
@@ -116,10 +116,10 @@ def test_the_page_reads_the_log_once(browser: Client, alice: User) -> None:
     assert login_marks.count_round_trips(seen) == 1
 
 
-def test_expired_days_come_from_sql(alice: User) -> None:
+def test_expired_days_come_from_sql(alice: User, redis: Redis) -> None:
     login_marks.write_marks({(date(2024, 2, day), "client", alice.pk) for day in (3, 4)})
     call_command("backup", "flush", verbosity=0)
-    main_server().flush()
+    redis.flushall()
     with record() as seen:
         assert calendar.build_calendar(alice, parameters.year_range(2024), today()).days == [
             date(2024, 2, 3),

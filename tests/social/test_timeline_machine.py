@@ -28,7 +28,7 @@ from social.models import Block, Follow, Hashtag, Mention, Mute, Post, new_key
 from social.services import people, posts
 from social.timelines import pulling
 from tests.support import state_machines
-from tests.support.servers.redis import main_server
+from tests.support.servers.cluster import open_state
 from tests.support.social import parity, town
 from tests.support.social.crash_points import Crash, at_point
 from tests.support.social.naive import facts
@@ -77,7 +77,7 @@ class Town(RuleBasedStateMachine):
         ``habits`` restricts the actions of a run (empty: all), so that rare combinations occur.
         """
         self.habits = sorted(habits or ACTIONS)
-        self.redis = main_server().client()
+        self.redis = open_state()
         self.redis.flushall()
         town.delete_everything()
         breaker.reset()

@@ -35,7 +35,7 @@ from shop.selectors import sales
 from social.timelines import home
 from tests.support import database, flush, scripts
 from tests.support.servers import PATIENCE_SECONDS, RedisServer
-from tests.support.servers.cluster import has_cluster, main_cluster
+from tests.support.servers.cluster import has_cluster, main_cluster, open_state
 from tests.support.servers.redis import main_server
 from tests.support.timeouts import ShortTimeouts
 
@@ -149,7 +149,7 @@ def server() -> RedisServer:
 @pytest.fixture
 def redis(server: RedisServer) -> Iterator[Redis]:
     """Yield a client of the shared server's state database; the recorder does not see its commands."""
-    with main_cluster().client() if has_cluster() else server.client() as client:
+    with open_state() as client:
         yield client
 
 

@@ -49,8 +49,12 @@ REASONS: Final[dict[str, tuple[str, ...]]] = {
         "mirror/test_backup_flush.py::test_version_grows_even_if_the_clock_of_redis_is_set_back",
         "mirror/test_backup_status.py::test_status_counts_marks_and_gives_the_age_of_the_oldest",
         "mirror/test_backup_verify.py::test_marked_items_are_skipped",
+        "mirror/test_doctor.py::test_refused_items_of_a_backup_are_found",
     ),
-    "it checks the reply of a single server": ("mirror/test_doctor.py::test_unsuitable_servers_are_found",),
+    "it checks the connections or the reply of a single server": (
+        "mirror/test_doctor.py::test_unsuitable_connections_are_found",
+        "mirror/test_doctor.py::test_unsuitable_servers_are_found",
+    ),
 }
 
 

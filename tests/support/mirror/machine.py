@@ -20,7 +20,7 @@ from mirror.verify import runs
 from tests.support import state_machines
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Group, Ignoring, Item, Label, Note, Reading, Writer
-from tests.support.servers.redis import main_server
+from tests.support.servers.cluster import open_state
 
 MODELS = (Item.labels.through, Item, Label, Group, Follow, Note, Reading, Ignoring, Writer, Change)
 EXAMPLES = int(os.environ.get("PARITY_EXAMPLES", "8"))
@@ -67,7 +67,7 @@ class Machine(RuleBasedStateMachine):
 
     @initialize(hints_work=st.booleans())
     def begin(self, hints_work: bool) -> None:
-        self.redis = main_server().client()
+        self.redis = open_state()
         self.redis.flushall()
         for model in MODELS:
             model._base_manager.all()._raw_delete("default")

@@ -13,7 +13,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from tests.support.servers.process import PATIENCE_SECONDS, free_port, wait_until
-from tests.support.servers.redis import RedisServer
+from tests.support.servers.redis import RedisServer, main_server
 
 STATE: Final = "DIPTYCH_TESTS_STATE"  # the variable with the kind of server that has the state
 MASTERS: Final = 3
@@ -203,3 +203,8 @@ def main_cluster() -> RedisCluster:
     made = RedisCluster().start()
     atexit.register(made._stack.close)
     return made
+
+
+def open_state() -> Redis:
+    """Return an unrecorded client of the state."""
+    return main_cluster().client() if has_cluster() else main_server().client()
