@@ -93,10 +93,10 @@ def _invent_tag_counts(demo: DemoBook) -> dict[str, int]:
     return {name: 1 + int(demo.popularity * random.uniform(0.3, 1) / (n + 2)) for n, name in enumerate(demo.tags)}
 
 
-def load_demo_books() -> int:
-    """Add the generated books that are missing, compared by title, and return their number."""
+def load_demo_books(limit: int = BOOK_COUNT) -> int:
+    """Add those of the first generated books that are missing, compared by title, and return their number."""
     there = set(Book.objects.values_list("title", flat=True))
-    new = [demo for demo in generate_books() if demo.title not in there]
+    new = [demo for demo in generate_books()[:limit] if demo.title not in there]
     with transaction.atomic():
         tags, _ = get_or_create_ids(Tag, list({name for demo in new for name in demo.tags}))
         authors, _ = get_or_create_ids(Author, list({name for demo in new for name in demo.authors}))

@@ -24,19 +24,20 @@ def main() -> int:
     parser.add_argument(
         "--redis", choices=["single", "cluster"], default="single", help="servers of the state (single)"
     )
+    parser.add_argument("--small", action="store_true", help="fewer people, books and processes")
     parser.add_argument("--calm", action="store_true", help="no faults")
     parser.add_argument("--keep", type=Path, help="copy the ledger and all logs to this folder")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # stop all processes then as well
     # The seed also decides which relay runs.
     relay = "celery" if sum(options.seed.encode()) % 2 else "run"
-    stack = Stack(options.on, relay, on_cluster=options.redis == "cluster")
+    stack = Stack(options.on, relay, on_cluster=options.redis == "cluster", is_small=options.small)
     try:
         os.environ.update(stack.environment)
         django.setup()
         from tests.storm.storm import Storm  # needs the settings
 
-        storm = Storm(stack, options.seed, options.minutes, has_faults=not options.calm)
+        storm = Storm(stack, options.seed, options.minutes, is_small=options.small, has_faults=not options.calm)
         return storm.run()
     finally:
         stack.crew.kill_all()

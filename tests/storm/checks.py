@@ -1,7 +1,5 @@
 """Checks at the end of a storm, when all faults are over: SQL and the pages against the ledger."""
 
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Hashable
@@ -22,7 +20,8 @@ from shop.models import Order, OrderLine, OrderState, Payment, PaymentState, Pro
 from social.models import Block, Follow, Post
 from tests.storm.ledger import Cell, Ledger, Outcome, Period
 from tests.storm.people import JSON, SESSIONS_PATH, Person
-from tests.storm.stack import ROOT, Stack
+from tests.storm.stack import Stack
+from tests.support.mirror import command
 from tests.support.shop.checkouts import assert_settled
 
 CONVERGENCE_SECONDS = 180.0  # generous, because the machine may be busy
@@ -87,7 +86,7 @@ class FinalCheck:
         for person in self.people:
             self._check_pages(person)
         for what in ("mirror", "backup"):
-            self._run_command(stack, what)
+            self._run_command(what)
         self._check_logs(stack)
 
     def _compare(self, kind: str, rows: Rows, absent: Hashable) -> None:
@@ -199,13 +198,10 @@ class FinalCheck:
             if BACKGROUND in line:
                 self.ledger.add_violation(line)
 
-    def _run_command(self, stack: Stack, what: str) -> None:
-        done = subprocess.run(
-            [sys.executable, "-m", "django", what, "verify"],
-            cwd=ROOT, env=stack.crew.environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if done.returncode:
-            self.ledger.add_violation(f"{what} verify: {done.stdout[-2000:]}{done.stderr[-1000:]}")
+    def _run_command(self, what: str) -> None:
+        done = command.run("verify", name=what)
+        if done.code:
+            self.ledger.add_violation(f"{what} verify: {done.out[-2000:]}{done.err[-1000:]}")
 
 
 def _names() -> list[str]:

@@ -39,7 +39,8 @@ def plan_faults(stack: Stack, seed: str, seconds: float) -> list[list[Fault]]:
     chance = random.Random(f"{seed} faults")
     pairs = [(name, kind) for name in REDIS_NAMES for kind in stack.list_kinds(name)]
     pairs += [(SQL, kind) for kind in (("kill", "stop", "partition") if stack.postgres else ("stop",))]
-    pairs += [(name, "process killed") for name in PROCESSES] + [("relay", "process stopped")]
+    pairs += [(name, "process killed") for name in PROCESSES if name in stack.commands]
+    pairs += [("relay", "process stopped")] if "relay" in stack.commands else []
     chance.shuffle(pairs)
     script: list[list[Fault]] = []
     for name, kind in pairs:

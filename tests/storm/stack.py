@@ -16,7 +16,7 @@ from redis import Redis
 from demo.environment import generate_environment
 from tests.storm.cluster import KINDS as CLUSTER_KINDS
 from tests.storm.cluster import StateCluster
-from tests.support.faults.crew import Crew
+from tests.support.faults.crew import WORKER, Crew
 from tests.support.servers import (
     PATIENCE_SECONDS,
     PostgresServer,
@@ -80,10 +80,11 @@ def send_signal(pids: list[int], number: signal.Signals) -> None:
 class Stack:
     """Three Redis servers, SQL, and the processes of the Procfile.
 
-    relay: "celery", or "run" for ``mirror run``. on_cluster: the state is on a Redis Cluster.
+    relay: "celery", or "run" for ``mirror run``. on_cluster: the state is on a Redis Cluster. is_small:
+    one web worker, and one Celery worker for all queues, with beat.
     """
 
-    def __init__(self, on: str, relay: str, *, on_cluster: bool) -> None:
+    def __init__(self, on: str, relay: str, *, on_cluster: bool, is_small: bool) -> None:
         self.folder, self.relay = temporary_folder(), relay
         self.restarts: Counter[str] = Counter()  # of processes that ended by themselves
         self.port = free_port()
@@ -98,7 +99,10 @@ class Stack:
         self.crew = Crew({**os.environ, **self.environment}, self.folder, self.redis["broker"])
         lines = parse_procfile((ROOT / "Procfile").read_text()).processes
         self.commands = {name: re.sub(r"\$\{PORT:-\d+\}", str(self.port), line) for name, line in lines.items()}
-        if relay == "run":
+        if is_small:
+            web = self.commands["web"].replace("--workers 2", "--workers 1")
+            self.commands = {"web": web, "worker": f"{WORKER} --beat"}
+        elif relay == "run":
             self.commands["relay"] = STANDALONE_RELAY
 
     def _start_postgres(self) -> LastingPostgres:

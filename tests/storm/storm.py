@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from django.core.management import call_command
 
 from accounts.users import bulk
-from demo.books import load_demo_books
+from demo.books import BOOK_COUNT, load_demo_books
 from demo.browser import SiteUnavailable
 from shop.models import Product
 from tests.storm.checks import FinalCheck, find_unrest, wait_for_convergence
@@ -21,7 +21,7 @@ from tests.storm.people import BOOKS, PASSIVE, Person, Tab
 from tests.storm.stack import Stack
 from tests.support.servers import wait_until
 
-PEOPLE = 6
+PEOPLE, FEW_PEOPLE = 6, 3
 CALM_SECONDS = 3.0  # before the first and after the last fault
 
 
@@ -38,8 +38,9 @@ class StaffWrite(NamedTuple):
 class Storm:
     """One run: the site, its people and staff, and the faults."""
 
-    def __init__(self, stack: Stack, seed: str, minutes: float, *, has_faults: bool) -> None:
+    def __init__(self, stack: Stack, seed: str, minutes: float, *, is_small: bool, has_faults: bool) -> None:
         self.seed, self.seconds, self.has_faults = seed, minutes * 60, has_faults
+        self.people, self.books = (FEW_PEOPLE, len(BOOKS)) if is_small else (PEOPLE, BOOK_COUNT)
         servers = ["PostgreSQL" if stack.postgres else "SQLite", *["Redis Cluster"] * (stack.cluster is not None)]
         self.title = f"storm of {minutes:g} minutes, seed {seed}, on {' and '.join(servers)}, relay: {stack.relay}"
         self.stack, self.calendar, self.end = stack, Calendar(), threading.Event()
@@ -48,7 +49,7 @@ class Storm:
     def prepare(self) -> dict[int, int]:
         """Create the database with books, products and passive readers. Return the stock of each product."""
         call_command("migrate", verbosity=0)
-        load_demo_books()
+        load_demo_books(self.books)
         bulk.get_or_create_users(PASSIVE)
         stock = {pk: pk % 4 for pk in BOOKS}
         Product.objects.bulk_create(Product(pk=pk, price=900 + pk, stock=copies) for pk, copies in stock.items())
@@ -61,7 +62,7 @@ class Storm:
         self.stack.start()
         wait_until(lambda: _is_up(Tab(self.stack.url)), "the start of the site")
         wait_until(lambda: not find_unrest(), "warm mirrors")
-        names = [f"storm{number}" for number in range(PEOPLE)]
+        names = [f"storm{number}" for number in range(self.people)]
         people = [Person(name, names, self.stack.url, self.ledger, self.seed, self.end) for name in names]
         for person in people:
             assert person.register(person.first, person.name), "nobody can register"
