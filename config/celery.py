@@ -12,9 +12,8 @@ from structlog.contextvars import bind_contextvars, clear_contextvars, get_conte
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
-REQUEST_ID: Final = "request_id"  # a header of tasks, and a field of log lines
-
 logger = logging.getLogger("mirror")
+REQUEST_ID: Final = "request_id"  # a header of tasks, and a field of log lines
 
 
 class ForgetfulQoS(redis.QoS):
