@@ -230,6 +230,15 @@ class AuthorAdmin(AuditedAdmin):
         return _link_to_books("authors__id__exact", author)
 
 
+class TagRowForm(forms.ModelForm):
+    """A row of the list of tags, with a name for its switch."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        hidden = self.fields["hidden"]
+        hidden.widget.attrs["aria-label"] = f"{self.instance.name}: {hidden.label}"
+
+
 @admin.register(Tag)
 class TagAdmin(TagActionAdmin):
     """Tags. Editing a tag renames it; an action merges several tags into one."""
@@ -243,6 +252,9 @@ class TagAdmin(TagActionAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Tag]:
         return _annotate_book_counts(super().get_queryset(request), Tagging, "tag_id")
+
+    def get_changelist_form(self, request: HttpRequest, **kwargs: Any) -> Any:
+        return super().get_changelist_form(request, form=TagRowForm, **kwargs)
 
     @display(description=_("books"))
     def book_list(self, tag: Tag) -> str:

@@ -99,6 +99,8 @@ class SaleItemForm(ConcurrentEditForm):
             product = self.fields["product"]
             product.disabled, product.show_hidden_initial = True, False
             product.widget = UnfoldAdminSelectWidget(choices=[(item.product_id, str(item.product))])
+        for field in self.fields.values():  # the heading of the column is no label
+            field.widget.attrs["aria-label"] = field.label
 
 
 class CopiesForm(ActionForm):

@@ -183,13 +183,16 @@ def find_overflows(page: Page, widths: Iterable[int]) -> list[str]:
 def audit() -> Audit:
     """Return ``audit(page, looks=LOOKS)``, which lists violations and overflows with width and scheme.
 
-    foreign: rules that the layout of a library breaks, which also has colours of its own.
+    foreign: rules that the layout of a library breaks, which also has colours of its own. without: elements to leave
+    out.
     """
     script = Axe().axe_script
     options = {"resultTypes": ["violations"], "selectors": False}  # computing selectors takes half of the time
-    command = "options => axe.run(options).then(results => results.violations)"
+    command = "([context, options]) => axe.run(context, options).then(results => results.violations)"
 
-    def find_violations(page: Page, looks: Iterable[Look] = LOOKS, *, foreign: Iterable[str] = ()) -> list[str]:
+    def find_violations(
+        page: Page, looks: Iterable[Look] = LOOKS, *, foreign: Iterable[str] = (), without: Iterable[str] = ()
+    ) -> list[str]:
         settled(page)
         page.evaluate(script)
         found = []
@@ -199,7 +202,8 @@ def audit() -> Audit:
             if not foreign and read_paper(page) != PAPER[scheme]:
                 found.append(f"{width} {scheme}: the page is in another scheme")
             left_out = {rule: {"enabled": False} for rule in foreign}
-            for rule in page.evaluate(command, options | {"rules": left_out}):
+            context = {"include": [["html"]], "exclude": [[selector] for selector in without]}
+            for rule in page.evaluate(command, [context, options | {"rules": left_out}]):
                 lines = (f"{node['html'][:160]}: {node['failureSummary']}" for node in rule["nodes"])
                 found += [f"{width} {scheme}: {rule['id']}: {line}" for line in lines]
         return found
