@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from django.db import connections
+from django.utils.translation import gettext_lazy as _
 
 from accounts import keys
 from accounts.models import Session
@@ -40,6 +41,7 @@ class LastSeenBackup(Backup):
     """
 
     name = "last_seen"
+    label = _("last uses of sessions")
     every_seconds = 30.0
     whole = True
 

@@ -7,6 +7,7 @@ from zlib import crc32
 
 from django.conf import settings
 from django.db.models import Model, Q
+from django.utils.translation import gettext_lazy as _
 
 import mirror
 from catalog import keys
@@ -181,6 +182,7 @@ class TagMirror(Mirror):
 class HiddenTagMirror(Mirror):
     """The names of hidden tags. This mirror is separate because the copies in the processes read all of it."""
 
+    label = _("hidden tags")
     model = Tag
     key = keys.hidden_tag("{pk}")
     fields = ("id", "name")
@@ -196,6 +198,7 @@ class HiddenTagMirror(Mirror):
 class TagVoteMirror(Mirror):
     """The tags that a reader gave a book, by name."""
 
+    label = _("tags of readers")
     model = TagVote
     key = keys.tag_vote("{pk}")
     fields = (

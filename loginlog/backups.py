@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from django.conf import settings
+from django.utils.translation import gettext_lazy as _
 
 from loginlog import days, keys
 from loginlog.corrections import removal
@@ -38,6 +39,7 @@ class LoginLogBackup(Backup):
     """
 
     name = scripts.BACKUP_NAME
+    label = _("login log")
     every_seconds = float(settings.LOGINLOG_SYNC_SECONDS)
     whole = True
 

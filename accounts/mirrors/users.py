@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from django.utils.translation import gettext_lazy as _
+
 import mirror
 from accounts import keys
 from accounts.models import LoginStats, User
@@ -74,6 +76,7 @@ class LastLoginsMirror(SummaryMirror):
     """Mirror the list of the last users to log in, newest first, each user once."""
 
     name = "last_logins"
+    label = _("last logins")
     model = LoginStats
     watches = (
         Watch(LoginStats, whole=True),

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.db.models import Max
+from django.utils.translation import gettext_lazy as _
 
 import mirror
 from catalog import keys
@@ -56,6 +57,7 @@ class BookIndex(IndexMirror):
     """Books: by words of title and authors, by ISBN, by tags, and by title."""
 
     name = "indexed_book"
+    label = _("search: books")
     kind = "b"
     model = Book
     watches = (
@@ -95,6 +97,7 @@ class AuthorIndex(IndexMirror):
     """Authors by name. The weight of an author is the popularity of the author's most read book."""
 
     name = "indexed_author"
+    label = _("search: authors")
     kind = "a"
     model = Author
     watches = (
@@ -115,6 +118,7 @@ class TagIndex(IndexMirror):
     """Shown tags by name. Search counts a tag's books when it finds the tag, because any book can change the count."""
 
     name = "indexed_tag"
+    label = _("search: tags")
     kind = "t"
     model = Tag
     watches = (Watch(Tag),)

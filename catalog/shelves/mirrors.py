@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 import mirror
 from accounts.models import User
@@ -58,6 +59,7 @@ class ShelfEntryMirror(Mirror):
     """
 
     name = "shelf_entry"
+    label = _("books on shelves")
     model = ShelfEntry
     key = keys.shelf_entry("{pk}")
     strict = True

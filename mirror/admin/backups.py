@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
 from mirror.admin.read_only import StatusAdmin
@@ -19,7 +20,7 @@ from mirror.relay import send
 class BackupStateAdmin(StatusAdmin):
     """The backups: data that is written to Redis first, and how much of it SQL lacks."""
 
-    list_display = ["backup", "warm", "marked", "oldest", "aside", "error", "flushed_at", "verified_at", "differences"]
+    list_display = ["label", "warm", "marked", "oldest", "aside", "error", "flushed_at", "verified_at", "differences"]
     actions = ["flush", "verify", "restore"]
     column = "backup"
     ordering = ["backup"]
@@ -30,6 +31,11 @@ class BackupStateAdmin(StatusAdmin):
 
     def find_statuses(self) -> list[status.BackupStatus]:
         return status.statuses()
+
+    @display(description=_("backup"))
+    def label(self, state: Any) -> str:
+        """Return the name of a backup for staff."""
+        return capfirst(registry.describe(state.backup))
 
     @display(description=_("marked"))
     def marked(self, state: Any) -> str:

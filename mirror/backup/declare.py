@@ -21,6 +21,7 @@ class Backup:
     """
 
     name: ClassVar[str]
+    label: ClassVar[Any] = ""  # the name that staff read; default: the name, translated if it is a known text
     every_seconds: ClassVar[float] = 1.0  # how often marked items are written to SQL
     # Whether Redis has to hold every item that SQL has (a ranking). If not, lost items are restored when they are read,
     # and verification compares only the items that Redis holds.

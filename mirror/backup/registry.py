@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import TypeVar
 
+from django.utils.translation import gettext as translated
+
 from mirror.backup.declare import Backup
 
 __all__ = ["UnknownBackup", "all_backups", "get", "register"]
@@ -38,6 +40,12 @@ def _fault(declaration: type[Backup]) -> str:
 def refused() -> list[tuple[type[Backup], str]]:
     """Return the declarations that could not be registered, with the reasons."""
     return list(_refused)
+
+
+def describe(name: str) -> str:
+    """Return the label of the backup called ``name`` for staff. An unknown name is kept."""
+    label = _backups[name].label if name in _backups else ""
+    return str(label) or translated(name.replace("_", " "))
 
 
 def unregister(name: str) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext_lazy as _
 
 from mirror.backup import Backup, register, scan_keys
 from mirror.conf import setting
@@ -25,6 +26,7 @@ class CartBackup(Backup):
     """
 
     name = scripts.BACKUP
+    label = _("carts")
     every_seconds = 1.0
     whole = True
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Self
 
 from django.db import connections
+from django.utils.translation import gettext_lazy as _
 
 from mirror.backup import Backup, register
 from mirror.conf import setting
@@ -57,6 +58,7 @@ class ViewBackup(Backup):
     """
 
     name = "view"
+    label = _("views of books")
     every_seconds = 1.0
 
     def marks(self) -> str:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from django.utils.translation import gettext_lazy as _
+
 import mirror
 from accounts.models import User
 from catalog.search import entries, store, words
@@ -15,6 +17,7 @@ class ReaderIndex(IndexMirror):
     """Active users by name. Each search checks blocks against its viewer."""
 
     name = "indexed_reader"
+    label = _("search: readers")
     kind = "r"
     model = User
     watches = (Watch(User, only=("username", "is_active")),)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from django.db.models import Model
+from django.utils.translation import gettext_lazy as _
 
 import mirror
 from accounts.models import User
@@ -35,6 +36,7 @@ class TimelineMirror(_PostWindow):
     """Home timelines: the posts of a reader and of followed authors. A window exists while its owner reads it."""
 
     name = "timeline"
+    label = _("home timelines")
     model = User
     length = TIMELINE_LENGTH
     lazy = True
@@ -67,6 +69,7 @@ class GlobalMirror(_PostWindow):
     """The newest posts on the site."""
 
     name = "global"
+    label = _("posts of everybody")
     length = 1000
     watches = (
         Watch(Post, whole=True, only=("is_hidden",)),
@@ -91,6 +94,7 @@ class BookPostsMirror(_PostWindow):
     """The newest posts about each book."""
 
     name = "book_posts"
+    label = _("posts about books")
     length = 200
     watches = (
         Watch(Post, "book_id", only=("is_hidden",)),
@@ -112,6 +116,7 @@ class AuthorPostsMirror(_PostWindow):
     """The newest posts about the books of each author."""
 
     name = "author_posts"
+    label = _("posts about authors")
     length = 200
     watches = (
         Watch(Book.authors.through, "author_id"),

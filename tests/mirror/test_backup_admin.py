@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
+from django.utils.text import capfirst
 from redis import Redis
 
 from mirror.backup import registry
@@ -50,7 +51,7 @@ def test_every_backup_is_listed_with_the_errors_of_its_quarantined_items(staff: 
     play(redis, "alice", 666)
     flush(best())
     text = page(staff)
-    assert all(backup.name in text for backup in registry.all_backups())
+    assert all(capfirst(registry.describe(backup.name)) in text for backup in registry.all_backups())
     assert "alice: IntegrityError" in text
     assert "cold" in text
 
