@@ -30,9 +30,9 @@ def compute_scale(most: int, least: int = 0) -> list[int]:
     unit = 1
     while True:
         for step in (unit, 2 * unit, 5 * unit):
-            below, above = -(min(least, 0) // step), -(-max(most, 0) // step)
+            below, above = -(min(least, 0) // step), -(-max(most, 1) // step)
             if above <= MAX_STEPS and below + above <= MAX_STEPS + bool(below):
-                return [step * n for n in range(-below, max(above, 1) + 1)]
+                return [step * n for n in range(-below, above + 1)]
         unit *= 10
 
 

@@ -86,7 +86,7 @@ def test_changed_permissions_are_recorded_by_name() -> None:
     alice.groups.clear()
     assert list(AuditEvent.objects.order_by("pk").values_list("kind", "object", "details")) == [
         (Kind.RIGHTS, "alice", "added: shelves"),
-        (Kind.RIGHTS, "shelves", "added: catalog | book | Can view book"),
+        (Kind.RIGHTS, "shelves", "added: catalogue | book | Can view book"),
         (Kind.RIGHTS, "alice", "removed all: groups"),
     ]
 

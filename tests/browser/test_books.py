@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from catalog.models import Book
 from mirror.relay.drains import drain_all
-from tests.browser.conftest import OpenPage
+from tests.browser.conftest import OpenPage, settled
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -99,6 +99,7 @@ def test_more_books_load_without_a_reload_and_keep_the_focus(person: Page, books
     person.get_by_role("link", name="More books").focus()
     person.keyboard.press("Enter")
     expect(person.locator(".card")).to_have_count(30)
+    settled(person)
     expect(person.locator(".card").nth(20)).to_be_focused()
     person.keyboard.press("Tab")
     expect(person.get_by_role("link", name="Book 20")).to_be_focused()
