@@ -19,7 +19,8 @@ from tests.support.matrix.world import MatrixWorld
 
 pytestmark = pytest.mark.django_db
 
-MAX_STATEMENTS: Final = 14
+MAX_STATEMENTS: Final = 12
+MORE_ON_POSTGRES: Final = {"mirror_state": 2}  # the stamps of triggers are in several catalogues
 # Tables with few rows by their nature, and an index with unapplied changes only.
 SMALL: Final = {
     "auth_group", "auth_permission", "django_content_type", "mirror_state", "mirror_backup", "mirror_identity",
@@ -29,6 +30,12 @@ SMALL: Final = {
 REFUSED: Final = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_hashagg")
 # Nearly all rows of these tables pass the list's own filter.
 PASSING: Final = ("catalog_shelfentry", "accounts_user")
+# Forget the statistics that autovacuum took of other tests' rows: then the plans are those of a new database.
+_WITHOUT_STATISTICS: Final = """
+DELETE FROM pg_statistic;
+UPDATE pg_class SET relpages = 0, reltuples = -1
+WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
+"""
 PARTIAL: Final = ("mirror_change_by_key", "mirror_change_in_order", "accounts_inactive")
 BOOKS: Final = "/admin/catalog/book/"
 
@@ -59,6 +66,7 @@ def _find_on_postgres(sql: str) -> list[str]:
     found: list[str] = []
     for refused in (REFUSED, (*REFUSED, "enable_sort")):
         with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(_WITHOUT_STATISTICS)
             for name in refused:
                 cursor.execute(f"SET LOCAL {name} = off")
             cursor.execute(f"EXPLAIN (FORMAT JSON) {sql}")
@@ -116,7 +124,8 @@ def test_every_list_takes_few_bounded_statements(
         orders = sorted(set(re.findall(r"[?&;]o=(\d+)", html)))
         for query in ({}, {"p": "last"}, *({"o": sign + number} for number in orders for sign in ("", "-"))):
             statements = read_statements(staff, address, query)
-            if len(statements) > MAX_STATEMENTS:
+            more = MORE_ON_POSTGRES.get(model._meta.db_table, 0) if connection.vendor == "postgresql" else 0
+            if len(statements) > MAX_STATEMENTS + more:
                 wrong.append(
                     f"{address}: {len(statements)} statements: " + "\n".join(found[:150] for found in statements)
                 )
