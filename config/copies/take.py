@@ -60,7 +60,7 @@ def _prepare_folder(folder: Path) -> bool:
 
 def _open_consistent_snapshot(database: Database, redis: RedisClient, step: Step) -> Snapshot:
     """Return a snapshot of SQL at a moment at which it had everything that Redis had first."""
-    snapshot = copies.take_at_pause(database.open_snapshot, Snapshot.close, redis, step)
+    snapshot = copies.take_at_pause(database.open_snapshot, lambda late: late.close(), redis, step)
     if snapshot is None:
         raise CopyError(
             f"SQL was too slow {copies.TRIES} times to save the items of Redis while its writes waited: try again"

@@ -155,13 +155,20 @@ def test_backup_under_writes_is_one_moment_and_restores_everything(
 
 
 def test_snapshot_taken_after_the_pause_is_discarded(
-    site: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres: bool
 ) -> None:
     monkeypatch.setattr(pause, "PAUSE_SECONDS", 0.001)
     monkeypatch.setattr(copies, "TRIES", 2)
     ran = run("backup", str(tmp_path / "copy"))
     assert (ran.code, (tmp_path / "copy").exists()) == (2, False)
     assert "SQL was too slow 2 times" in ran.err
+    if postgres:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+                " AND state = 'idle in transaction' AND pid <> pg_backend_pid()"
+            )
+            assert cursor.fetchone() == (0,)
 
 
 def test_refused_items_are_reported(site: User, tmp_path: Path, redis: Redis) -> None:
