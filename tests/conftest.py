@@ -1,7 +1,7 @@
 """Configuration and fixtures for all tests.
 
     python -m pytest                       on SQLite (a file, so that threads and processes share it)
-    python -m pytest --on postgres         on a private PostgreSQL
+    python -m pytest --on postgres         on a private PostgreSQL; with --differing only tests that may differ there
     python -m pytest --redis cluster       with the state on a private Redis Cluster, without the tests that need a
                                            single server (the marker one_redis says why)
     python -m pytest -n 2 tests/mirror     in two processes, each with its own database and Redis
@@ -100,7 +100,7 @@ del os.environ["DJANGO_SETTINGS_MODULE"]  # the workers of xdist inherit this en
 if _database == "sqlite":
     django_settings.DATABASES["default"].setdefault("TEST", {})["NAME"] = str(_folder / "test.sqlite3")
 
-from tests.support import fast_hashing, flush, one_redis, real_data, reruns
+from tests.support import fast_hashing, flush, one_redis, real_data, reruns, same_on_postgres
 from tests.support.fixtures import (
     django_db_setup,
     environment,
@@ -131,6 +131,7 @@ __all__ = [
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--on", choices=["sqlite", "postgres"], default=_database, help="which database")
+    parser.addoption("--differing", action="store_true", help="on PostgreSQL, leave out .ci/same_on_postgres")
     parser.addoption("--redis", choices=["single", "cluster"], default=state, help="which kind of server has the state")
 
 
@@ -141,14 +142,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests for the other database; ``make test`` runs both."""
-    other = "on_sqlite" if _database == "postgres" else "on_postgres"
-    left_out = [item for item in items if item.get_closest_marker(other)]
+    """Deselect tests for the other database or another kind of Redis; ``make test`` runs all."""
     one_redis.mark(items)
-    unfit = "one_redis" if state == "cluster" else "on_cluster"
-    left_out += [item for item in items if item not in left_out and item.get_closest_marker(unfit)]
-    config.hook.pytest_deselected(items=left_out)
-    kept = [item for item in items if item not in set(left_out)]
+    unfit = {"on_sqlite" if _database == "postgres" else "on_postgres"}
+    unfit.add("one_redis" if state == "cluster" else "on_cluster")
+    differing = _database == "postgres" and config.getoption("--differing")
+    left_out = {
+        item
+        for item in items
+        if any(map(item.get_closest_marker, unfit)) or (differing and same_on_postgres.is_same(item))
+    }
+    config.hook.pytest_deselected(items=[*left_out])
+    kept = [item for item in items if item not in left_out]
     reruns.mark(kept)
     # Slow tests run first, so that no process is left alone with one at the end.
     items[:] = sorted(kept, key=_seconds, reverse=True)
