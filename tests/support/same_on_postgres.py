@@ -3,8 +3,8 @@
     python -m tests.support.same_on_postgres       run all tests on PostgreSQL and write .ci/same_on_postgres
 
 ``.ci/test`` leaves the tests in that file out of its suite on PostgreSQL. Each of them runs on SQLite, and every kind
-of SQL statement that it sends, with its error, is sent by a test that stays. A test stays if it starts threads or
-processes, has the marker ``on_postgres``, or is new since the file was written.
+of SQL statement that it sends, with its error, is sent by a test that stays. A test stays if its threads or
+processes use the database together, has the marker ``on_postgres``, or is new since the file was written.
 
 As a plugin of pytest (``-p``), this module records what each test sends.
 """
@@ -31,6 +31,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 LIST: Final = ROOT / ".ci" / "same_on_postgres"
 FOLDER: Final = "DIPTYCH_TESTS_RECORDED"  # environment: where the workers write what they have recorded
 HEAD: Final = "# Tests that send only SQL that other tests send, too, by `python -m tests.support.same_on_postgres`\n"
+PROCESSES: Final = {"crew", "environment", "live_server"}  # fixtures of tests whose processes use the database
 # What differs between two statements of one kind: values, numbers of values, and names that a process invents.
 SAME: Final = [
     (re.compile(r"%s(?:\s*,\s*%s)+"), "%s"),
@@ -55,10 +56,9 @@ class Recorder:
         self.folder = folder
         self.tests: dict[str, list[object]] = {}
         self.statements: set[str] = set()
-        self.has_threads = False
+        self.is_shared = False
         for name in ("execute", "executemany"):
             setattr(CursorWrapper, name, self._noting(getattr(CursorWrapper, name)))
-        threading.Thread.start = self._noting_start(threading.Thread.start)  # type: ignore[method-assign]
 
     def _noting(self, execute: Callable[..., Any]) -> Callable[..., Any]:
         def noting(cursor: CursorWrapper, sql: Any, *args: Any, **kwargs: Any) -> Any:
@@ -70,21 +70,16 @@ class Recorder:
                 raise
             finally:
                 self.statements.add(f"{kind_of(str(sql))} {error}")
-
-        return noting
-
-    def _noting_start(self, start: Callable[..., None]) -> Callable[..., None]:
-        def noting(thread: threading.Thread) -> None:
-            self.has_threads = True
-            start(thread)
+                self.is_shared |= threading.current_thread() is not threading.main_thread()
 
         return noting
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        self.statements, self.has_threads, began = set(), False, time.process_time()
+        self.statements, self.is_shared, began = set(), False, time.process_time()
         done = yield
-        stays = self.has_threads or any(item.get_closest_marker(name) for name in ("on_postgres", "real"))
+        has_processes = not PROCESSES.isdisjoint(getattr(item, "fixturenames", ()))
+        stays = self.is_shared or has_processes or item.get_closest_marker("on_postgres") is not None
         self.tests[item.nodeid] = [sorted(self.statements), time.process_time() - began, stays]
         return done
 
