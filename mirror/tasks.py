@@ -42,6 +42,12 @@ def push(mirror: str, source: str, keys: list[str]) -> int:
     return work_or_wait(lambda redis: pushing.work(mirror, source, keys), 0, logger, _WAITING)
 
 
+@shared_task(name="mirror.tasks.rebuild")
+def rebuild(mirror: str, *, if_cold: bool = True) -> int:
+    """Rebuild a mirror (only if it is cold). The sweep requests the rebuild again if Redis goes away."""
+    return work_or_wait(lambda redis: jobs.rebuild(mirror, if_cold=if_cold), 0, logger, _WAITING)
+
+
 @shared_task(name="mirror.tasks.sweep")
 def sweep() -> int:
     """Run one sweep. Beat requests it every second."""
@@ -54,11 +60,10 @@ def flush_backups() -> int:
     return backup_sweep.sweep()
 
 
-perform, rebuild, warm, verify, flush_backup, restore_backup, verify_backup = (
+perform, warm, verify, flush_backup, restore_backup, verify_backup = (
     shared_task(name=f"mirror.tasks.{job.__name__}")(job)
     for job in (
         requested.perform,
-        jobs.rebuild,
         jobs.warm,
         jobs.verify,
         jobs.flush_backup,

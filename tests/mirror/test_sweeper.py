@@ -82,10 +82,14 @@ def test_error_of_a_command_is_raised(redis: Redis) -> None:
         sweeper.sweep()
 
 
-def test_drain_task_without_redis_leaves_its_keys_pending(redis_server: RedisServer) -> None:
+def test_tasks_without_redis_leave_changes_pending_and_log_the_outage_once(
+    redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
     Odd.objects.create(code="a")
     redis_server.kill()
-    assert tasks.drain_keys("t'odd", ["a"]) == 0
+    with caplog.at_level(logging.WARNING, "mirror"):
+        assert [tasks.rebuild("t'odd"), tasks.rebuild("t'odd"), tasks.drain_keys("t'odd", ["a"])] == [0, 0, 0]
+    assert caplog.text.count("Redis is away") == 1
     assert Change.objects.pending().exists()
 
 
