@@ -20,7 +20,7 @@ from mirror.conf import setting
 from mirror.declare.check_databases import check_aliases
 from mirror.declare.check_watches import check_chains, check_watches
 from mirror.declare.check_windows import check_window
-from mirror.declare.mirrors import Drain, EdgeMirror, Mirror, SummaryMirror, TableMirror, WindowMirror
+from mirror.declare.mirrors import Drain, EdgeMirror, Kind, Mirror, SummaryMirror, TableMirror, WindowMirror
 from mirror.models import Change
 from mirror.verify.scan import Owned
 
@@ -33,14 +33,13 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
     found: list[CheckMessage] = [
         Error(
             f"{declaration.__module__}.{declaration.__qualname__} {fault}.",
-            hint="A mirror needs a unique name, a model, and a list of watches on models.",
+            hint=_hint_of(fault),
             id="mirror.E001",
         )
         for declaration, fault in registry.refused()
     ]
     for mirror in registry.all_mirrors():
-        found += _check_methods(mirror)
-        found += _check_families(mirror)
+        found += _check_shape(mirror)
         found += _check_drain(mirror.drain, f"Mirror {mirror.name!r}: drain", type(mirror)) if mirror.drain else []
         found += check_watches(mirror)
         found += check_window(mirror)
@@ -49,6 +48,17 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
             found.append(Error(f"The name {mirror.name!r} is too long.", hint=hint, obj=mirror, id="mirror.E002"))
     found += _check_drain(setting("DRAIN"), 'MIRROR["DRAIN"]')
     return [*found, *check_chains(), *_check_starts(), *_check_prefix(), *check_aliases()]
+
+
+def _hint_of(fault: str) -> str:
+    if fault.startswith("is wrong"):
+        return "fields, indexes and where contain names of columns and relations of the model, and classes of mirror."
+    return "A mirror needs a unique name, a model, and a list of watches on models."
+
+
+def _check_shape(mirror: Mirror) -> list[CheckMessage]:
+    """Check methods, keys and families. Without its methods a mirror has neither of the others."""
+    return list(_check_methods(mirror)) or [*_check_record_key(mirror), *_check_families(mirror)]
 
 
 def _check_drain(mode: object, name: str, place: type[Mirror] | None = None) -> Iterator[CheckMessage]:
@@ -82,9 +92,22 @@ def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:
         given |= {"load", "record"}
     lacking = [name for name in needed if name not in given and getattr(type(mirror), name) is getattr(base, name)]
     if lacking:
-        names = ", ".join(f"{name}()" for name in lacking)
-        hint = "The mirror needs these methods to derive its entries in Redis."
+        names = ", ".join("key" if name == "record_key" else f"{name}()" for name in lacking)
+        hint = (
+            'key is a template of the keys in Redis, like "book:{pk}". A list of fields replaces load() and record().'
+        )
         yield Error(f"Mirror {mirror.name!r} does not define {names}.", hint=hint, obj=type(mirror), id="mirror.E003")
+
+
+def _check_record_key(mirror: Mirror) -> Iterator[CheckMessage]:
+    """Check that rows have different keys. Otherwise they would overwrite one another's records."""
+    if not mirror.has_record or isinstance(mirror, SummaryMirror) or any(watch.whole for watch in mirror.watches):
+        return
+    with suppress(Exception):  # reported with the families
+        if (key := mirror.record_key("1")) == mirror.record_key("2"):
+            message = f"Mirror {mirror.name!r} has the same key for all rows: {key!r}."
+            hint = 'Put the primary key into it: key = "book:{pk}".'
+            yield Error(message, hint=hint, obj=type(mirror), id="mirror.E025")
 
 
 def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:
@@ -99,6 +122,11 @@ def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:
     if not families and type(mirror).index is not Mirror.index:
         message = f"Mirror {mirror.name!r} has no key family for its entries."
         yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
+    for family in families:
+        if family.kind not in get_args(Kind):
+            message = f"Mirror {mirror.name!r} has a key family of the unknown kind {family.kind!r}."
+            kinds = f"The kinds are {', '.join(get_args(Kind))}."
+            yield Error(message, hint=kinds, obj=type(mirror), id="mirror.E007")
     for start in (*(family.start for family in families), record):
         if start == "":
             message = f"Mirror {mirror.name!r} has a key family with an empty prefix, which would contain all keys."

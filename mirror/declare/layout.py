@@ -43,6 +43,9 @@ class Layout:
     """
 
     def __init__(self, mirror: "type[Mirror]") -> None:
+        for name in ("fields", "indexes"):
+            if not isinstance(getattr(mirror, name), (list, tuple)):
+                raise DeclarationError(f"{name} must be a list")
         self.model, self.where, self.indexes = mirror.model, mirror.where, tuple(mirror.indexes)
         self.fields: dict[str, Column | Values | Count | Sum] = {}
         for field in mirror.fields:

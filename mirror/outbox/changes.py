@@ -35,6 +35,10 @@ class OutdatedLayout(Exception):
     """Another version of the code maintains this mirror (``mirror.capture.layouts``)."""
 
 
+class InTransaction(ProgrammingError):
+    """The relay was called inside a transaction."""
+
+
 class Pending(NamedTuple):
     """A pending change: its id, its key, and the strays that repair found."""
 
@@ -71,11 +75,9 @@ def within_test() -> Generator[None, None, None]:
 
 
 def refuse_transaction() -> None:
-    """Raise ProgrammingError inside a transaction, because uncommitted changes must not reach Redis."""
+    """Raise InTransaction inside a transaction, because uncommitted changes must not reach Redis."""
     if connections[using()].in_atomic_block and not _within_test.get():
-        raise ProgrammingError(
-            "The relay cannot run in a transaction: it would mirror changes that may be rolled back."
-        )
+        raise InTransaction("The relay cannot run in a transaction: it would mirror changes that may be rolled back.")
 
 
 def pending_of(mirror: str, keys: Sequence[str], layout: object = "") -> dict[str, list[Pending]]:

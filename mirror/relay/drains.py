@@ -239,8 +239,8 @@ def isolate(
 
 
 def raise_if_away(error: Exception) -> None:
-    """Raise ``error`` again if it means that a server is away or busy, which is no fault of a key."""
-    if isinstance(error, (OperationalError, InterfaceError)) or is_away(error):
+    """Raise ``error`` again if it is no fault of a key: a server is away or busy, or the caller is in a transaction."""
+    if isinstance(error, (OperationalError, InterfaceError, outbox.InTransaction)) or is_away(error):
         raise error
 
 

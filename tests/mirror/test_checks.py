@@ -116,15 +116,22 @@ def test_name_longer_than_its_outbox_column_is_reported() -> None:
 @pytest.mark.parametrize(
     ("base", "lacking"),
     [
-        (Mirror, "record_key(), load(), record()"),
+        (Mirror, "key, load(), record()"),
         (EdgeMirror, "load(), entries(), families()"),
-        (SummaryMirror, "record_key(), items()"),
+        (SummaryMirror, "key, items()"),
     ],
 )
 def test_missing_methods_are_named(base: type[Mirror], lacking: str) -> None:
     register(type("Bad", (base,), {"name": "bad", "model": Item, "watches": [Watch(Item)]}))
     assert f"Mirror 'bad' does not define {lacking}." in [message.msg for message in said()]
     assert "mirror.E003" in ids()
+
+
+def test_key_that_all_rows_share_is_reported() -> None:
+    register(type("BadMirror", (Mirror,), {"model": Item, "key": "bad", "fields": ["name"]}))
+    [message] = said()
+    assert message.id == "mirror.E025"
+    assert message.msg == "Mirror 'bad' has the same key for all rows: 'bad'."
 
 
 def test_unknown_watched_column_is_reported() -> None:
@@ -314,6 +321,10 @@ def entries(self: Mirror, record: Any) -> Iterable[Entry]:
     return ()
 
 
+def misspelt(self: Mirror) -> list[Family]:
+    return [Family("bad:members:", "sorted", lambda key, member: member)]  # type: ignore[arg-type]
+
+
 def everything(self: Mirror) -> list[Family]:
     return [Family("", "set", lambda key, member: member)]
 
@@ -323,7 +334,9 @@ def broken(self: Mirror) -> list[Family]:
 
 
 @pytest.mark.parametrize(
-    "methods", [{"index": entries}, {"families": everything}, {"families": broken}], ids=["none", "all", "raises"]
+    "methods",
+    [{"index": entries}, {"families": everything}, {"families": misspelt}, {"families": broken}],
+    ids=["none", "all", "unknown kind", "raises"],
 )
 def test_index_must_match_its_families(methods: dict[str, Callable[..., Any]]) -> None:
     declared(**methods)

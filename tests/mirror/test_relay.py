@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from django.db.utils import OperationalError
+from django.db import transaction
+from django.db.utils import OperationalError, ProgrammingError
 from pytest_django.fixtures import Settings
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -145,6 +146,15 @@ def test_unreachable_server_does_not_count_as_failure(error: Exception, monkeypa
     with pytest.raises(type(error)):
         drains.drain_all()
     assert {(c.attempts, c.error) for c in Change.objects.all()} == {(0, "")}
+
+
+def test_drain_inside_a_transaction_is_refused_and_counts_no_failure() -> None:
+    made = codes(2)
+    with transaction.atomic():
+        for drain in (drains.drain_all, lambda: drains.drain_keys("t'odd", made)):
+            with pytest.raises(ProgrammingError, match="transaction"):
+                drain()
+        assert {(c.attempts, c.error) for c in Change.objects.all()} == {(0, "")}
 
 
 def test_all_changes_stay_pending_while_redis_is_down(redis_server: RedisServer) -> None:
