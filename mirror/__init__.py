@@ -7,7 +7,7 @@ no other one and can be installed in any Django site.
 from mirror import registry
 from mirror.declare.buckets import find_bucket_key, find_bucket_start, list_bucket_keys
 from mirror.declare.entries import Contribution, Entry, Field, Member, Members, OwnField, Scored, Value
-from mirror.declare.fields import Column, Count, DeclarationError, Ids, Names, Sum, Values
+from mirror.declare.fields import Column, Count, Ids, Names, Sum, Values
 from mirror.declare.indexes import Alphabetical, Lookup, Ranking, SetOf
 from mirror.declare.mirrors import (
     After,
@@ -29,7 +29,6 @@ __all__ = [
     "Column",
     "Contribution",
     "Count",
-    "DeclarationError",
     "EdgeMirror",
     "Entry",
     "Family",

@@ -52,7 +52,7 @@ DEFAULTS: Final[dict[str, Any]] = {
 
 
 def setting(name: str) -> Any:
-    """Return ``MIRROR[name]``, or its default."""
+    """Return ``MIRROR[name]``, or its default. Raises KeyError for a name that is no setting of ``mirror``."""
     return getattr(settings, "MIRROR", {}).get(name, DEFAULTS[name])
 
 

@@ -12,7 +12,7 @@ from mirror.declare.fields import DeclarationError
 from mirror.declare.layout import Layout
 from mirror.declare.mirrors import Mirror, SummaryMirror, TableMirror, Watch, WindowMirror
 
-__all__ = ["UnknownMirror", "all_mirrors", "get", "register"]
+__all__ = ["all_mirrors", "get"]
 _mirrors: dict[str, Mirror] = {}
 _refused: list[tuple[type[Mirror], str]] = []
 M = TypeVar("M", bound=type[Mirror])
@@ -85,7 +85,7 @@ def unregister(name: str) -> None:
 
 
 def get(name: str) -> Mirror:
-    """Return the mirror called ``name``. Raises UnknownMirror, which lists the known names."""
+    """Return the mirror called ``name``. Raises a LookupError that lists the known names."""
     try:
         return _mirrors[name]
     except KeyError:

@@ -33,9 +33,11 @@ PUBLIC: Final = (
     "mirror.testing",
     "mirror.utils",
 )
+# Classes with methods that only other packages of ``mirror`` call.
+METHODS_INTERNAL: Final = ("mirror.declare.fields", "mirror.declare.indexes", "MirrorPool", "PoolFactory")
 PAGE_HEAD: Final = """# Signatures
 
-The public names of `mirror` with the beginnings of their docstrings. `python -m tools.signatures` generates this page
+The public names of `mirror` with their docstrings. `python -m tools.signatures` generates this page
 from the code; `make lint` checks it. [Public names](interface.md) tells what each package is for, and the
 [reference](../mirror.md) explains how they work together.
 """
@@ -52,8 +54,8 @@ OMITTED: Final = _Omitted()
 
 
 def summarize(member: Any) -> str:
-    """Return the first paragraph of a docstring in one line."""
-    text = " ".join((inspect.getdoc(member) or "").partition("\n\n")[0].split())
+    """Return a docstring in one line."""
+    text = " ".join((inspect.getdoc(member) or "").split())
     return text.replace("``", "`").replace("|", r"\|")
 
 
@@ -97,12 +99,14 @@ def list_members(module: ModuleType) -> Iterator[tuple[str, Any]]:
         member = get_export(module, name)
         if not inspect.ismodule(member):  # a module has a section of its own
             yield name, inspect.unwrap(member) if callable(member) else member
-        if inspect.isclass(member):
+        if inspect.isclass(member) and _is_own(member):
             yield from ((f"{name}.{method}", function) for method, function in list_methods(member, module))
 
 
 def list_methods(member: type, module: Any) -> Iterator[tuple[str, Any]]:
     """Yield the documented methods of a class, and of its bases that are not public names themselves."""
+    if member.__module__ in METHODS_INTERNAL or member.__name__ in METHODS_INTERNAL:
+        return
     for base in (member, *member.__bases__):
         if base is member or (base.__module__.startswith("mirror.") and not hasattr(module, base.__name__)):
             for name, function in vars(base).items():
@@ -111,8 +115,14 @@ def list_methods(member: type, module: Any) -> Iterator[tuple[str, Any]]:
                     yield name, plain
 
 
+def _is_own(member: Any) -> bool:
+    return str(member.__module__).partition(".")[0] == "mirror"
+
+
 def render_row(name: str, member: Any) -> str:
     """Return the table row of a public name."""
+    if inspect.isclass(member) and not _is_own(member):
+        return f"| `{name}` | The class `{member.__module__}.{member.__qualname__}`. |"
     if inspect.isclass(member) or inspect.isfunction(member):
         return f"| {render_signature(name, member)} | {summarize(member)} |"
     if isinstance(member, (int, str)):

@@ -2,6 +2,6 @@
 
 from mirror.admin import backups, pages  # noqa: F401  (each module registers its pages; they need the base)
 from mirror.admin.overview import read_memory, read_overview
-from mirror.admin.paging import PagedAdmin, Tally, count_rows
+from mirror.admin.paging import PagedAdmin, count_rows
 
-__all__ = ["PagedAdmin", "Tally", "count_rows", "read_memory", "read_overview"]
+__all__ = ["PagedAdmin", "count_rows", "read_memory", "read_overview"]

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as translated
 
 from mirror.backup.declare import Backup
 
-__all__ = ["UnknownBackup", "all_backups", "get", "register"]
+__all__ = ["all_backups", "get"]
 _backups: dict[str, Backup] = {}
 _refused: list[tuple[type[Backup], str]] = []
 B = TypeVar("B", bound=type[Backup])
@@ -54,7 +54,7 @@ def unregister(name: str) -> None:
 
 
 def get(name: str) -> Backup:
-    """Return the backup called ``name``. Raises UnknownBackup, which lists the known names."""
+    """Return the backup called ``name``. Raises a LookupError that lists the known names."""
     try:
         return _backups[name]
     except KeyError:

@@ -11,7 +11,7 @@ from mirror.redis import naming
 from mirror.redis.clients import try_redis
 from mirror.redis.types import RedisClient
 
-__all__ = ["BackupStatus", "statuses"]
+__all__ = ["statuses"]
 ERRORS = 10  # maximum number of errors in a status
 
 

@@ -253,14 +253,17 @@ class Values:
 
 
 class Names(Values):
-    """The names of related rows."""
+    """A list of the names of related rows, or of another column ``field``, in the order of their primary keys.
+
+    relation: as in queries. name: of the list in the record; default: the relation. where: leaves other rows out.
+    """
 
     def __init__(self, relation: str, field: str = "name", name: str = "", where: models.Q | None = None) -> None:
         super().__init__(relation, field, name, where)
 
 
 class Ids(Values):
-    """The primary keys of related rows."""
+    """A list of the primary keys of related rows, ascending. The parameters are those of ``Names``."""
 
     def __init__(self, relation: str, name: str = "", where: models.Q | None = None) -> None:
         super().__init__(relation, "pk", name, where)

@@ -244,7 +244,11 @@ class Alphabetical(Index):
 
 @dataclass(frozen=True)
 class Lookup(Index):
-    """Strings from a value of the field ``over`` to the primary key of the row that has it."""
+    """Strings from a value of the field ``on`` to the primary key of the row that has it. The values must be unique.
+
+    key: a template with ``{value}``: ``"isbn:{value}"``. when: a field or a function of the record, which is false for
+    rows to leave out.
+    """
 
     kind = "string"
 

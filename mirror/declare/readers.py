@@ -32,12 +32,18 @@ class Readers:
 
     @classmethod
     def get(cls, pk: object) -> dict[str, Any] | None:
-        """Return the record of a row, or None if it has none."""
+        """Return the record of a row as a dict by field, or None if the row does not exist or is left out.
+
+        One round trip; without Redis, SQL answers. Raises TypeError for a mirror without records.
+        """
         return cls.get_many([pk]).get(pk)
 
     @classmethod
     def get_many(cls, pks: Iterable[T]) -> dict[T, dict[str, Any]]:
-        """Return the records of rows by primary key, in the given order, without rows that have none."""
+        """Return a dict of records by primary key, in the given order, without rows that have none.
+
+        One round trip for any number of rows. The keys are those that were given, also if they are text.
+        """
         from mirror.read.reads import read
         from mirror.relay.shapes import shape_of
 
@@ -56,9 +62,11 @@ class Readers:
 
     @classmethod
     def top(cls, key: str, count: int, start: int = 0) -> list[Any]:
-        """Return the primary keys with the highest scores in the ``Ranking`` at ``key``, highest first.
+        """Return a list of the ``count`` primary keys with the highest scores in the ``Ranking`` at ``key``.
 
-        Raises LookupError if no ranking of the declaration has such a key.
+        The highest come first, and ``start`` of them are skipped. key: with its values, like ``"books:de"`` for the
+        template ``"books:{value}"``. Raises LookupError if no ranking has such a key, and TypeError for one that SQL
+        cannot answer.
         """
         from mirror.read.reads import read
 
@@ -89,7 +97,7 @@ class Readers:
 
     @classmethod
     def members(cls, key: str) -> set[Any]:
-        """Return the primary keys in the set at ``key``. Raises LookupError if no ``SetOf`` has such a key."""
+        """Return the set of all primary keys in the ``SetOf`` at ``key``, or an empty set. Raises like ``top``."""
         from mirror.read.reads import read
 
         mirror, layout, index, values = _find_index(cls, key, SetOf)
@@ -101,10 +109,7 @@ class Readers:
 
     @classmethod
     def find(cls, key: str) -> Any:
-        """Return the primary key in the ``Lookup`` at ``key``, or None.
-
-        Raises LookupError if no lookup of the declaration has such a key.
-        """
+        """Return the primary key in the ``Lookup`` at ``key``, or None without such a row. Raises like ``top``."""
         from mirror.read.reads import read
 
         mirror, layout, index, values = _find_index(cls, key, Lookup)

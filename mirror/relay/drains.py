@@ -25,7 +25,7 @@ from mirror.redis.types import RedisClient
 from mirror.relay import apply, cold
 from mirror.windows.shapes import at_once
 
-__all__ = ["Deadline", "drain_keys"]
+__all__ = ["drain_keys"]
 logger = logging.getLogger("mirror")
 # How often a request tries again after a conflict. The other drains write the same rows, and the sweep applies the
 # changes that they missed. If fifty requests tried until they succeeded, they would wait for each other for seconds.

@@ -51,7 +51,12 @@ _due = _Due()
 
 
 def hint(mirror: str, source: str, keys: Iterable[str]) -> None:
-    """Drain these keys after the commit of the present transaction, or now without one."""
+    """Drain these keys after the commit of the present transaction, or now without one.
+
+    For writes that send no signals (bulk methods, raw SQL). mirror: its name. source: "" if the keys are those of the
+    mirror, otherwise the table that a watch with ``via`` names. A lost hint costs time only, because the relay drains
+    all changes.
+    """
     hint_all([((mirror, source), keys)])
 
 

@@ -21,7 +21,7 @@ from mirror.relay import drains, rebuild
 Drain = Callable[[], int]
 STEP = 1000  # keys removed in one command
 
-__all__ = ["Drain", "MirrorTestMixin", "drain_mirrors", "own_mirrors"]
+__all__ = ["MirrorTestMixin", "drain_mirrors"]
 
 
 def drain_mirrors() -> int:

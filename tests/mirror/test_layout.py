@@ -14,7 +14,6 @@ from mirror import (
     Alphabetical,
     Column,
     Count,
-    DeclarationError,
     Ids,
     Lookup,
     Mirror,
@@ -30,6 +29,7 @@ from mirror import (
 )
 from mirror.capture import install
 from mirror.declare.checks import check_declarations
+from mirror.declare.fields import DeclarationError
 from mirror.declare.layout import Layout
 from tests.support.mirror.app.models import Group, Item, Label, Note, Writer
 from tests.support.mirror.items import drained, make

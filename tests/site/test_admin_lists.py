@@ -13,7 +13,8 @@ from django.urls import reverse
 
 from accounts.models import User
 from catalog.models import Book
-from mirror.admin import Tally, count_rows, paging
+from mirror.admin import count_rows, paging
+from mirror.admin.paging import Tally
 from tests.support.catalog.make import make_book
 from tests.support.matrix.world import MatrixWorld
 
