@@ -1,4 +1,4 @@
-"""``manage.py mirror doctor``: what keeps the mirrors from working, and what to do about it.
+"""``manage.py mirror doctor``: problems that keep the mirrors from working, each with a remedy.
 
 The findings are messages of Django's checks. Those of the system checks are among them; the others need Redis, SQL
 and a running relay, so they are no system checks.

@@ -451,7 +451,7 @@ class ClusterConnection:
 
 
 class ClusterClient(Redis):
-    """A client whose pool is a ClusterPool."""
+    """A client with a ClusterPool."""
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         (reply,) = quick.ask(get_pool(self), [args])

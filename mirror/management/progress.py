@@ -19,10 +19,10 @@ def plain(count: int, noun: str) -> str:
 
 
 class Progress:
-    """Context manager and callback ``(what, rows)``, which adds rows to the bar or line of ``what``.
+    """Context manager and callback ``(name, rows)``, which adds rows to the bar or line of ``name``.
 
     stream: receives the output (a command's stderr, so that stdout has only the report). totals: the expected rows
-    by ``what``, or a function that returns them; it is called with the first rows of ``what``.
+    by ``name``, or a function that returns them; it is called with the first rows of ``name``.
     """
 
     def __init__(self, stream: Any, verb: str, totals: Totals | None = None) -> None:
@@ -43,34 +43,34 @@ class Progress:
         for bar in self._bars.values():
             bar.close()
 
-    def __call__(self, what: str, rows: int) -> None:
-        if what not in self._totals:
-            self._totals[what], self._began[what], self._counts[what] = self._total(what), time.monotonic(), 0
-        self._counts[what] += rows
+    def __call__(self, name: str, rows: int) -> None:
+        if name not in self._totals:
+            self._totals[name], self._began[name], self._counts[name] = self._total(name), time.monotonic(), 0
+        self._counts[name] += rows
         if self._stream.isatty():
-            self._bar(what).update(rows)
+            self._bar(name).update(rows)
         elif time.monotonic() - self._said >= setting("PROGRESS_SECONDS"):
             self._said = time.monotonic()
-            self._stream.write(self._line(what))
+            self._stream.write(self._line(name))
 
-    def _bar(self, what: str) -> "tqdm[Any]":
-        if what not in self._bars:
+    def _bar(self, name: str) -> "tqdm[Any]":
+        if name not in self._bars:
             # Django's OutputWrapper would add a newline to every update of the bar.
             stream = getattr(self._stream, "_out", self._stream)
             unit = " " + _("rows")
-            self._bars[what] = tqdm(
-                desc=what, unit=unit, total=self._totals[what], file=stream, dynamic_ncols=True, miniters=1
+            self._bars[name] = tqdm(
+                desc=name, unit=unit, total=self._totals[name], file=stream, dynamic_ncols=True, miniters=1
             )
-        return self._bars[what]
+        return self._bars[name]
 
-    def _line(self, what: str) -> str:
-        done, total = self._counts[what], self._totals[what]
-        rate = done / max(time.monotonic() - self._began[what], 1e-3)
-        said = {"what": what, "done": done, "total": total, "verb": self._verb, "rate": f"{rate:.0f}"}
+    def _line(self, name: str) -> str:
+        done, total = self._counts[name], self._totals[name]
+        rate = done / max(time.monotonic() - self._began[name], 1e-3)
+        said = {"name": name, "done": done, "total": total, "verb": self._verb, "rate": f"{rate:.0f}"}
         if not total:
-            return _("%(what)s: %(done)s rows %(verb)s, %(rate)s rows/s") % said
+            return _("%(name)s: %(done)s rows %(verb)s, %(rate)s rows/s") % said
         left = f"{max(total - done, 0) / rate:.0f}" if rate else "?"
-        return _("%(what)s: %(done)s of %(total)s rows %(verb)s, %(rate)s rows/s, %(left)s s left") % {
+        return _("%(name)s: %(done)s of %(total)s rows %(verb)s, %(rate)s rows/s, %(left)s s left") % {
             **said,
             "left": left,
         }

@@ -140,7 +140,7 @@ def explained(found: Explained) -> list[str]:
 
 
 def removal(found: Remains, steps: Sequence[str], is_done: bool) -> list[str]:
-    """Return what is removed and, in English like the doctor's hints, what remains to be done by hand."""
+    """Return the removed parts and, in English like the doctor's hints, the steps that remain by hand."""
     text = _("removed: %(found)s") if is_done else _("would be removed with --yes: %(found)s")
     counts = [
         ngettext("%(count)s trigger", "%(count)s triggers", len(found.triggers)) % {"count": len(found.triggers)},

@@ -158,7 +158,7 @@ def take(redis: RedisClient, limit: int) -> list[tuple[str, Sequence[Any], dict[
 
 
 def connect() -> Any:
-    """Return a connection to the broker, whose time-out is not that of workers, which wait for tasks."""
+    """Return a connection to the broker with the time-out of requests. Workers wait longer for tasks."""
     hasty = {"max_retries": 0, "socket_timeout": _get_timeout(), "socket_connect_timeout": _get_timeout()}
     return current_app.connection_for_write(transport_options=hasty)
 
