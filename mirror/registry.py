@@ -8,9 +8,9 @@ from django.db.models import Model
 from django.utils.translation import gettext as translated
 
 from mirror.conf import setting
-from mirror.declare.fields import DeclarationError
 from mirror.declare.layout import Layout
 from mirror.declare.mirrors import Mirror, SummaryMirror, TableMirror, Watch, WindowMirror
+from mirror.declare.paths import DeclarationError
 
 __all__ = ["all_mirrors", "get"]
 _mirrors: dict[str, Mirror] = {}

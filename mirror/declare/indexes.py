@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 
 from mirror.declare.buckets import can_divide, find_bucket_key
 from mirror.declare.entries import Contribution, Member, Members, Scored, Value
-from mirror.declare.fields import DeclarationError
+from mirror.declare.paths import DeclarationError
 
 Record = Mapping[str, Any]
 SEPARATOR = "\0"  # between the text of a sorted member and its row's key

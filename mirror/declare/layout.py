@@ -12,19 +12,10 @@ from django.db.models.expressions import RawSQL
 from mirror.conf import database, setting
 from mirror.declare.buckets import find_bucket_start
 from mirror.declare.entries import Contribution
-from mirror.declare.fields import (
-    Column,
-    Count,
-    DeclarationError,
-    Sum,
-    Use,
-    Values,
-    make_plain,
-    resolve_column,
-    resolve_condition,
-)
+from mirror.declare.fields import Column, Count, Sum, Values, make_plain
 from mirror.declare.indexes import Index
 from mirror.declare.mirrors import Family, Watch, can_hold, get_primary
+from mirror.declare.paths import DeclarationError, Use, resolve_column, resolve_condition
 from mirror.utils.compiled import KeyedQuery
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from django.db.models.functions import Cast, Collate
 
 from mirror.conf import setting
 from mirror.declare.buckets import list_bucket_keys, merge_top
-from mirror.declare.fields import resolve_column
 from mirror.declare.indexes import Index, Lookup, Ranking, SetOf
+from mirror.declare.paths import resolve_column
 
 if TYPE_CHECKING:
     from mirror.declare.layout import Layout

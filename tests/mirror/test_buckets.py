@@ -6,7 +6,7 @@ from redis import Redis
 from mirror import Alphabetical, Mirror, Names, Ranking, SetOf, Watch, register, registry
 from mirror.capture import install
 from mirror.declare.buckets import find_bucket_key, find_bucket_start, list_bucket_keys
-from mirror.declare.fields import DeclarationError
+from mirror.declare.paths import DeclarationError
 from mirror.read import marker
 from mirror.redis.clients import client
 from mirror.relay import rebuild

@@ -29,8 +29,8 @@ from mirror import (
 )
 from mirror.capture import install
 from mirror.declare.checks import check_declarations
-from mirror.declare.fields import DeclarationError
 from mirror.declare.layout import Layout
+from mirror.declare.paths import DeclarationError
 from tests.support.mirror.app.models import Group, Item, Label, Note, Writer
 from tests.support.mirror.items import drained, make
 from tests.support.mirror.outbox import changes
