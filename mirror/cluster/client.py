@@ -10,196 +10,37 @@ changes it. A cluster connection refuses servers that do not belong to the incar
 """
 
 import hashlib
-import threading
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from itertools import chain
-from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from redis import Redis
 from redis.client import EMPTY_RESPONSE, Pipeline
-from redis.cluster import ClusterNode, NodesManager
-from redis.connection import parse_url
 from redis.exceptions import (
     AskError,
     ClusterCrossSlotError,
     MovedError,
     NoScriptError,
-    RedisClusterException,
     RedisError,
-    SlotNotCoveredError,
 )
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from mirror.cluster.pieces import EVERYWHERE, MASTERS, Piece, Sent, combine_scan, combine_values
 from mirror.cluster.slots import DIVIDED, slot_of
-from mirror.cluster.urls import SCHEMES
+from mirror.cluster.topology import Topology
 from mirror.redis import clients, naming, prefix, quick, recorder, scripts
 from mirror.redis.clients import LearningConnection, MirrorPool, parse_info
 from mirror.redis.positions import key_positions, name_of
 from mirror.redis.session import Command, get_pool
 from mirror.redis.types import RedisClient, RedisPipeline
 
-# Sent to every master; how the replies become one.
-EVERYWHERE: Final[dict[str, Callable[[list[Any]], Any]]] = {
-    "DBSIZE": sum,
-    "FLUSHALL": itemgetter(0),
-    "FLUSHDB": itemgetter(0),
-    "KEYS": lambda replies: [*chain(*replies)],
-    "SCRIPT": itemgetter(0),
-}
-MASTERS: Final = 1024  # of a scan's cursor: the remainder is the number of a master
 REDIRECTIONS: Final = 5  # of one command, while slots move
 
 
 class Replaced(RedisConnectionError):
     """A server does not belong to the incarnation of the cluster in which a connection began."""
-
-
-Combine = Callable[[list[Any]], Any]
-
-
-@dataclass
-class _Piece:
-    """A command as it is sent to one node, and its reply. is_fixed: part of a transaction, never sent again."""
-
-    node: str
-    command: Command
-    is_fixed: bool = False
-    reply: Any = None
-
-
-class _Sent(NamedTuple):
-    """A command of the caller, and the pieces that it became. combine: makes one reply of theirs."""
-
-    pieces: list[_Piece]
-    combine: Combine = itemgetter(0)
-
-    def reply(self) -> Any:
-        """Return the reply to the command, or the first error among those to its pieces."""
-        replies = [piece.reply for piece in self.pieces]
-        errors = (reply for reply in replies if isinstance(reply, Exception))
-        return next(errors, None) or self.combine(replies)
-
-
-def _combine_values(places: Sequence[Sequence[int]]) -> Combine:
-    """Return a function that puts the values of MGETs into the order of the caller's keys."""
-
-    def combine(replies: list[Any]) -> list[Any]:
-        values = dict(zip(chain(*places), chain(*replies), strict=True))
-        return [values[place] for place in sorted(values)]
-
-    return combine
-
-
-def _combine_scan(number: int, masters: int) -> Combine:
-    """Return a function that puts the number of the next master to scan into a cursor."""
-
-    def combine(replies: list[Any]) -> list[Any]:
-        cursor, names = int(replies[0][0]), replies[0][1]
-        if cursor:
-            return [str(cursor * MASTERS + number).encode(), names]
-        return [str(number + 1 if number + 1 < masters else 0).encode(), names]
-
-    return combine
-
-
-class Topology:
-    """The masters of a cluster and their slots, shared by all its clients in a process.
-
-    url: of any node. options: of the connections.
-    """
-
-    def __init__(self, url: str, **options: Any) -> None:
-        scheme, _, rest = url.partition(":")
-        self.options = {**options, **parse_url(f"{SCHEMES[scheme]}:{rest}")}
-        if self.options.pop("db", 0) or "path" in self.options:
-            raise ValueError(f"{url}: a cluster has neither databases nor sockets")
-        self._lock = threading.Lock()
-        self._manager: NodesManager | None = None
-
-    @property
-    def manager(self) -> NodesManager:
-        """Return the known slots. Asks a node first, if none has been asked. Raises redis-py's errors."""
-        with self._lock:
-            if self._manager is None:
-                with _as_away():
-                    self._manager = self._connect()
-        return self._manager
-
-    @property
-    def is_known(self) -> bool:
-        """Return whether a node has been asked."""
-        return self._manager is not None
-
-    def _connect(self) -> NodesManager:
-        options = dict(self.options)
-        start = ClusterNode(options.pop("host", "localhost"), options.pop("port", 6379))
-        return NodesManager(
-            [start], from_url=True, require_full_coverage=True, connection_pool_class=_NodePool, **options
-        )
-
-    def refresh(self, failed: str | None = None) -> None:
-        """Ask the nodes for the slots again. failed: the name of a node to ask last. Raises redis-py's errors."""
-        manager = self.manager
-        with _as_away():
-            manager.initialize(last_failed_node_name=failed)
-
-    def move(self, error: MovedError) -> None:
-        """Note that a slot has moved."""
-        manager = self.manager
-        if manager.get_node(host=error.host, port=error.port) is None:
-            self.refresh()
-        else:
-            manager.move_slot(error)
-
-    def masters(self) -> list[str]:
-        """Return the names of the masters in a fixed order."""
-        return sorted(node.name for node in self.manager.get_nodes_by_server_type("primary"))
-
-    def node_of(self, slot: int) -> str:
-        """Return the name of a slot's master."""
-        with _as_away():
-            return str(self.manager.get_node_from_slot(slot).name)
-
-    def pool(self, name: str) -> MirrorPool:
-        """Return the connections to a node."""
-        node = self.manager.get_node(node_name=name)
-        if node is None:
-            raise RedisConnectionError(f"{name} is no longer part of the cluster")
-        if node.redis_connection is None:
-            self.manager.create_redis_connections([node])
-        pool: MirrorPool = node.redis_connection.connection_pool
-        return pool
-
-    def incarnations(self) -> dict[str, str]:
-        """Return the incarnation of each master, "" if no connection has learned it yet."""
-        return {name: self.pool(name).incarnation for name in self.masters()}
-
-    def close(self, inuse_connections: bool) -> None:
-        """Close all connections."""
-        if self._manager is not None:
-            for node in list(self._manager.nodes_cache.values()):
-                if node.redis_connection is not None:
-                    node.redis_connection.connection_pool.disconnect(inuse_connections)
-
-
-@contextmanager
-def _as_away() -> Generator[None, None, None]:
-    """Raise the errors of redis-py's cluster client as a lost connection, which they are."""
-    try:
-        yield
-    except (RedisClusterException, SlotNotCoveredError) as error:
-        raise RedisConnectionError(str(error)) from error
-
-
-class _NodePool(MirrorPool):
-    """The connections to one node of a cluster."""
-
-    of_cluster = True
 
 
 def compute_digest(incarnations: Iterable[str]) -> str:
@@ -282,7 +123,7 @@ class ClusterConnection:
         self._admitted = set(known.values())
         self.incarnation = compute_digest(self._admitted)
         self._held: dict[str, LearningConnection] = {}
-        self._sent: list[_Sent] = []
+        self._sent: list[Sent] = []
         self._watched: str | None = None  # the node with this connection's watches
 
     def post(self, commands: Sequence[Command]) -> None:
@@ -332,54 +173,54 @@ class ClusterConnection:
         split = (*words, *command[1:])
         return tuple(self._packer.rename(split)) if self._packer else split
 
-    def _route(self, commands: Sequence[Command]) -> list[_Sent]:
+    def _route(self, commands: Sequence[Command]) -> list[Sent]:
         """Decide which nodes get which commands. Raises ClusterCrossSlotError."""
-        routed: list[_Sent] = []
+        routed: list[Sent] = []
         place = 0
         while place < len(commands):
             if commands[place][0] == "MULTI":
                 end = next(i for i in range(place, len(commands)) if commands[i][0] == "EXEC")
                 block = commands[place : end + 1]
                 node = self._node_of_all(block)
-                routed += [_Sent([_Piece(node, command, is_fixed=True)]) for command in block]
+                routed += [Sent([Piece(node, command, is_fixed=True)]) for command in block]
                 place = end + 1
             else:
                 routed.append(self._route_one(commands[place]))
                 place += 1
         return routed
 
-    def _route_one(self, command: Command) -> _Sent:
+    def _route_one(self, command: Command) -> Sent:
         name = name_of(command)
         if name == "SCAN":
             return self._route_scan(command)
         if name in EVERYWHERE:
-            return _Sent([_Piece(node, command) for node in self._topology.masters()], EVERYWHERE[name])
+            return Sent([Piece(node, command) for node in self._topology.masters()], EVERYWHERE[name])
         if name == "UNWATCH":
-            return _Sent([_Piece(self._watched or self._home(), command, is_fixed=True)])
+            return Sent([Piece(self._watched or self._home(), command, is_fixed=True)])
         positions = key_positions(command)
         if len(positions) > 1 and name in DIVIDED:
             return self._divide(name, command)
         node = self._node_of_all([command])
         if name == "WATCH":
             self._watched = node
-        return _Sent([_Piece(node, command, is_fixed=name == "WATCH")])
+        return Sent([Piece(node, command, is_fixed=name == "WATCH")])
 
-    def _divide(self, name: str, command: Command) -> _Sent:
+    def _divide(self, name: str, command: Command) -> Sent:
         places: dict[int, list[int]] = defaultdict(list)
         for place, key in enumerate(command[1:]):
             places[slot_of(key)].append(place)
         pieces = [
-            _Piece(self._topology.node_of(slot), (name, *(command[1 + place] for place in found)))
+            Piece(self._topology.node_of(slot), (name, *(command[1 + place] for place in found)))
             for slot, found in places.items()
         ]
-        return _Sent(pieces, _combine_values(list(places.values())) if name == "MGET" else sum)
+        return Sent(pieces, combine_values(list(places.values())) if name == "MGET" else sum)
 
-    def _route_scan(self, command: Command) -> _Sent:
+    def _route_scan(self, command: Command) -> Sent:
         """Scan one master after the other. The cursor contains the number of the master."""
         cursor, number = divmod(int(command[1]), MASTERS)
         masters = self._topology.masters()
         number = min(number, len(masters) - 1)
-        return _Sent([_Piece(masters[number], ("SCAN", cursor, *command[2:]))], _combine_scan(number, len(masters)))
+        return Sent([Piece(masters[number], ("SCAN", cursor, *command[2:]))], combine_scan(number, len(masters)))
 
     def _node_of_all(self, commands: Sequence[Command]) -> str:
         """Return the master of the slot of these commands, or of the markers' slot if they name no key."""
@@ -404,7 +245,7 @@ class ClusterConnection:
                 raise Replaced(f"{node} has another incarnation")
         return found
 
-    def _send(self, pieces: Sequence[_Piece]) -> None:
+    def _send(self, pieces: Sequence[Piece]) -> None:
         by_node: dict[str, list[Command]] = defaultdict(list)
         for piece in pieces:
             by_node[piece.node].append(piece.command)
@@ -413,8 +254,8 @@ class ClusterConnection:
             with self._noting_failure(node):
                 connection.push(commands)
 
-    def _read(self, pieces: Sequence[_Piece]) -> None:
-        by_node: dict[str, list[_Piece]] = defaultdict(list)
+    def _read(self, pieces: Sequence[Piece]) -> None:
+        by_node: dict[str, list[Piece]] = defaultdict(list)
         for piece in pieces:
             by_node[piece.node].append(piece)
         for node, found in by_node.items():
@@ -423,7 +264,7 @@ class ClusterConnection:
             for piece, reply in zip(found, replies, strict=True):
                 piece.reply = reply
 
-    def _redirect(self, piece: _Piece) -> list[_Piece]:
+    def _redirect(self, piece: Piece) -> list[Piece]:
         """Return what to send again if a piece's slot has moved or its script is unknown."""
         reply = piece.reply
         if isinstance(reply, NoScriptError) and piece.command[0] == "EVALSHA" and piece.command[1] in scripts.texts:
@@ -435,7 +276,7 @@ class ClusterConnection:
             return [piece]
         if isinstance(reply, AskError):
             piece.node = f"{reply.host}:{reply.port}"
-            return [_Piece(piece.node, ("ASKING",)), piece]
+            return [Piece(piece.node, ("ASKING",)), piece]
         return []
 
     @contextmanager

@@ -266,7 +266,8 @@ class PoolFactory(ConnectionFactory):
         return super().get_connection(params)
 
     def get_connection_pool(self, params: dict[str, Any]) -> Any:
-        from mirror.cluster.client import ClusterPool, Topology
+        from mirror.cluster.client import ClusterPool
+        from mirror.cluster.topology import Topology
 
         if is_cluster_url(params["url"]):
             return ClusterPool(Topology(**params))

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Self
 
-from mirror.cluster.client import ClusterConnection, ClusterPool, Topology
+from mirror.cluster.client import ClusterConnection, ClusterPool
+from mirror.cluster.topology import Topology
 from mirror.redis.session import Command
 from tests.support.servers.process import PATIENCE_SECONDS
 
