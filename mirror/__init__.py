@@ -9,18 +9,9 @@ from mirror.declare.buckets import find_bucket_key, find_bucket_start, list_buck
 from mirror.declare.entries import Contribution, Entry, Field, Member, Members, OwnField, Scored, Value
 from mirror.declare.fields import Column, Count, Ids, Names, Sum, Values
 from mirror.declare.indexes import Alphabetical, Lookup, Ranking, SetOf
-from mirror.declare.mirrors import (
-    After,
-    EdgeMirror,
-    Family,
-    Mirror,
-    Reached,
-    Record,
-    SummaryMirror,
-    TableMirror,
-    Watch,
-    WindowMirror,
-)
+from mirror.declare.mirrors import EdgeMirror, Mirror, Record, SummaryMirror, TableMirror
+from mirror.declare.watches import Family, Watch
+from mirror.declare.windows import After, Reached, WindowMirror
 from mirror.registry import register
 
 __all__ = [

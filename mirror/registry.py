@@ -9,8 +9,10 @@ from django.utils.translation import gettext as translated
 
 from mirror.conf import setting
 from mirror.declare.layout import Layout
-from mirror.declare.mirrors import Mirror, SummaryMirror, TableMirror, Watch, WindowMirror
+from mirror.declare.mirrors import Mirror, SummaryMirror, TableMirror
 from mirror.declare.paths import DeclarationError
+from mirror.declare.watches import Watch
+from mirror.declare.windows import WindowMirror
 
 __all__ = ["all_mirrors", "get"]
 _mirrors: dict[str, Mirror] = {}

@@ -11,7 +11,8 @@ from redis.exceptions import ResponseError
 
 from mirror import registry
 from mirror.capture import triggers
-from mirror.declare.mirrors import Mirror, SummaryMirror, WindowMirror
+from mirror.declare.mirrors import Mirror, SummaryMirror
+from mirror.declare.windows import WindowMirror
 from mirror.models import Change, State
 from mirror.outbox import changes, progress
 from mirror.read import marker

@@ -9,7 +9,8 @@ from django.utils.translation import gettext as _
 
 from mirror.admin.paging import count_rows
 from mirror.conf import setting
-from mirror.declare.mirrors import Mirror, SummaryMirror, WindowMirror
+from mirror.declare.mirrors import Mirror, SummaryMirror
+from mirror.declare.windows import WindowMirror
 from mirror.models import Job
 
 

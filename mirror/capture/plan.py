@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from mirror import registry
-from mirror.declare.mirrors import Watch
+from mirror.declare.watches import Watch
 from mirror.models import Change
 from mirror.outbox import changes
 

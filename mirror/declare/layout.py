@@ -14,8 +14,9 @@ from mirror.declare.buckets import find_bucket_start
 from mirror.declare.entries import Contribution
 from mirror.declare.fields import Column, Count, Sum, Values, make_plain
 from mirror.declare.indexes import Index
-from mirror.declare.mirrors import Family, Watch, can_hold, get_primary
+from mirror.declare.mirrors import can_hold, get_primary
 from mirror.declare.paths import DeclarationError, Use, resolve_column, resolve_condition
+from mirror.declare.watches import Family, Watch
 from mirror.utils.compiled import KeyedQuery
 
 if TYPE_CHECKING:

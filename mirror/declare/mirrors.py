@@ -4,9 +4,8 @@ A mirror is a pure function from a row to its record and entries. Capture, drain
 explain are generic and need nothing else.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from django.core.exceptions import ValidationError
 from django.db.models import Field, ForeignKey, IntegerField, Model, Q
@@ -16,88 +15,15 @@ from mirror.declare.entries import Contribution
 from mirror.declare.fields import RecordField
 from mirror.declare.indexes import Index, parse_template
 from mirror.declare.readers import Readers
+from mirror.declare.watches import Family, Watch
 from mirror.redis.session import Command
 
 if TYPE_CHECKING:
     from mirror.declare.layout import Layout
 
-Kind = Literal["set", "zset", "hash", "string", "list"]
 Record = dict[str, Any]
 # inline: before the write returns. after_response: outside of requests the same. worker: the relay drains.
 Drain = Literal["inline", "after_response", "worker"]
-SENTINEL: Final = "0"  # this member's score gives the state of a lazy window:
-WHOLE: Final = 0.0  # the window holds all rows
-CUT: Final = -1.0  # SQL has more rows
-MAKING: Final = -2.0  # a warm-up is in progress; readers treat the window as cold
-
-
-@dataclass(frozen=True)
-class Watch:
-    """A table whose modifications concern a mirror.
-
-    model: the model of the watched table (a through model for many-to-many).
-    columns: the database columns that form the key of a change, with their values before and after it; several are
-        joined with ":". Default: the primary key.
-    via: for a table other than the mirror's own (tags, for books). ``via(values, after, limit)`` returns up to
-        ``limit`` keys greater than ``after`` (None: from the start), ascending, of the rows that depend on rows with
-        these column values. It runs when the change is drained, never when it is made.
-    only: further columns. An UPDATE that modifies none of them, and no key, is no change.
-    updates: only UPDATEs are changes, because dependent rows in another watched table are created and deleted along
-        with these.
-    whole: the key is always "", for a mirror with this single key.
-    pushed: the rows are pushed into the windows of a ``WindowMirror`` (see ``WindowMirror.reach``).
-    """
-
-    model: type[Model]
-    columns: str | tuple[str, ...] = ()
-    via: Callable[[Sequence[str], str | None, int], list[str]] | None = None
-    only: tuple[str, ...] = ()
-    updates: bool = False
-    whole: bool = False
-    pushed: bool = False
-
-    @property
-    def table(self) -> str:
-        """Return the table's name in SQL."""
-        return str(self.model._meta.db_table)
-
-    @property
-    def key_columns(self) -> tuple[str, ...]:
-        """Return the columns that form a change's key; none if it is always ""."""
-        if self.whole:
-            return ()
-        if self.columns:
-            return (self.columns,) if isinstance(self.columns, str) else self.columns
-        pk = self.model._meta.pk
-        assert pk is not None
-        return (str(pk.column),)
-
-    @property
-    def source(self) -> str:
-        """Return "" if the key is one of the mirror, else the table's name, by which ``via`` or ``reach`` is found."""
-        return self.table if self.via or self.pushed else ""
-
-
-@dataclass(frozen=True)
-class Family:
-    """Keys of one form that a mirror owns. They are searched for strays.
-
-    start: the beginning of every key of the family; the whole key if ``whole``. end: the end of every key, if other
-    families share the start. owner: returns, for (key, member or field or value), the key of the row that would
-    contribute it.
-    """
-
-    start: str
-    kind: Kind
-    owner: Callable[[str, str], str]
-    whole: bool = False
-    end: str = ""
-
-    def has(self, key: str) -> bool:
-        """Return whether ``key`` belongs to this family."""
-        if self.whole:
-            return key == self.start
-        return key.startswith(self.start) and key.endswith(self.end)
 
 
 class Mirror(Readers):
@@ -259,85 +185,6 @@ def _greater(fields: Sequence[str], values: Sequence[str]) -> Q:
         condition |= same & Q(**{f"{field}__gt": value})
         same &= Q(**{field: value})
     return condition
-
-
-@dataclass(frozen=True)
-class After:
-    """A dependency: an applied change of another mirror orders a change of this one, never earlier.
-
-    mirror: the name of the other mirror. owner: returns the key of this mirror for a key of the other one.
-    """
-
-    mirror: str
-    owner: Callable[[str], str]
-
-
-class Reached(NamedTuple):
-    """A window that a pushed row concerns.
-
-    owner: the window's owner. member: the row's id. source: the row's author, as a member of the sets in
-    ``WindowMirror.sources``, or "" to skip them. shown: whether the row belongs in the window; otherwise it is
-    removed.
-    """
-
-    owner: str
-    member: int
-    source: str
-    shown: bool
-
-
-class WindowMirror(Mirror):
-    """The newest rows of each owner, in a sorted set of at most ``length`` ids. A row's id is its member and score.
-
-    A window is recomputed when a change names its owner. An eager window exists whenever it has members. A lazy one
-    exists while it is read. It has the member ``SENTINEL``, with score ``WHOLE`` if it holds all rows and ``CUT``
-    if SQL has more; without the sentinel it is cold. Rows can be pushed into lazy windows.
-    """
-
-    has_record = False
-    length: ClassVar[int]
-    lazy: ClassVar[bool] = False
-    life_seconds: ClassVar[int] = 0  # of an unread lazy window; 0: unlimited
-    after: ClassVar[Sequence[After]] = ()
-
-    def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
-        """Return the windows of ``pks``, without the empty ones."""
-        return self.newest(pks, self.length + 1 if self.lazy else self.length)
-
-    def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
-        """Return up to ``limit`` ids for each owner, newest first, from SQL, in a fixed number of queries."""
-        raise NotImplementedError
-
-    @classmethod
-    def is_of_rows(cls) -> bool:
-        """Return whether the owners are rows of ``model``. Otherwise ``keys_after`` lists them."""
-        return cls.keys_after is Mirror.keys_after
-
-    def is_possible(self, pk: str) -> bool:
-        return can_hold(get_primary(self.model), pk) if self.is_of_rows() else super().is_possible(pk)
-
-    def owners(self, pks: Sequence[str]) -> set[str]:
-        """Return the existing owners among ``pks``: only they have lazy windows. Default: rows of ``model``."""
-        possible = [pk for pk in pks if can_hold(get_primary(self.model), pk)]
-        rows = self.model._base_manager.using(setting("DATABASE")).filter(pk__in=possible)
-        return {str(pk) for pk in rows.values_list("pk", flat=True)}
-
-    def reach(self, rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
-        """Return up to ``limit`` windows that these pushed rows concern, ordered by owner, after the owner
-        ``after``.
-
-        ``rows`` are keys of changes; a row may have been deleted since. There are several rows only if ``after`` is
-        None. Whether a row is shown may depend on the row itself, on ``sources``, and on tables that are watched
-        with ``via``. With any other dependency, a late delivery could undo a recompute.
-        """
-        raise NotImplementedError
-
-    def sources(self, owner: str) -> tuple[str, str]:
-        """Return two sets in the window's slot: the authors to show, and the authors to leave out in any case.
-
-        The mirrors in ``after`` maintain the sets. With them, Redis refuses late rows of authors no longer shown.
-        """
-        raise NotImplementedError
 
 
 class SummaryMirror(Mirror):

@@ -12,7 +12,8 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from mirror import registry
-from mirror.declare.mirrors import Watch, WindowMirror
+from mirror.declare.watches import Watch
+from mirror.declare.windows import WindowMirror
 from mirror.models import Change
 from mirror.outbox import changes as outbox
 from mirror.outbox import progress

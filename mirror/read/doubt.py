@@ -18,7 +18,8 @@ from django.db import Error as DatabaseError
 
 from mirror import registry
 from mirror.conf import setting
-from mirror.declare.mirrors import EdgeMirror, Family, Mirror, SummaryMirror
+from mirror.declare.mirrors import EdgeMirror, Mirror, SummaryMirror
+from mirror.declare.watches import Family
 from mirror.outbox import changes as outbox
 from mirror.redis import naming
 from mirror.redis.clients import Breaker, breaker

@@ -9,7 +9,7 @@ from mirror.backup import flush as flushing
 from mirror.backup import registry as backups
 from mirror.backup import restore as restoring
 from mirror.backup import verify as comparing
-from mirror.declare.mirrors import WindowMirror
+from mirror.declare.windows import WindowMirror
 from mirror.redis.session import Conflict
 from mirror.relay import rebuild as rebuilding
 from mirror.utils.callbacks import ProgressCallback, ignore

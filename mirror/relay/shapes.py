@@ -15,7 +15,8 @@ from mirror import registry
 from mirror.conf import use_database
 from mirror.declare import values
 from mirror.declare.entries import Contribution, Entry
-from mirror.declare.mirrors import EdgeMirror, Mirror, Record, SummaryMirror, WindowMirror
+from mirror.declare.mirrors import EdgeMirror, Mirror, Record, SummaryMirror
+from mirror.declare.windows import WindowMirror
 from mirror.outbox import changes as outbox
 from mirror.redis import naming
 from mirror.redis.session import Command

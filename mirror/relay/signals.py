@@ -8,7 +8,7 @@ from django.db.models import Model
 from django.db.models.signals import m2m_changed, post_delete, post_save
 
 from mirror import registry
-from mirror.declare.mirrors import Watch
+from mirror.declare.watches import Watch
 from mirror.relay.hints import hint_all
 
 Watching = tuple[str, Watch]  # the mirror's name, its watch

@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 from mirror import registry
 from mirror.declare.entries import single
-from mirror.declare.mirrors import Mirror, TableMirror, WindowMirror
+from mirror.declare.mirrors import Mirror, TableMirror
+from mirror.declare.windows import WindowMirror
 from mirror.outbox import changes
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Session

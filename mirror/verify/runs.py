@@ -15,7 +15,9 @@ from django.db.models.functions import Now
 from mirror import registry
 from mirror.conf import setting
 from mirror.declare.entries import Entry, single
-from mirror.declare.mirrors import Family, Mirror, TableMirror, WindowMirror
+from mirror.declare.mirrors import Mirror, TableMirror
+from mirror.declare.watches import Family
+from mirror.declare.windows import WindowMirror
 from mirror.models import Change, State
 from mirror.outbox import changes as outbox
 from mirror.redis.clients import relay_client

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from redis.exceptions import ResponseError
 
-from mirror.declare.mirrors import Family, Mirror, SummaryMirror, TableMirror
+from mirror.declare.mirrors import Mirror, SummaryMirror, TableMirror
+from mirror.declare.watches import Family
 from mirror.redis.naming import with_prefix
 from mirror.redis.session import Command, Session
 from mirror.redis.types import RedisClient

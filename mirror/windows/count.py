@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from mirror import registry
-from mirror.declare.mirrors import Mirror, WindowMirror
+from mirror.declare.mirrors import Mirror
+from mirror.declare.windows import WindowMirror
 from mirror.redis.clients import try_redis
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient

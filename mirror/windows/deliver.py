@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from mirror.cluster.slots import find_slot
 from mirror.conf import milliseconds, setting
-from mirror.declare.mirrors import Reached, WindowMirror
+from mirror.declare.windows import Reached, WindowMirror
 from mirror.redis import naming
 from mirror.redis.scripts import Script
 from mirror.redis.session import Command, Conflict, Session

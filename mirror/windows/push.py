@@ -20,7 +20,7 @@ from redis.exceptions import NoScriptError
 
 from mirror import registry
 from mirror.conf import milliseconds, setting
-from mirror.declare.mirrors import WindowMirror
+from mirror.declare.windows import WindowMirror
 from mirror.models import Change
 from mirror.outbox import changes as outbox
 from mirror.outbox import progress, spread

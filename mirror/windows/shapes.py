@@ -6,7 +6,8 @@ from typing import Any, Final, TypeGuard
 from mirror.cluster.slots import find_slot
 from mirror.declare import values
 from mirror.declare.entries import Contribution, Entry, Scored
-from mirror.declare.mirrors import CUT, MAKING, SENTINEL, WHOLE, Mirror, TableMirror, WindowMirror
+from mirror.declare.mirrors import Mirror, TableMirror
+from mirror.declare.windows import CUT, MAKING, SENTINEL, WHOLE, WindowMirror
 from mirror.redis import naming
 from mirror.redis.session import Command, Conflict
 from mirror.relay.shapes import ABSENT, EdgeShape, Said, Target

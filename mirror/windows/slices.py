@@ -4,7 +4,7 @@ import enum
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from mirror.declare.mirrors import SENTINEL, Reached, WindowMirror
+from mirror.declare.windows import SENTINEL, Reached, WindowMirror
 from mirror.models import Change
 from mirror.outbox import progress
 from mirror.redis.session import Conflict, Session

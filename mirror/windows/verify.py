@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mirror.declare.entries import Scored
-from mirror.declare.mirrors import WindowMirror
+from mirror.declare.windows import WindowMirror
 from mirror.models import Change
 from mirror.outbox import changes as outbox
 from mirror.redis.session import Session

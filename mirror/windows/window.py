@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from mirror.conf import milliseconds, setting
-from mirror.declare.mirrors import CUT, MAKING, SENTINEL, WHOLE, WindowMirror
+from mirror.declare.windows import CUT, MAKING, SENTINEL, WHOLE, WindowMirror
 from mirror.outbox import changes
 from mirror.read import marker
 from mirror.redis import naming

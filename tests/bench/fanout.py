@@ -11,7 +11,7 @@ from redis import Redis
 
 from accounts.models import User
 from mirror import registry
-from mirror.declare.mirrors import CUT, SENTINEL, WHOLE, WindowMirror
+from mirror.declare.windows import CUT, SENTINEL, WHOLE, WindowMirror
 from mirror.models import Change
 from mirror.outbox import progress
 from mirror.redis.clients import relay_client

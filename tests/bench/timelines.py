@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.models import Q
 
 from mirror import registry
-from mirror.declare.mirrors import WindowMirror
+from mirror.declare.windows import WindowMirror
 from mirror.models import Change
 from mirror.read.sql_only import sql_only
 from mirror.redis.clients import relay_client

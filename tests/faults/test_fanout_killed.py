@@ -4,7 +4,7 @@ import pytest
 from redis import Redis
 
 from mirror import registry
-from mirror.declare.mirrors import CUT, SENTINEL, WindowMirror
+from mirror.declare.windows import CUT, SENTINEL, WindowMirror
 from mirror.models import Change
 from mirror.relay import drains, rebuild
 from tests.support.faults.crew import ALONE, Crew

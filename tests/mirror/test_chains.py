@@ -10,7 +10,7 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import After, Watch, registry
-from mirror.declare.mirrors import WindowMirror
+from mirror.declare.windows import WindowMirror
 from mirror.models import Change
 from mirror.outbox import changes
 from mirror.read import marker

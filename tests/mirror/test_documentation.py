@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mirror.conf import DEFAULTS
-from mirror.declare.mirrors import Watch
+from mirror.declare.watches import Watch
 from mirror.management.commands.mirror import Command
 from tests.support.mirror.command import ACTIONS
 

@@ -6,7 +6,7 @@ import pytest
 
 from mirror import Family, Field, Member, Members, Scored, Value
 from mirror.declare.entries import Contribution
-from mirror.declare.mirrors import Kind
+from mirror.declare.watches import Kind
 from mirror.verify.expected import Sums, says
 from mirror.verify.scan import Content
 

@@ -9,7 +9,7 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import registry, tasks
-from mirror.declare.mirrors import Watch
+from mirror.declare.watches import Watch
 from mirror.models import Change
 from mirror.outbox import changes
 from mirror.redis.clients import breaker

@@ -6,7 +6,7 @@ from redis import Redis
 
 from mirror import registry
 from mirror.conf import milliseconds
-from mirror.declare.mirrors import Reached, WindowMirror
+from mirror.declare.windows import Reached, WindowMirror
 from mirror.models import Change
 from mirror.redis import naming
 from mirror.redis.clients import relay_client

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from mirror.declare.mirrors import CUT, MAKING, SENTINEL, WHOLE
+from mirror.declare.windows import CUT, MAKING, SENTINEL, WHOLE
 from mirror.models import Change
 from mirror.outbox import spread
 from mirror.redis import naming

@@ -6,7 +6,7 @@ import pytest
 from redis import Redis
 
 from mirror import registry
-from mirror.declare.mirrors import Watch
+from mirror.declare.watches import Watch
 from mirror.models import Change
 from mirror.outbox import changes as outbox
 from mirror.outbox import spread

@@ -7,7 +7,7 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror.declare.mirrors import MAKING
+from mirror.declare.windows import MAKING
 from mirror.models import Change
 from mirror.read import marker, reads
 from mirror.redis import naming

@@ -9,7 +9,7 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import status
-from mirror.declare.mirrors import CUT, WHOLE
+from mirror.declare.windows import CUT, WHOLE
 from mirror.models import Change
 from mirror.outbox import changes
 from mirror.read import marker

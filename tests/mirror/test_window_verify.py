@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from redis import Redis
 
-from mirror.declare.mirrors import MAKING
+from mirror.declare.windows import MAKING
 from mirror.models import Change
 from mirror.outbox import changes
 from mirror.redis.clients import relay_client

@@ -18,7 +18,7 @@ from accounts import keys
 from accounts.models import LoginStats, User
 from demo.collegemsg import build_user_name, invent_text
 from loginlog.archive import expiry
-from mirror.declare.mirrors import CUT, SENTINEL, WHOLE
+from mirror.declare.windows import CUT, SENTINEL, WHOLE
 from mirror.models import Change
 from mirror.relay import drains
 from mirror.relay.rebuild import rebuild

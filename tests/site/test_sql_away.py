@@ -14,7 +14,7 @@ from catalog.local.index import local_copy
 from mirror import registry
 from mirror.backup import registry as backups
 from mirror.backup.restore import restore
-from mirror.declare.mirrors import WindowMirror
+from mirror.declare.windows import WindowMirror
 from mirror.windows import window
 from shop.book_views import decay
 from tests.support import warm_mirrors

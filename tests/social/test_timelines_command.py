@@ -7,7 +7,7 @@ from django.utils import timezone
 from redis import Redis
 
 from accounts.models import LastSeen, LoginStats, Session, User
-from mirror.declare.mirrors import SENTINEL, WHOLE
+from mirror.declare.windows import SENTINEL, WHOLE
 from mirror.redis.naming import marker
 from social import keys
 from social.management.commands import timelines as timelines_command

@@ -10,7 +10,7 @@ from django.db import connection
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from mirror.declare.mirrors import MAKING
+from mirror.declare.windows import MAKING
 from mirror.outbox import progress
 from mirror.redis.clients import relay_client
 from mirror.windows import push, window

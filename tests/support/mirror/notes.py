@@ -3,7 +3,7 @@
 from typing import Any
 
 from mirror import registry
-from mirror.declare.mirrors import WindowMirror
+from mirror.declare.windows import WindowMirror
 from mirror.models import Change
 from mirror.redis.clients import client, relay_client
 from mirror.relay import drains

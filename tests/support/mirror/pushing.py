@@ -6,7 +6,7 @@ from typing import Any
 from redis import Redis
 
 from mirror import registry
-from mirror.declare.mirrors import CUT, SENTINEL, WHOLE, WindowMirror
+from mirror.declare.windows import CUT, SENTINEL, WHOLE, WindowMirror
 from mirror.models import Change
 from mirror.relay import drains
 from mirror.windows import push, window

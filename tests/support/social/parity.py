@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import partial
 
-from mirror.declare.mirrors import MAKING, SENTINEL, WHOLE, WindowMirror
+from mirror.declare.windows import MAKING, SENTINEL, WHOLE, WindowMirror
 from mirror.read.sql_only import sql_only
 from mirror.redis.clients import relay_client
 from mirror.verify import runs

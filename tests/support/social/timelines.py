@@ -6,7 +6,7 @@ from typing import Any
 
 from accounts.models import User
 from mirror import registry
-from mirror.declare.mirrors import WindowMirror
+from mirror.declare.windows import WindowMirror
 from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import Recording, record
 from mirror.relay.drains import drain_all

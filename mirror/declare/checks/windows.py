@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 from django.core.checks import CheckMessage, Error
 
-from mirror.declare.mirrors import Mirror, Watch, WindowMirror
+from mirror.declare.mirrors import Mirror
+from mirror.declare.watches import Watch
+from mirror.declare.windows import WindowMirror
 
 
 def check_window(mirror: Mirror) -> Iterator[CheckMessage]:

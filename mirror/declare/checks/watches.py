@@ -9,7 +9,9 @@ from django.db import models
 
 from mirror import registry
 from mirror.capture.plan import unknown_columns
-from mirror.declare.mirrors import EdgeMirror, Mirror, Watch, WindowMirror
+from mirror.declare.mirrors import EdgeMirror, Mirror
+from mirror.declare.watches import Watch
+from mirror.declare.windows import WindowMirror
 
 TEXTUAL: Final = (models.IntegerField, models.CharField, models.TextField)
 

@@ -1,27 +1,21 @@
-"""System checks of declarations and of the database.
+"""System checks of declarations, which need no database."""
 
-Checks that need the database are tagged ``database``. They run in ``migrate`` and ``check --database``, never in a
-plain ``check``.
-"""
-
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final, get_args
 
-from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
-from django.db import DatabaseError, connections, transaction
 
 from mirror import registry
-from mirror.capture import install, layouts
-from mirror.capture.plan import inserts
+from mirror.capture import install
 from mirror.conf import setting
-from mirror.declare.check_databases import check_aliases
-from mirror.declare.check_watches import check_chains, check_watches
-from mirror.declare.check_windows import check_window
-from mirror.declare.mirrors import Drain, EdgeMirror, Kind, Mirror, SummaryMirror, TableMirror, WindowMirror
-from mirror.models import Change
+from mirror.declare.checks.aliases import check_aliases
+from mirror.declare.checks.watches import check_chains, check_watches
+from mirror.declare.checks.windows import check_window
+from mirror.declare.mirrors import Drain, EdgeMirror, Mirror, SummaryMirror, TableMirror
+from mirror.declare.watches import Kind
+from mirror.declare.windows import WindowMirror
 from mirror.verify.scan import Owned
 
 LONGEST_NAME: Final = 64
@@ -185,111 +179,3 @@ def check_vendor(**kwargs: Any) -> list[CheckMessage]:
         hint = 'Point MIRROR["DATABASE"] at a database of a kind that has a capture.'
         return [Error(str(error), hint=hint, id="mirror.E009")]
     return []
-
-
-@register(Tags.database)
-def check_triggers(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
-    """Check that every watched table has its triggers. ``migrate`` skips this check, because it installs them."""
-    if not _asked(databases) or sys.argv[1:2] == ["migrate"]:
-        return []
-    try:
-        faults = install.missing()
-    except ImproperlyConfigured:
-        return []  # reported by the checks above
-    if not faults:
-        return []
-    return [
-        Error(
-            f"Changes are not captured as declared: {'; '.join(map(str, faults))}.",
-            hint="Run migrate: it creates the triggers, and schedules rebuilds after missed changes.",
-            id="mirror.E010",
-        )
-    ]
-
-
-@register(Tags.database)
-def check_methods(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
-    """Remind of ``version`` if methods were changed since the last ``migrate``, which shows this a last time."""
-    try:
-        changed = layouts.find_changed() if _asked(databases) else []
-    except DatabaseError:  # the column does not exist yet
-        return []
-    hint = "Increase version if keys, records or entries have changed: the mirror is rebuilt. Then run migrate."
-    return [
-        Warning(
-            f"The methods of mirror {name!r} have changed since the last migrate, but its version has not.",
-            hint=hint,
-            obj=type(registry.get(name)),
-            id="mirror.W014",
-        )
-        for name in changed
-    ]
-
-
-@register(Tags.database)
-def check_connection(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
-    """Check that no write escapes the triggers or the relay because of the connection's configuration."""
-    if not _asked(databases):
-        return []
-    connection = connections[setting("DATABASE")]
-    if connection.vendor == "sqlite" and _ask("PRAGMA recursive_triggers") != "1":
-        return [
-            Error(
-                "SQLite's recursive_triggers is off: rows deleted by REPLACE are not captured.",
-                hint='Put "PRAGMA recursive_triggers=ON" into the init_command of DATABASES\' OPTIONS.',
-                id="mirror.E011",
-            )
-        ]
-    if connection.vendor == "postgresql" and (level := _ask("SHOW transaction_isolation")) != "read committed":
-        return [
-            Error(
-                f"The isolation level is {level!r}, but the relay must see changes committed during its transaction.",
-                hint="Leave the isolation level of DATABASES at READ COMMITTED.",
-                id="mirror.E012",
-            )
-        ]
-    return []
-
-
-# Tables that exist several times on the search path. A writer with another path writes to another one.
-HIDDEN_TABLES: Final = """
-    SELECT c.relname, string_agg(n.nspname, ', ' ORDER BY array_position(current_schemas(FALSE), n.nspname))
-      FROM pg_class c
-      JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = ANY(current_schemas(FALSE))
-     WHERE c.relname = ANY(%s) AND c.relkind IN ('r', 'p')
-     GROUP BY c.relname
-    HAVING count(*) > 1
-     ORDER BY c.relname
-"""
-
-
-@register(Tags.database)
-def check_schemas(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
-    """Check that the search path of PostgreSQL leads to one set of tables."""
-    connection = connections[setting("DATABASE")]
-    if not _asked(databases) or connection.vendor != "postgresql":
-        return []
-    try:
-        tables = [*inserts(), Change._meta.db_table]
-    except ImproperlyConfigured:
-        return []  # another check reports the declaration
-    with connection.cursor() as cursor:
-        cursor.execute(HIDDEN_TABLES, [tables])
-        found = [f"{table} ({schemas})" for table, schemas in cursor.fetchall()]
-    if not found:
-        return []
-    text = f"Tables exist in several schemas of the search path, and only the first is mirrored: {'; '.join(found)}."
-    hint = 'Let every process use one schema with mirrored tables, and give each schema its own MIRROR["PREFIX"].'
-    return [Warning(text, hint=hint, id="mirror.W015")]
-
-
-def _asked(databases: Sequence[str] | None) -> bool:
-    return setting("DATABASE") in (databases or ())
-
-
-def _ask(sql: str) -> str:
-    """Return the single value of ``sql``, read inside a transaction like the site's."""
-    using = setting("DATABASE")
-    with transaction.atomic(using=using), connections[using].cursor() as cursor:
-        cursor.execute(sql)
-        return str(cursor.fetchone()[0])

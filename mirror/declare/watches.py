@@ -1,0 +1,78 @@
+"""Watched tables in SQL, and families of keys in Redis."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from django.db.models import Model
+
+Kind = Literal["set", "zset", "hash", "string", "list"]
+
+
+@dataclass(frozen=True)
+class Watch:
+    """A table whose modifications concern a mirror.
+
+    model: the model of the watched table (a through model for many-to-many).
+    columns: the database columns that form the key of a change, with their values before and after it; several are
+        joined with ":". Default: the primary key.
+    via: for a table other than the mirror's own (tags, for books). ``via(values, after, limit)`` returns up to
+        ``limit`` keys greater than ``after`` (None: from the start), ascending, of the rows that depend on rows with
+        these column values. It runs when the change is drained, never when it is made.
+    only: further columns. An UPDATE that modifies none of them, and no key, is no change.
+    updates: only UPDATEs are changes, because dependent rows in another watched table are created and deleted along
+        with these.
+    whole: the key is always "", for a mirror with this single key.
+    pushed: the rows are pushed into the windows of a ``WindowMirror`` (see ``WindowMirror.reach``).
+    """
+
+    model: type[Model]
+    columns: str | tuple[str, ...] = ()
+    via: Callable[[Sequence[str], str | None, int], list[str]] | None = None
+    only: tuple[str, ...] = ()
+    updates: bool = False
+    whole: bool = False
+    pushed: bool = False
+
+    @property
+    def table(self) -> str:
+        """Return the table's name in SQL."""
+        return str(self.model._meta.db_table)
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """Return the columns that form a change's key; none if it is always ""."""
+        if self.whole:
+            return ()
+        if self.columns:
+            return (self.columns,) if isinstance(self.columns, str) else self.columns
+        pk = self.model._meta.pk
+        assert pk is not None
+        return (str(pk.column),)
+
+    @property
+    def source(self) -> str:
+        """Return "" if the key is one of the mirror, else the table's name, by which ``via`` or ``reach`` is found."""
+        return self.table if self.via or self.pushed else ""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Keys of one form that a mirror owns. They are searched for strays.
+
+    start: the beginning of every key of the family; the whole key if ``whole``. end: the end of every key, if other
+    families share the start. owner: returns, for (key, member or field or value), the key of the row that would
+    contribute it.
+    """
+
+    start: str
+    kind: Kind
+    owner: Callable[[str, str], str]
+    whole: bool = False
+    end: str = ""
+
+    def has(self, key: str) -> bool:
+        """Return whether ``key`` belongs to this family."""
+        if self.whole:
+            return key == self.start
+        return key.startswith(self.start) and key.endswith(self.end)
