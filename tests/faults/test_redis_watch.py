@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from redis import Redis, WatchError
 
-from mirror.relay.shapes import _touch
+from mirror.relay.shapes.records import touch
 from tests.support.servers import RedisServer
 from tools.devserver.redis_server import find_redis, find_wheel_redis, read_version
 
@@ -30,7 +30,7 @@ def test_set_and_del_in_a_transaction_break_a_watch(client: Redis, before: str |
         watching.multi()
         watching.set("stale", "1")
         with client.pipeline(transaction=True) as touching:
-            for command in _touch("record"):
+            for command in touch("record"):
                 touching.execute_command(*command)
             touching.execute()
         with pytest.raises(WatchError):

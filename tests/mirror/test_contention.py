@@ -46,9 +46,9 @@ def test_first_drain_of_a_summary_applies_the_changes_of_all_writers(redis: Redi
 
 @pytest.mark.usefixtures("no_hints")
 def test_drain_of_a_summary_marks_a_bounded_number_of_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mirror.relay import shapes
+    from mirror.relay.shapes import kinds
 
-    monkeypatch.setattr(shapes, "SUMMED_UP", 3)
+    monkeypatch.setattr(kinds, "SUMMED_UP", 3)
     items = [Item.objects.create(name=f"item {n}") for n in range(8)]
     assert apply.drain(registry.get("latest"), [str(items[7].pk)]).changes in (3, 4)
     assert str(items[7].pk) not in changes.pending_of("latest", [str(item.pk) for item in items])

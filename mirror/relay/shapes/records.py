@@ -1,9 +1,4 @@
-"""The kinds of mirror, as apply and verify use them (windows: ``mirror.windows.shapes``).
-
-A *shape* knows for its kind: the key that a drain watches, the commands that read the present state of rows, the
-entries for which that state accounts, and the commands that write the rows' own keys. Everything else is the same
-for all kinds.
-"""
+"""Shapes of rows with records: JSON and hashes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -11,14 +6,11 @@ from typing import Any
 
 import orjson
 
-from mirror import registry
 from mirror.conf import use_database
 from mirror.declare import values
 from mirror.declare.entries import Contribution, Entry
-from mirror.declare.mirrors import EdgeMirror, Mirror, Record, SummaryMirror
-from mirror.declare.windows import WindowMirror
+from mirror.declare.mirrors import Mirror, Record
 from mirror.outbox import changes as outbox
-from mirror.redis import naming
 from mirror.redis.session import Command
 from mirror.relay import plan
 
@@ -54,11 +46,10 @@ class Target:
 
 
 ABSENT = Target(None, [])
-SUMMED_UP = 2000  # changes that one drain of a summary applies besides the requested ones
 ASKED = 1000  # records in one command
 
 
-def _touch(key: str) -> list[Command]:
+def touch(key: str) -> list[Command]:
     """Return commands that leave no key but break the WATCH of other drains. DEL of a missing key would not."""
     return [("SET", key, ""), ("DEL", key)]
 
@@ -219,7 +210,7 @@ class JsonShape:
         gone: list[Command] = []
         for key, own in zip(self.keys(owns), owns.values(), strict=True):
             if own is None:
-                gone += _touch(key)
+                gone += touch(key)
             else:
                 pairs += (key, own)
         return [("MSET", *pairs), *gone] if pairs else gone
@@ -247,7 +238,7 @@ class HashShape(JsonShape):
         for pk, own in owns.items():
             key = self.mirror.record_key(pk)
             if own is None:
-                commands += _touch(key)
+                commands += touch(key)
             else:
                 flat = [part for pair in own.items() for part in pair]
                 commands += [("DEL", key), ("HSET", key, *flat)]
@@ -257,104 +248,3 @@ class HashShape(JsonShape):
 def _pairs(reply: Any) -> dict[str, str] | None:
     items = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2], strict=True)
     return {k.decode(errors="replace"): v.decode(errors="replace") for k, v in items} or None
-
-
-class EdgeShape(JsonShape):
-    """An edge without a record. Its key names both ends, so its entries are known without reading."""
-
-    mirror: EdgeMirror
-
-    def watched(self, pk: str) -> str:
-        return naming.guard(self.mirror.name, pk)
-
-    def watches(self, pks: Sequence[str]) -> list[str]:
-        return list(map(self.watched, pks))
-
-    def ask(self, pks: Sequence[str]) -> list[Command]:
-        return []
-
-    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
-        return [None] * len(pks)
-
-    def before(self, pk: str, said: Said) -> Iterable[Contribution]:
-        return self.mirror.entries(pk)
-
-    def wanted(self, pks: Sequence[str], said: Sequence[Said]) -> dict[str, Target]:
-        return self.targets(pks)
-
-    def targets(self, pks: Sequence[str]) -> dict[str, Target]:
-        present, targets = self.mirror.present, {}
-        for pk, value in self.load(pks).items():
-            entries = values.list_entries(self.mirror.name, pk, present(pk, value))
-            targets[pk] = Target(None, entries)
-        return targets
-
-    def finish(self, owns: Mapping[str, Said]) -> list[Command]:
-        return []
-
-    def write(self, owns: Mapping[str, Said]) -> list[Command]:
-        return [command for pk in owns for command in _touch(self.watched(pk))]
-
-
-class SummaryShape(JsonShape):
-    """A list. Every changed row makes it be written again."""
-
-    mirror: SummaryMirror
-    sums_up = True
-
-    def pending(self, pks: Sequence[str]) -> dict[str, list[outbox.Pending]]:
-        """Return all pending changes, if these rows have any.
-
-        The list is read from all rows, so the first of many drains does the work of all.
-        """
-        found, wanted = outbox.pending_at_all(self.mirror.name, SUMMED_UP), set(pks)
-        if len(found) == SUMMED_UP:  # the changes of these rows may be missing
-            own = outbox.pending_of(self.mirror.name, pks).values()
-            found = list({change.id: change for changes in (found, *own) for change in changes}.values())
-        return {pks[0]: found} if any(change.key in wanted for change in found) else {}
-
-    def watched(self, pk: str) -> str:
-        return self.mirror.record_key("")
-
-    def watches(self, pks: Sequence[str]) -> list[str]:
-        return [self.mirror.record_key("")]
-
-    def ask(self, pks: Sequence[str]) -> list[Command]:
-        return [("LRANGE", self.mirror.record_key(""), 0, -1)]
-
-    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
-        return [[item.decode(errors="replace") for item in replies[0]] or None] * len(pks)
-
-    def before(self, pk: str, said: Said) -> Iterable[Contribution]:
-        return ()
-
-    def wanted(self, pks: Sequence[str], said: Sequence[Said]) -> dict[str, Target]:
-        return self.targets(pks)
-
-    def targets(self, pks: Sequence[str]) -> dict[str, Target]:
-        items = [str(item) for item in self.mirror.items()]
-        return dict.fromkeys(pks, Target(items, [])) if items else {}
-
-    def write(self, owns: Mapping[str, Said]) -> list[Command]:
-        key, items = self.mirror.record_key(""), next(iter(owns.values()))
-        if items is None:
-            return _touch(key)
-        return [("DEL", key), ("RPUSH", key, *items)]
-
-
-def shape_of(mirror: Mirror) -> JsonShape:
-    """Return the shape for a mirror's kind."""
-    from mirror.windows.shapes import window_shape
-
-    if isinstance(mirror, EdgeMirror):
-        return EdgeShape(mirror)
-    if isinstance(mirror, WindowMirror):
-        return window_shape(mirror)
-    if isinstance(mirror, SummaryMirror):
-        return SummaryShape(mirror)
-    return HashShape(mirror) if mirror.record_kind == "hash" else JsonShape(mirror)
-
-
-def get_encoder(name: str) -> Callable[[Record], Any]:
-    """Return the function that encodes records of the mirror called ``name`` as Redis has them."""
-    return shape_of(registry.get(name)).encode

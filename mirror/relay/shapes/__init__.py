@@ -1,0 +1,45 @@
+"""The kinds of mirror, as apply and verify use them (windows: ``mirror.windows.shapes``).
+
+A *shape* knows for its kind: the key that a drain watches, the commands that read the present state of rows, the
+entries for which that state accounts, and the commands that write the rows' own keys. Everything else is the same
+for all kinds.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from mirror import registry
+from mirror.declare.mirrors import EdgeMirror, Mirror, Record, SummaryMirror
+from mirror.declare.windows import WindowMirror
+from mirror.relay.shapes.kinds import EdgeShape, SummaryShape
+from mirror.relay.shapes.records import ABSENT, HashShape, JsonShape, Said, Target
+
+__all__ = [
+    "ABSENT",
+    "EdgeShape",
+    "HashShape",
+    "JsonShape",
+    "Said",
+    "SummaryShape",
+    "Target",
+    "get_encoder",
+    "shape_of",
+]
+
+
+def shape_of(mirror: Mirror) -> JsonShape:
+    """Return the shape for a mirror's kind."""
+    from mirror.windows.shapes import window_shape
+
+    if isinstance(mirror, EdgeMirror):
+        return EdgeShape(mirror)
+    if isinstance(mirror, WindowMirror):
+        return window_shape(mirror)
+    if isinstance(mirror, SummaryMirror):
+        return SummaryShape(mirror)
+    return HashShape(mirror) if mirror.record_kind == "hash" else JsonShape(mirror)
+
+
+def get_encoder(name: str) -> Callable[[Record], Any]:
+    """Return the function that encodes records of the mirror called ``name`` as Redis has them."""
+    return shape_of(registry.get(name)).encode
