@@ -15,7 +15,7 @@ from mirror.declare.mirrors import Mirror, SummaryMirror
 from mirror.declare.windows import WindowMirror
 from mirror.models import Change, State
 from mirror.outbox import changes, progress
-from mirror.read import marker
+from mirror.read import marker, rewind
 from mirror.redis import naming
 from mirror.redis.clients import try_redis
 from mirror.redis.types import RedisClient
@@ -72,6 +72,7 @@ def _read_redis(redis: RedisClient | None = None) -> tuple[dict[str, bool | None
     names = [mirror.name for mirror in registry.all_mirrors()]
 
     def ask(redis: RedisClient) -> tuple[dict[str, bool | None], Position]:
+        rewind.check_once(redis, marker.database_identity())
         pipe = redis.pipeline(transaction=False)
         pipe.get(naming.verification())
         for name in names:

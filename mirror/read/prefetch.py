@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from mirror.metrics import count_fallback
-from mirror.read import doubt, marker, sql_only
+from mirror.read import doubt, marker, rewind, sql_only
 from mirror.redis import naming, quick
 from mirror.redis.clients import client, try_redis
 from mirror.redis.types import RedisClient, RedisPipeline
@@ -193,6 +193,8 @@ def _send(
     before, after = before[: len(names)], after[: len(names)]
     # A marker that has changed meanwhile does not count.
     found = {name: one if one == other else None for name, one, other in zip(names, before, after, strict=True)}
+    if any(found.values()) and rewind.check_once(redis, marker.database_identity()):
+        found = dict.fromkeys(names)
     said, start = list[Said | None](), 0
     whole = dict(zip(names, marker.generations(redis, names, list(found.values())) or (), strict=False))
     for group in groups:

@@ -12,10 +12,11 @@ import pytest
 from django.db import connection
 from redis import Redis
 
-from mirror import registry
+from mirror import doctor, registry
 from mirror.models import Change, Identity
 from mirror.outbox import changes
 from mirror.read import marker, rewind
+from mirror.read.prefetch import Asked, fetch
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
@@ -24,6 +25,7 @@ from tests.support import warm_mirrors
 from tests.support.mirror import world
 from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Item
+from tests.support.mirror.command import run
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
@@ -114,6 +116,13 @@ def rest() -> None:
         drains.drain_all()
 
 
+def restore_for_a_new_process(backup: Backup) -> None:
+    """Restore the copy. This process forgets what only a process that ran before the restore can know."""
+    backup.restore()
+    rewind.forget()
+    marker.database_identity.cache_clear()
+
+
 def is_any_warm() -> bool:
     return any(marker.is_warm(relay_client(), mirror.name) for mirror in registry.all_mirrors())
 
@@ -168,11 +177,28 @@ def test_heartbeat_notices_an_older_database(item: Item, backup: Backup, redis: 
 
 
 def test_process_that_starts_after_the_restore_serves_nothing_stale(item: Item, backup: Backup, redis: Redis) -> None:
-    backup.restore()
-    rewind.forget()
-    marker.database_identity.cache_clear()
+    restore_for_a_new_process(backup)
     assert name_in_redis() == "dumped"
     assert_rebuilt(redis)
+
+
+def test_first_prefetch_after_the_restore_believes_no_mirror(item: Item, backup: Backup, redis: Redis) -> None:
+    restore_for_a_new_process(backup)
+    asked = Asked.of(["titem"], lambda pipe: pipe.get("titem:7"))
+    assert fetch(asked, [Asked.of(["tgroup"], lambda pipe: pipe.get("tgroup:7"))]) is None
+    assert_rebuilt(redis)
+
+
+def test_first_command_after_the_restore_calls_every_mirror_cold(item: Item, backup: Backup, redis: Redis) -> None:
+    restore_for_a_new_process(backup)
+    assert {found["warm"] for found in run("status", "--json").said} == {False}
+    assert_rebuilt(redis)
+
+
+def test_doctor_names_every_mirror_cold_after_the_restore(item: Item, backup: Backup) -> None:
+    restore_for_a_new_process(backup)
+    (found,) = [message for message in doctor.examine() if message.id == "mirror.W040"]
+    assert [name for name in warm_mirrors.OWN if name not in str(found.msg)] == []
 
 
 @pytest.mark.on_sqlite
