@@ -102,7 +102,7 @@ def rows_of(name: str) -> int | None:
 def statuses(*, count_rows: bool = True) -> list[Status]:
     """Return the status of every mirror. count_rows False leaves out the slow counts of tables (rows is -1)."""
     (warm, position), states = _read_redis(), State.objects.using(changes.using()).in_bulk()
-    faults = triggers.reasons()
+    faults = triggers.reasons(states.values())
     outstanding, windows = _outstanding(), window_count.windows() if count_rows else {}
     return [
         _status(

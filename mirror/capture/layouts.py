@@ -4,7 +4,7 @@ During a rolling deployment, processes of the older code run beside those of the
 differs from the recorded layout neither drains nor rebuilds that mirror, and reads SQL. The newest ``migrate`` wins.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.apps import apps as present_apps
@@ -35,10 +35,14 @@ def record(using: str, apps: Any = None) -> None:
             rows.filter(mirror=name).update(layout=layout, methods=methods)
 
 
-def find_outdated() -> Mapping[str, str]:
-    """Return the recorded layouts that differ from this process's declarations, by mirror (one query)."""
-    rows = State.objects.using(setting("DATABASE")).exclude(layout="")
-    found = dict(rows.values_list("mirror", "layout"))
+def find_outdated(states: Iterable[State] | None = None) -> Mapping[str, str]:
+    """Return the recorded layouts that differ from this process's declarations, by mirror.
+
+    states: all rows, if they are known. Otherwise one query.
+    """
+    if states is None:
+        states = State.objects.using(setting("DATABASE")).only("layout")
+    found = {state.mirror: state.layout for state in states if state.layout}
     return {
         m.name: found[m.name] for m in registry.all_mirrors() if found.get(m.name, str(m.version)) != str(m.version)
     }

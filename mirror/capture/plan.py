@@ -75,19 +75,25 @@ class Capture(ABC):
     def wanted(self) -> list[Trigger]:
         """Return the triggers that the registered mirrors need on existing tables; none without the outbox.
 
-        Raises ImproperlyConfigured for a column that the model does not have.
+        One query. Raises ImproperlyConfigured for a column that the model does not have.
         """
         by_table = inserts()
         columns = self.columns([*by_table, self.outbox])
+        if self.outbox not in columns:
+            return []
         return [
             Trigger(trigger_name(table, operation), table, operation, concerned)
             for table, wanted in sorted(by_table.items())
-            if {table, self.outbox} <= columns.keys()
+            if table in columns
             # The migration of a table or column may follow. Then the next migrate installs its triggers.
             for present in [[insert for insert in wanted if insert.named <= columns.get(table, set())]]
             for operation in self.operations
             if (concerned := _for(operation, present))
-        ]
+        ] + self.wanted_on_outbox()
+
+    def wanted_on_outbox(self) -> list[Trigger]:
+        """Return the triggers of the outbox itself."""
+        return []
 
     def run(self, statements: Iterable[str]) -> None:
         """Execute statements without parameters."""

@@ -77,10 +77,8 @@ class PostgresCapture(Capture):
             cursor.execute(COLUMNS, [list(tables)])
             return {table: set(columns) for table, columns in cursor.fetchall()}
 
-    def wanted(self) -> list[Trigger]:
-        has_outbox = bool(self.columns([self.outbox]))
-        notifying = Trigger(trigger_name(self.outbox, "insert"), self.outbox, "insert", ())
-        return [*super().wanted(), *([notifying] if has_outbox else [])]
+    def wanted_on_outbox(self) -> list[Trigger]:
+        return [Trigger(trigger_name(self.outbox, "insert"), self.outbox, "insert", ())]
 
     def found(self) -> dict[str, Definition]:
         with self.connection.cursor() as cursor:

@@ -13,7 +13,7 @@ from django.db import DatabaseError, transaction
 from mirror import registry
 from mirror.capture import install, layouts
 from mirror.capture.plan import Capture
-from mirror.models import Identity
+from mirror.models import Identity, State
 from mirror.outbox import changes
 from mirror.read import marker
 from mirror.redis.types import RedisClient
@@ -79,9 +79,12 @@ def check(redis: RedisClient) -> Reasons:
     return reasons
 
 
-def reasons() -> Reasons:
-    """Return, by mirror, why its changes are missed at present, or why this process ignores it. Changes nothing."""
-    outdated = layouts.find_outdated()
+def reasons(states: Iterable[State] | None = None) -> Reasons:
+    """Return, by mirror, why its changes are missed at present, or why this process ignores it. Changes nothing.
+
+    states: all rows, if they are known.
+    """
+    outdated = layouts.find_outdated(states)
     return _explain_outdated(outdated) if outdated else _by_mirror(install.missing())
 
 

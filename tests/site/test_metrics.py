@@ -25,7 +25,7 @@ from tests.support.servers import RedisServer
 from tests.support.shop.page_cache import Made, get_page, made, page_path, product
 
 __all__ = ["made", "product"]
-MAX_STATEMENTS: Final = 6 if connection.vendor == "sqlite" else 8
+MAX_STATEMENTS: Final = 5 if connection.vendor == "sqlite" else 6
 MAX_ROUND_TRIPS: Final = 6  # to the state and the cache; one more to the broker
 TOKEN: Final = "a token of the monitoring"
 COUNT: Final = """
