@@ -16,14 +16,17 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from config.defaults.admin import UNFOLD
 from mirror.admin import read_memory, read_overview
-from mirror.models import Change
+from mirror.models import Change, State
 from mirror.outbox import lag
+from mirror.redis import naming
 from mirror.redis.clients import client as state_client
+from mirror.relay import heartbeat
 from shop.models import Order, OrderState, Payment, PaymentState, Product
 from shop.payments import TypedCard, fake
 from shop.services.orders import cancel_order, mark_order_sent, refund_order
 from shop.services.payments import pay_order
 from shop.services.settle import settle_all
+from tests.support import warm_mirrors
 from tests.support.servers import RedisServer
 from tests.support.shop.checkouts import check_out, make_cart, make_payments_due
 from tests.support.shop.make import make_order, make_product
@@ -80,7 +83,8 @@ def test_each_number_equals_the_list_behind_it(staff: Client) -> None:
         make_order(None, product, key=f"{state} {paid_at}", state=state, paid_at=paid_at)
     order = Order.objects.earliest("pk")
     for number, result in enumerate(PaymentState.values):
-        Payment.objects.create(order=order, key=str(number), amount=1, state=result, reason="card declined")
+        reason = "card declined" if result == PaymentState.FAILED else ""
+        Payment.objects.create(order=order, key=str(number), amount=1, state=result, reason=reason)
     html = read_home(staff)
     numbers = re.findall(r'<dt>([^<]*)</dt><dd><a href="([^"]*)">([^<]*)</a>', html)
     assert {label: value for label, _, value in numbers}.items() >= {
@@ -133,14 +137,27 @@ def check_out_and_pay(user: User, product: Product) -> None:
     pay_order(check_out(user, make_cart("third", product)), TypedCard(fake.GOOD_CARD))
 
 
+@pytest.mark.django_db(transaction=True)
 def test_tile_of_the_mirrors_explains_its_level(staff: Client) -> None:
     redis = state_client()
     assert read_overview().level == "red"  # nothing is warm in an empty Redis
+    warm_mirrors.rebuild(warm_mirrors.ALL)
+    assert (read_overview().level, read_overview().reasons) == ("green", [])
+    redis.delete(naming.heartbeat())
+    assert [reason.text for reason in read_overview().reasons] == ["No relay is running"]
+    heartbeat.beat()
     Change.objects.create(mirror="titem", key="cannot", quarantined_at=LONG_AGO, error="ZeroDivisionError: no")
-    reasons = {reason.text: reason.address for reason in read_overview().reasons}
-    assert "ZeroDivisionError: no" in staff.get(reasons["titem: 1 quarantined"]).content.decode()
+    (reason,) = read_overview().reasons
+    assert (read_overview().level, reason.text) == ("amber", "titem: 1 quarantined")
+    assert "ZeroDivisionError: no" in staff.get(reason.address).content.decode()
     Change.objects.all().delete()
+    State.objects.filter(mirror="titem").update(differences=2)
+    assert [reason.text for reason in read_overview().reasons] == ["titem: the last verification found 2 differences"]
+    State.objects.update(differences=0)
     Change.objects.create(mirror="titem", key="waits", created_at=LONG_AGO)
+    (reason,) = read_overview().reasons
+    assert reason.text.startswith("titem: changes wait for ")
+    assert "waits" in staff.get(reason.address).content.decode()
     lag.note_if_due(redis)
     lag.note_if_due(redis)
     (value,) = lag.read(redis)
