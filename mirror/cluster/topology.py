@@ -4,6 +4,7 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from redis.cluster import ClusterNode, NodesManager
 from redis.connection import parse_url
@@ -17,14 +18,19 @@ from mirror.redis.clients import MirrorPool
 class Topology:
     """The masters of a cluster and their slots, shared by all its clients in a process.
 
-    url: of any node. options: of the connections.
+    url: of any node; ``?node=HOST:PORT`` names further ones, which are asked while it is away. options: of the
+    connections. Raises ValueError, also for a node without a port.
     """
 
     def __init__(self, url: str, **options: Any) -> None:
         scheme, _, rest = url.partition(":")
+        more = parse_qs(urlsplit(url).query).get("node", [])
         self.options = {**options, **parse_url(f"{SCHEMES[scheme]}:{rest}")}
+        self.options.pop("node", None)
         if self.options.pop("db", 0) or "path" in self.options:
-            raise ValueError(f"{url}: a cluster has neither databases nor sockets")
+            raise ValueError(f"{scheme}: a cluster has neither databases nor sockets")  # the URL may have a password
+        first = (self.options.pop("host", "localhost"), self.options.pop("port", 6379))
+        self._nodes = [first, *(_parse_node(node) for node in more)]
         self._lock = threading.Lock()
         self._manager: NodesManager | None = None
 
@@ -43,10 +49,12 @@ class Topology:
         return self._manager is not None
 
     def _connect(self) -> NodesManager:
-        options = dict(self.options)
-        start = ClusterNode(options.pop("host", "localhost"), options.pop("port", 6379))
         return NodesManager(
-            [start], from_url=True, require_full_coverage=True, connection_pool_class=NodePool, **options
+            [ClusterNode(host, port) for host, port in self._nodes],
+            from_url=True,
+            require_full_coverage=True,
+            connection_pool_class=NodePool,
+            **self.options,
         )
 
     def refresh(self, failed: str | None = None) -> None:
@@ -92,6 +100,13 @@ class Topology:
             for node in list(self._manager.nodes_cache.values()):
                 if node.redis_connection is not None:
                     node.redis_connection.connection_pool.disconnect(inuse_connections)
+
+
+def _parse_node(node: str) -> tuple[str, int]:
+    host, _, port = node.rpartition(":")
+    if not host or not port.isdecimal():
+        raise ValueError(f"node={node} in the URL of a cluster is not HOST:PORT")
+    return host.strip("[]"), int(port)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from redis.exceptions import ClusterCrossSlotError, RedisError
 
 from mirror import registry
 from mirror.cluster.slots import slot_of
+from mirror.cluster.topology import Topology
 from mirror.models import Change
 from mirror.read import marker
 from mirror.read.reads import read
@@ -24,7 +25,7 @@ from mirror.verify import background, runs
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
 from tests.support.mirror.items import make
-from tests.support.servers import wait_until
+from tests.support.servers import free_port, wait_until
 from tests.support.servers.cluster import RedisCluster, main_cluster
 
 pytestmark = [pytest.mark.on_cluster, pytest.mark.usefixtures("committed", "no_hints")]
@@ -260,3 +261,16 @@ def test_moving_slots_loses_nothing(redis: Redis) -> None:
         drains.drain_all()
     assert world.dump(redis) == world.by_orm()
     assert marker.is_warm(relay_client(), "titem")
+
+
+def test_another_node_is_asked_while_the_first_one_is_away() -> None:
+    port = main_cluster().ports[1]
+    topology = Topology(f"redis+cluster://127.0.0.1:{free_port()}/?node=127.0.0.1:{port}")
+    assert len(topology.masters()) == 3
+    topology.close(inuse_connections=True)
+
+
+@pytest.mark.parametrize("node", ["127.0.0.1", ":7001", "127.0.0.1:many"])
+def test_node_without_a_port_is_refused(node: str) -> None:
+    with pytest.raises(ValueError, match=f"node={node} in the URL of a cluster is not HOST:PORT"):
+        Topology(f"redis+cluster://127.0.0.1:7000/?node={node}")
