@@ -100,7 +100,7 @@ del os.environ["DJANGO_SETTINGS_MODULE"]  # the workers of xdist inherit this en
 if _database == "sqlite":
     django_settings.DATABASES["default"].setdefault("TEST", {})["NAME"] = str(_folder / "test.sqlite3")
 
-from tests.support import fast_hashing, flush, one_redis, real_data, reruns, same_on_postgres
+from tests.support import crossing, fast_hashing, flush, one_redis, real_data, reruns, same_on_postgres
 from tests.support.fixtures import (
     django_db_setup,
     environment,
@@ -115,6 +115,8 @@ from tests.support.fixtures import (
 
 flush.install()
 fast_hashing.install()
+if state == "cluster":
+    crossing.install()
 
 __all__ = [
     "django_db_setup",

@@ -22,6 +22,7 @@ from mirror.redis.recorder import record
 from mirror.redis.session import Command, Session
 from mirror.relay import apply, drains, replay, sweeper
 from mirror.verify import background, runs
+from tests.support import crossing
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
 from tests.support.mirror.items import make
@@ -133,6 +134,8 @@ def test_command_that_names_two_slots_is_refused() -> None:
         client().sinter(["titem:1", "titem:2"])
     with pytest.raises(ClusterCrossSlotError), Session(client()) as session:
         session.execute([("SET", "a", "1"), ("SET", "b", "1")])
+    assert len(crossing.found) == 2  # they fail any other test
+    crossing.found.clear()
 
 
 def test_url_of_a_single_server_is_refused_for_a_master_of_a_cluster(settings: Settings) -> None:

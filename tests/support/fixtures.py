@@ -33,7 +33,7 @@ from mirror.windows import window
 from shop.pagecache import fragment_cache, sessions, store
 from shop.selectors import sales
 from social.timelines import home
-from tests.support import database, flush, scripts
+from tests.support import crossing, database, flush, scripts
 from tests.support.servers import PATIENCE_SECONDS, RedisServer
 from tests.support.servers.cluster import has_cluster, main_cluster, open_state
 from tests.support.servers.redis import main_server
@@ -110,6 +110,7 @@ def fresh(request: pytest.FixtureRequest) -> Iterator[None]:
     if has_cluster():
         main_cluster().flush()
         main_cluster().load(scripts.list_texts())
+    crossing.found.clear()
     _forget()
     undrained: AbstractContextManager[object] = nullcontext()
     submit = outgoing._executor.submit  # a test may replace it
@@ -126,6 +127,7 @@ def fresh(request: pytest.FixtureRequest) -> Iterator[None]:
     submit(int).result(PATIENCE_SECONDS)
     _forget()
     translation.deactivate()  # a request leaves its language active
+    assert crossing.found == []
 
 
 @pytest.fixture(scope="session")
