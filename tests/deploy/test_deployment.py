@@ -22,6 +22,8 @@ from tests.support.servers import wait_until
 # The suite on PostgreSQL uses the system's Redis, and that of the wheel has no TLS.
 pytestmark = [pytest.mark.on_postgres, pytest.mark.real]
 LETTERS: Final = 40
+NEW: Final = "a-new-password-of-tests"
+ROLE: Final = "diptych_2"
 
 
 @pytest.fixture
@@ -35,6 +37,7 @@ def site() -> Iterator[Installation]:
         yield made
     with psycopg.connect(f"{server}/postgres", autocommit=True) as sql:
         sql.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        sql.execute(f"DROP ROLE IF EXISTS {ROLE}")
 
 
 def prepare(site: Installation) -> None:
@@ -71,6 +74,20 @@ def use_every_part(site: Installation) -> None:
         alice.fetch(path)
         assert site.visitor().status(path) == 200
     site.run("python manage.py site backup var/backup && python manage.py backup verify")
+
+
+def rotate_passwords(site: Installation) -> str:
+    """Follow docs/operations.md as far as the restart. Return the command that removes Redis' former password."""
+    add, remove = files.read_rotation("passwords of Redis")
+    with site.admin("state") as redis:
+        redis.execute_command(*add.replace("NEW", NEW).split())
+    url = site.environment["REDIS_URL"]
+    site.environment["REDIS_URL"] = url.replace(f"site:{files.PASSWORD}", f"site:{NEW}")
+    with psycopg.connect(site.environment["DATABASE_URL"], autocommit=True) as sql:
+        for statement in files.read_rotation("password of PostgreSQL")[:2]:
+            sql.execute(statement.replace("NEW", NEW).encode())
+    site.environment["DATABASE_URL"] = re.sub("//.*@", f"//{ROLE}:{NEW}@", site.environment["DATABASE_URL"])
+    return remove.replace("OLD", files.PASSWORD)
 
 
 def restart_under_load(site: Installation) -> None:
@@ -128,11 +145,18 @@ def test_site_runs_restarts_and_stops_as_deployed(site: Installation) -> None:
     site.start(*WEB, *TASKS, "proxy")
     wait_until(lambda: '"ok"' in site.visitor().fetch("/readyz"), "warm mirrors")
     use_every_part(site)
+    remove = rotate_passwords(site)
     restart_under_load(site)
     for name in REDIS:
         limit = int(files.read_redis_option(name, "maxclients"))
         assert site.redis(name).info("clients")["connected_clients"] <= limit / 4
     stop_workers(site)
+    with site.admin("state") as redis:
+        redis.execute_command(*remove.split())
+        redis.client_kill_filter(user="site")
+    assert "<h1" in site.visitor().fetch("/books/1/")
+    with site.redis("state") as redis:
+        assert redis.ping()
     # Without this right, a check leaves out a hint about memory.
     assert {name: set(site.list_denied(name)) - {"site: config|get"} for name in REDIS} == {
         name: set() for name in REDIS

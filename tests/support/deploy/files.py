@@ -51,6 +51,12 @@ def read_environment() -> dict[str, str]:
     return {name: value.replace("PASSWORD", PASSWORD) for name, value in (found | secrets).items()}
 
 
+def read_rotation(secret: str) -> list[str]:
+    """Return the commands that docs/operations.md has for the rotation of a secret."""
+    (row,) = re.findall(rf"^\| {secret} \| (.*) \|$", (ROOT / "docs/operations.md").read_text(), flags=re.MULTILINE)
+    return re.findall(r"`([A-Z]+ [^`]*)`", row)
+
+
 def read_redis_option(server: str, name: str) -> str:
     """Return an option in the configuration of a Redis."""
     (found,) = re.findall(rf"^{name} (.*)$", (DEPLOY / f"redis/{server}.conf").read_text(), flags=re.MULTILINE)

@@ -44,10 +44,7 @@ class Installation:
         self.work.mkdir()
         make_certificates(self.work, "redis", "site")
         (self.work / "users.acl").write_text(
-            (
-                (files.DEPLOY / "redis/users.acl.example").read_text()
-                + "user tests on >PASSWORD -@all +acl +@connection\n"
-            ).replace("PASSWORD", files.PASSWORD)
+            (files.DEPLOY / "redis/users.acl.example").read_text().replace("PASSWORD", files.PASSWORD)
         )
         self.ports = {name: free_port() for name in (*REDIS, *WEB, "http", "https")}
         self.environment = self._build_environment(database_url)
@@ -152,10 +149,14 @@ class Installation:
         variable = {"state": "REDIS_URL", "cache": "CACHE_URL", "broker": "CELERY_BROKER_URL"}[service]
         return Redis.from_url(self.environment[variable])
 
+    def admin(self, service: str) -> Redis:
+        """Return a client of a Redis with all rights."""
+        url = files.read_environment()["REDIS_URL"].replace("//site:", "//admin:").replace("@state:", f"@{service}:")
+        return Redis.from_url(self._place(url))
+
     def list_denied(self, service: str) -> list[str]:
         """Return the commands that a Redis has denied to the site."""
-        url = self.environment["REDIS_URL"].replace(str(self.ports["state"]), str(self.ports[service]))
-        with Redis.from_url(re.sub(r"//\w+:", "//tests:", url)) as client:
+        with self.admin(service) as client:
             return [f"{entry['username']}: {entry['object']}" for entry in client.acl_log()]
 
     def visitor(self) -> "Visitor":
