@@ -10,18 +10,21 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from email import message_from_bytes
 from pathlib import Path
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 from zipfile import ZipFile
 
+import psycopg
 import pytest
 
 from tests.support.mirror.command import ROOT
 from tests.support.servers import RedisServer
 from tests.support.servers.redis import main_server
 
-pytestmark = [pytest.mark.on_sqlite, pytest.mark.real]
+pytestmark = pytest.mark.real
 PAGE: Final = (ROOT / "docs" / "mirror" / "tutorial.md").read_text(encoding="utf-8")
 MAX_LINES: Final = 60
 DEFAULT_REDIS: Final = "redis://localhost:6379/0"
@@ -33,7 +36,9 @@ MIRROR["BUDGET_SECONDS"] = CACHES["mirror"]["OPTIONS"]["SOCKET_TIMEOUT"] = 3600
 HOOK: Final = """
 import sys
 
+EXTRA = "{extra}"
 REQUIRED = {"asgiref", "django", "django_redis", "orjson", "redis", "sqlparse", "tqdm", "typing_extensions"}
+REQUIRED |= {"psycopg", "psycopg_binary"} if EXTRA == "postgres" else set()
 ALLOWED = sys.stdlib_module_names | REQUIRED | {"mirror", "mysite", "polls"}
 
 
@@ -80,14 +85,17 @@ def read_blocks() -> list[Block]:
 
 
 class Project:
-    """A folder with the wheel, and with the project that uses it."""
+    """A folder with the wheel, and with the project that uses it.
 
-    def __init__(self, folder: Path, wheel: Path, server: RedisServer) -> None:
-        self.folder, self.wheel, self.server = folder / "project", wheel, server
+    database: settings of a database on PostgreSQL, or None for the project's own on SQLite.
+    """
+
+    def __init__(self, folder: Path, wheel: Path, server: RedisServer, database: dict[str, str] | None) -> None:
+        self.folder, self.wheel, self.server, self.database = folder / "project", wheel, server, database
         self.packages, hook = folder / "packages", folder / "hook"
         for made in (self.folder, hook):
             made.mkdir()
-        (hook / "sitecustomize.py").write_text(HOOK)
+        (hook / "sitecustomize.py").write_text(HOOK.replace("{extra}", "postgres" if database else ""))
         names = ("PYTEST_", "DJANGO_", "PYTHON")
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(names)}
         self.environment["PYTHONPATH"] = f"{hook}{os.pathsep}{self.packages}"
@@ -135,6 +143,8 @@ class Project:
             file.write(text.replace(DEFAULT_REDIS, self.server.url()))
             if path == "mysite/settings.py":
                 file.write(PATIENCE)
+                if self.database:
+                    file.write(f'DATABASES["default"] = {self.database}\n')
 
 
 def run_pip(*arguments: str | Path) -> None:
@@ -158,13 +168,33 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Project:
+def database(postgres: bool) -> Iterator[dict[str, str] | None]:
+    """Yield the settings of an empty database on the server of the tests; None on SQLite."""
+    if not postgres:
+        yield None
+        return
+    url = urlsplit(os.environ["DATABASE_URL"])
+    name = f"tutorial_{os.getpid()}"
+    place = {"USER": url.username, "PASSWORD": url.password, "HOST": url.hostname, "PORT": str(url.port)}
+    with psycopg.connect(url._replace(path="/postgres").geturl(), autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name}")
+        yield {
+            "ENGINE": "django.db.backends.postgresql",
+            "NAME": name,
+            **{key: str(value) for key, value in place.items()},
+        }
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory, wheel: Path, database: dict[str, str] | None) -> Project:
     """Create the project of the page."""
-    made = Project(tmp_path_factory.mktemp("tutorial"), wheel, main_server())
+    made = Project(tmp_path_factory.mktemp("tutorial"), wheel, main_server(), database)
     made.follow()
     return made
 
 
+@pytest.mark.on_sqlite
 def test_wheel_contains_mirror_alone(wheel: Path) -> None:
     head = "-".join(wheel.name.split("-")[:2]) + ".dist-info"
     with ZipFile(wheel) as opened:
@@ -182,9 +212,11 @@ def test_wheel_contains_mirror_alone(wheel: Path) -> None:
 @pytest.mark.slow
 def test_tutorial_prints_what_it_says(project: Project) -> None:
     assert project.session == ""
+    assert (project.folder / "db.sqlite3").exists() is (project.database is None)
     assert project.stored == b'{"choice_count":1,"choice_votes_sum":20,"choices":["yes"],"question_text":"Tea?"}'
 
 
+@pytest.mark.on_sqlite
 @pytest.mark.slow
 def test_admin_works_without_unfold_and_celery(project: Project) -> None:
     done = project.run("manage.py", "shell", "-v", "0", "-c", VISIT_ADMIN)
@@ -195,6 +227,7 @@ def test_admin_works_without_unfold_and_celery(project: Project) -> None:
     assert 'value="rebuild"' in done.stdout  # `mirror run` carries it out
 
 
+@pytest.mark.on_sqlite
 def test_tutorial_is_short() -> None:
     lines = [line for block in read_blocks() for line in block.text.splitlines() if line.strip()]
     assert len(lines) <= MAX_LINES
