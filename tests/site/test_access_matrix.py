@@ -1,8 +1,8 @@
 """Every address of the site, requested by every kind of visitor with every method.
 
 No request may cause a server error, show another user's data, or accept an unexpected method. Addresses come from the
-URL resolver and visitors from the table of roles. A new address only needs samples for its arguments
-(``tests.support.matrix.world``).
+URL resolver and visitors from the table of roles. Each test is one transaction, so SQL answers all pages. A new address
+only needs samples for its arguments (``tests.support.matrix.world``).
 """
 
 import logging
@@ -14,7 +14,6 @@ from django.contrib.auth.models import Group
 
 from accounts.models import User
 from config.roles import ROLES
-from tests.support import warm_mirrors
 from tests.support.matrix.addresses import Address, NoSample, find_addresses
 from tests.support.matrix.browser import HTML, JSON, Browser, text_of
 from tests.support.matrix.pages import is_complete
@@ -61,7 +60,6 @@ def world() -> MatrixWorld:
 def test_no_page_shows_secrets_of_other_users(world: MatrixWorld) -> None:
     pages = [address for address in find_addresses(world) if not address.is_of_admin]
     people = [Person("owner", world.browser), *_people(world)]
-    warm_mirrors.rebuild()
     wrong = Wrong(world)
     for person in people:
         has_many_ways = person.name in ("owner", "stranger", "member")
@@ -82,7 +80,6 @@ def test_no_page_shows_secrets_of_other_users(world: MatrixWorld) -> None:
 def test_admin_follows_the_table_of_roles(world: MatrixWorld) -> None:
     pages = [address for address in find_addresses(world) if address.is_of_admin]
     people = list(_people(world))
-    warm_mirrors.rebuild()
     wrong = Wrong(world)
     for person in people:
         for page in pages:

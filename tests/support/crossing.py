@@ -15,4 +15,4 @@ class _Noted(ClusterCrossSlotError):
 
 def install() -> None:
     """Note each error that the cluster client raises for such a command."""
-    client.ClusterCrossSlotError = _Noted  # type: ignore[misc]
+    vars(client)["ClusterCrossSlotError"] = _Noted
