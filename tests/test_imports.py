@@ -6,6 +6,7 @@ They import only public names of ``mirror``, those of docs/mirror/interface.md.
 import ast
 import re
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 from typing import Final
@@ -111,3 +112,31 @@ def test_every_package_has_a_description() -> None:
     fixed = ("migrations", "management", "commands", "templatetags")
     own = [path for path in packages if path.parent.name not in fixed]
     assert [str(path) for path in own if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))] == []
+
+
+def find_imports_on_load(tree: ast.AST) -> Iterator[str]:
+    """Yield the modules that a module imports when it is loaded, and the names it imports from them, dotted."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield str(node.module)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            is_for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            yield from () if is_for_types else find_imports_on_load(node)
+
+
+@pytest.mark.parametrize("app", [*APPS, "mirror"])
+def test_no_modules_import_one_another(app: str) -> None:
+    paths = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in (ROOT / app).rglob("*.py")
+        if "migrations" not in path.parts
+    }
+    imports = {
+        name: set(find_imports_on_load(ast.parse(path.read_text(encoding="utf-8")))) & paths.keys() - {name}
+        for name, path in paths.items()
+        if path.name != "__init__.py"  # exports modules that may import others of the package
+    }
+    TopologicalSorter(imports).prepare()  # raises CycleError, which names the modules

@@ -17,6 +17,7 @@ from mirror import registry
 from mirror.capture import install
 from mirror.middleware import ReadYourWrites
 from mirror.models import Change
+from mirror.redis import naming
 from mirror.redis.clients import client, relay_client
 from mirror.redis.session import Session
 from mirror.relay import drains, hints, plan, rebuild, signals
@@ -69,10 +70,7 @@ def comparisons() -> Iterator[Comparison]:
     update = lambda: Item.objects.filter(name__startswith="bulk").update(score=next(numbers))  # noqa: E731
     yield _compare("bulk_create(), not drained", "without triggers", sizes, create, create, 0.8, before=_empty)
     Item.objects.bulk_create([Item(name=f"bulk {next(numbers)}") for _ in range(ROWS)])
-    forget = Change.objects.all()._raw_delete
-    yield _compare(
-        "update(), not drained", "without triggers", sizes, update, update, 0.5, before=lambda: forget("default")
-    )
+    yield _compare("update(), not drained", "without triggers", sizes, update, update, 0.5, before=_discard)
     yield Comparison(
         "draining changed records",
         "the same SQL and pipelined commands",
@@ -80,7 +78,7 @@ def comparisons() -> Iterator[Comparison]:
         ours=drains.drain_all,
         theirs=_pipeline,
         target=0.6,
-        before=lambda: [forget("default"), update()],
+        before=lambda: [_discard(), update()],
     )
     _empty()
     yield _compare(
@@ -121,7 +119,7 @@ def _capture() -> None:
     """Install the triggers and drain what their installation orders."""
     hints.flush = _flush
     install.install()
-    Change.objects.all()._raw_delete("default")
+    _discard()
     signals.connect()
 
 
@@ -154,7 +152,13 @@ def _fill() -> None:
 
 def _empty() -> None:
     Item.objects.filter(name__startswith="bulk").delete()
+    _discard()
+
+
+def _discard() -> None:
+    """Delete all changes, and what Redis remembers of them: otherwise SQL would seem to be restored."""
     Change.objects.all()._raw_delete("default")
+    relay_client().delete(naming.history())
 
 
 def _repeat(work: Callable[[], object], times: int = SAVES) -> Side:
