@@ -71,6 +71,11 @@ def comparisons() -> Iterator[Comparison]:
     yield _compare("bulk_create(), not drained", "without triggers", sizes, create, create, 0.8, before=_empty)
     Item.objects.bulk_create([Item(name=f"bulk {next(numbers)}") for _ in range(ROWS)])
     yield _compare("update(), not drained", "without triggers", sizes, update, update, 0.5, before=_discard)
+
+    def prepare() -> None:
+        _discard()
+        update()
+
     yield Comparison(
         "draining changed records",
         "the same SQL and pipelined commands",
@@ -78,7 +83,7 @@ def comparisons() -> Iterator[Comparison]:
         ours=drains.drain_all,
         theirs=_pipeline,
         target=0.6,
-        before=lambda: [_discard(), update()],
+        before=prepare,
     )
     _empty()
     yield _compare(
