@@ -1,7 +1,8 @@
 """Configuration and fixtures for all tests.
 
     python -m pytest                       on SQLite (a file, so that threads and processes share it)
-    python -m pytest --on postgres         on a private PostgreSQL; with --differing only tests that may differ there
+    python -m pytest --on postgres         on a private PostgreSQL
+    python -m pytest --differing           without the tests that need to run on the other database only
     python -m pytest --redis cluster       with the state on a private Redis Cluster, without the tests that need a
                                            single server (the marker one_redis says why)
     python -m pytest -n 2 tests/mirror     in two processes, each with its own database and Redis
@@ -100,7 +101,7 @@ del os.environ["DJANGO_SETTINGS_MODULE"]  # the workers of xdist inherit this en
 if _database == "sqlite":
     django_settings.DATABASES["default"].setdefault("TEST", {})["NAME"] = str(_folder / "test.sqlite3")
 
-from tests.support import crossing, fast_hashing, flush, one_redis, real_data, reruns, same_on_postgres
+from tests.support import crossing, fast_hashing, flush, one_redis, one_suite, real_data, reruns
 from tests.support.fixtures import (
     django_db_setup,
     environment,
@@ -133,7 +134,9 @@ __all__ = [
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--on", choices=["sqlite", "postgres"], default=_database, help="which database")
-    parser.addoption("--differing", action="store_true", help="on PostgreSQL, leave out .ci/same_on_postgres")
+    parser.addoption(
+        "--differing", action="store_true", help="leave out the tests that .ci/only_on_... names for the other database"
+    )
     parser.addoption("--redis", choices=["single", "cluster"], default=state, help="which kind of server has the state")
 
 
@@ -148,11 +151,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     one_redis.mark(items)
     unfit = {"on_sqlite" if _database == "postgres" else "on_postgres"}
     unfit.add("one_redis" if state == "cluster" else "on_cluster")
-    differing = _database == "postgres" and config.getoption("--differing")
+    other = {"postgres": "sqlite", "sqlite": "postgres"}[_database] if config.getoption("--differing") else None
     left_out = {
         item
         for item in items
-        if any(map(item.get_closest_marker, unfit)) or (differing and same_on_postgres.is_same(item))
+        if any(map(item.get_closest_marker, unfit)) or (other and one_suite.is_only_on(other, item))
     }
     config.hook.pytest_deselected(items=[*left_out])
     kept = [item for item in items if item not in left_out]
