@@ -85,7 +85,7 @@ class Weather:
             for fault in faults:
                 if fault.name == "state" and fault.kind in (CLUSTER_LOSSES if self.stack.cluster else LOSSES):
                     self._note_risks(digests)
-                self.calendar.begin(fault.name)
+                self.calendar.begin(fault.name, fault.kind)
                 stack.callback(self.calendar.end, fault.name)
                 stack.enter_context(self.stack.fault(fault.name, fault.kind))
                 self.done.append(fault)

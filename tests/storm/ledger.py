@@ -49,10 +49,24 @@ class Calendar:
     def __init__(self) -> None:
         self._past: list[tuple[str, Period]] = []
         self._present: dict[str, float] = {}
+        self._begun: list[tuple[float, str]] = []
 
-    def begin(self, name: str) -> None:
-        """Note that this server or process goes away now."""
+    def begin(self, name: str, kind: str) -> None:
+        """Note that this happens now to a server or process."""
         self._present[name] = time.time()
+        self._begun.append((self._present[name], f"{name}: {kind}"))
+
+    def find_last(self, moment: float) -> str:
+        """Return the last fault that had begun at this moment."""
+        return next((fault for since, fault in reversed(self._begun) if since <= moment), "no fault yet")
+
+    def measure_calm(self, began: float, ended: float) -> float:
+        """Return for how many seconds of this time nothing was away."""
+        end, calm = began, 0.0
+        for period in sorted(period for _, period in self._past if period.overlaps(began, ended)):
+            calm += max(0.0, period.since - end)
+            end = max(end, period.until)
+        return calm + max(0.0, ended - end)
 
     def end(self, name: str) -> None:
         """Note that it is back."""
@@ -79,7 +93,7 @@ class Ledger:
         self.refusals: Counter[tuple[str, int]] = Counter()
         self.failures: Counter[str] = Counter()
         self.violations: list[str] = []
-        self.latencies: list[float] = []
+        self.latencies: list[tuple[float, float]] = []  # seconds, and when the request began
         self._lock, self._file = threading.Lock(), path.open("w", encoding="utf-8")
 
     def add(self, cell: Cell, value: Hashable, outcome: Outcome, began: float, ended: float = 0.0) -> None:

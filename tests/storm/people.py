@@ -123,7 +123,7 @@ class Person(threading.Thread):
             self.ledger.add_failure(path, str(error), began, is_cut=not isinstance(error.__cause__, HTTPError))
             raise
         finally:
-            self.ledger.latencies.append(time.monotonic() - clock)
+            self.ledger.latencies.append((time.monotonic() - clock, began))
         if visit.is_live and (answer.path == LOGIN_PATH or answer.status == 401):
             away = ", ".join(sorted(self.ledger.calendar.find_away(began, time.time()))) or "nothing"
             self.ledger.add_violation(f"session of {self.name} ended: {path} -> {answer.path}, away: {away}")

@@ -13,6 +13,7 @@ from django.core.management import call_command
 from accounts.users import bulk
 from demo.books import BOOK_COUNT, load_demo_books
 from demo.browser import SiteUnavailable
+from mirror.models import Change
 from shop.models import Product
 from tests.storm.checks import FinalCheck, find_unrest, wait_for_convergence
 from tests.storm.faults import Weather, plan_faults
@@ -22,6 +23,7 @@ from tests.storm.stack import Stack
 from tests.support.servers import wait_until
 
 PEOPLE, FEW_PEOPLE = 6, 3
+SLOW_SECONDS = 1.0
 CALM_SECONDS = 3.0  # before the first and after the last fault
 
 
@@ -99,11 +101,17 @@ class Storm:
         done = [write for write in self._read_staff() if write.cell[0] == "hiding" and write.outcome == Outcome.DONE]
         return {write.cell[1]: write.ended for write in done}
 
+    def measure_longest_wait(self) -> float:
+        """Return the most seconds that a change was pending, without the time of faults."""
+        times = Change.objects.filter(applied_at__isnull=False).values_list("created_at", "applied_at")
+        return max((self.calendar.measure_calm(*(at.timestamp() for at in pair)) for pair in times), default=0.0)
+
     def _print_report(self, people: list[Person], weather: Weather, final: FinalCheck, seconds: float) -> None:
         ledger = self.ledger
         kinds = sorted({kind for kind, _ in ledger.outcomes})
         counts = {o: sum(n for (_, outcome), n in ledger.outcomes.items() if outcome == o) for o in Outcome}
-        ranked = sorted(ledger.latencies)
+        ranked = sorted(seconds for seconds, _ in ledger.latencies)
+        slow = Counter(self.calendar.find_last(began) for seconds, began in ledger.latencies if seconds > SLOW_SECONDS)
         live = sum(visit.is_live for person in people for visit in [person.first, *person.visits, *person.newcomers])
         rows = [
             ("faults", _list(Counter(fault.kind for fault in weather.done))),
@@ -120,6 +128,8 @@ class Storm:
             ("convergence", f"{seconds:.1f} s"),
             ("latency", f"p50 {statistics.median(ranked) * 1000:.0f} ms, "
                         f"p95 {ranked[len(ranked) * 95 // 100] * 1000:.0f} ms, max {ranked[-1]:.1f} s"),
+            (f"slower than {SLOW_SECONDS:g} s, by the last fault", _list(slow) or "0"),
+            ("longest wait of a change while nothing was away", f"{self.measure_longest_wait():.1f} s"),
             ("violations", str(len(ledger.violations))),
         ]  # fmt: skip
         print(f"\n{self.title}\n")
