@@ -82,6 +82,11 @@ def parse_info(raw: bytes | str) -> dict[str, str]:
     return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
 
 
+def is_in_cluster(info: dict[str, str]) -> bool:
+    """Return whether a server with this INFO reply is part of a cluster. Valkey has another field than Redis."""
+    return "cluster" in (info.get("redis_mode"), info.get("server_mode"))
+
+
 class NotNamedAsCluster(RedisConnectionError):
     """The URL of a single server names a master of a cluster."""
 
@@ -108,7 +113,7 @@ class _Learning:
         for section in ("server", "replication"):
             self.send_command("INFO", section, check_health=False)
             info |= parse_info(self.read_response())
-        if info.get("redis_mode") == "cluster" and not self.pool.of_cluster:
+        if is_in_cluster(info) and not self.pool.of_cluster:
             raise NotNamedAsCluster("this server is part of a Redis Cluster: its URL begins with redis+cluster://")
         return incarnation_of(info)
 

@@ -14,7 +14,17 @@ from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from mirror.redis import quick
-from mirror.redis.clients import Breaker, breaker, client, incarnation, is_away, try_redis, work_or_wait
+from mirror.redis.clients import (
+    Breaker,
+    breaker,
+    client,
+    incarnation,
+    is_away,
+    is_in_cluster,
+    parse_info,
+    try_redis,
+    work_or_wait,
+)
 from mirror.redis.recorder import record
 from mirror.redis.scripts import Script
 from mirror.redis.session import Session
@@ -29,6 +39,19 @@ def test_connection_errors_mean_away(error: RedisError) -> None:
 @pytest.mark.parametrize("error", [ResponseError("WRONGTYPE Operation"), ValueError("x"), OperationalError("x")])
 def test_errors_of_commands_or_of_sql_do_not_mean_away(error: Exception) -> None:
     assert not is_away(error)
+
+
+@pytest.mark.on_sqlite
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("redis_mode:cluster", True),
+        ("server_mode:cluster", True),
+        ("redis_mode:standalone\nserver_mode:standalone", False),
+    ],
+)
+def test_master_of_a_cluster_of_redis_or_valkey_is_recognized(reply: str, expected: bool) -> None:
+    assert is_in_cluster(parse_info(reply)) == expected
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from django.core.management import call_command
+from django.utils import timezone
 
 from accounts.users import bulk
 from demo.books import BOOK_COUNT, load_demo_books
@@ -64,6 +65,7 @@ class Storm:
         self.stack.start()
         wait_until(lambda: _is_up(Tab(self.stack.url)), "the start of the site")
         wait_until(lambda: not find_unrest(), "warm mirrors")
+        self.began = timezone.now()
         names = [f"storm{number}" for number in range(self.people)]
         people = [Person(name, names, self.stack.url, self.ledger, self.seed, self.end) for name in names]
         for person in people:
@@ -103,7 +105,8 @@ class Storm:
 
     def measure_longest_wait(self) -> float:
         """Return the most seconds that a change was pending, without the time of faults."""
-        times = Change.objects.filter(applied_at__isnull=False).values_list("created_at", "applied_at")
+        applied = Change.objects.filter(created_at__gte=self.began, applied_at__isnull=False)
+        times = applied.values_list("created_at", "applied_at")
         return max((self.calendar.measure_calm(*(at.timestamp() for at in pair)) for pair in times), default=0.0)
 
     def _print_report(self, people: list[Person], weather: Weather, final: FinalCheck, seconds: float) -> None:
