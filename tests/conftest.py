@@ -27,6 +27,7 @@ rolled back, and ``on_commit`` does not run.
 import atexit
 import gc
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -44,7 +45,7 @@ from tests.support.servers.redis import main_server
 # The duration of an example depends on the load of the machine.
 hypothesis.settings.register_profile("diptych", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("diptych")
-IS_CONTROLLER = "PYTEST_XDIST_WORKER" not in os.environ and any(a.startswith("-n") for a in sys.argv)
+IS_CONTROLLER = "PYTEST_XDIST_WORKER" not in os.environ and re.search(r"(^| )-n ?[^0 ]", " ".join(sys.argv)) is not None
 ON = "DIPTYCH_TESTS_ON"  # tells the workers of xdist that the first process has started PostgreSQL
 
 
