@@ -103,11 +103,16 @@ class Storm:
         done = [write for write in self._read_staff() if write.cell[0] == "hiding" and write.outcome == Outcome.DONE]
         return {write.cell[1]: write.ended for write in done}
 
-    def measure_longest_wait(self) -> float:
-        """Return the most seconds that a change was pending, without the time of faults."""
+    def find_longest_wait(self) -> str:
+        """Return for how long a change was pending at most, without the time of faults, and which."""
         applied = Change.objects.filter(created_at__gte=self.began, applied_at__isnull=False)
-        times = applied.values_list("created_at", "applied_at")
-        return max((self.calendar.measure_calm(*(at.timestamp() for at in pair)) for pair in times), default=0.0)
+        waits = {
+            change: self.calendar.measure_calm(change.created_at.timestamp(), change.applied_at.timestamp())
+            for change in applied
+        }
+        change = max(waits, key=waits.__getitem__)
+        last = self.calendar.find_last(change.applied_at.timestamp())
+        return f"{waits[change]:.1f} s ({change.mirror} {change.source} {change.key}; last fault: {last})"
 
     def _print_report(self, people: list[Person], weather: Weather, final: FinalCheck, seconds: float) -> None:
         ledger = self.ledger
@@ -132,7 +137,7 @@ class Storm:
             ("latency", f"p50 {statistics.median(ranked) * 1000:.0f} ms, "
                         f"p95 {ranked[len(ranked) * 95 // 100] * 1000:.0f} ms, max {ranked[-1]:.1f} s"),
             (f"slower than {SLOW_SECONDS:g} s, by the last fault", _list(slow) or "0"),
-            ("longest wait of a change while nothing was away", f"{self.measure_longest_wait():.1f} s"),
+            ("longest wait of a change while nothing was away", self.find_longest_wait()),
             ("violations", str(len(ledger.violations))),
         ]  # fmt: skip
         print(f"\n{self.title}\n")
