@@ -25,18 +25,22 @@ rolled back, and ``on_commit`` does not run.
 """
 
 import atexit
+import fcntl
 import gc
 import os
 import re
 import secrets
 import shutil
 import sys
+from collections.abc import Generator
+from contextlib import ExitStack
 from pathlib import Path
 
 import hypothesis
 import pytest
 from django.conf import settings as django_settings
 
+from common.database.request_priority import hold_file_lock
 from tests.support.database import FOLDER
 from tests.support.servers import PostgresServer, find_postgres, temporary_folder
 from tests.support.servers.cluster import STATE, main_cluster
@@ -145,6 +149,19 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--on") != _database:
         raise pytest.UsageError("give --on on the command line itself")
     config.pluginmanager.register(real_data.Plugin())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Let one process import the test modules first: in a fresh clone it compiles them for the others."""
+    if IS_CONTROLLER:  # its workers collect
+        return (yield)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(hold_file_lock(_folder / "collecting", fcntl.LOCK_EX | fcntl.LOCK_NB))
+        except BlockingIOError:
+            stack.enter_context(hold_file_lock(_folder / "collecting", fcntl.LOCK_SH))
+        return (yield)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
