@@ -11,9 +11,10 @@ from mirror.declare.windows import MAKING
 from mirror.models import Change
 from mirror.outbox import changes
 from mirror.redis.clients import relay_client
-from mirror.relay import drains, rebuild
+from mirror.relay import drains
 from mirror.verify import explain, repair, runs, scan
 from mirror.windows.shapes import LazyShape
+from tests.support import warm_mirrors
 from tests.support.mirror.app.models import Note, Reading, Writer
 from tests.support.mirror.command import run
 from tests.support.mirror.notes import (
@@ -39,7 +40,7 @@ OURS = ("tfeed", "tnotes", "ttopic", "tnewest")
 @pytest.fixture
 def alice(committed: None, redis: Redis) -> Writer:
     """Create writer 5 with the notes 11, 12 and 13 on topic "t", which are all notes, and warm her feed."""
-    rebuild.rebuild([*OURS, "treading", "tignoring"])
+    warm_mirrors.rebuild([*OURS, "treading", "tignoring"])
     for table in ("mirrortest_note", "mirrortest_writer") if connection.vendor == "postgresql" else ():
         # the sequences do not follow explicit ids
         execute(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), 50)")
