@@ -1,8 +1,6 @@
 """A run of ``clean`` that is killed after any of its steps is finished by the next run."""
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,16 +14,19 @@ from mirror.models import Change
 from mirror.relay import drains
 from tests.support.accounts.digests import make_sessions, read_recent_digests, read_stored_digests, set_last_seen
 from tests.support.accounts.killed_cleaning import STEPS
+from tests.support.faults.forked import Forked
+from tests.support.servers import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.on_postgres
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 # Steps after which the rows of the removed sessions are still in SQL.
 ROWS_LEFT = {"claim", "what hangs on them", "half of the transaction"}
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_the_next_run_finishes_a_killed_one(redis: Redis, environment: dict[str, str], step: str) -> None:
+def test_the_next_run_finishes_a_killed_one(
+    redis: Redis, environment: dict[str, str], step: str, tmp_path: Path
+) -> None:
     user = User.objects.create_user("alice", password="x")
     sessions = make_sessions(2500)
     Session.objects.update(user=user)
@@ -33,10 +34,10 @@ def test_the_next_run_finishes_a_killed_one(redis: Redis, environment: dict[str,
     set_last_seen(redis, sessions)
     last_seen.touch(sessions[0], 1.0)
     going, staying = set(sessions[1:2001]), {sessions[0], *sessions[2001:]}
-    command = [sys.executable, "-m", "tests.support.accounts.killed_cleaning", step, str(len(staying))]
+    command = ["tests.support.accounts.killed_cleaning", step, str(len(staying))]
     patient = environment | {"DJANGO_SETTINGS_MODULE": "tests.support.patient_settings"}
-    killed = subprocess.run(command, cwd=ROOT, env=patient, capture_output=True, text=True)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    killed = Forked(command, patient, log := tmp_path / "log")
+    assert killed.wait(PATIENCE_SECONDS) == -signal.SIGKILL, log.read_text()
 
     assert read_stored_digests() == (going | staying if step in ROWS_LEFT else staying)
     assert LastSeen.objects.count() == 0

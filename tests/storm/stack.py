@@ -16,7 +16,7 @@ from redis import Redis
 from demo.environment import generate_environment
 from tests.storm.cluster import KINDS as CLUSTER_KINDS
 from tests.storm.cluster import StateCluster
-from tests.support.faults.crew import WORKER, Crew
+from tests.support.faults.crew import WORKER, Crew, execute
 from tests.support.servers import (
     PATIENCE_SECONDS,
     PostgresServer,
@@ -96,7 +96,7 @@ class Stack:
         self.admin: dict[str, Redis] = {name: server.plain_client() for name, server in self.redis.items()}
         self.postgres = self._start_postgres() if on == "postgres" else None
         self.environment = self._build_environment()
-        self.crew = Crew({**os.environ, **self.environment}, self.folder, self.redis["broker"])
+        self.crew = Crew({**os.environ, **self.environment}, self.folder, self.redis["broker"], execute)
         lines = parse_procfile((ROOT / "Procfile").read_text()).processes
         self.commands = {name: re.sub(r"\$\{PORT:-\d+\}", str(self.port), line) for name, line in lines.items()}
         if is_small:
