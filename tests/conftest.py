@@ -99,6 +99,8 @@ import django
 
 from tools import messages
 
+gc.disable()  # until all tests are imported: most of these objects stay
+
 messages.compile_all()
 django.setup()
 del os.environ["DJANGO_SETTINGS_MODULE"]  # the workers of xdist inherit this environment
@@ -192,6 +194,7 @@ def pytest_collection_finish() -> None:
     """Exclude all present objects from garbage collection."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -57,9 +57,10 @@ def test_filters_narrow_the_list_and_can_be_removed(page: Page) -> None:
     filters.get_by_role("button", name="Apply").click()
     expect(page.locator("#results")).to_have_text("1 book")
     expect(page).to_have_url(re.compile("q=fantasy"))
-    page.get_by_role("link", name="French (remove)").click()
-    page.get_by_role("link", name="In stock (remove)").click()
-    page.get_by_role("link", name=re.compile("6.50")).click()
+    for name in ("French (remove)", "In stock (remove)", re.compile("6.50")):
+        remove = page.get_by_role("link", name=name)
+        remove.click()
+        expect(remove).to_have_count(0)  # the next link's address depends on what is left
     expect(page.locator("#results")).to_have_text("69 books")
     page.get_by_role("link", name="Least read").click()
     expect(page.locator(".card-title").first).to_have_text("Book 69")

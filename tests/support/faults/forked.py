@@ -97,11 +97,11 @@ def _wait_for_command(requests: socket.socket) -> list[str]:
         with Connection(found[0]) as parent:
             command, environment, log = parent.recv()
             if child := os.fork():
-                parent.send(child)
                 parent.send(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
                 os._exit(0)
-        die_together()
-        os.setsid()
+            die_together()
+            os.setsid()
+            parent.send(os.getpid())  # from now on its group can be killed
         os.environ.clear()
         os.environ.update(environment)
         with log.open("ab", buffering=0) as output:
