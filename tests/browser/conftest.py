@@ -3,19 +3,36 @@
 person      a page in a window of 1280 by 900 pixels, with JavaScript. Its test fails if the page requests another
             host, logs an error, or violates the content security policy.
 plain       the same without JavaScript.
-open_page   opens such pages with other options (named as in Playwright).
+open_page   opens such pages with other options (named as in Playwright). Tests share windows: a test that changes more
+            than cookies, storage, size and media (a clock, routes, scripts) asks for one of its own: ``reuse=False``.
 audit       checks one loaded page with axe-core and for overflows, on a phone and on a desktop. Returns findings.
 """
 
 import os
 import shutil
+import socket
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Literal
+from weakref import WeakSet
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Playwright, Request, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Error,
+    Locator,
+    Page,
+    Playwright,
+    Request,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Book, Tag
@@ -31,10 +48,11 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
+AXE: str = Axe().axe_script
 PATIENCE_MS = 60_000.0  # generous, because other tests use the processors too
 expect.set_options(timeout=PATIENCE_MS)
 WIDTHS = (390, 1280)  # a phone and a desktop
-PHONE = {"width": 390, "height": 844}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 PAPER: dict[Literal["light", "dark"], str] = {"light": "rgb(250, 246, 238)", "dark": "rgb(25, 23, 20)"}
 Look = tuple[int, Literal["light", "dark"]]  # the width of the window in pixels, and the colour scheme
 LOOKS: tuple[Look, ...] = ((390, "light"), (1280, "dark"))  # test_every_page.py checks the other two
@@ -53,11 +71,13 @@ class Chromium:
     def __init__(self, playwright: Playwright, executable: str) -> None:
         self.type, self.executable = playwright.chromium, executable
         self.running: Browser | None = None
+        self.idle: defaultdict[str, list[Window]] = defaultdict(list)  # by the options that cannot be changed
 
     def get_browser(self) -> Browser:
         """Return the running browser, and start one if none runs."""
         if self.running is None or not self.running.is_connected():
             self.running = self.type.launch(executable_path=self.executable, args=FLAGS, timeout=5 * PATIENCE_MS)
+            self.idle.clear()
         return self.running
 
 
@@ -79,51 +99,104 @@ def browser(chromium: Chromium) -> Browser:
     return chromium.get_browser()
 
 
+@pytest.fixture(scope="session")
+def connected(live_server: LiveServer) -> WeakSet[socket.socket]:
+    """Collect the connections of the live server."""
+    sockets: WeakSet[socket.socket] = WeakSet()
+    server: Any = live_server.thread.httpd
+    accept = server.process_request
+
+    def process_request(connection: socket.socket, address: Any) -> None:
+        sockets.add(connection)
+        accept(connection, address)
+
+    server.process_request = process_request
+    return sockets
+
+
 @pytest.fixture
-def all_answered() -> Iterator[None]:
+def all_answered(connected: WeakSet[socket.socket]) -> Iterator[None]:
     """Wait for the end of all requests, so that their writes do not reach the next test."""
-    before = _connections()
+    before = _threads()
     yield
-    wait_until(lambda: _connections() <= before, "the end of all requests")
+    for connection in [*connected]:
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RD)  # its thread answers what it has received and ends
+    wait_until(lambda: _threads() <= before, "the end of all requests")
 
 
-def _connections() -> set[threading.Thread]:
-    """Return the threads of the live server: one per connection, until the browser closes it."""
+def _threads() -> set[threading.Thread]:
+    """Return the threads of the live server, one per connection."""
     return {thread for thread in threading.enumerate() if "process_request_thread" in thread.name}
 
 
-@pytest.fixture
-def open_page(browser: Browser, live_server: LiveServer, all_answered: None) -> Iterator[OpenPage]:
-    """Return ``open_page(color_scheme="dark", java_script_enabled=False, ...)``, which opens a page in a new window."""
-    wrong: list[str] = []
-    contexts = []
+class Window:
+    """A page in a browser context of its own. wrong: what its test must not cause."""
 
-    def note_request(request: Request) -> None:
-        if not request.url.startswith((live_server.url + "/", "data:")):
-            wrong.append(f"asked another host: {request.url}")
+    def __init__(self, browser: Browser, url: str, options: dict[str, Any]) -> None:
+        self.url, self.wrong = url, list[str]()
+        self.context = browser.new_context(base_url=url, **options)
+        self.context.set_default_timeout(PATIENCE_MS)
+        self.context.on("request", self._note_request)
+        self.context.on("console", self._note_message)
+        self.context.add_init_script(f"window.loadAxe = () => {{ {AXE} }};")  # compiled when it is called
+        self.page = self.context.new_page()
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
 
-    def note_message(message: ConsoleMessage) -> None:
+    def _note_request(self, request: Request) -> None:
+        if not request.url.startswith((self.url + "/", "data:")):
+            self.wrong.append(f"asked another host: {request.url}")
+
+    def _note_message(self, message: ConsoleMessage) -> None:
         # Some tests provoke refusals, which Chromium reports as failed resources.
         if message.type == "error" and "the server responded with a status of 4" not in message.text:
             page = message.page
-            wrong.append(f"{page.url} {page.viewport_size}: {message.text}" if page else message.text)
+            self.wrong.append(f"{page.url} {page.viewport_size}: {message.text}" if page else message.text)
 
-    def make(**options: Any) -> Page:
-        # Without animations, no check meets a colour in transition.
-        still = {"viewport": {"width": 1280, "height": 900}, "locale": "en-GB", "reduced_motion": "reduce"}
-        options = still | options
-        context = browser.new_context(base_url=live_server.url, **options)
-        context.set_default_timeout(PATIENCE_MS)
-        context.on("request", note_request)
-        context.on("console", note_message)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        return page
+    def is_emptied(self) -> bool:
+        """Leave the page and forget its visitor. The process of the page, and the files that it has read, remain."""
+        try:
+            self.page.goto("/static/favicon.svg")
+            self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
+            self.context.clear_cookies()
+        except Error:  # a test has closed the page, or it has crashed
+            return False
+        return True
+
+
+# Without animations, no check meets a colour in transition.
+CHANGEABLE: dict[str, Any] = {
+    "viewport": {"width": 1280, "height": 900},
+    "color_scheme": "light",
+    "reduced_motion": "reduce",
+}
+
+
+@pytest.fixture
+def open_page(chromium: Chromium, live_server: LiveServer, all_answered: None) -> Iterator[OpenPage]:
+    """Return ``open_page(color_scheme="dark", java_script_enabled=False, ...)``, which opens a page in a window."""
+    browser = chromium.get_browser()
+    used: list[tuple[str, Window]] = []
+
+    def make(*, reuse: bool = True, **options: Any) -> Page:
+        options = CHANGEABLE | {"locale": "en-GB"} | options
+        kind = repr(sorted((name, value) for name, value in options.items() if name not in CHANGEABLE))
+        if reuse and chromium.idle[kind]:
+            window = chromium.idle[kind].pop()
+            window.page.set_viewport_size(options["viewport"])
+            window.page.emulate_media(color_scheme=options["color_scheme"], reduced_motion=options["reduced_motion"])
+        else:
+            window = Window(browser, live_server.url, options)
+        used.append((kind if reuse else "", window))
+        return window.page
 
     yield make
-    for context in contexts:
-        context.close()
+    wrong = [line for _, window in used for line in window.wrong]
+    for kind, window in used:
+        if kind and not wrong and window.is_emptied():
+            chromium.idle[kind].append(window)
+        else:
+            window.context.close()
     assert wrong == []
 
 
@@ -165,6 +238,8 @@ def read_paper(page: Page) -> str:
 
 def resize(page: Page, width: int) -> None:
     """Set the width of the window in pixels."""
+    if page.viewport_size and page.viewport_size["width"] == width:
+        return
     page.set_viewport_size({"width": width, "height": 900})
     wait_until(lambda: bool(page.evaluate("innerWidth") == width), f"a window {width} pixels wide")
 
@@ -186,26 +261,26 @@ def audit() -> Audit:
     foreign: rules that the layout of a library breaks, which also has colours of its own. without: elements to leave
     out.
     """
-    script = Axe().axe_script
-    options = {"resultTypes": ["violations"], "selectors": False}  # computing selectors takes half of the time
-    command = "([context, options]) => axe.run(context, options).then(results => results.violations)"
+    command = Path(__file__).with_name("audit.js").read_text()
+    passed: set[str] = set()
 
     def find_violations(
         page: Page, looks: Iterable[Look] = LOOKS, *, foreign: Iterable[str] = (), without: Iterable[str] = ()
     ) -> list[str]:
         settled(page)
-        page.evaluate(script)
+        if not page.evaluate("'loadAxe' in window && (loadAxe(), true)"):  # without JavaScript, nothing else ran
+            page.evaluate(AXE)
         found = []
         for width, scheme in looks:
-            found += find_overflows(page, [width])
             page.emulate_media(color_scheme=scheme)
+            found += find_overflows(page, [width])
             if not foreign and read_paper(page) != PAPER[scheme]:
                 found.append(f"{width} {scheme}: the page is in another scheme")
-            left_out = {rule: {"enabled": False} for rule in foreign}
+            rules = {rule: {"enabled": False} for rule in foreign}
             context = {"include": [["html"]], "exclude": [[selector] for selector in without]}
-            for rule in page.evaluate(command, [context, options | {"rules": left_out}]):
-                lines = (f"{node['html'][:160]}: {node['failureSummary']}" for node in rule["nodes"])
-                found += [f"{width} {scheme}: {rule['id']}: {line}" for line in lines]
+            results = page.evaluate(command, [context, rules, [*passed]])
+            passed.update(results["passed"])
+            found += [f"{width} {scheme}: {line}" for line in results["violations"]]
         return found
 
     return find_violations

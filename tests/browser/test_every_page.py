@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final, Literal, NamedTuple
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, ViewportSize
 from pytest_django.live_server_helper import LiveServer
 
 from tests.browser.conftest import PHONE, Audit, OpenPage
@@ -29,7 +29,7 @@ class Look(NamedTuple):
 
     language: str
     scheme: Literal["light", "dark"]
-    viewport: dict[str, int]
+    viewport: ViewportSize
 
 
 LOOKS: Final = (Look("en", "light", {"width": 1280, "height": 900}), Look("zh-hans", "dark", PHONE))
@@ -43,8 +43,12 @@ def test_every_page_is_accessible_and_fits(open_page: OpenPage, live_server: Liv
     pages = list(_find_pages(world, people))
     assert len(pages) >= MIN_PAGES
     found = []
+    windows = {name: _open(open_page, live_server, browser) for name, browser in people.items()}
     for look in LOOKS:
-        windows = {name: _open(open_page, live_server, look, browser) for name, browser in people.items()}
+        for window in windows.values():
+            window.set_viewport_size(look.viewport)
+            window.emulate_media(color_scheme=look.scheme)
+            _set_cookie(window, live_server, "django_language", look.language)
         for person, path in pages:
             windows[person].goto(path)
             lines = audit(windows[person], [(look.viewport["width"], look.scheme)])
@@ -75,11 +79,13 @@ def _find_controls(response: Any) -> frozenset[str] | None:
     return frozenset(CONTROL.findall(response.content.decode().partition("<main")[2].partition("</main>")[0]))
 
 
-def _open(open_page: OpenPage, live_server: LiveServer, look: Look, browser: Browser) -> Page:
+def _open(open_page: OpenPage, live_server: LiveServer, browser: Browser) -> Page:
     """Open a window with the session of ``browser``."""
-    page = open_page(viewport=look.viewport, color_scheme=look.scheme)
-    cookies = {"django_language": look.language}
+    page = open_page()
     if session := browser.cookies.get("sessionid"):
-        cookies["sessionid"] = session.value
-    page.context.add_cookies([{"name": n, "value": v, "url": live_server.url} for n, v in cookies.items()])
+        _set_cookie(page, live_server, "sessionid", session.value)
     return page
+
+
+def _set_cookie(page: Page, live_server: LiveServer, name: str, value: str) -> None:
+    page.context.add_cookies([{"name": name, "value": value, "url": live_server.url}])

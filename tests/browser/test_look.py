@@ -56,7 +56,7 @@ def test_long_user_name_is_readable_on_a_phone(open_page: OpenPage, live_server:
 
 def test_button_of_a_slow_form_is_busy(open_page: OpenPage) -> None:
     """The animation respects reduced motion, and ends after a while because the response may be a file."""
-    page = open_page(reduced_motion="no-preference")
+    page = open_page(reduced_motion="no-preference", reuse=False)
     page.clock.install()
     page.goto("/accounts/login/")
     page.route("**/accounts/login/", lambda route: route.fulfill(status=204))  # the browser stays on the page
@@ -78,7 +78,7 @@ def test_more_link_is_busy_until_the_response_arrives(open_page: OpenPage) -> No
     for number in range(60):
         create_post(author.pk, f"post {number}")
     drain_all()
-    page, held = open_page(), list[Route]()
+    page, held = open_page(reuse=False), list[Route]()
     page.goto("/global/")
     settled(page)
     page.route(re.compile("after="), lambda route: held.append(route))

@@ -37,7 +37,7 @@ def log_in(page: Page) -> None:
 
 
 def test_passkey_is_added_and_used(open_page: OpenPage, audit: Audit, alice: User) -> None:
-    page = open_page(viewport=PHONE)
+    page = open_page(viewport=PHONE, reuse=False)
     plug_in(page)
     log_in(page)
     expect(page.get_by_role("banner")).to_contain_text("alice")
@@ -67,7 +67,7 @@ def test_passkey_is_added_and_used(open_page: OpenPage, audit: Audit, alice: Use
 
 
 def test_refused_passkey_is_reported(open_page: OpenPage, alice: User) -> None:
-    page = open_page()
+    page = open_page(reuse=False)
     plug_in(page)
     log_in(page)
     page.goto("/accounts/factors/passkey/")
@@ -89,7 +89,7 @@ def test_app_is_added_without_javascript(open_page: OpenPage, audit: Audit, alic
     page.get_by_label("Code").fill(present_code(base64.b32decode(secret)))
     page.get_by_role("button", name="Add app").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Recovery codes")
-    with_script = open_page()
+    with_script = open_page(reuse=False)
     log_in(with_script)
     expect(with_script).to_have_url(re.compile("/accounts/login/factor/$"))
     assert audit(with_script) == []

@@ -60,7 +60,7 @@ def test_posts_show_their_age(open_page: OpenPage, language: str, live_server: L
     for age in ages:
         create_post(user.pk, "hello", created_at=now - age)
     exact = open_page(java_script_enabled=False)
-    page = open_page()
+    page = open_page(reuse=False)
     page.clock.install(time=now - timedelta(hours=1))
     page.clock.pause_at(now)
     for each in (exact, page):
@@ -124,7 +124,7 @@ def test_double_click_posts_once(open_page: OpenPage, alice: User, options: dict
 
 
 def test_refused_background_request_is_sent_as_a_form(open_page: OpenPage, alice: User) -> None:
-    page = open_page()
+    page = open_page(reuse=False)
     page.add_init_script("console.error = () => {}")  # htmx logs the refusal
     log_in(page, "alice", "/home/")
     keys: list[str | None] = []

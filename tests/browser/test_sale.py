@@ -8,7 +8,7 @@ from mirror.relay.drains import drain_all
 from shop.models import Product, Sale
 from shop.rowcache import rows
 from shop.rowcache.daemon import run_once
-from tests.browser.conftest import Audit
+from tests.browser.conftest import Audit, OpenPage
 from tests.support.shop.make import make_product, make_sale
 from tests.support.warm_mirrors import rebuild
 
@@ -65,18 +65,19 @@ def test_page_reloads_at_the_end_of_the_sale(person: Page) -> None:
     expect(person.get_by_text("There are no current or upcoming sales")).to_be_visible()
 
 
-def test_outdated_numbers_are_announced(person: Page, settings: Settings) -> None:
+def test_outdated_numbers_are_announced(open_page: OpenPage, settings: Settings) -> None:
     """Here the numbers are outdated after half an hour, so that a slow machine cannot change the result."""
     settings.SHOP_SALE_ROW_SECONDS = 600.0
-    person.clock.install()
-    person.route("**/shop/sale/?version=*", lambda route: route.fulfill(status=204))
-    person.goto("/shop/sale/")
-    note = person.get_by_text("These numbers are out of date").first
+    page = open_page(reuse=False)
+    page.clock.install()
+    page.route("**/shop/sale/?version=*", lambda route: route.fulfill(status=204))
+    page.goto("/shop/sale/")
+    note = page.get_by_text("These numbers are out of date").first
     expect(note).to_be_hidden()
-    person.clock.fast_forward(2_000_000)
+    page.clock.fast_forward(2_000_000)
     expect(note).to_be_visible()
-    person.unroute("**/shop/sale/?version=*")
-    person.clock.fast_forward(700_000)
+    page.unroute("**/shop/sale/?version=*")
+    page.clock.fast_forward(700_000)
     expect(note).to_be_hidden()
 
 

@@ -61,7 +61,7 @@ def say(page: Page, text: str) -> None:
 
 
 def test_new_posts_are_announced_and_shown_without_a_reload(cast: tuple[User, User], as_somebody: AsSomebody) -> None:
-    alice, bob = (as_somebody(user) for user in cast)
+    alice, bob = (as_somebody(user, reuse=False) for user in cast)
     alice.clock.install()  # lets the test skip the time until the next poll
     alice.goto("/home/")
     expect(alice.locator(".post")).to_have_count(1)
@@ -82,7 +82,7 @@ def test_new_posts_are_announced_and_shown_without_a_reload(cast: tuple[User, Us
 
 def test_poll_slows_down_while_the_page_is_hidden(cast: tuple[User, User], as_somebody: AsSomebody) -> None:
     """The clock of the page stands still; the test moves it forward."""
-    alice, _ = (as_somebody(user) for user in cast)
+    alice, _ = (as_somebody(user, reuse=False) for user in cast)
     alice.add_init_script("Object.defineProperty(document, 'hidden', {get: () => sessionStorage.isHidden === 'yes'})")
     alice.clock.install(time=0)
     alice.clock.pause_at(10)
@@ -115,7 +115,7 @@ def test_poll_slows_down_while_the_page_is_hidden(cast: tuple[User, User], as_so
 
 
 def test_own_posts_and_posts_of_strangers_are_not_announced(cast: tuple[User, User], as_somebody: AsSomebody) -> None:
-    alice, _ = (as_somebody(user) for user in cast)
+    alice, _ = (as_somebody(user, reuse=False) for user in cast)
     alice.clock.install()
     say(alice, "My own")
     posts.create_post(User.objects.create(username="charlie").pk, "Of no interest")
