@@ -7,6 +7,7 @@ import time
 import traceback
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from http.cookiejar import Cookie
 from urllib.error import HTTPError
 
@@ -22,6 +23,7 @@ LOGIN_PATH, SESSIONS_PATH = "/accounts/login/", "/accounts/sessions/"
 PAUSE_SECONDS = (0.3, 1.1)
 MAX_SESSIONS = 3  # beside the first, which is never logged out
 REFUSED_SHARE = 0.1  # of posts and cart lines, which the site must refuse
+LOGOUT_SHARE = 0.2  # of what people do while something is away, because a lost logout is the worst that a fault can do
 TOO_LONG, TOO_MANY = 5000, 1000  # characters, copies
 TAGS = ("storm-one", "storm-two", "storm-three")
 SHELVES = ("want-to-read", "reading", "read")
@@ -61,6 +63,7 @@ class Ended:
 
     cookies: list[Cookie]
     ended_at: float
+    was_probed: bool = False
 
 
 @dataclass
@@ -97,12 +100,23 @@ class Person(threading.Thread):
         choices, weights = zip(*acts, strict=True)
         while not self.end.wait(self.random.uniform(*PAUSE_SECONDS)):
             try:
-                self.random.choices(choices, weights)[0]()
+                (self.find_urgent() or self.random.choices(choices, weights)[0])()
             except SiteUnavailable:
                 continue  # recorded where it happened
             except Exception:
                 self.ledger.add_violation(f"{self.name} stopped: {traceback.format_exc()}")
                 return
+
+    def find_urgent(self) -> Callable[[], None] | None:
+        """Return what precedes the usual acts: a logout during a fault, and a probe of it shortly after the fault."""
+        now = time.time()
+        if self.ledger.calendar.find_away(now, now):
+            return self.log_out if self.visits and self.random.random() < LOGOUT_SHARE else None
+        for ended in self.ended:
+            if not ended.was_probed and self._is_late(now, ended.ended_at):
+                ended.was_probed = True
+                return partial(self.check_ended_session, ended)
+        return None
 
     @property
     def digest(self) -> str:
