@@ -17,6 +17,7 @@ from demo.environment import generate_environment
 from tests.storm.cluster import KINDS as CLUSTER_KINDS
 from tests.storm.cluster import StateCluster
 from tests.support.faults.crew import WORKER, Crew, execute
+from tests.support.faults.forked import Forked
 from tests.support.servers import (
     PATIENCE_SECONDS,
     PostgresServer,
@@ -96,7 +97,8 @@ class Stack:
         self.admin: dict[str, Redis] = {name: server.plain_client() for name, server in self.redis.items()}
         self.postgres = self._start_postgres() if on == "postgres" else None
         self.environment = self._build_environment()
-        self.crew = Crew({**os.environ, **self.environment}, self.folder, self.redis["broker"], execute)
+        launch = Forked if is_small else execute
+        self.crew = Crew({**os.environ, **self.environment}, self.folder, self.redis["broker"], launch)
         lines = parse_procfile((ROOT / "Procfile").read_text()).processes
         self.commands = {name: re.sub(r"\$\{PORT:-\d+\}", str(self.port), line) for name, line in lines.items()}
         if is_small:

@@ -22,14 +22,28 @@ from tests.support.servers import die_with_parent
 
 ROOT = Path(__file__).resolve().parents[3]
 LIBRARIES = (
-    "celery.apps.beat", "celery.apps.worker", "celery.bin.beat", "celery.bin.worker", "celery.concurrency.prefork",
-    "celery.concurrency.thread", "celery.fixups.django", "csp.middleware", "django.contrib.admin",
-    "django.contrib.postgres.fields", "django.contrib.syndication.views", "django.core.mail.backends.smtp",
-    "django.core.management", "django.db.backends.postgresql.base", "django.db.backends.sqlite3.base",
-    "django.template.loader", "django.test.signals", "django.views.generic", "django_htmx.middleware",
-    "django_redis.cache", "environ", "granian.server", "kombu.transport.redis", "orjson", "prometheus_client",
-    "psycopg_pool", "pyroaring", "rapidfuzz.distance", "redis.asyncio", "redis.cluster", "regex", "segno",
-    "structlog", "tqdm", "webauthn", "whitenoise.middleware",
+    "PIL.Image", "PIL.ImageDraw", "PIL.ImageFont", "billiard.popen_fork", "billiard.sharedctypes", "celery.app.amqp",
+    "celery.app.control", "celery.app.events", "celery.app.log", "celery.apps.beat", "celery.apps.worker",
+    "celery.backends.base", "celery.bin.beat", "celery.bin.celery", "celery.bin.worker", "celery.concurrency.prefork",
+    "celery.concurrency.thread", "celery.contrib.django.task", "celery.fixups.django", "celery.worker.autoscale",
+    "celery.worker.components", "celery.worker.consumer", "celery.worker.control", "celery.worker.heartbeat",
+    "celery.worker.loops", "celery.worker.strategy", "confusable_homoglyphs.confusables", "cryptography.fernet",
+    "cryptography.hazmat.primitives.twofactor.totp", "csp.middleware", "django.conf.urls.i18n",
+    "django.contrib.admin", "django.contrib.admin.templatetags.admin_list", "django.contrib.messages.middleware",
+    "django.contrib.postgres.fields", "django.contrib.sessions.middleware", "django.contrib.sitemaps.views",
+    "django.contrib.staticfiles.checks", "django.contrib.syndication.views", "django.core.mail.backends.smtp",
+    "django.core.management", "django.core.management.commands.makemigrations",
+    "django.core.management.commands.migrate", "django.db.backends.postgresql.base",
+    "django.db.backends.sqlite3.base", "django.middleware.clickjacking", "django.middleware.common",
+    "django.middleware.csrf", "django.middleware.locale", "django.middleware.security", "django.template.loader",
+    "django.template.loaders.app_directories", "django.template.loaders.cached", "django.templatetags.cache",
+    "django.templatetags.l10n", "django.templatetags.tz", "django.test.signals", "django.utils.translation.reloader",
+    "django.views.generic", "django_htmx.http", "django_htmx.middleware", "django_redis.cache", "django_redis.client",
+    "django_redis.compressors.identity", "django_redis.serializers.pickle", "environ", "getpass", "granian.server",
+    "idna", "kombu.transport.redis", "numpy", "numpy.typing", "orjson", "prometheus_client",
+    "prometheus_client.multiprocess", "psycopg_pool", "pyroaring", "pytest_django.fixtures", "rapidfuzz.distance",
+    "redis.asyncio", "redis.cluster", "regex", "segno", "structlog", "tqdm", "unfold", "webauthn",
+    "whitenoise.middleware", "whitenoise.runserver_nostatic", "xml.etree.ElementTree",
 )  # fmt: skip
 
 
@@ -117,5 +131,6 @@ if __name__ == "__main__":
         importlib.import_module(library)
     gc.freeze()  # collections in the children leave these objects alone, so that their memory stays shared
     sys.argv = _wait_for_command(socket.socket(fileno=int(sys.argv[1])))
+    gc.set_threshold(20_000, 10, 10)
     gc.enable()
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
