@@ -47,6 +47,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
+    "--js-flags=--no-opt,--no-maglev",  # documents live too briefly for optimized code to pay
 ]
 AXE: str = Axe().axe_script
 PATIENCE_MS = 60_000.0  # generous, because other tests use the processors too
