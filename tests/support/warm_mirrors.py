@@ -16,7 +16,7 @@ from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Command, Session
-from mirror.relay import apply, heartbeat, replay
+from mirror.relay import apply, drains, heartbeat, replay
 from mirror.relay import rebuild as mirror_rebuild
 from mirror.verify import scan
 from mirror.windows.shapes import at_once, is_lazy
@@ -41,6 +41,16 @@ def rebuild(names: Iterable[str] = SITE) -> None:
     if left := [name for name in names if name not in done]:
         mirror_rebuild.rebuild(left)
     heartbeat.beat(redis)
+
+
+def catch_up() -> None:
+    """Drain all changes; rebuild first unless all mirrors of the site are warm, because a rebuild takes far longer."""
+    redis = relay_client()
+    replay.check(redis)
+    found = [redis.get(naming.marker(name)) for name in SITE]
+    if Change.objects.pending().filter(key=changes.WHOLE).exists() or not marker.generations(redis, SITE, found):
+        rebuild()
+    drains.drain_all()
 
 
 def _find_new(names: list[str], redis: Redis) -> list[Mirror]:

@@ -9,12 +9,11 @@ from mirror import registry
 from mirror.declare.windows import WindowMirror
 from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import Recording, record
-from mirror.relay.drains import drain_all
 from mirror.windows import window
 from social.mirrors.windows import TIMELINE_LENGTH
 from social.models import Follow, Post
 from social.timelines.pages import PAGE_SIZE, PostPage
-from tests.support.warm_mirrors import rebuild
+from tests.support.warm_mirrors import catch_up
 
 Timeline = Callable[[int | None], PostPage]
 
@@ -37,8 +36,7 @@ def follow(follower: User, *others: User) -> None:
 
 def warm_up(*readers: User) -> None:
     """Warm all mirrors and the home timelines of these readers."""
-    rebuild()
-    drain_all()
+    catch_up()
     for reader in readers:
         assert window.warm(timeline_mirror(), str(reader.pk))
 
