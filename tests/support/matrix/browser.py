@@ -1,13 +1,10 @@
 """A fast test client for very many requests.
 
-Django's test client copies the context of every template, which costs as much as rendering it. SQL answers all reads
-here, and reading a session takes several queries, so a browser reads its session once.
+Django's test client copies the context of every template, which costs as much as rendering it.
 """
 
 import traceback
-from functools import cache
 from typing import Any
-from unittest import mock
 
 from django.conf import settings
 from django.core.signals import got_request_exception
@@ -17,7 +14,6 @@ from django.test import Client, RequestFactory
 from django.test.client import ClientHandler
 
 from accounts.models import User
-from accounts.sessions import rows
 
 HTML, JSON = "text/html", "application/json"
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -29,7 +25,6 @@ class Browser(RequestFactory):
     def __init__(self, user: User | None = None, *, checks_csrf: bool = False) -> None:
         super().__init__()
         self.handler = ClientHandler(enforce_csrf_checks=checks_csrf)
-        self.read_session = cache(rows.read_session)
         self.error = ""  # the traceback of the last response with status 500
         if user is not None:
             client = Client()
@@ -55,8 +50,7 @@ class Browser(RequestFactory):
     def request(self, **request: Any) -> Any:
         got_request_exception.connect(self._note)
         try:
-            with mock.patch.object(rows, "read_session", self.read_session):
-                response = self.handler(self._base_environ(**request))  # type: ignore[attr-defined]
+            response = self.handler(self._base_environ(**request))  # type: ignore[attr-defined]
         finally:
             got_request_exception.disconnect(self._note)
         return response
