@@ -17,7 +17,8 @@ MIRROR = _MIRROR | {
     "LEASE_SECONDS": 3600.0,
     "HEARTBEAT_SECONDS": 3600.0,  # one heartbeat lasts for a test
     "VERIFY_PER_MINUTE": 0,  # sweeps repair only what the test wants repaired
-    "BREAKER_SECONDS": 3600.0,  # a breaker stays open until the test resets it
+    "BREAKER_SECONDS": 3600.0,  # breakers stay open until the test resets them
+    "REPLICA_BREAKER_SECONDS": 3600.0,
 }
 DEMO_TIMEOUT_SECONDS = 60.0
 SESSION_CLEAN_SECONDS = 3600.0  # one run cleans all sessions
