@@ -39,6 +39,7 @@ import sys
 EXTRA = "{extra}"
 REQUIRED = {"asgiref", "django", "django_redis", "orjson", "redis", "sqlparse", "tqdm", "typing_extensions"}
 REQUIRED |= {"psycopg", "psycopg_binary"} if EXTRA == "postgres" else set()
+REQUIRED |= {"async_timeout"} if sys.version_info < (3, 11, 3) else set()  # of redis
 ALLOWED = sys.stdlib_module_names | REQUIRED | {"mirror", "mysite", "polls"}
 
 
