@@ -1,6 +1,7 @@
 """The state of all mirrors in one tile: a level, its reasons with links, and the lag of the last minutes."""
 
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any, Final, Literal, NamedTuple
 
 from django.urls import reverse
@@ -131,7 +132,8 @@ def read_memory() -> list[Family]:
 
 def _sample(redis: RedisClient) -> list[Family]:
     with Session(redis) as session:
-        names = scan.next_keys(session, "0", SAMPLE)[1]
+        # All steps of a scan, because the first master of a cluster may have no keys.
+        names = [*islice(chain.from_iterable(scan.keys(session)), SAMPLE)]
         sizes = session.ask([("MEMORY", "USAGE", name) for name in names]) if names else []
         (total,) = session.ask([("DBSIZE",)])
     owned, found = [scan.Owned(mirror) for mirror in registry.all_mirrors()], dict[str, int]()

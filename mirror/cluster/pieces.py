@@ -10,6 +10,7 @@ from mirror.redis.session import Command
 
 # Sent to every master; how the replies become one.
 EVERYWHERE: Final[dict[str, Callable[[list[Any]], Any]]] = {
+    "CLIENT": itemgetter(0),  # PAUSE and UNPAUSE
     "DBSIZE": sum,
     "FLUSHALL": itemgetter(0),
     "FLUSHDB": itemgetter(0),

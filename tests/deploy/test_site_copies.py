@@ -1,6 +1,7 @@
 """``manage.py site backup`` and ``site restore``, on a site that is in use."""
 
 import threading
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,8 +32,10 @@ from tests.support.catalog.make import make_book
 from tests.support.deploy.other_site import use_other_site
 from tests.support.mirror import command
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
+from tests.support.servers.cluster import has_cluster, main_cluster
 from tests.support.shop.carts import make_visitor, restore_backups
 from tests.support.shop.make import make_product
+from tests.support.slots import slot
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STATE_OF_MIRRORS: Final = {"mirror_identity", "mirror_state", "mirror_backup", "mirror_change"}
@@ -95,6 +98,16 @@ class Shoppers:
         self._thread.join()
 
 
+def list_sockets(server: RedisServer) -> list[tuple[Path, str]]:
+    """Return the socket of each server of the state, with a key that belongs there."""
+    if not has_cluster():
+        return [(server.socket, "a key")]
+    cluster = main_cluster()
+    slots = [{*cluster.list_slots(number)} for number in range(len(cluster.masters))]
+    keys = [next(key for key in map(str, count()) if slot(key) in own) for own in slots]
+    return [(master.socket, key) for master, key in zip(cluster.masters, keys, strict=True)]
+
+
 @pytest.fixture
 def site() -> User:
     """Fill a site: a user who has logged in."""
@@ -118,10 +131,11 @@ def test_backup_under_writes_is_one_moment_and_restores_everything(
 
     def open_during_pause(database: Any) -> databases.Snapshot:
         once = Retry(NoBackoff(), 0)
-        with Redis(unix_socket_path=str(server.socket), socket_timeout=0.05, retry=once) as impatient:
-            assert impatient.get("a read") is None
-            with pytest.raises(TimeoutError):
-                impatient.set("a write", 1)
+        for socket, key in list_sockets(server):
+            with Redis(unix_socket_path=str(socket), socket_timeout=0.05, retry=once) as impatient:
+                assert impatient.get(key) is None
+                with pytest.raises(TimeoutError):
+                    impatient.set(key, 1)
         return open_snapshot(database)
 
     monkeypatch.setattr(vendor, "open_snapshot", open_during_pause)

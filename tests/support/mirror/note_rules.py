@@ -146,7 +146,7 @@ class NoteRules(Machine):
     def is_right(self) -> None:
         """Check every existing feed against the ORM from its floor upwards. Then warm and check all feeds."""
         known = {feed(writer): writer for writer in Writer.objects.all()}
-        for name in list(self.redis.scan_iter("*:feed", count=1000)):
+        for name in list(self.redis.scan_iter("twriter:*:feed", count=1000)):
             if self.redis.zscore(name, "0") not in (MAKING, None):
                 assert is_right(known[name.decode()])
         for writer in known.values():
