@@ -68,6 +68,7 @@ REASONS: Final[dict[str, tuple[str, ...]]] = {
     "it checks the connections or the reply of a single server": (
         "mirror/test_doctor.py::test_unsuitable_connections_are_found",
         "mirror/test_doctor.py::test_unsuitable_servers_are_found",
+        "mirror/test_lease.py::test_failing_renewal_is_logged_once",
     ),
 }
 
