@@ -42,26 +42,26 @@ Markers = Mapping[str, bytes]
 NONE_KNOWN: Final[Markers] = {}
 
 
-def step(changes: Sequence[Change], limit: int = SLICE, **options: Any) -> Pushed:
+def step(changes: Sequence[Change], limit: int | None = None, **options: Any) -> Pushed:
     """Push one slice of ``changes``, like ``run``."""
     return run(changes, limit, goes_on=lambda: False, **options)
 
 
 def run(
     changes: Sequence[Change],
-    limit: int = SLICE,
+    limit: int | None = None,
     *,
     goes_on: Callable[[], bool] = lambda: True,
     redis: RedisClient | None = None,
     at: Step = ignore,
     known: Markers = NONE_KNOWN,
 ) -> Pushed:
-    """Push slices of up to ``limit`` (at least 2) windows, to the end or as long as ``goes_on`` returns True.
+    """Push slices to the end, or as long as ``goes_on`` returns True.
 
-    ``changes`` share mirror and source. As many are pushed together as concern fewer windows than ``limit``; one
-    that has begun is continued alone. at: called with the name of each step before it. known: markers of another
-    incarnation that count as warm (in a replay). Raises redis-py's errors when Redis is away, ProgrammingError
-    inside a transaction, and errors of the declaration's ``reach``.
+    ``changes`` share mirror and source. limit: windows in a slice, at least 2 (None: ``SLICE``). As many changes are
+    pushed together as concern fewer windows; one that has begun is continued alone. at: called with the name of each
+    step before it. known: markers of another incarnation that count as warm (in a replay). Raises redis-py's errors
+    when Redis is away, ProgrammingError inside a transaction, and errors of the declaration's ``reach``.
     """
     outbox.refuse_transaction()
     redis, mirror = redis or relay_client(), registry.get(changes[0].mirror)
@@ -74,7 +74,7 @@ def run(
     for knows_script in (False, True):
         try:
             with Session(redis) as session:
-                slices = Slices(session, mirror, changes, limit, at)
+                slices = Slices(session, mirror, changes, limit or SLICE, at)
                 return slices.run(are_whole, goes_on)
         except Conflict:
             slices.deliveries.give_up(redis)

@@ -86,9 +86,8 @@ def small_town() -> Generator[list[QueuedTask], None, None]:
             stack.enter_context(mock.patch.object(type(registry.get(name)), "length", WINDOW))
         stack.enter_context(mock.patch.object(spread, "SLICE", FEW))
         stack.enter_context(mock.patch.multiple(pages, PAGE_SIZE=PAGE, EXTRA_IDS=1, FURTHER_IDS=(FEW, FEW)))
-        stack.enter_context(mock.patch.object(push.run, "__defaults__", (FEW,)))
         stack.enter_context(mock.patch.object(deliver, "BATCH", 1))
-        stack.enter_context(mock.patch.object(push, "FIRST", FEW))
+        stack.enter_context(mock.patch.multiple(push, FIRST=FEW, SLICE=FEW))
         stack.enter_context(mock.patch.object(send, "_hint", keep))
         stack.enter_context(mock.patch.object(drains, "turn", return_value=nullcontext(True)))
         yield queued_tasks
