@@ -11,8 +11,9 @@ from django.core.checks import CheckMessage, Error, Warning, register
 from django.db import Error as DatabaseError
 from django.db import connections
 
-from common.state_server import get_cache_url, query_state_server
+from common.state_server import check_state_servers, get_cache_url
 from mirror.read import database_identity
+from mirror.redis import RedisClient
 
 MIN_REDIS_VERSION: Final = (6, 2)
 MIN_METRICS_PREFIX: Final = 8  # the bits of the largest private network, 10.0.0.0/8
@@ -89,11 +90,12 @@ def _is_replica(alias: str) -> bool:
 
 @register("redis")
 def check_state(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check that the state server neither evicts nor loses data. An unreachable server gives no message."""
-    return list(_check_server_info(query_state_server(lambda client: client.info()) or {}))
+    """Check that the state servers neither evict nor lose data. An unreachable server gives no message."""
+    return check_state_servers(_check_state_server)
 
 
-def _check_server_info(info: dict[str, Any]) -> Iterator[CheckMessage]:
+def _check_state_server(client: RedisClient) -> Iterator[CheckMessage]:
+    info: dict[str, Any] = client.info()
     if info.get("maxmemory_policy", "noeviction") != "noeviction":
         yield Warning(
             f"The state server evicts keys (maxmemory-policy {info['maxmemory_policy']}).",

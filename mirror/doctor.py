@@ -24,7 +24,7 @@ from mirror.conf import DEFAULTS, setting
 from mirror.declare import checks
 from mirror.outbox import changes
 from mirror.redis import naming
-from mirror.redis.clients import MirrorPool, PoolFactory, relay_client
+from mirror.redis.clients import MirrorPool, PoolFactory, list_servers, relay_client
 from mirror.redis.session import is_cluster
 from mirror.redis.types import RedisClient
 from mirror.standalone import notices
@@ -97,10 +97,21 @@ def _check_alias(alias: str) -> Iterator[CheckMessage]:
 
 def _check_redis(redis: RedisClient) -> list[CheckMessage]:
     try:
-        return list(check_server(redis.info(), of_cluster=is_cluster(redis)))
+        return [
+            _name_server(message, address)
+            for address, server in list_servers(redis).items()
+            for message in check_server(server.info(), of_cluster=is_cluster(redis))
+        ]
     except RedisError as error:
         hint = "Start the server, or correct the LOCATION of the cache alias. SQL answers all reads meanwhile."
         return [Error(f"Redis does not answer: {error}", hint=hint, id=NO_REDIS)]
+
+
+def _name_server(message: CheckMessage, address: str) -> CheckMessage:
+    """Put the address of a master before a message."""
+    if address:
+        message.msg = f"{address}: {message.msg}"
+    return message
 
 
 def check_server(info: Mapping[str, Any], *, of_cluster: bool = False) -> Iterator[CheckMessage]:

@@ -16,8 +16,9 @@ from mirror.declare.windows import WindowMirror
 from mirror.models import Change, State
 from mirror.outbox import changes, progress
 from mirror.read import marker, rewind
-from mirror.redis import naming
+from mirror.redis import naming, quick
 from mirror.redis.clients import try_redis
+from mirror.redis.session import get_pool
 from mirror.redis.types import RedisClient
 from mirror.verify import background
 from mirror.verify.background import Position
@@ -183,9 +184,9 @@ def _compute_age(name: str, outstanding: Outstanding) -> float:
 
 
 def accepts_writes(redis: RedisClient) -> bool:
-    """Return whether Redis accepts writes. It refuses them while its memory or its disk is full. Changes nothing."""
-    try:
-        redis.execute_command(*NO_WRITE)
-    except ResponseError:
-        return False
-    return True
+    """Return whether Redis accepts writes, on a cluster each master. It refuses them while its memory or its disk is
+    full. Changes nothing.
+    """
+    pool = get_pool(redis)
+    replies = quick.ask(pool, [(NO_WRITE[0], key, *NO_WRITE[2:]) for key in pool.list_probe_keys()])
+    return not any(isinstance(reply, ResponseError) for reply in replies)

@@ -6,7 +6,7 @@ from typing import Any, Final, cast
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Warning, register
 
-from common.state_server import query_state_server
+from common.state_server import check_state_servers
 from mirror.redis import RedisClient
 from social.mirrors.windows import TIMELINE_LENGTH
 
@@ -24,7 +24,11 @@ def check_timeline_encoding(app_configs: Sequence[AppConfig] | None, **kwargs: A
 
     Return no warning if the server does not reveal its configuration.
     """
-    limits = query_state_server(_read_limits) or {}
+    return check_state_servers(_check_limits)
+
+
+def _check_limits(client: RedisClient) -> list[CheckMessage]:
+    limits = _read_limits(client)
     return [
         Warning(
             f"The state server stores sorted sets compactly only up to {what}: {name} is {limit}.",

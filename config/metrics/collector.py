@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
 from mirror.conf import setting
-from mirror.redis import try_redis
+from mirror.redis import RedisClient, list_servers, try_redis
 from mirror.relay import send
 from mirror.status import NO_WRITE, accepts_writes
 
@@ -19,14 +19,18 @@ SECTION: Final = "memory"  # of INFO
 
 
 class Answer(NamedTuple):
-    """The answer of one server. memory: a section of INFO, or None while the server is away. queues: their lengths.
+    """The answer of the state, the cache or the broker. queues: their lengths.
 
-    accepts_writes: None if this was not asked.
+    memory: a section of INFO by address, "" for a single server, or None while the server is away. accepts_writes:
+    None if this was not asked.
     """
 
-    memory: Mapping[str, Any] | None
+    memory: Mapping[str, Mapping[str, Any] | None]
     queues: Mapping[str, int] = {}
     accepts_writes: bool | None = None
+
+
+AWAY: Final = Answer({"": None})
 
 
 class SiteCollector(Collector):
@@ -37,7 +41,7 @@ class SiteCollector(Collector):
         return []
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the gauges. At most two round trips for each server."""
+        """Yield the gauges. At most two round trips for each server, and one more for a cluster."""
         up = GaugeMetricFamily("diptych_redis_up", "Whether this Redis server answers.", labels=["server"])
         used = GaugeMetricFamily("diptych_redis_memory_bytes", "Memory that Redis uses.", labels=["server"])
         most = GaugeMetricFamily("diptych_redis_max_memory_bytes", "Its limit; 0: none.", labels=["server"])
@@ -45,10 +49,12 @@ class SiteCollector(Collector):
         queues = GaugeMetricFamily("diptych_queue_length", "Tasks that wait for a worker.", labels=["queue"])
         for server, ask in {"state": _ask_state, "cache": _ask_cache, "broker": _ask_broker}.items():
             memory, lengths, accepts = ask()
-            up.add_metric([server], memory is not None)
-            if memory is not None:
-                used.add_metric([server], memory["used_memory"])
-                most.add_metric([server], memory["maxmemory"])
+            for address, info in memory.items():
+                name = f"{server} {address}".rstrip()
+                up.add_metric([name], info is not None)
+                if info is not None:
+                    used.add_metric([name], info["used_memory"])
+                    most.add_metric([name], info["maxmemory"])
             if accepts is not None:
                 writes.add_metric([server], accepts)
             for queue, length in lengths.items():
@@ -62,18 +68,23 @@ def list_queues() -> list[str]:
 
 
 def _ask_state() -> Answer:
-    return try_redis(
-        lambda redis: Answer(redis.info(SECTION), accepts_writes=accepts_writes(redis)),
-        lambda: Answer(None),
-        warning="",
-    )
+    return try_redis(_ask_masters, lambda: AWAY, warning="")
+
+
+def _ask_masters(redis: RedisClient) -> Answer:
+    memory = {address: _read_memory(server) for address, server in list_servers(redis).items()}
+    return Answer(memory, accepts_writes=None if None in memory.values() else accepts_writes(redis))
 
 
 def _ask_cache() -> Answer:
+    return Answer({"": _read_memory(get_redis_connection("default"))})
+
+
+def _read_memory(redis: RedisClient) -> Mapping[str, Any] | None:
     try:
-        return Answer(get_redis_connection("default").info(SECTION))
+        return redis.info(SECTION)
     except RedisError:
-        return Answer(None)
+        return None
 
 
 def _ask_broker() -> Answer:
@@ -86,7 +97,7 @@ def _ask_broker() -> Answer:
             pipe.info(SECTION).execute_command(*NO_WRITE)
             *lengths, memory, refusal = pipe.execute(raise_on_error=False)
     except Exception:  # any error of kombu and its transports
-        return Answer(None)
+        return AWAY
     if isinstance(memory, Exception):
-        return Answer(None)
-    return Answer(memory, dict(zip(queues, lengths, strict=True)), not isinstance(refusal, Exception))
+        return AWAY
+    return Answer({"": memory}, dict(zip(queues, lengths, strict=True)), not isinstance(refusal, Exception))

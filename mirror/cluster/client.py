@@ -28,7 +28,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from mirror.cluster.pieces import EVERYWHERE, MASTERS, Piece, Sent, combine_scan, combine_values
-from mirror.cluster.slots import DIVIDED, slot_of
+from mirror.cluster.slots import DIVIDED, place_in_slot, slot_of
 from mirror.cluster.topology import Topology
 from mirror.redis import clients, naming, prefix, quick, recorder, scripts
 from mirror.redis.clients import LearningConnection, MirrorPool, parse_info
@@ -79,6 +79,12 @@ class ClusterPool(MirrorPool):
         for name in self.topology.masters():
             _learn(self.topology.pool(name))
         return self.incarnation
+
+    def list_servers(self, redis: RedisClient) -> dict[str, RedisClient]:
+        return {name: Redis(connection_pool=self.topology.pool(name)) for name in self.topology.masters()}
+
+    def list_probe_keys(self) -> list[str]:
+        return [place_in_slot(slot, "probe") for slot in self.topology.list_slots()]
 
     def get_connection(self, *args: Any, **kwargs: Any) -> Any:
         return ClusterConnection(self)

@@ -75,6 +75,11 @@ class Topology:
         """Return the names of the masters in a fixed order."""
         return sorted(node.name for node in self.manager.get_nodes_by_server_type("primary"))
 
+    def list_slots(self) -> list[int]:
+        """Return one slot of each master."""
+        found = {nodes[0].name: slot for slot, nodes in list(self.manager.slots_cache.items())}
+        return sorted(found.values())
+
     def node_of(self, slot: int) -> str:
         """Return the name of a slot's master."""
         with _as_away():

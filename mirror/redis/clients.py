@@ -31,7 +31,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from mirror.cluster.urls import is_cluster_url
 from mirror.conf import setting
 from mirror.metrics import round_trip_ended
-from mirror.redis import prefix, recorder
+from mirror.redis import naming, prefix, recorder
 from mirror.redis.session import Session, get_pool
 from mirror.redis.types import RedisClient
 from mirror.redis.wire import pack_command
@@ -238,6 +238,14 @@ class MirrorPool(ConnectionPool):
             self.incarnation = found
         return found
 
+    def list_servers(self, redis: RedisClient) -> dict[str, RedisClient]:
+        """Return a client of each server by its address; "" for the only one. Those of masters add no prefix."""
+        return {"": redis}
+
+    def list_probe_keys(self) -> list[str]:
+        """Return a key on each server, for a command that is refused like a write."""
+        return [naming.heartbeat()]
+
     def prefixed(self, redis: RedisClient, text: str) -> RedisClient:
         """Return a client like ``redis``, which uses this pool, that puts ``text`` before each key."""
         if text not in self._prefixed:
@@ -333,6 +341,15 @@ def with_prefix(redis: RedisClient, text: str) -> RedisClient:
     return get_pool(redis).prefixed(redis, text) if text else redis
 
 
+def list_servers(redis: RedisClient) -> dict[str, RedisClient]:
+    """Return a client of each master of a cluster by its address, or of the only server by "".
+
+    For questions about servers, because a cluster's client sends commands without keys to one master. Raises
+    redis-py's errors.
+    """
+    return get_pool(redis).list_servers(redis)
+
+
 def try_redis(
     use: Callable[[RedisClient], T],
     otherwise: Callable[[], T],
@@ -405,4 +422,14 @@ def incarnation(redis: RedisClient, *, ask: bool = False) -> str:
     return pool.ask_incarnation(redis) if ask or not pool.incarnation else pool.incarnation
 
 
-__all__ = ["RedisError", "breaker", "client", "incarnation", "is_away", "relay_client", "try_redis", "work_or_wait"]
+__all__ = [
+    "RedisError",
+    "breaker",
+    "client",
+    "incarnation",
+    "is_away",
+    "list_servers",
+    "relay_client",
+    "try_redis",
+    "work_or_wait",
+]

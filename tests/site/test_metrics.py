@@ -7,14 +7,13 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from django.conf import settings as site
 from django.core.checks import run_checks
 from django.db import connection
 from django.test import Client
-from prometheus_client.parser import text_string_to_metric_families
 from pytest_django.fixtures import Settings
 
 from mirror.redis.recorder import record
@@ -23,6 +22,7 @@ from tests.support import warm_mirrors
 from tests.support.fixtures import use_broker
 from tests.support.servers import RedisServer
 from tests.support.shop.page_cache import Made, get_page, made, page_path, product
+from tests.support.site.metrics import scrape
 
 __all__ = ["made", "product"]
 MAX_STATEMENTS: Final = 5 if connection.vendor == "sqlite" else 6
@@ -57,18 +57,6 @@ for when in range(2):
     print(registry.get_sample_value("thing_seconds_count"))
 print(len([name for name in os.listdir(folder) if str(os.getpid()) not in name]))
 """
-
-
-def scrape(**extra: Any) -> dict[str, float]:
-    """Return the samples of /metrics, by name and labels as in its text."""
-    response = Client().get("/metrics", **extra)
-    assert response.status_code == 200
-    samples = {}
-    for family in text_string_to_metric_families(response.content.decode()):
-        for sample in family.samples:
-            labels = ",".join(f'{name}="{value}"' for name, value in sample.labels.items())
-            samples[f"{sample.name}{{{labels}}}" if labels else sample.name] = sample.value
-    return samples
 
 
 def names(samples: dict[str, float]) -> set[str]:
@@ -198,7 +186,7 @@ def test_sql_away_is_reported() -> None:
         samples = scrape()
     assert samples["mirror_up"] == 0
     assert {"mirror_pending", "mirror_warm"}.isdisjoint(names(samples))
-    assert samples['diptych_redis_up{server="state"}'] == 1
+    assert samples['diptych_redis_up{server="cache"}'] == samples['diptych_redis_writable{server="state"}'] == 1
     assert scrape()["mirror_up"] == 1
 
 
