@@ -1,7 +1,7 @@
 """The state of all mirrors in one tile: a level, its reasons with links, and the lag of the last minutes."""
 
+import re
 from dataclasses import dataclass
-from itertools import chain, islice
 from typing import Any, Final, Literal, NamedTuple
 
 from django.urls import reverse
@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from mirror import registry
 from mirror.outbox import lag
 from mirror.redis import naming
-from mirror.redis.clients import try_redis
+from mirror.redis.clients import list_servers, try_redis
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
 from mirror.status import Status, accepts_writes, statuses
@@ -20,6 +20,7 @@ from mirror.verify import scan
 
 LATE_SECONDS: Final = 10.0  # changes normally wait for milliseconds
 SAMPLE: Final = 500  # keys
+HASH_TAG: Final = re.compile(r"^\{\w+\}(?=\w)")  # puts keys of one kind in one slot of a cluster
 SHOWN_FAMILIES: Final = 8
 
 
@@ -132,14 +133,14 @@ def read_memory() -> list[Family]:
 
 def _sample(redis: RedisClient) -> list[Family]:
     with Session(redis) as session:
-        # All steps of a scan, because the first master of a cluster may have no keys.
-        names = [*islice(chain.from_iterable(scan.keys(session)), SAMPLE)]
+        servers = range(len(list_servers(redis)))  # the cursor of a cluster's scan begins with the number of a master
+        names = [name for n in servers for name in scan.next_keys(session, str(n), SAMPLE // len(servers))[1]]
         sizes = session.ask([("MEMORY", "USAGE", name) for name in names]) if names else []
         (total,) = session.ask([("DBSIZE",)])
     owned, found = [scan.Owned(mirror) for mirror in registry.all_mirrors()], dict[str, int]()
     for name, size in zip(names, sizes, strict=True):
         owner = next((registry.describe(one.mirror.name) for one in owned if one.has(name)), "")
-        kind = owner or name.partition(":")[0].partition("_")[0]
+        kind = owner or HASH_TAG.sub("", name).partition(":")[0].partition("_")[0]
         found[kind] = found.get(kind, 0) + int(size or 0)
     share = int(total) / max(len(names), 1)
     families = sorted((Family(kind, int(size * share)) for kind, size in found.items()), key=lambda one: -one.size)
