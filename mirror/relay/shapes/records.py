@@ -58,7 +58,7 @@ class JsonShape:
     """A record as one JSON string. Its keys are sorted, so that equal records are equal bytes."""
 
     # The record in the form of the row's own key. Not a method, because it runs for every row of a rebuild.
-    encode: Callable[[Record], Said] = partial(orjson.dumps, option=orjson.OPT_SORT_KEYS)
+    encode: Callable[[Record], Said] = staticmethod(partial(orjson.dumps, option=orjson.OPT_SORT_KEYS))
 
     sums_up = False  # whether all rows share one key
 
