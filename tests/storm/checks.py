@@ -16,7 +16,7 @@ from mirror import status
 from mirror.backup import status as backup_status
 from mirror.models import Change
 from mirror.redis.clients import breaker, relay_client
-from shop.models import Order, OrderLine, OrderState, Payment, PaymentState, Product
+from shop.models import Cart, Order, OrderLine, OrderState, Payment, PaymentState, Product
 from social.models import Block, Follow, Post
 from tests.storm.ledger import Cell, Ledger, Outcome, Period
 from tests.storm.people import JSON, SESSIONS_PATH, Person
@@ -37,10 +37,13 @@ def find_unrest() -> list[str]:
         pending = Change.objects.pending().count()
         cold = [name for name, is_warm in status.warm_mirrors(relay_client()).items() if not is_warm]
         backups = [b.backup for b in backup_status.statuses() if not b.warm or b.marked]
+        carts = Cart.objects.live().pending_for_redis().count()  # written to SQL while Redis was away
         unpaid = Payment.objects.filter(state__in=(PaymentState.STARTED, PaymentState.REFUND_DUE)).count()
     except (DatabaseError, RedisError) as error:
         return [str(error)]
-    found = {"pending changes": pending, "cold mirrors": cold, "backups": backups, "open payments": unpaid}
+    found = {
+        "pending changes": pending, "cold mirrors": cold, "backups": backups, "carts": carts, "open payments": unpaid,
+    }  # fmt: skip
     return [f"{name}: {value}" for name, value in found.items() if value]
 
 
