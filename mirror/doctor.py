@@ -31,8 +31,6 @@ from mirror.standalone import notices
 from mirror.status import Status, statuses
 
 MIN_VERSION: Final = (6, 2)
-MAX_REQUEST_SECONDS: Final = 1.0  # a longer time-out delays pages noticeably when Redis hangs
-MAX_AGE_SECONDS: Final = 10.0  # changes and sweeps are normally younger than a second
 MAX_CLOCK_SECONDS: Final = 1.0  # difference between the clocks of SQL and Redis
 MIDDLEWARE: Final = "mirror.middleware.ReadYourWrites"
 RUN: Final = "Start `manage.py mirror run`, or a Celery worker and beat."
@@ -89,7 +87,7 @@ def _check_alias(alias: str) -> Iterator[CheckMessage]:
         text = f"The cache alias {alias!r} may get the time-outs of another alias with the same URL."
         yield Warning(text, hint=hint, id="mirror.W033")
     seconds = pool.connection_kwargs.get("socket_timeout")
-    if seconds is None or (alias == setting("ALIAS") and seconds > MAX_REQUEST_SECONDS):
+    if seconds is None or (alias == setting("ALIAS") and seconds > setting("DOCTOR_TIMEOUT_SECONDS")):
         hint = "Set SOCKET_TIMEOUT and SOCKET_CONNECT_TIMEOUT in its OPTIONS: about 0.3 for requests, 5 for the relay."
         text = f"The time-out of the cache alias {alias!r} is {'not set' if seconds is None else f'{seconds:g} s'}."
         yield Warning(text, hint=hint, id="mirror.W034")
@@ -216,7 +214,7 @@ def _check_relay(redis: RedisClient) -> Iterator[CheckMessage]:
     age = changes.clock() - float(swept) if swept else None
     if age is None:
         yield Error("No relay has swept this Redis yet.", hint=RUN, id="mirror.E042")
-    elif age > MAX_AGE_SECONDS:
+    elif age > setting("DOCTOR_AGE_SECONDS"):
         yield Error(f"The last sweep of a relay was {age:.0f} s ago.", hint=RUN, id="mirror.E042")
     if heartbeat is None and registry.strict():
         text = "There is no fresh heartbeat of a relay, so readers of strict mirrors ask SQL for pending changes."
@@ -230,7 +228,7 @@ def _check_backlog() -> Iterator[CheckMessage]:
             text = f"Mirror {status.mirror!r} has quarantined changes: {status.quarantined}."
             hint = "Correct the cause (the admin shows the errors), then run `manage.py mirror drain --retry`."
             yield Error(text, hint=hint, id="mirror.E043")
-        if status.oldest_pending_seconds > MAX_AGE_SECONDS:
+        if status.oldest_pending_seconds > setting("DOCTOR_AGE_SECONDS"):
             text = f"Mirror {status.mirror!r} has {status.pending} pending changes, the oldest for"
             text += f" {status.oldest_pending_seconds:.0f} s."
             yield Warning(text, hint=f"{RUN} Its log names failing changes.", id="mirror.W039")
@@ -257,6 +255,6 @@ def _check_marks() -> Iterator[CheckMessage]:
             text = f"SQL refuses items of backup {status.backup!r}: {status.set_aside}."
             hint = "`manage.py backup status` shows the errors; `manage.py backup flush` tries again."
             yield Error(text, hint=hint, id="mirror.E044")
-        if (status.oldest_mark_seconds or 0) > MAX_AGE_SECONDS + status.every_seconds:
+        if (status.oldest_mark_seconds or 0) > setting("DOCTOR_AGE_SECONDS") + status.every_seconds:
             text = f"Backup {status.backup!r} was last flushed completely {status.oldest_mark_seconds:.0f} s ago."
             yield Warning(text, hint=RUN, id="mirror.W041")

@@ -3,29 +3,28 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
 
 from redis.exceptions import NoPermissionError
 
+from mirror.conf import setting
 from mirror.redis.types import RedisClient
-
-PAUSE_SECONDS: Final = 2.0  # the longest wait of a writer; requests give up earlier, and write to SQL
 
 
 @contextmanager
 def pause_writes(redis: RedisClient) -> Iterator[Callable[[], bool]]:
     """Let writes to Redis wait during the block; reads go on. Yield a function: is the pause still in force?
 
-    The server ends the pause by itself, so a killed process stops no writer for longer. Raises redis-py's errors.
+    Each server ends the pause after ``BACKUP_PAUSE_SECONDS``, so a killed process stops no writer for longer. Requests
+    give up earlier, and write to SQL. Raises redis-py's errors.
     """
-    began = time.monotonic()
+    began, seconds = time.monotonic(), float(setting("BACKUP_PAUSE_SECONDS"))
     try:
-        redis.execute_command("CLIENT", "PAUSE", int(PAUSE_SECONDS * 1000), "WRITE")
+        redis.execute_command("CLIENT", "PAUSE", int(seconds * 1000), "WRITE")
     except NoPermissionError as error:
         raise NoPermissionError(
             f"writes to Redis cannot be paused: allow CLIENT PAUSE and CLIENT UNPAUSE ({error})"
         ) from None
     try:
-        yield lambda: time.monotonic() - began < PAUSE_SECONDS
+        yield lambda: time.monotonic() - began < seconds
     finally:
         redis.execute_command("CLIENT", "UNPAUSE")

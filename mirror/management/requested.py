@@ -18,7 +18,6 @@ from mirror.verify import repair, runs
 from mirror.verify.compare import Difference
 from mirror.verify.expected import says
 
-NOTE_SECONDS: Final = 0.5  # between two updates of the progress
 KEPT_JOBS: Final = 10  # of each mirror
 KEPT_FINDINGS: Final = 100
 
@@ -64,7 +63,7 @@ class _Progress:
 
     def __call__(self, mirror: str, rows: int) -> None:
         self.rows += rows
-        if time.monotonic() - self.noted >= NOTE_SECONDS:
+        if time.monotonic() - self.noted >= setting("JOB_PROGRESS_SECONDS"):
             self.noted = time.monotonic()
             _save(self.job, rows=self.rows)
 

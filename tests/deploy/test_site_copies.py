@@ -8,6 +8,7 @@ from typing import Any, Final
 import orjson
 import pytest
 from django.db import connection
+from pytest_django.fixtures import Settings
 from redis import Redis
 from redis.backoff import NoBackoff
 from redis.exceptions import TimeoutError
@@ -18,7 +19,7 @@ from accounts.sessions import last_seen
 from common import clock
 from config.copies import databases, take
 from loginlog.services import mark_login
-from mirror.backup import copies, pause, registry
+from mirror.backup import copies, registry
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.relay.drains import drain_all
@@ -120,7 +121,7 @@ def site() -> User:
 @pytest.mark.urls("tests.support.accounts.session_urls")
 @pytest.mark.slow(4)
 def test_backup_under_writes_is_one_moment_and_restores_everything(
-    site: User, server: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: User, server: RedisServer, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rebuild()
     ended, kept = log_in(site), log_in(site)
@@ -139,7 +140,7 @@ def test_backup_under_writes_is_one_moment_and_restores_everything(
         return open_snapshot(database)
 
     monkeypatch.setattr(vendor, "open_snapshot", open_during_pause)
-    monkeypatch.setattr(pause, "PAUSE_SECONDS", PATIENCE_SECONDS)
+    settings.MIRROR = {**settings.MIRROR, "BACKUP_PAUSE_SECONDS": PATIENCE_SECONDS}
     with Shoppers() as shoppers:
         shoppers.arrive(20)
         before = shoppers.digests[-1]
@@ -169,9 +170,9 @@ def test_backup_under_writes_is_one_moment_and_restores_everything(
 
 
 def test_snapshot_taken_after_the_pause_is_discarded(
-    site: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres: bool
+    site: User, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, postgres: bool
 ) -> None:
-    monkeypatch.setattr(pause, "PAUSE_SECONDS", 0.001)
+    settings.MIRROR = {**settings.MIRROR, "BACKUP_PAUSE_SECONDS": 0.001}
     monkeypatch.setattr(copies, "TRIES", 2)
     ran = run("backup", str(tmp_path / "copy"))
     assert (ran.code, (tmp_path / "copy").exists()) == (2, False)

@@ -9,6 +9,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts.audit.models import AuditEvent
@@ -198,8 +199,10 @@ def test_repair_follows_a_dry_run_and_results_stay_listed(staff: Client, item: I
 
 
 @pytest.mark.django_db(transaction=True)
-def test_progress_and_errors_are_shown(staff: Client, item: Item, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requested, "NOTE_SECONDS", 0)
+def test_progress_and_errors_are_shown(
+    staff: Client, item: Item, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.MIRROR = {**settings.MIRROR, "JOB_PROGRESS_SECONDS": 0.0}
     seen: list[str] = []
 
     def fail(names: object, progress: Any) -> None:

@@ -26,14 +26,17 @@ pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
 
 @pytest.fixture
-def swept(committed: None, no_hints: None, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def swept(committed: None, no_hints: None, settings: Settings) -> None:
     """Warm the mirrors and let a relay run once.
 
     On a busy machine the sweep may be a minute old before it is examined, and Redis may answer late, so an hour counts
     as fresh, and the time-outs of the tests as short.
     """
-    monkeypatch.setattr(doctor, "MAX_AGE_SECONDS", 3600)
-    monkeypatch.setattr(doctor, "MAX_REQUEST_SECONDS", PATIENT_SECONDS)
+    settings.MIRROR = {
+        **settings.MIRROR,
+        "DOCTOR_AGE_SECONDS": 3600.0,
+        "DOCTOR_TIMEOUT_SECONDS": PATIENT_SECONDS,
+    }
     world.warm()
     Relay().run_once()
 
@@ -210,5 +213,4 @@ def test_notifications_that_do_not_arrive_are_found(monkeypatch: pytest.MonkeyPa
         return opened
 
     monkeypatch.setattr(notices, "open_listening", open_other_session)
-    monkeypatch.setattr(notices, "PROBE_SECONDS", 0.01)
     assert find() == ["mirror.W042"]
