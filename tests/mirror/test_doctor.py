@@ -167,9 +167,14 @@ def test_layout_of_newer_code_is_found() -> None:
 
 
 @pytest.mark.usefixtures("swept")
-def test_old_sweep_and_different_clocks_are_found(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_sweep_and_different_clocks_are_found(
+    redis: Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     redis.set(naming.clock(), repr(changes.clock() - 7200))
     assert ids() == ["mirror.E042"]
+    settings.MIRROR = {**settings.MIRROR, "DOCTOR_AGE_SECONDS": 86400.0}
+    assert ids() == []
+    settings.MIRROR = {**settings.MIRROR, "DOCTOR_AGE_SECONDS": 3600.0}
     now = changes.clock()
     monkeypatch.setattr(changes, "clock", lambda: now + 7200)
     assert ids() == ["mirror.W037", "mirror.E042"]
