@@ -212,10 +212,7 @@ def plain(open_page: OpenPage) -> Page:
 
 
 def settled(page: Page) -> None:
-    """Wait until the page and its resources are loaded and htmx has finished.
-
-    Shortly after swapping content, htmx moves the focus; only then do new links and buttons work through htmx.
-    """
+    """Wait until the page and its resources are loaded and htmx has finished."""
     page.wait_for_load_state()
     expect(page.locator(".htmx-request, .htmx-swapping, .htmx-added, .htmx-settling")).to_have_count(0)
 

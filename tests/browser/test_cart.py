@@ -30,6 +30,14 @@ def shelf(transactional_db: None) -> list[Product]:
     return made
 
 
+# Runs as soon as a script that has changed the page ends: before the next key or click.
+WATCH_UNPROCESSED = """() => {
+    window.unprocessed = 0;
+    const count = () => { window.unprocessed += document.querySelectorAll(".htmx-added, .htmx-settling").length; };
+    new MutationObserver(count).observe(document.body, {childList: true, subtree: true});
+}"""
+
+
 def put(page: Page, product: Product, copies: int = 1) -> None:
     """Add copies of a book to the cart on the page of the book."""
     page.goto(f"/books/{product.pk}/")
@@ -73,6 +81,16 @@ def test_focus_moves_to_the_next_line_when_a_book_is_removed(shelf: list[Product
         expect(person.get_by_role("listitem").filter(has_text=focused)).to_be_focused()
     person.get_by_role("button", name="Remove A Universal History").press("Enter")
     expect(person.get_by_text("Your cart is empty.")).to_be_focused()
+
+
+def test_a_new_part_works_as_soon_as_it_is_there(shelf: list[Product], person: Page) -> None:
+    for product in shelf[:2]:
+        put(person, product)
+    person.goto("/shop/cart/")
+    person.evaluate(WATCH_UNPROCESSED)
+    person.get_by_role("button", name="Remove The Book of Sand").press("Enter")
+    expect(person.get_by_role("button", name="Remove The Book of Sand")).to_have_count(0)
+    assert person.evaluate("window.unprocessed") == 0  # otherwise a quick key would send a form without htmx
 
 
 def test_cart_is_accessible_and_fits(shelf: list[Product], open_page: OpenPage, audit: Audit) -> None:
