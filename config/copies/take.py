@@ -63,6 +63,7 @@ def _open_consistent_snapshot(database: Database, redis: RedisClient, step: Step
     snapshot = copies.take_at_pause(database.open_snapshot, lambda late: late.close(), redis, step)
     if snapshot is None:
         raise CopyError(
-            f"SQL was too slow {copies.TRIES} times to save the items of Redis while its writes waited: try again"
+            f"SQL was too slow {copies.TRIES} times to save the items of Redis while its writes waited"
+            f' ({setting("BACKUP_PAUSE_SECONDS"):g} s): try again, or raise MIRROR["BACKUP_PAUSE_SECONDS"]'
         )
     return snapshot

@@ -177,6 +177,7 @@ def test_snapshot_taken_after_the_pause_is_discarded(
     ran = run("backup", str(tmp_path / "copy"))
     assert (ran.code, (tmp_path / "copy").exists()) == (2, False)
     assert "SQL was too slow 2 times" in ran.err
+    assert '(0.001 s): try again, or raise MIRROR["BACKUP_PAUSE_SECONDS"]' in ran.err
     if postgres:  # the server learns of closed connections a moment later
         wait_until(lambda: count_idle_transactions() == 0, "the end of the transactions of the discarded snapshots")
 
