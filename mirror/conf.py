@@ -49,8 +49,8 @@ DEFAULTS: Final[dict[str, Any]] = {
     "FAILURE_LOG_SECONDS": 3600.0,  # how often a lasting failure is logged again
     "PROGRESS_SECONDS": 5.0,  # how often a command prints a line of progress
     "JOB_PROGRESS_SECONDS": 0.5,  # how often a job of the admin stores its progress
-    "BACKUP_PAUSE_SECONDS": 2.0,  # how long a copy of a site lets writes to Redis wait at most
-    "DOCTOR_AGE_SECONDS": 10.0,  # age from which ``mirror doctor`` reports a sweep or change; normal is under a second
+    "BACKUP_PAUSE_SECONDS": 2.0,  # longest wait of writes to Redis while ``take_at_pause`` takes a copy of SQL
+    "DOCTOR_AGE_SECONDS": 10.0,  # older sweeps and changes are reported by ``mirror doctor``
     "DOCTOR_TIMEOUT_SECONDS": 1.0,  # a longer time-out of requests is reported, because it delays pages noticeably
 }
 

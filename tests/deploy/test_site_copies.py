@@ -133,10 +133,11 @@ def test_backup_under_writes_is_one_moment_and_restores_everything(
     def open_during_pause(database: Any) -> databases.Snapshot:
         once = Retry(NoBackoff(), 0)
         for socket, key in list_sockets(server):
-            with Redis(unix_socket_path=str(socket), socket_timeout=0.05, retry=once) as impatient:
-                impatient.get(key)
-                with pytest.raises(TimeoutError):  # the server may execute the write after the pause
-                    impatient.set(key, 1)
+            with Redis(unix_socket_path=str(socket), socket_timeout=PATIENCE_SECONDS, retry=once) as reader:
+                reader.get(key)
+            writer = Redis(unix_socket_path=str(socket), socket_timeout=0.05, retry=once)
+            with writer, pytest.raises(TimeoutError):  # the server may execute the write after the pause
+                writer.set(key, 1)
         return open_snapshot(database)
 
     monkeypatch.setattr(vendor, "open_snapshot", open_during_pause)

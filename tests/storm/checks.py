@@ -42,8 +42,12 @@ def find_unrest() -> list[str]:
     except (DatabaseError, RedisError) as error:
         return [str(error)]
     found = {
-        "pending changes": pending, "cold mirrors": cold, "backups": backups, "carts": carts, "open payments": unpaid,
-    }  # fmt: skip
+        "pending changes": pending,
+        "cold mirrors": cold,
+        "backups": backups,
+        "carts": carts,
+        "open payments": unpaid,
+    }
     return [f"{name}: {value}" for name, value in found.items() if value]
 
 
