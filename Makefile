@@ -1,6 +1,6 @@
 # Requires make and Python 3.11 or later; everything else is installed into .venv.
 .SILENT:
-.PHONY: demo up test bench scale matrix storm lint clean
+.PHONY: demo up test bench scale matrix storm lint lock audit clean
 MINUTES := 3
 SEED := 1
 ON := sqlite
@@ -38,6 +38,13 @@ storm: ## Use the whole site while its servers fail. MINUTES= (3), SEED= (1), ON
 lint: ## Check format, rules, types, templates, migrations and message catalogues
 	.ci/venv requirements-dev.txt
 	.ci/lint
+
+lock: ## Write the exact versions and hashes of all packages that requirements.txt and requirements-dev.txt need
+	.ci/lock
+
+audit: ## Compare the locked packages with known vulnerabilities; list them in var/sbom.json
+	.ci/venv requirements-dev.txt
+	.ci/audit
 
 clean: ## Remove everything that can be generated again; the data under var/ stays
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis var/static

@@ -2,6 +2,7 @@
 
 import base64
 import secrets
+from enum import Enum, auto
 from typing import Final
 
 import segno
@@ -19,6 +20,14 @@ CODE_DIGITS: Final = 6
 TOLERATED_STEPS: Final = 1  # time steps that the clock of a device may be ahead or behind
 SECRET_BYTES: Final = 20
 ISSUER: Final = "Diptych"
+
+
+class CodeUse(Enum):
+    """The result of the use of a code. REPEATED: the code is right, but it or a later one was used before."""
+
+    RIGHT = auto()
+    REPEATED = auto()
+    WRONG = auto()
 
 
 def make_secret() -> bytes:
@@ -59,13 +68,16 @@ def add_app(user_id: int, secret: bytes, code: str) -> bool:
     return True
 
 
-def use_code(user_id: int, code: str) -> bool:
-    """Return whether a code is right, and mark it and all earlier ones as used. Concurrent uses succeed only once."""
+def use_code(user_id: int, code: str) -> CodeUse:
+    """Check a code, and mark it and all earlier ones as used. Of concurrent uses one is right."""
     rows = AuthenticatorApp.objects.filter(pk=user_id)
     text = rows.values_list("secret", flat=True).first()
     secret = vault.decrypt(text) if text else None
     step = find_step(secret, code) if secret else None
-    return step is not None and rows.filter(last_step__lt=step).update(last_step=step) == 1
+    if step is None:
+        return CodeUse.WRONG
+    is_first_use = rows.filter(last_step__lt=step).update(last_step=step) == 1
+    return CodeUse.RIGHT if is_first_use else CodeUse.REPEATED
 
 
 def format_secret(secret: bytes) -> str:

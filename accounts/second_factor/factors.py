@@ -15,6 +15,7 @@ from accounts.audit.log import Kind, record_event
 from accounts.mail import outgoing
 from accounts.models import User
 from accounts.second_factor import app_codes, recovery
+from accounts.second_factor.app_codes import CodeUse
 from accounts.second_factor.models import AuthenticatorApp, Passkey, RecoveryCode
 from accounts.sessions.services import end_all_sessions
 
@@ -24,6 +25,7 @@ PASSKEY_ADDED: Final = _("A passkey was added.")
 PASSKEY_REMOVED: Final = _("A passkey was removed.")
 CODES_RENEWED: Final = _("New recovery codes were created.")
 CODE_USED: Final = _("A recovery code was used.")
+CODE_REPEATED: Final = _("A code of the authenticator app was entered a second time, and was refused.")
 RESET: Final = _("All second factors were removed by staff.")
 
 
@@ -69,8 +71,11 @@ def check_factor(request: HttpRequest, user: User, *, code: str = "", credential
 
         is_right = passkeys.use_passkey(request, user.pk, credential)
     else:
-        is_right = app_codes.use_code(user.pk, code.replace(" ", ""))
-        if not is_right and recovery.use_code(user.pk, code):
+        use = app_codes.use_code(user.pk, code.replace(" ", ""))
+        is_right = use is CodeUse.RIGHT
+        if use is CodeUse.REPEATED:
+            report_change(user, CODE_REPEATED)
+        elif use is CodeUse.WRONG and recovery.use_code(user.pk, code):
             is_right = True
             report_change(user, CODE_USED)
     if not is_right:

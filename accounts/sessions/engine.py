@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.backends.base import VALID_KEY_CHARS, CreateError, SessionBase, UpdateError
 from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
@@ -20,6 +21,7 @@ from django.utils import timezone
 from django.utils.crypto import get_random_string
 
 from accounts.models import Session
+from accounts.second_factor.recent import PROOF_TIME_KEY
 from accounts.sessions import last_seen
 from accounts.sessions import rows as session_rows
 from accounts.sessions import services as session_services
@@ -134,11 +136,19 @@ class SessionStore(DatabaseStore):
         return Session(
             pk=self.digest,
             session_data=self.encode(data),
-            expire_date=self.get_expiry_date(),
+            expire_date=self._find_expiry_date(data),
             user_id=user,
             device=device,
             created_at=since,
         )
+
+    def _find_expiry_date(self, data: dict[str, Any]) -> datetime:
+        """Return the end of the session: Django's, which each save moves, but not long after the last proof."""
+        expiry: datetime = self.get_expiry_date()
+        proof_time = data.get(PROOF_TIME_KEY)
+        if proof_time is None:
+            return expiry
+        return min(expiry, _parse_timestamp(proof_time + settings.REAUTHENTICATION_SECONDS))
 
     def cycle_key(self) -> None:
         """Rotate the token. Raises SessionEnded if the session of a logged-in user was ended in the meantime."""

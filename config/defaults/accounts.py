@@ -38,4 +38,5 @@ ACCOUNT_DELETION_SECONDS = 20.0  # the budget of one run of delete-accounts; the
 SECOND_FACTOR_FOR_STAFF = env.bool("SECOND_FACTOR_FOR_STAFF", default=not DEBUG)
 PENDING_LOGIN_SECONDS = 600  # the longest time between the password and the second factor
 RECENT_LOGIN_SECONDS = 30 * 60  # after this time the admin and changes of second factors ask for a new proof
+REAUTHENTICATION_SECONDS = 30 * 24 * 3600  # a session in use ends this long after its last proof of identity
 PASSWORD_RESET_TIMEOUT = 3 * 3600  # the validity of links in emails, in seconds

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from django.db import connections
@@ -18,6 +18,7 @@ from accounts.deletion import services as deletion
 from accounts.lockout.models import FailedLogins
 from accounts.models import LoginStats, User
 from accounts.second_factor import app_codes, recovery
+from accounts.second_factor.app_codes import CodeUse
 from accounts.second_factor.models import AuthenticatorApp, RecoveryCode
 from accounts.sessions.services import end_all_sessions
 from tests.support.accounts.factors import add_app, present_code
@@ -25,6 +26,7 @@ from tests.support.accounts.lockout import HOME, PASSWORD, fail_logins, is_logge
 from tests.support.accounts.mail import deliver_emails
 
 FACTOR = "/accounts/login/factor/"
+T = TypeVar("T")
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
@@ -79,14 +81,29 @@ def test_a_code_is_valid_once(client: Client, alice: User, secret: bytes, settin
     assert give(again, present_code(secret)).status_code == 302
 
 
+def test_the_owner_learns_of_a_repeated_code(client: Client, alice: User, secret: bytes) -> None:
+    code = present_code(secret)
+    log_in(client, "alice")
+    give(client, code)
+    deliver_emails()
+    thief = Client()
+    log_in(thief, "alice")
+    give(thief, code)
+    assert "was entered a second time, and was refused" in str(deliver_emails()[-1].body)
+    assert AuditEvent.objects.filter(details__contains="was entered a second time").exists()
+    give(thief, "000000" if code != "000000" else "111111")
+    assert deliver_emails() == []
+
+
 def test_a_code_of_another_time_is_refused(alice: User, secret: bytes) -> None:
     now = app_codes.get_current_step()
-    assert [app_codes.use_code(alice.pk, app_codes.make_code(secret, now + n)) for n in (-3, 3)] == [False, False]
-    assert app_codes.use_code(alice.pk, app_codes.make_code(secret, now))
+    for steps in (-3, 3):
+        assert app_codes.use_code(alice.pk, app_codes.make_code(secret, now + steps)) is CodeUse.WRONG
+    assert app_codes.use_code(alice.pk, app_codes.make_code(secret, now)) is CodeUse.RIGHT
 
 
-def tried_at_once(use: Callable[[], bool]) -> list[bool]:
-    def one(_: int) -> bool:
+def tried_at_once(use: Callable[[], T]) -> list[T]:
+    def one(_: int) -> T:
         try:
             return use()
         finally:
@@ -98,7 +115,8 @@ def tried_at_once(use: Callable[[], bool]) -> list[bool]:
 
 def test_concurrent_uses_of_a_code_succeed_once(alice: User, secret: bytes) -> None:
     code = present_code(secret)
-    assert sum(tried_at_once(lambda: app_codes.use_code(alice.pk, code))) == 1
+    uses = tried_at_once(lambda: app_codes.use_code(alice.pk, code))
+    assert sorted(use.name for use in uses) == ["REPEATED"] * 7 + ["RIGHT"]
     recovery_code = recovery.renew_codes(alice.pk)[0]
     assert sum(tried_at_once(lambda: recovery.use_code(alice.pk, recovery_code))) == 1
 
@@ -185,9 +203,10 @@ def test_the_secret_is_stored_encrypted(client: Client, alice: User, secret: byt
 def test_a_secret_survives_a_change_of_the_secret_key(alice: User, secret: bytes, settings: Settings) -> None:
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
     settings.SECRET_KEY = "another key of the site, long enough for Django"
-    assert app_codes.use_code(alice.pk, present_code(secret))
+    assert app_codes.use_code(alice.pk, present_code(secret)) is CodeUse.RIGHT
     settings.SECRET_KEY_FALLBACKS = []
-    assert not app_codes.use_code(alice.pk, app_codes.make_code(secret, app_codes.get_current_step() + 1))
+    next_code = app_codes.make_code(secret, app_codes.get_current_step() + 1)
+    assert app_codes.use_code(alice.pk, next_code) is CodeUse.WRONG
 
 
 def test_keeping_an_account_requires_the_factor(client: Client, alice: User, secret: bytes) -> None:

@@ -11,10 +11,12 @@ from asgiref.sync import sync_to_async
 from django.contrib.sessions.backends.base import CreateError, UpdateError
 from django.db import connections, transaction
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts import keys
 from accounts.models import LastSeen, Session, User
+from accounts.second_factor.recent import PROOF_TIME_KEY, record_proof
 from accounts.sessions import engine, last_seen
 from accounts.sessions.engine import SessionEnded, SessionStore
 from accounts.sessions.rows import hash_token
@@ -46,6 +48,28 @@ def stored(**data: object) -> SessionStore:
 def again(session: SessionStore) -> SessionStore:
     """Return the session as the next request reads it."""
     return SessionStore(session.session_key)
+
+
+def test_saves_do_not_move_the_end_beyond_the_last_proof(settings: Settings) -> None:
+    settings.REAUTHENTICATION_SECONDS = 3600
+    session = stored()
+    proof_time = timezone.now() - timedelta(minutes=30)
+    record_proof(session)
+    session[PROOF_TIME_KEY] = int(proof_time.timestamp())
+    session.save()
+    expiry = Session.objects.get().expire_date
+    assert expiry == proof_time.replace(microsecond=0) + timedelta(hours=1)
+    session["visits"] = 1
+    session.save()
+    assert Session.objects.get().expire_date == expiry
+    record_proof(session)
+    session.save()
+    assert Session.objects.get().expire_date > expiry
+    settings.REAUTHENTICATION_SECONDS = 60
+    session[PROOF_TIME_KEY] = int(proof_time.timestamp())
+    session.save()
+    drain_all()
+    assert again(session).load() == {}
 
 
 @pytest.fixture

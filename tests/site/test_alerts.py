@@ -55,7 +55,7 @@ def find_unknown(expression: str, legend: str, exported: dict[str, set[str]]) ->
     """Return the names and labels in an expression and in its legend that the site does not export."""
     selected = {name: re.findall(r"(\w+)\s*[=!]", inner) for name, inner in re.findall(r"(\w+)\{(.*?)\}", expression)}
     grouped = {label.strip() for inner in re.findall(r"by \((.*?)\)", expression) for label in inner.split(",")}
-    bare = re.sub(r"\{.*?\}|\[.*?\]|by \(.*?\)|\b[\d.]+", " ", expression)
+    bare = re.sub(r"\{.*?\}|\[.*?\]|offset \w+|by \(.*?\)|\b[\d.]+", " ", expression)
     names = set(re.findall(r"\b([a-z]\w*)\b(?!\s*\()", bare)) - WORDS
     known = {label for name in names for label in exported.get(name, ())} | OWN_LABELS
     labels = grouped | set(re.findall(r"\{\{(?: *\$labels\.)?(\w+) *\}\}", legend))
