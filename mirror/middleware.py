@@ -21,6 +21,7 @@ from django.http import HttpRequest, HttpResponse
 
 from mirror import registry
 from mirror.conf import setting
+from mirror.models import BackupState, Change, Identity, Job, State
 from mirror.outbox import changes
 from mirror.read import sql_only
 from mirror.redis.clients import breaker
@@ -37,7 +38,12 @@ _WRITES = re.compile(
     _COMMENTS + r"(?:INSERT|UPDATE|DELETE|REPLACE|MERGE|TRUNCATE|COPY|CALL|DO|WITH)\b", re.IGNORECASE | re.DOTALL
 )
 _DONE = "mirror.done_before"
-_OWN = "mirror_"  # tables that are not read through a mirror
+_OWN_TABLES = "|".join(model._meta.db_table for model in (BackupState, Change, Identity, Job, State))
+# The mirror's own tables are not read through a mirror. Other tables may have similar names (shop_mirror_change).
+_OWN_WRITES = re.compile(
+    _COMMENTS + rf"(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|UPDATE|DELETE\s+FROM)\s+[\"'`]?(?:{_OWN_TABLES})\b",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def done_before(request: HttpRequest) -> None:
@@ -54,7 +60,7 @@ class _Writes:
     seen = False
 
     def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
-        if not self.seen and _WRITES.match(sql) and _OWN not in sql[:60]:
+        if not self.seen and _WRITES.match(sql) and not _OWN_WRITES.match(sql):
             self.seen = True
             sql_only.note_write()
         return execute(sql, params, many, context)

@@ -61,18 +61,17 @@ def hint(mirror: str, source: str, keys: Iterable[str]) -> None:
 
 
 def hint_all(due: Iterable[tuple[Group, Iterable[str]]]) -> None:
-    """Drain the keys of several groups together, like ``hint``.
-
-    Each call registers its own ``on_commit``. A flag for the transaction would survive the rollback of a savepoint
-    and suppress later hints. The first callback drains all keys, and the others find none.
-    """
+    """Drain the keys of several groups together, like ``hint``. A transaction has one callback for all its hints."""
     for name, keys in due:
         if _due.count < MOST:
             group = _due.keys[name]
             before = len(group)
             group.update(keys)
             _due.count += len(group) - before
-    if _due.keys:
+    # Django's own list is asked, because it forgets a callback when its savepoint is rolled back. A flag of ours would
+    # survive the rollback and suppress later hints.
+    callbacks = transaction.get_connection(changes.using()).run_on_commit
+    if _due.keys and not any(function is flush for _, function, _ in callbacks):
         transaction.on_commit(flush, using=changes.using(), robust=True)
 
 

@@ -63,8 +63,28 @@ def test_rolled_back_changes_never_reach_redis(redis: Redis) -> None:
     assert [name.decode().rpartition(":")[2] for name in redis.keys("*todd*")] == ["b"]
 
 
+def test_a_transaction_has_one_callback_for_all_its_hints(redis: Redis) -> None:
+    with transaction.atomic():
+        for code in "abc":
+            with transaction.atomic():
+                Odd.objects.create(code=code)
+        assert len(transaction.get_connection().run_on_commit) == 1
+    assert all(redis.exists(registry.get("t'odd").record_key(code)) for code in "abc")
+
+
+def test_hint_in_a_rolled_back_savepoint_does_not_lose_the_others(redis: Redis) -> None:
+    with transaction.atomic():
+        Odd.objects.create(code="a")
+        with transaction.atomic():
+            Odd.objects.create(code="b")
+            transaction.set_rollback(True)
+        Odd.objects.create(code="c")
+    assert all(redis.exists(registry.get("t'odd").record_key(code)) for code in "ac")
+    assert not redis.exists(registry.get("t'odd").record_key("b"))
+
+
 def test_hint_after_a_rolled_back_savepoint_is_followed(redis: Redis) -> None:
-    """A single callback for the whole transaction would be lost with the savepoint."""
+    """A flag for the whole transaction would survive the rollback of the savepoint."""
     with transaction.atomic():
         with transaction.atomic():
             Odd.objects.create(code="a")

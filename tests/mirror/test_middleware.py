@@ -1,9 +1,10 @@
 """The request after a write shows it, however it was written and whatever happens to Redis."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import DatabaseError, OperationalError, connection, transaction
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 from pytest_django.fixtures import Settings
@@ -103,6 +104,16 @@ def test_writes_to_the_outbox_do_not_count() -> None:
     with record() as seen:
         visit(lambda: changes.append("t'odd", ["a"]))
     assert seen.commands == []
+
+
+@pytest.mark.parametrize("table", ["shop_mirror_item", "mirror_changes", 'mirror_item"."change'])
+def test_writes_to_tables_with_similar_names_count(table: str) -> None:
+    def write() -> None:
+        with suppress(DatabaseError), transaction.atomic():  # there is no such table
+            connection.cursor().execute(f'UPDATE "{table}" SET a = 1')
+        assert sql_only.has_written()
+
+    visit(write)
 
 
 def test_undrained_changes_set_a_cookie_with_the_last_id(settings: Settings) -> None:
