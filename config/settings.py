@@ -28,6 +28,7 @@ from config.defaults.redis import *  # noqa: F403
 from config.defaults.redis import MIRROR
 from config.defaults.shop import *  # noqa: F403
 from config.defaults.social import *  # noqa: F403
+from config.defaults.web import *  # noqa: F403
 from config.environment import env
 
 BASE_DIR = environment.BASE_DIR

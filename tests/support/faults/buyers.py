@@ -21,8 +21,8 @@ from tests.support.shop.carts import flush_carts, restore_backups
 from tests.support.warm_mirrors import rebuild
 
 WEB = (
-    "granian --interface wsgi --workers {workers} --blocking-threads 4 --respawn-failed-workers --log-level warning"
-    " --port {port} config.wsgi:application"
+    "granian --interface rsgi --no-ws --workers {workers} --respawn-failed-workers --log-level warning"
+    " --port {port} config.rsgi:application"
 )
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 CSRF = "c" * 32

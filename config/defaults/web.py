@@ -1,0 +1,10 @@
+"""Settings of the web server's processes."""
+
+from typing import Final
+
+from config.environment import env
+
+WEB_THREADS: Final = env.int("WEB_THREADS", default=4)  # of each process
+# A request with a longer or slower body is refused before it takes a thread. The proxy has the same bound of bytes.
+REQUEST_BODY_BYTES = 3 * 1024 * 1024
+REQUEST_BODY_SECONDS = env.float("REQUEST_BODY_SECONDS", default=20.0)
