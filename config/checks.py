@@ -11,9 +11,9 @@ from django.core.checks import CheckMessage, Error, Warning, register
 from django.db import Error as DatabaseError
 from django.db import connections
 
-from common.state_server import check_state_servers, get_cache_url
+from common.servers import check_state_servers, get_cache_url, open_broker
 from mirror.read import database_identity
-from mirror.redis import RedisClient
+from mirror.redis import RedisClient, check_default_user
 
 MIN_REDIS_VERSION: Final = (6, 2)
 MIN_METRICS_PREFIX: Final = 8  # the bits of the largest private network, 10.0.0.0/8
@@ -111,6 +111,22 @@ def _check_state_server(client: RedisClient) -> Iterator[CheckMessage]:
     version = str(info.get("redis_version", ""))
     if version and tuple(int(part) for part in version.split(".")[:2]) < MIN_REDIS_VERSION:
         yield Error(f"Redis {version} is too old: 6.2 or later is required.", id="site.E006")
+
+
+@register("redis", deploy=True)
+def check_restarts(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Check that state and broker keep transactions over a restart. An unreachable server gives no message."""
+    found = check_state_servers(check_default_user)
+    for message in found:
+        message.msg = f"State: {message.msg}"
+    try:
+        with open_broker() as client:
+            broker = list(check_default_user(client))
+    except Exception:  # any error of kombu and its transports
+        return found
+    for message in broker:
+        message.msg = f"Broker: {message.msg}"
+    return [*found, *broker]
 
 
 @register("mail", deploy=True)

@@ -6,7 +6,7 @@ from typing import Any, Final, cast
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Warning, register
 
-from common.state_server import check_state_servers
+from common.servers import check_state_servers
 from mirror.redis import RedisClient
 from social.mirrors.windows import TIMELINE_LENGTH
 

@@ -3,16 +3,14 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-import kombu.pools
 from django.conf import settings
 from django_redis import get_redis_connection
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
-from mirror.conf import setting
+from common.servers import open_broker
 from mirror.redis import RedisClient, list_servers, try_redis
-from mirror.relay import send
 from mirror.status import NO_WRITE, accepts_writes
 
 SECTION: Final = "memory"  # of INFO
@@ -88,10 +86,10 @@ def _read_memory(redis: RedisClient) -> Mapping[str, Any] | None:
 
 
 def _ask_broker() -> Answer:
-    queues, wait = list_queues(), float(setting("BROKER_TIMEOUT_SECONDS"))
+    queues = list_queues()
     try:
-        with kombu.pools.producers[send.connect()].acquire(block=True, timeout=wait) as producer:
-            pipe = producer.channel.client.pipeline(transaction=False)
+        with open_broker() as client:
+            pipe = client.pipeline(transaction=False)
             for queue in queues:
                 pipe.llen(queue)
             pipe.info(SECTION).execute_command(*NO_WRITE)

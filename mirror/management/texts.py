@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from django.core.checks import ERROR, CheckMessage
+from django.core.checks import ERROR, WARNING, CheckMessage
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -152,7 +152,7 @@ def removal(found: Remains, steps: Sequence[str], is_done: bool) -> list[str]:
 
 def severity(found: CheckMessage) -> str:
     """Return the severity of a finding, as in JSON."""
-    return "error" if found.level >= ERROR else "warning"
+    return "error" if found.level >= ERROR else "warning" if found.level >= WARNING else "info"
 
 
 def finding(found: CheckMessage) -> list[str]:

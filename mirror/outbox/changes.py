@@ -204,6 +204,12 @@ def next_keys(after: int, limit: int) -> tuple[dict[str, list[str]], int | None]
     return {m: list(k) for m, k in keys.items()}, rows[-1][0] if rows else None
 
 
+def list_newest(limit: int) -> list[tuple[str, str]]:
+    """Return mirror and key of the newest changes of rows, newest first; ``limit`` changes of any kind are read."""
+    newest = Change.objects.using(using()).order_by("-id").values_list("mirror", "key", "source")[:limit]
+    return [(mirror, key) for mirror, key, source in newest if not source]
+
+
 def append(mirror: str, keys: Iterable[str], *, strays: str = "") -> None:
     """Append changes: for rows that depend on a source, chained rows, repairs, and failures of a rebuild."""
     append_all(Change(mirror=mirror, key=key, strays=strays) for key in keys)

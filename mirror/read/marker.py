@@ -21,7 +21,7 @@ from mirror.models import Identity
 from mirror.read import rewind
 from mirror.redis import naming
 from mirror.redis.clients import MirrorPool, incarnation
-from mirror.redis.session import Command, Conflict, Session, get_pool
+from mirror.redis.session import Command, Conflict, Session, get_pool, set_with_transaction
 from mirror.redis.types import RedisClient
 
 
@@ -118,9 +118,8 @@ def set_after_rebuild(mirror: Mirror, redis: RedisClient, token: str) -> bool:
             if not token.startswith(f"{mirror.version}:{session.incarnation}:"):
                 return False
             reset = _reset_with_marker(session, mirror, generation)
-            session.execute(
-                [("SET", name, value(mirror.name, session.incarnation, generation)), ("DEL", building), *reset]
-            )
+            fresh = set_with_transaction(name, value(mirror.name, session.incarnation, generation))
+            session.execute([*fresh, ("DEL", building), *reset])
     except Conflict:
         return False
     return True
@@ -139,7 +138,7 @@ def restamp(mirror: Mirror, redis: RedisClient, found: bytes, incarnation: str) 
                 return False
             fresh = value(mirror.name, session.incarnation, generation + "+")
             reset = _reset_with_marker(session, mirror, generation + "+")
-            session.execute([("SET", name, fresh), *reset])
+            session.execute([*set_with_transaction(name, fresh), *reset])
     except Conflict:
         return False
     return True

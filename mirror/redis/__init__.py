@@ -17,6 +17,7 @@ from mirror.redis.lease import lease
 from mirror.redis.naming import slot_of, with_prefix
 from mirror.redis.recorder import Command as RecordedCommand
 from mirror.redis.recorder import Recording, record
+from mirror.redis.rights import check_default_user
 from mirror.redis.scripts import Script
 from mirror.redis.session import Command, Conflict, Session
 from mirror.redis.types import RedisClient, RedisPipeline
@@ -34,6 +35,7 @@ __all__ = [
     "Script",
     "Session",
     "breaker",
+    "check_default_user",
     "client",
     "is_cluster_url",
     "lease",

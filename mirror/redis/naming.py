@@ -74,6 +74,13 @@ def clock() -> str:
     return "mirror:clock"
 
 
+def bare_clock() -> str:
+    """String: a copy of the clock that no transaction writes. A clock older than this copy shows that the server
+    dropped transactions. Life: always. Owner: mirror.
+    """
+    return "mirror:clock:bare"
+
+
 def history() -> str:
     """Sorted set: changes that SQL must have, by id: the highest one that Redis has, and the last applied one.
     Life: always. Owner: mirror.

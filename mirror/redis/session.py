@@ -26,6 +26,15 @@ def is_cluster(redis: RedisClient) -> bool:
     return bool(getattr(redis.connection_pool, "of_cluster", False))
 
 
+def set_with_transaction(key: str, value: str) -> list[Command]:
+    """Return commands for ``execute`` that set a string which proves that data is complete.
+
+    While a server loads its append-only file, it drops transactions that its user "default" may not execute. A proof
+    must not survive them. Two writes are needed: Redis 7 stores a transaction with one write as a single command.
+    """
+    return [("SET", key, ""), ("SET", key, value)]
+
+
 class Conflict(Exception):
     """A watched key has changed, so nothing was written."""
 

@@ -2,7 +2,9 @@
 
 Every second the relay writes SQL's clock into Redis. If another incarnation answers, this clock tells how recent
 its data is. All changes that other incarnations applied since then (with some slack) become pending again. Every
-mirror is rebuilt instead if the clock is missing, older than the changes that SQL keeps, or ahead of SQL.
+mirror is rebuilt instead if the clock is missing, older than the changes that SQL keeps, or ahead of SQL, and if the
+server dropped transactions when it loaded its file. After the replay a mirror is warm only if a sample of its rows
+equals SQL.
 """
 
 import logging
@@ -17,9 +19,11 @@ from mirror.models import Identity
 from mirror.outbox import changes
 from mirror.read import marker
 from mirror.redis import naming
-from mirror.redis.session import Session, is_cluster
+from mirror.redis.rights import LOADING
+from mirror.redis.session import Session, is_cluster, set_with_transaction
 from mirror.redis.types import RedisClient
 from mirror.relay import cold, drains
+from mirror.verify import samples
 from mirror.windows import push
 
 logger = logging.getLogger("mirror")
@@ -56,15 +60,16 @@ def write_clock(redis: RedisClient, incarnation: str) -> None:
     """
     with Session(redis) as session:
         if session.incarnation == incarnation:
-            session.ask([("SET", naming.clock(), repr(changes.clock()))])
+            now = repr(changes.clock())
+            session.execute(set_with_transaction(naming.clock(), now))
+            # After the transaction, so that a file that ends between them does not look like one without transactions.
+            session.ask([("SET", naming.bare_clock(), now)])
             sentinels.renew(redis, "mirror")
 
 
 def _begin(redis: RedisClient, identity: Identity, now: str) -> None:
     """Decide between replay and rebuild for a new incarnation, and save the decision in SQL."""
-    remembered = redis.get(naming.clock())
-    sql_now = changes.clock()
-    last = float(remembered) if remembered else math.inf  # an unknown clock counts as ahead of SQL
+    sql_now, last = changes.clock(), _read_clock(redis)
     since = last - float(setting("SLACK_SECONDS"))
     # A cluster may have lost a record without its entries, which are on other servers; a replay would leave strays.
     if is_cluster(redis) or since < sql_now - float(setting("KEEP_SECONDS")) or last > sql_now + 1:
@@ -78,6 +83,21 @@ def _begin(redis: RedisClient, identity: Identity, now: str) -> None:
         identity.replay_from = datetime.fromtimestamp(since, tz=UTC)
     identity.incarnation = now
     identity.save(using=changes.using(), update_fields=["incarnation", "replay_from"])
+
+
+def _read_clock(redis: RedisClient) -> float:
+    """Return the clock in Redis, or infinity, which counts as ahead of SQL, if the data may not reach so far.
+
+    A server that dropped transactions has kept others with a single write. Its records may then name entries that were
+    dropped, which a replay would not write again.
+    """
+    clock, bare = redis.get(naming.clock()), redis.get(naming.bare_clock())
+    if clock is None and bare is None:
+        return math.inf
+    if clock is None or (bare is not None and float(clock) < float(bare)):
+        logger.error("Redis dropped transactions when it loaded its append-only file. %s", LOADING)
+        return math.inf
+    return float(clock) if bare is not None else math.inf  # older code wrote the clock as a single command
 
 
 def _stale_markers(redis: RedisClient, now: str) -> dict[str, bytes]:
@@ -110,10 +130,16 @@ def _finish(redis: RedisClient, identity: Identity, now: str, stale: dict[str, b
     else:
         logger.warning("Changes of the former Redis keep coming in: the replay goes on with the next sweep")
         return False
-    whole = True
+    whole, sampler = True, samples.Sampler(redis)
     for name in sorted(stale, key=lambda name: len(registry.all_ahead(name))):
-        if push.replay(name, redis, stale):
-            marker.restamp(registry.get(name), redis, stale[name], now)
-        else:
+        mirror = registry.get(name)
+        if not push.replay(name, redis, stale):
             whole = False  # it may wait for the rebuild of another mirror
+        elif sampler.differs(mirror):
+            if marker.now(redis) != now:  # this Redis reverted meanwhile, and needs a replay of its own
+                return False
+            logger.error("Redis lost more of %s than its clock tells: it is rebuilt", name)
+            cold.make_cold(name, redis)
+        else:
+            marker.restamp(mirror, redis, stale[name], now)
     return whole

@@ -112,7 +112,8 @@ def test_everything_is_rebuilt_without_a_valid_clock(
     if clock == "absent":
         state.delete(naming.clock())
     else:
-        state.set(naming.clock(), changes.clock() + (-601 if clock == "older than what is kept" else 3600))
+        moment = changes.clock() + (-601 if clock == "older than what is kept" else 3600)
+        state.mset(dict.fromkeys((naming.clock(), naming.bare_clock()), moment))
     past = Past(redis_server, tmp_path)
     strike(storm, 3)
     past.comes_back()

@@ -10,6 +10,8 @@ from redis import Redis
 
 from mirror import doctor, registry
 from mirror.capture import install
+from mirror.doctor import servers, sql
+from mirror.doctor import settings as doctor_settings
 from mirror.models import Change, State
 from mirror.outbox import changes
 from mirror.redis import client, naming
@@ -110,7 +112,7 @@ def test_unsuitable_connections_are_found(options: dict[str, Any], expected: str
 
 @pytest.mark.usefixtures("swept")
 def test_missing_middleware_is_found(settings: Settings) -> None:
-    settings.MIDDLEWARE = [name for name in settings.MIDDLEWARE if name != doctor.MIDDLEWARE]
+    settings.MIDDLEWARE = [name for name in settings.MIDDLEWARE if name != doctor_settings.MIDDLEWARE]
     assert ids() == ["mirror.W032"]
 
 
@@ -126,7 +128,7 @@ def test_missing_middleware_is_found(settings: Settings) -> None:
     ],
 )
 def test_unsuitable_servers_are_found(reply: dict[str, Any], expected: list[str], redis: Redis) -> None:
-    assert [message.id for message in doctor.check_server({**redis.info(), **reply})] == expected
+    assert [message.id for message in servers.check_server({**redis.info(), **reply})] == expected
 
 
 @pytest.mark.real
@@ -136,7 +138,7 @@ def test_evicting_or_absent_server_is_an_error(redis_server: RedisServer, reques
     assert "mirror.E039" in ids()
     redis_server.kill()
     found = run("doctor", "--json")
-    assert (found.code, doctor.NO_REDIS in [f["id"] for f in found.said]) == (1, True)
+    assert (found.code, servers.NO_REDIS in [f["id"] for f in found.said]) == (1, True)
 
 
 @pytest.mark.usefixtures("swept")
@@ -155,7 +157,7 @@ def test_unapplied_migration_is_found() -> None:
     recorder = MigrationRecorder(connection)
     recorder.record_unapplied("mirror", "0009_jobs")
     try:
-        assert ids() == [doctor.NOT_MIGRATED]
+        assert ids() == [sql.NOT_MIGRATED]
     finally:
         recorder.record_applied("mirror", "0009_jobs")
 
@@ -207,7 +209,7 @@ def test_cold_mirror_is_listed_with_the_one_that_it_waits_for() -> None:
 @pytest.mark.on_postgres
 def test_notifications_that_do_not_arrive_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def find() -> list[str | None]:
-        return [message.id for message in doctor._check_notices("default")]
+        return [message.id for message in sql._check_notices("default")]
 
     assert find() == []
     open_listening = notices.open_listening

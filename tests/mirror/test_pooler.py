@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from redis import Redis
 
-from mirror import doctor
+from mirror.doctor import sql
 from mirror.relay import heartbeat
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Item
@@ -64,7 +64,7 @@ def pooled(committed: None) -> Iterator[None]:
 
 
 def find_pooler() -> list[str | None]:
-    return [message.id for message in doctor._check_pooler("default")]
+    return [message.id for message in sql._check_pooler("default")]
 
 
 def test_changes_reach_redis_through_a_pooler(pooled: None, redis: Redis) -> None:

@@ -179,7 +179,7 @@ class TestReplay:
             redis.set(key, redis.get(key).decode().replace(now, "another:life"))
         Change.objects.exclude(incarnation="").update(incarnation="another:life")
         Identity.objects.update(incarnation="another:life")
-        redis.set(naming.clock(), repr(changes.clock() - 300))
+        redis.mset(dict.fromkeys((naming.clock(), naming.bare_clock()), repr(changes.clock() - 300)))
         return [partly, whole]
 
     def test_recent_pushes_are_repeated_before_the_windows_are_warm(

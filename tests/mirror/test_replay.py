@@ -25,7 +25,7 @@ OLD = "the:former"
 
 def clock(seconds_ago: float) -> None:
     """Write a clock that is so many seconds old into Redis."""
-    client().set(naming.clock(), repr(changes.clock() - seconds_ago))
+    client().mset(dict.fromkeys((naming.clock(), naming.bare_clock()), repr(changes.clock() - seconds_ago)))
 
 
 def another_answers() -> None:
@@ -84,6 +84,38 @@ def test_changes_applied_before_the_clock_are_left_alone(lost: list[Item]) -> No
     clock(seconds_ago=300)
     replay.check(relay_client())
     assert {change.incarnation for change in Change.objects.exclude(incarnation="")} == {OLD}
+
+
+def test_mirror_that_lost_more_than_the_clock_tells_is_rebuilt(lost: list[Item], redis: Redis) -> None:
+    """The changes before the clock are in SQL's past only, as after a loss that no clock shows."""
+    Change.objects.update(applied_at=datetime.now(UTC) - timedelta(seconds=500))
+    clock(seconds_ago=300)
+    replay.check(relay_client())
+    assert not marker.is_warm(client(), "titem")
+    assert marker.is_warm(client(), "tfollow")
+    world.rest()
+    assert all_warm()
+    assert world.dump(redis) == world.by_orm()
+
+
+def test_loss_of_rows_without_a_recent_change_is_noticed(lost: list[Item]) -> None:
+    Change.objects.all()._raw_delete(Change.objects.db)
+    clock(seconds_ago=300)
+    replay.check(relay_client())
+    assert not marker.is_warm(client(), "titem")
+
+
+@pytest.mark.parametrize("kept", ["the bare clock only", "an older clock", "no bare clock"])
+def test_clock_without_its_transaction_is_not_believed(kept: str, lost: list[Item], redis: Redis) -> None:
+    clock(seconds_ago=300)
+    if kept == "the bare clock only":
+        redis.delete(naming.clock())
+    elif kept == "an older clock":
+        redis.set(naming.clock(), repr(changes.clock() - 301))
+    else:
+        redis.delete(naming.bare_clock())
+    replay.check(relay_client())
+    assert not any(client().exists(naming.marker(mirror.name)) for mirror in registry.all_mirrors())
 
 
 def test_replay_starts_a_little_before_the_clock(lost: list[Item]) -> None:
@@ -191,6 +223,7 @@ def test_clock_is_written_only_into_the_checked_incarnation(redis: Redis) -> Non
     replay.write_clock(relay_client(), incarnation(client(), ask=True))
     written: Any = redis.get(naming.clock())
     assert before <= float(written) <= changes.clock()
+    assert redis.get(naming.bare_clock()) == written
 
 
 def test_clock_of_sql_agrees_with_marks(postgres: bool) -> None:

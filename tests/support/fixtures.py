@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 
 import kombu.pools
@@ -166,22 +166,28 @@ def redis_server(
     settings: Settings, short_timeouts: ShortTimeouts, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[RedisServer]:
     """Start a Redis server for this test alone and use it for state, cache and broker."""
-    broker = os.environ["CELERY_BROKER_URL"]
-    with RedisServer(on_hang=short_timeouts) as mine:
-        for name, url in mine.environment().items():
-            monkeypatch.setenv(name, url)
-        settings.CACHES = {
-            alias: {**cache, "LOCATION": mine.url(1 if alias == "default" else 0)}
-            for alias, cache in settings.CACHES.items()
-        }
-        use_broker(f"redis+socket://{mine.socket}?virtual_host=2")
-        scripts.load(mine._own)
-        _forget()
+    with RedisServer(on_hang=short_timeouts) as mine, use_redis(mine, settings, monkeypatch):
         yield mine
-        mine.thaw()
-        use_broker(broker)
-        for url in [url for url in list(ConnectionFactory._pools) if str(mine.socket) in url]:  # tests may add pools
-            ConnectionFactory._pools.pop(url).disconnect()
+
+
+@contextmanager
+def use_redis(server: RedisServer, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let this process and its children use a server for state, cache and broker during the block."""
+    broker = os.environ["CELERY_BROKER_URL"]
+    for name, url in server.environment().items():
+        monkeypatch.setenv(name, url)
+    settings.CACHES = {
+        alias: {**cache, "LOCATION": server.url(1 if alias == "default" else 0)}
+        for alias, cache in settings.CACHES.items()
+    }
+    use_broker(server.broker_url())
+    scripts.load(server._own)
+    _forget()
+    yield
+    server.thaw()
+    use_broker(broker)
+    for url in [url for url in list(ConnectionFactory._pools) if server.address in url]:  # tests may add pools
+        ConnectionFactory._pools.pop(url).disconnect()
 
 
 def use_broker(url: str) -> None:

@@ -66,6 +66,15 @@ class RedisServer(Server):
         """Return the URL of one of its databases (0: state, 1: cache, 2: broker)."""
         return f"unix://{self.socket}?db={database}"
 
+    @property
+    def address(self) -> str:
+        """The part of its URLs that no other server has."""
+        return str(self.socket)
+
+    def broker_url(self) -> str:
+        """Return the URL of the broker's database in the spelling of kombu."""
+        return f"redis+socket://{self.socket}?virtual_host=2"
+
     def environment(self) -> dict[str, str]:
         """Return the environment variables that connect the site to this server."""
         return {

@@ -1,8 +1,10 @@
-"""System checks of the state servers."""
+"""Questions to the servers of the site: system checks of the state servers, and a client of the broker."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from typing import Any
 
+import kombu.pools
 from django.conf import settings
 from django.core.checks import CheckMessage
 from django_redis import get_redis_connection
@@ -11,7 +13,9 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
+from mirror.conf import setting
 from mirror.redis import RedisClient, is_cluster_url, list_servers
+from mirror.relay import send
 
 
 def get_cache_url(alias: str) -> str:
@@ -39,6 +43,14 @@ def check_state_servers(check: Callable[[RedisClient], Iterable[CheckMessage]]) 
             return list(check(client))
     except (RedisError, OSError, ValueError):
         return []
+
+
+@contextmanager
+def open_broker() -> Generator[RedisClient, None, None]:
+    """Yield a client of the broker, with the time-out of requests. Raises any error of kombu and its transports."""
+    wait = float(setting("BROKER_TIMEOUT_SECONDS"))
+    with kombu.pools.producers[send.connect()].acquire(block=True, timeout=wait) as producer:
+        yield producer.channel.client
 
 
 def _put_before(text: str, message: CheckMessage) -> CheckMessage:

@@ -1,0 +1,79 @@
+"""The doctor's findings about the relay: its clocks, its sweeps and its backlog."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from django.core.checks import CheckMessage, Error, Warning
+
+from mirror import registry
+from mirror.backup import status as backup_status
+from mirror.conf import setting
+from mirror.outbox import changes
+from mirror.redis import naming
+from mirror.redis.types import RedisClient
+from mirror.status import Status, statuses
+
+MAX_CLOCK_SECONDS: Final = 1.0  # difference between the clocks of SQL and Redis
+RUN: Final = "Start `manage.py mirror run`, or a Celery worker and beat."
+
+
+def check_clocks(redis: RedisClient) -> Iterator[CheckMessage]:
+    before = changes.clock()
+    seconds, microseconds = redis.time()
+    clock, after = seconds + microseconds / 1e6, changes.clock()
+    difference = max(before - clock, clock - after)
+    if difference > MAX_CLOCK_SECONDS:
+        text = f"The clocks of SQL and Redis differ by {difference:.1f} s."
+        hint = "Synchronize both servers (NTP). Backups and times in reports depend on the clocks."
+        yield Warning(text, hint=hint, id="mirror.W037")
+
+
+def check_relay(redis: RedisClient) -> Iterator[CheckMessage]:
+    swept, heartbeat = redis.mget([naming.clock(), naming.heartbeat()])
+    age = changes.clock() - float(swept) if swept else None
+    if age is None:
+        yield Error("No relay has swept this Redis yet.", hint=RUN, id="mirror.E042")
+    elif age > setting("DOCTOR_AGE_SECONDS"):
+        yield Error(f"The last sweep of a relay was {age:.0f} s ago.", hint=RUN, id="mirror.E042")
+    if heartbeat is None and registry.strict():
+        text = "There is no fresh heartbeat of a relay, so readers of strict mirrors ask SQL for pending changes."
+        yield Warning(text, hint=RUN, id="mirror.W038")
+
+
+def check_backlog() -> Iterator[CheckMessage]:
+    found = statuses(count_rows=False)
+    for status in found:
+        if status.quarantined:
+            text = f"Mirror {status.mirror!r} has quarantined changes: {status.quarantined}."
+            hint = "Correct the cause (the admin shows the errors), then run `manage.py mirror drain --retry`."
+            yield Error(text, hint=hint, id="mirror.E043")
+        if status.oldest_pending_seconds > setting("DOCTOR_AGE_SECONDS"):
+            text = f"Mirror {status.mirror!r} has {status.pending} pending changes, the oldest for"
+            text += f" {status.oldest_pending_seconds:.0f} s."
+            yield Warning(text, hint=f"{RUN} Its log names failing changes.", id="mirror.W039")
+    # Other findings report missing triggers and other layouts.
+    cold = {status.mirror: status for status in found if status.warm is False and not status.faults}
+    if cold:
+        text = f"SQL answers for cold mirrors: {', '.join(_explain_cold(s, cold) for s in cold.values())}."
+        hint = "The relay rebuilds them; `manage.py mirror rebuild` does so at once."
+        yield Warning(text, hint=hint, id="mirror.W040")
+
+
+def _explain_cold(status: Status, cold: Iterable[str]) -> str:
+    """Return the name of a cold mirror and why it is cold, if known."""
+    if waits := [name for name in registry.ahead(status.mirror) if name in cold]:
+        return f"{status.mirror} (waits for {', '.join(waits)})"
+    if status.rebuilding_rows is not None:
+        return f"{status.mirror} ({status.rebuilding_rows} rows rebuilt)"
+    return status.mirror
+
+
+def check_marks() -> Iterator[CheckMessage]:
+    for status in backup_status.statuses():
+        if status.set_aside:
+            text = f"SQL refuses items of backup {status.backup!r}: {status.set_aside}."
+            hint = "`manage.py backup status` shows the errors; `manage.py backup flush` tries again."
+            yield Error(text, hint=hint, id="mirror.E044")
+        if (status.oldest_mark_seconds or 0) > setting("DOCTOR_AGE_SECONDS") + status.every_seconds:
+            text = f"Backup {status.backup!r} was last flushed completely {status.oldest_mark_seconds:.0f} s ago."
+            yield Warning(text, hint=RUN, id="mirror.W041")

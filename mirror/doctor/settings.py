@@ -1,0 +1,51 @@
+"""The doctor's findings about settings."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.cache import caches
+from django.core.checks import CheckMessage, Error, Warning
+from django_redis import get_redis_connection
+
+from mirror.conf import DEFAULTS, setting
+from mirror.redis.clients import MirrorPool, PoolFactory
+
+MIDDLEWARE: Final = "mirror.middleware.ReadYourWrites"
+
+
+def check_settings() -> Iterator[CheckMessage]:
+    if unknown := sorted(getattr(settings, "MIRROR", {}).keys() - DEFAULTS.keys()):
+        hint = "Correct the spelling, or remove them: they have no effect."
+        yield Warning(f"MIRROR has unknown settings: {', '.join(unknown)}.", hint=hint, id="mirror.W031")
+    if setting("DATABASE") not in settings.DATABASES:
+        hint = 'Set MIRROR["DATABASE"] to an alias in DATABASES.'
+        yield Error(f"There is no database {setting('DATABASE')!r}.", hint=hint, id="mirror.E031")
+    for alias in dict.fromkeys((setting("ALIAS"), setting("RELAY_ALIAS") or setting("ALIAS"))):
+        yield from _check_alias(alias)
+    if MIDDLEWARE not in settings.MIDDLEWARE:
+        hint = f'Put "{MIDDLEWARE}" into MIDDLEWARE, before all middleware that writes.'
+        yield Warning("Users may not see their own writes in their next request.", hint=hint, id="mirror.W032")
+
+
+def _check_alias(alias: str) -> Iterator[CheckMessage]:
+    try:
+        cache: Any = caches[alias]
+        pool: Any = get_redis_connection(alias).connection_pool
+    except Exception as error:  # any error of the settings: no such alias, another backend, a wrong path
+        hint = 'Set MIRROR["ALIAS"] and MIRROR["RELAY_ALIAS"] to aliases of django-redis in CACHES.'
+        yield Error(f"The cache alias {alias!r} cannot be used: {error}", hint=hint, id="mirror.E032")
+        return
+    if not isinstance(pool, MirrorPool):
+        hint = 'Set CONNECTION_POOL_CLASS in its OPTIONS to "mirror.redis.MirrorPool".'
+        yield Error(f"The cache alias {alias!r} has connections of another class.", hint=hint, id="mirror.E033")
+        return
+    if not isinstance(cache.client.connection_factory, PoolFactory):
+        hint = 'Set CONNECTION_FACTORY in its OPTIONS to "mirror.redis.PoolFactory".'
+        text = f"The cache alias {alias!r} may get the time-outs of another alias with the same URL."
+        yield Warning(text, hint=hint, id="mirror.W033")
+    seconds = pool.connection_kwargs.get("socket_timeout")
+    if seconds is None or (alias == setting("ALIAS") and seconds > setting("DOCTOR_TIMEOUT_SECONDS")):
+        hint = "Set SOCKET_TIMEOUT and SOCKET_CONNECT_TIMEOUT in its OPTIONS: about 0.3 for requests, 5 for the relay."
+        text = f"The time-out of the cache alias {alias!r} is {'not set' if seconds is None else f'{seconds:g} s'}."
+        yield Warning(text, hint=hint, id="mirror.W034")

@@ -1,0 +1,82 @@
+"""The doctor's findings about SQL."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from django.core.checks import CheckMessage, Error, Warning
+from django.db import DatabaseError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations.executor import MigrationExecutor
+
+from mirror import registry
+from mirror.capture import layouts
+from mirror.conf import setting
+from mirror.declare import checks
+from mirror.standalone import notices
+
+NO_SQL: Final = "mirror.E035"
+NOT_MIGRATED: Final = "mirror.E040"
+
+
+def check_sql() -> list[CheckMessage]:
+    using = setting("DATABASE")
+    try:
+        if unapplied := _find_unapplied(using):
+            text = f"Migrations are not applied: {', '.join(unapplied)}."
+            return [Error(text, hint="Run `manage.py migrate`.", id=NOT_MIGRATED)]
+        return [
+            *checks.check_triggers(databases=[using]),
+            *checks.check_connection(databases=[using]),
+            *checks.check_methods(databases=[using]),
+            *checks.check_schemas(databases=[using]),
+            *_check_layouts(),
+            *_check_pooler(using),
+            *_check_notices(using),
+        ]
+    except DatabaseError as error:
+        hint = "Start the server, or correct DATABASES. Only warm mirrors answer reads meanwhile."
+        return [Error(f"SQL does not answer: {error}", hint=hint, id=NO_SQL)]
+
+
+def _find_unapplied(using: str) -> list[str]:
+    executor = MigrationExecutor(connections[using])
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
+
+
+def _check_layouts() -> Iterator[CheckMessage]:
+    for name, recorded in layouts.find_outdated().items():
+        text = f"This code has layout {registry.get(name).version} of mirror {name!r}, but SQL has layout {recorded}."
+        hint = "Deploy the newer code, or run `manage.py migrate` if this code is the newer one."
+        yield Error(text, hint=hint, id="mirror.E041")
+
+
+def _check_pooler(using: str) -> Iterator[CheckMessage]:
+    """Look for a pooler in transaction mode: it gives the session of an idle connection to another one."""
+    connection = connections[using]
+    if connection.vendor != "postgresql" or connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"):
+        return
+    before, other = _ask_session(connection), connection.copy()
+    try:
+        other.set_autocommit(False)  # its transaction keeps a session: with a pooler, the one that was free last
+        _ask_session(other)
+        after = _ask_session(connection)
+    finally:
+        other.close()
+    if before != after:
+        text = "Statements of one connection run in several sessions: a pooler in transaction mode."
+        hint = "Set DISABLE_SERVER_SIDE_CURSORS to True in DATABASES, or use the pooler in session mode."
+        yield Warning(text, hint=hint, id="mirror.W036")
+
+
+def _check_notices(using: str) -> Iterator[CheckMessage]:
+    if connections[using].vendor == "postgresql" and (reason := notices.explain_polling()):
+        text = f"`mirror run` only polls for changes, every {setting('RUN_POLL_SECONDS'):g} s: {reason}."
+        hint = "Nothing is lost. For notifications, connect it to PostgreSQL with psycopg 3 and without a pooler."
+        yield Warning(text, hint=hint, id="mirror.W042")
+
+
+def _ask_session(connection: BaseDatabaseWrapper) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return int(cursor.fetchone()[0])

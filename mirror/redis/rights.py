@@ -1,0 +1,47 @@
+"""The rights of the user "default", as whom a server executes transactions while it loads its append-only file.
+
+Transactions, and scripts with several writes, that this user may not execute are dropped, and the server starts
+nevertheless. A site without ACL, or that connects as "default", is safe.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from django.core.checks import CheckMessage, Error, Info
+from redis.exceptions import NoPermissionError, ResponseError
+
+from mirror.redis.types import RedisClient
+
+LOADING: Final = (
+    'Write "user default off ~* &* +@all" into the ACL of the server: strangers are refused as before, and a restart'
+    " keeps all data."
+)
+
+
+def check_default_user(redis: RedisClient) -> Iterator[CheckMessage]:
+    """Check that a server keeps transactions over a restart. Raises redis-py's errors when it does not answer."""
+    connection = redis.connection_pool.connection_kwargs
+    if connection.get("username") in (None, "", "default"):
+        return  # the site writes as this user, so it has the rights
+    try:
+        user: Any = redis.acl_getuser("default")
+        if _may_write_everything(user):
+            return
+    except NoPermissionError:
+        text = f'User {connection["username"]!r} may not ask for the rights of "default" (ACL GETUSER).'
+        hint = f'Compare by hand: a restart loses transactions that "default" may not execute. {LOADING}'
+        yield Info(text, hint=hint, id="mirror.I001")
+    except ResponseError:  # a server without ACL
+        return
+    else:
+        text = 'A restart of the server loses data: its user "default" may not execute the transactions in its file.'
+        yield Error(text, hint=LOADING, id="mirror.E045")
+
+
+def _may_write_everything(user: Mapping[str, Any]) -> bool:
+    keys = {key.decode() if isinstance(key, bytes) else key for key in user["keys"]}
+    rules = [*user["categories"], *user["commands"]]
+    may_write = "+@all" in rules or "+@write" in rules
+    refused = [rule for rule in rules if rule.startswith("-") and rule not in ("-@all", "-@dangerous", "-@admin")]
+    # Redis lists "-@all" first, before the rights that it grants.
+    return not keys.isdisjoint({"*", "~*"}) and may_write and not refused

@@ -1,0 +1,95 @@
+"""Samples: compare a bounded number of a mirror's rows with SQL, before a Redis that restarted is believed.
+
+A server that lost a part of its data, for whatever reason, most likely lost the newest changes, or all of a kind. So
+the sample contains the rows that changed last, and neighbours from random places.
+"""
+
+import random
+from collections import defaultdict
+from functools import cached_property
+from typing import Any, Final
+
+from django.db.models import IntegerField
+
+from mirror.conf import setting
+from mirror.declare.mirrors import Mirror, TableMirror, get_primary
+from mirror.outbox import changes
+from mirror.redis.session import Session
+from mirror.redis.types import RedisClient
+from mirror.relay import drains
+from mirror.verify import compare, runs, scan
+from mirror.windows.shapes import is_lazy
+from mirror.windows.verify import Windows
+
+NEWEST: Final = 5000  # changes that are read, of all mirrors together
+ROWS: Final = 200  # of each mirror: with the newest changes, and from random places
+PLACES: Final = 5
+SCANS: Final = 20  # SCAN commands that look for lazy windows
+
+
+class Sampler:
+    """Compares samples of several mirrors, for which it reads changes and keys only once.
+
+    Raises redis-py's errors and Django's database errors.
+    """
+
+    def __init__(self, redis: RedisClient) -> None:
+        self._redis, self._newest = redis, _list_newest_rows()
+
+    @cached_property
+    def _keys(self) -> list[str]:
+        with Session(self._redis) as session:
+            return _find_some_keys(session)
+
+    def differs(self, mirror: Mirror) -> bool:
+        """Return whether a sample of the mirror's rows differs from SQL, or cannot be compared."""
+        if isinstance(mirror, TableMirror):  # its data is in SQL
+            return False
+        try:
+            return bool(self._find_differences(mirror))
+        except Exception as error:  # a key of the wrong type, or any error of the declaration
+            drains.raise_if_away(error)
+            return True
+
+    def _find_differences(self, mirror: Mirror) -> list[compare.Difference]:
+        with Session(self._redis) as session:
+            if is_lazy(mirror):
+                windows = Windows(mirror, session)
+                windows.take(self._keys)
+                return windows.differences(windows.chosen(ROWS))
+            quarantined = {difference.pk for difference in runs.quarantined([mirror.name])}
+            rows = dict.fromkeys([*self._newest[mirror.name][:ROWS], *_choose_rows(mirror)])
+            return compare.differences(mirror, [pk for pk in rows if pk not in quarantined], {}, session)
+
+
+def _list_newest_rows() -> dict[str, list[str]]:
+    """Return the rows with the newest changes by mirror, the newest first."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for mirror, key in changes.list_newest(NEWEST):
+        if key != changes.WHOLE:
+            found[mirror].append(key)
+    return found
+
+
+def _choose_rows(mirror: Mirror) -> list[str]:
+    """Return rows from random places if the keys are numbers, otherwise the first rows."""
+    model: Any = getattr(mirror, "model", None)
+    if type(mirror).keys_after is not Mirror.keys_after or not isinstance(get_primary(model), IntegerField):
+        return mirror.keys_after(None, ROWS)
+    ordered = model._base_manager.using(setting("DATABASE")).order_by("pk").values_list("pk", flat=True)
+    first, last = ordered.first(), ordered.last()  # not Min and Max, for which SQLite would read all rows
+    if first is None:
+        return []
+    places = [str(random.randint(first - 1, last)) for _ in range(PLACES)]
+    return [pk for place in places for pk in mirror.keys_after(place, ROWS // PLACES)]
+
+
+def _find_some_keys(session: Session) -> list[str]:
+    """Return some keys of Redis, found with a bounded number of commands."""
+    cursor, found = "0", list[str]()
+    for _ in range(SCANS):
+        cursor, keys = scan.next_keys(session, cursor, scan.STEP)
+        found += keys
+        if cursor in scan.DONE:
+            break
+    return found

@@ -1,0 +1,114 @@
+"""Servers with the files of ``deploy/redis`` keep everything over a restart; a loss by other rights is detected.
+
+While a server loads its append-only file, it executes transactions as the user "default", and drops those that this
+user may not execute.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from kombu.connection import Connection
+from pytest_django.fixtures import Settings
+from redis import Redis
+from redis.exceptions import AuthenticationError, ResponseError
+
+from mirror import registry
+from mirror.models import State
+from mirror.read import marker
+from mirror.redis.clients import relay_client
+from mirror.relay import sweeper
+from tests.support.faults.tools import Storm, assert_exact, is_at_rest
+from tests.support.fixtures import use_redis
+from tests.support.mirror import world
+from tests.support.mirror.app.models import Item
+from tests.support.servers.shipped import ShippedServer
+from tests.support.timeouts import ShortTimeouts
+
+NO_RIGHTS = "user default off"
+TASKS = 10
+
+
+@pytest.fixture(params=[""])
+def redis_server(
+    settings: Settings, short_timeouts: ShortTimeouts, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[ShippedServer]:
+    """Use the state server of ``deploy/`` instead of the tests' own. param: replaces the rights of "default"."""
+    server = ShippedServer("state", default_user=request.param)
+    with server, use_redis(server, settings, monkeypatch):
+        yield server
+
+
+@pytest.fixture
+def storm(still: list[Item], redis_server: ShippedServer) -> Storm:
+    """Write in many transactions after the server rewrote its file."""
+    storm = Storm(seed=36)
+    storm.create()
+    world.rest()
+    redis_server.rewrite_aof()
+    for write in (storm.create, storm.update, storm.link, storm.follow, storm.rename, storm.delete):
+        write()
+        sweeper.sweep()
+    sweeper.sweep()
+    assert is_at_rest()
+    return storm
+
+
+def list_warm() -> list[str]:
+    return [mirror.name for mirror in registry.all_mirrors() if marker.is_warm(relay_client(), mirror.name)]
+
+
+def read_rebuilt() -> dict[str, object]:
+    return dict(State.objects.values_list("mirror", "rebuild_rows"))
+
+
+def test_shipped_state_server_keeps_everything_over_a_restart(
+    storm: Storm, redis_server: ShippedServer, state: Redis
+) -> None:
+    before, rebuilt = world.dump(state), read_rebuilt()
+    redis_server.restart_cleanly()
+    assert world.dump(state) == before
+    sweeper.sweep()
+    assert is_at_rest()
+    assert_exact(state)
+    assert read_rebuilt() == rebuilt
+
+
+def test_strangers_are_refused(redis_server: ShippedServer) -> None:
+    with Redis(port=redis_server.port) as stranger, pytest.raises(AuthenticationError):
+        stranger.get("any")
+    for password in ("", "any"):
+        with Redis(port=redis_server.port) as stranger, pytest.raises((AuthenticationError, ResponseError)):
+            stranger.execute_command("AUTH", "default", password)
+
+
+@pytest.mark.parametrize("redis_server", [NO_RIGHTS], indirect=True)
+def test_dropped_transactions_leave_no_mirror_warm_with_differences(
+    storm: Storm, redis_server: ShippedServer, state: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = world.dump(state)
+    redis_server.restart_cleanly()
+    assert world.dump(state) != before, "the server dropped nothing"
+    for _ in range(2):
+        assert list_warm() == []
+        sweeper.sweep()
+    assert "user default off ~* &* +@all" in caplog.text
+    world.rest()
+    assert is_at_rest()
+    assert_exact(state)
+
+
+@pytest.mark.parametrize(("default_user", "kept"), [("", True), (NO_RIGHTS, False)])
+def test_shipped_broker_keeps_running_and_waiting_tasks(default_user: str, kept: bool) -> None:
+    with ShippedServer("broker", default_user=default_user) as server:
+        server.rewrite_aof()
+        with Connection(server.broker_url()) as broker:
+            queue = broker.SimpleQueue("tasks")
+            for number in range(TASKS):
+                queue.put({"number": number})
+            running = [queue.get(timeout=60) for _ in range(TASKS // 2)]
+            server.stop()
+        server.start()
+        with server.plain_client(2) as client:
+            found = client.llen("tasks") + client.hlen("unacked")
+        assert (found == TASKS) is kept
+        assert len(running) == TASKS // 2

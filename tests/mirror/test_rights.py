@@ -1,0 +1,74 @@
+"""The rights of the user "default", without which a restart of Redis loses transactions."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.core.checks import CheckMessage, run_checks
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from mirror.doctor.servers import check_redis
+from mirror.management import texts
+from mirror.redis import check_default_user
+from mirror.redis.clients import relay_client
+from tests.support.fixtures import use_redis
+from tests.support.servers.shipped import ShippedServer
+from tests.support.timeouts import ShortTimeouts
+
+LOSSY, UNKNOWN = "mirror.E045", "mirror.I001"
+SHIPPED = ""
+NONE = "user default off"
+
+
+@pytest.fixture(params=[SHIPPED])
+def server(
+    settings: Settings, short_timeouts: ShortTimeouts, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[ShippedServer]:
+    """Use a server with these rights of "default"."""
+    server = ShippedServer("state", default_user=request.param)
+    with server, use_redis(server, settings, monkeypatch):
+        yield server
+
+
+def ids(found: list[CheckMessage]) -> list[str | None]:
+    return [message.id for message in found]
+
+
+@pytest.mark.parametrize(
+    ("server", "expected"),
+    [
+        (SHIPPED, []),
+        ("user default on nopass ~* &* +@all", []),
+        ("user default off ~* -@all +@read +@write", []),
+        ("user default off ~* +@all -@dangerous", []),
+        (NONE, [LOSSY]),
+        ("user default off ~other:* +@all", [LOSSY]),
+        ("user default off ~* +@read", [LOSSY]),
+        ("user default off ~* +@all -zadd", [LOSSY]),
+    ],
+    indirect=["server"],
+)
+def test_missing_rights_are_found_by_a_user_who_may_ask(server: ShippedServer, expected: list[str]) -> None:
+    with server.plain_client() as admin:
+        assert ids(list(check_default_user(admin))) == expected
+
+
+@pytest.mark.parametrize("server", [SHIPPED, NONE], indirect=True)
+def test_doctor_explains_what_a_user_without_rights_may_not_ask(server: ShippedServer) -> None:
+    (found,) = check_redis(relay_client())
+    assert (found.id, texts.severity(found), found.is_serious()) == (UNKNOWN, "info", False)
+    assert "'site'" in found.msg
+    assert "user default off ~* &* +@all" in str(found.hint)
+
+
+@pytest.mark.parametrize("server", ["user default on nopass ~* &* +@all"], indirect=True)
+def test_nothing_is_asked_by_the_user_itself(server: ShippedServer) -> None:
+    with Redis(port=server.port) as client:
+        assert ids(list(check_default_user(client))) == []
+        assert client.info("commandstats").keys().isdisjoint({"cmdstat_acl", "cmdstat_acl|getuser"})
+
+
+def test_deployment_check_names_state_and_broker(server: ShippedServer) -> None:
+    found: list[CheckMessage] = run_checks(tags=["redis"], include_deployment_checks=True)
+    assert [str(m.msg).partition(":")[0] for m in found if m.id == UNKNOWN] == ["State", "Broker"]
+    assert not any(message.is_serious() for message in found)
