@@ -15,7 +15,7 @@ def login(user_id: int | str) -> str:
 
 
 def login_id(name: str) -> str:
-    """String: id of the user with this name (case-folded, NFKC). Life: as the name. Owner: UserMirror."""
+    """String: id of the user with this name (folded). Life: as the name. Owner: UserMirror."""
     return f"login:{name}:id"
 
 

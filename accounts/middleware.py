@@ -20,9 +20,9 @@ from django.utils.crypto import constant_time_compare
 from django.utils.functional import SimpleLazyObject
 
 from accounts.models import User
-from accounts.names import fold
 from accounts.second_factor.recent import lacks_factor
 from accounts.sessions.engine import RIGHTS_KEY, current_request
+from common.text import fold
 from mirror import Record
 from mirror.conf import setting
 

@@ -17,10 +17,12 @@ from django.utils.translation import pgettext_lazy
 from accounts.audit.models import AuditEvent as AuditEvent
 from accounts.lockout.models import FailedLogins as FailedLogins
 from accounts.lookalikes import MAX_SKELETON
-from accounts.names import MAX_NAME_KEY, DerivedField, FoldedField, SkeletonField, fold, valid_name
+from accounts.names import MAX_NAME_KEY, DerivedField, FoldedField, SkeletonField, valid_name
+from accounts.passwords.hashers import normalize_password
 from accounts.second_factor.models import AuthenticatorApp as AuthenticatorApp
 from accounts.second_factor.models import Passkey as Passkey
 from accounts.second_factor.models import RecoveryCode as RecoveryCode
+from common.text import fold
 
 
 def new_secret() -> str:
@@ -111,6 +113,16 @@ class User(AbstractUser):
             # The few inactive users, which every count of users subtracts.
             models.Index(fields=["id"], condition=models.Q(is_active=False), name="accounts_inactive"),
         ]
+
+    def check_password(self, raw_password: str | None) -> bool:
+        """Return whether this is the password. Hashes from before passwords were normalised are of the typed text.
+
+        Each spelling costs one hash, also for a user without a usable password.
+        """
+        if raw_password is None:
+            return super().check_password(None)
+        spellings = dict.fromkeys((normalize_password(raw_password), raw_password))
+        return any(super(User, self).check_password(spelling) for spelling in spellings)
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
         """Return the hash that sessions of this user must carry. It depends on the password and the session secret."""

@@ -1,11 +1,10 @@
 """Names of users: rules for valid names, and the test whether two names are the same.
 
-Two names are the same if they are equal after NFKC normalisation and case folding: "Ken Thompson", "KEN THOMPSON" and
-the same name in full-width letters belong to one user, and each of them works at login.
+Two names are the same if they fold to the same text (``common.text.fold``): "Ken Thompson", "KEN THOMPSON" and the same
+name in full-width letters belong to one user, and each of them works at login.
 """
 
 import re
-import unicodedata
 from typing import Any, Final
 
 from django.core.validators import RegexValidator
@@ -15,24 +14,15 @@ from django.utils.translation import gettext_lazy as _
 from accounts.lookalikes import has_misleading_characters, skeleton
 from accounts.words import has_link
 from common.paths import make_path
+from common.text import fold
 
 MAX_NAME_KEY: Final = 200  # characters of a folded name
-MAX_FOLDED: Final = 1000  # code points that are folded; four code points fold to at least one
 
 # Letters of any script, digits, and single blanks or . _ - ' between them: "ken thompson" is valid.
 valid_name = RegexValidator(
     r"^[^\W_]+(?:[ ._'\-][^\W_]+)*\Z",
     _("A name consists of letters and digits, with single spaces or . _ - ' between them."),
 )
-
-
-def fold(name: str) -> str:
-    """Return the form that all spellings of a name share.
-
-    Only the first ``MAX_FOLDED`` code points count: normalising may take quadratic time, and no name is that long.
-    """
-    name = name[:MAX_FOLDED]
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def make_public_path(name: str) -> str:

@@ -23,8 +23,8 @@ from accounts.leaderboard.page import (
     parse_cursor,
 )
 from accounts.models import User
-from accounts.names import fold
 from accounts.users import hiding
+from common.text import fold
 from mirror.conf import setting
 from mirror.read import read
 from mirror.redis import RedisPipeline, Script

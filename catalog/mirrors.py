@@ -96,7 +96,7 @@ class BookMirror(Mirror):
     """
 
     name = "book"
-    version = f"4.{crc32(repr(BookRow._fields).encode())}"  # a new field of the record rebuilds the mirror by itself
+    version = f"5.{crc32(repr(BookRow._fields).encode())}"  # a new field of the record rebuilds the mirror by itself
     model = Book
     key = keys.book("{pk}")
     buckets = settings.CATALOG_TAG_BUCKETS  # of each tag's set

@@ -1,20 +1,20 @@
 """The normal form of tag names, and the detection of tags that name a reader's own shelf."""
 
-import unicodedata
 from functools import lru_cache
 
 import regex
 from django.conf import settings
 
+from common.text import fold
+
 
 def normalise(name: str) -> str:
-    """Return ``name`` in NFKC and case-folded, with single blanks for white space inside and none at the ends.
+    """Return ``name`` folded, with single blanks for white space inside and none at the ends.
 
     >>> normalise("  Young  ADULT ")
     'young adult'
     """
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    return " ".join(folded.split())
+    return " ".join(fold(name).split())
 
 
 def is_shelf_name(name: str) -> bool:

@@ -17,8 +17,8 @@ from django.template.loader import render_to_string
 from django.utils.translation import override
 
 from accounts.mail import queue_task
-from accounts.names import fold
 from accounts.ratelimit import count_event, give_back
+from common.text import fold_address
 from mirror.utils import after_commit
 from shop.models import Order
 
@@ -53,13 +53,13 @@ def send_email(about: str, order_id: int) -> int:
 
 def _is_verified_address(order: Order) -> bool:
     """Return whether the order's address is the buyer's verified address."""
-    return order.user is not None and fold(order.user.email) == fold(order.email)
+    return order.user is not None and fold_address(order.user.email) == fold_address(order.email)
 
 
 def _send_within_limit(about: str, order: Order) -> int:
     if order.paid_at is None:
         return 0
-    limit = ("order-letters", fold(order.email))
+    limit = ("order-letters", fold_address(order.email))
     if count_event(*limit, settings.SHOP_ADDRESS_LETTERS, DAY_SECONDS):
         logger.warning("Order %s: its address has had too many letters today", order.pk)
         return 0

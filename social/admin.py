@@ -21,8 +21,8 @@ from unfold.decorators import display
 
 from accounts.admin_tools import BigTableAdmin
 from accounts.models import User
-from accounts.names import fold
 from common.ids import parse_id
+from common.text import fold
 from social import admin_people as _people  # noqa: F401  (registers its pages)
 from social.content.tokens import fold_hashtag
 from social.models import Hashtag, Mention, Post

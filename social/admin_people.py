@@ -16,7 +16,7 @@ from unfold.decorators import display
 from accounts.admin import UserAdmin
 from accounts.admin_tools import BigTableAdmin
 from accounts.models import User
-from accounts.names import fold
+from common.text import fold
 from mirror.admin import count_rows
 from social.models import Block, Follow, Mute, Post, Pulled
 from social.services import people

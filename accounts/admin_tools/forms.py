@@ -9,7 +9,8 @@ from unfold.forms import UserCreationForm as UnfoldCreationForm
 
 from accounts.lookalikes import skeleton
 from accounts.models import User
-from accounts.names import fold, is_misleading
+from accounts.names import is_misleading
+from common.text import fold
 
 
 class _UniqueNameMixin:

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from accounts.names import fold
+from common.text import fold_address
 
 
 class AddressField(forms.EmailField):
@@ -73,6 +73,6 @@ class EmailForm(OwnPasswordForm):
 
     def clean_email(self) -> str:
         email: str = self.cleaned_data["email"]
-        if fold(email) == fold(self.user.email):
+        if fold_address(email) == fold_address(self.user.email):
             raise ValidationError(_("This is already your email address."))
         return email

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from django.conf import settings
 
-from accounts.names import fold
+from common.text import fold
 
 
 class Limit(NamedTuple):

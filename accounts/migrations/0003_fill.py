@@ -5,7 +5,7 @@ from typing import Any
 from django.db import migrations
 
 from accounts.models import new_secret
-from accounts.names import fold
+from common.text import fold
 
 
 def fill(apps: Any, schema_editor: Any) -> None:

@@ -1,6 +1,16 @@
 """Password hashers."""
 
+import unicodedata
+from typing import Final
+
 from django.contrib.auth import hashers
+
+MAX_NORMALIZED: Final = 1000  # characters; a longer text is hashed as it is, because normalising takes quadratic time
+
+
+def normalize_password(password: str) -> str:
+    """Return a password in NFKC, as NIST SP 800-63B advises: devices type the same letters as different code points."""
+    return unicodedata.normalize("NFKC", password) if len(password) <= MAX_NORMALIZED else password
 
 
 class Argon2PasswordHasher(hashers.Argon2PasswordHasher):
@@ -8,8 +18,13 @@ class Argon2PasswordHasher(hashers.Argon2PasswordHasher):
 
     Django's defaults (100 MiB, eight threads) need eight times the processor time, so a few login attempts per second
     would slow down the whole site. Hashes with other parameters are renewed at the next login.
+
+    New hashes are of the normalised password. ``User.check_password`` also tries the password as typed, for older ones.
     """
 
     time_cost = 2
     memory_cost = 19_456  # KiB
     parallelism = 1
+
+    def encode(self, password: str, salt: str) -> str:
+        return super().encode(normalize_password(password), salt)

@@ -21,9 +21,9 @@ from accounts.lockout import unlock
 from accounts.lockout.limits import normalize_name
 from accounts.mail import outgoing
 from accounts.models import EmailChange, LoginStats, User
-from accounts.names import fold
 from accounts.sessions.rows import hash_token
 from accounts.sessions.services import end_all_sessions, end_other_sessions
+from common.text import fold_address
 
 MAX_ACCOUNTS: Final = 500  # accounts of one address in one email
 MAX_SPELLINGS: Final = 3  # spellings of one address, which is also the number of emails per request
@@ -51,8 +51,12 @@ def find_users(email: str) -> list[User]:
     """Return the active users with this address and a password, sorted by their number of logins, descending."""
     by_address = User.objects.filter(Exact(Upper("email"), Upper(Value(email))), is_active=True)
     often = F("login_stats__login_times").desc(nulls_last=True)
-    # The database's upper case may equate addresses that ``fold`` distinguishes.
-    found = [user for user in by_address.order_by(often, "pk")[:MAX_ACCOUNTS] if fold(user.email) == fold(email)]
+    # The database's upper case may equate addresses that ``fold_address`` distinguishes.
+    found = [
+        user
+        for user in by_address.order_by(often, "pk")[:MAX_ACCOUNTS]
+        if fold_address(user.email) == fold_address(email)
+    ]
     return [user for user in found if user.has_usable_password()]
 
 

@@ -2,17 +2,18 @@
 
 from typing import Any, Final
 
-from django.contrib.auth.password_validation import UserAttributeSimilarityValidator
+from django.contrib.auth import password_validation
 from django.core.exceptions import ValidationError
 
 from accounts.models import User
-from accounts.names import fold
+from accounts.passwords.hashers import normalize_password
+from common.text import fold
 
 MIN_NAME_LENGTH: Final = 3  # characters; shorter names are part of ordinary words
 MIN_REMAINDER: Final = 6  # characters beside a name
 
 
-class NamesValidator(UserAttributeSimilarityValidator):
+class NamesValidator(password_validation.UserAttributeSimilarityValidator):
     """Refuse a password that is similar to the user's names, or that is little more than one of them.
 
     Django's validator compares whole words and the whole address, so it accepts a name with a full stop in it, and a
@@ -34,6 +35,20 @@ class NamesValidator(UserAttributeSimilarityValidator):
             if len(name) >= MIN_NAME_LENGTH and name in typed and len(typed.replace(name, "")) < MIN_REMAINDER:
                 message = self.get_error_message() % {"verbose_name": label}
                 raise ValidationError(message, code="password_too_similar")
+
+
+class MinimumLengthValidator(password_validation.MinimumLengthValidator):
+    """Django's validator, for the normalised password: a letter with a separate accent counts as one character."""
+
+    def validate(self, password: str, user: Any = None) -> None:
+        super().validate(normalize_password(password), user)
+
+
+class CommonPasswordValidator(password_validation.CommonPasswordValidator):
+    """Django's validator, for the normalised password: a common one in full-width letters has the same hash."""
+
+    def validate(self, password: str, user: Any = None) -> None:
+        super().validate(normalize_password(password), user)
 
 
 def _keep_letters_and_digits(text: str) -> str:

@@ -8,8 +8,9 @@ from django.contrib.auth.hashers import make_password
 from django.db import connection, transaction
 
 from accounts.models import User
-from accounts.names import fold, valid_name
+from accounts.names import valid_name
 from common.database import split_slices
+from common.text import fold
 from mirror.utils import arrays
 
 NAMES_PER_QUERY = 5000  # names per query

@@ -15,7 +15,8 @@ from django.utils.translation import gettext_lazy as _
 from accounts.lookalikes import skeleton
 from accounts.mail import addresses
 from accounts.models import User
-from accounts.names import MAX_NAME_KEY, fold, is_misleading, is_reserved, valid_name
+from accounts.names import MAX_NAME_KEY, is_misleading, is_reserved, valid_name
+from common.text import fold
 
 NAME_REFUSED: Final[str | Promise] = _("That name is already taken.")
 

@@ -25,12 +25,12 @@ from accounts.lockout import known
 from accounts.lockout.backend import get_attempt
 from accounts.mail import addresses
 from accounts.models import User
-from accounts.names import fold
 from accounts.ratelimit import get_client_address
 from accounts.second_factor import entering
 from accounts.users import registration
 from accounts.views.limits import FormLimit, LimitedFormMixin, make_link_limit
 from accounts.views.too_many import render_locked_out
+from common.text import fold_address
 from common.web import get_next_address
 
 HOUR_SECONDS: Final = 3600
@@ -102,7 +102,7 @@ class Register(LimitedFormMixin, NextPageMixin, FormView):
     def limits(self) -> Iterable[FormLimit]:
         yield self._refused
         yield FormLimit("register", get_client_address(self.request), MAX_REGISTRATIONS, HOUR_SECONDS, is_kept=True)
-        if email := fold(self.request.POST.get("email", "").strip()):
+        if email := fold_address(self.request.POST.get("email", "").strip()):
             yield FormLimit("register-email", email, MAX_EMAIL_REGISTRATIONS, DAY_SECONDS, is_kept=True)
 
     @property

@@ -11,8 +11,8 @@ from accounts.lockout import counters_sql
 from accounts.lockout import limits as lockout_limits
 from accounts.lockout.limits import Counter
 from accounts.lockout.models import FailedLogins
-from accounts.names import fold
 from accounts.ratelimit import count_event, give_back
+from common.text import fold_address
 
 
 class FormLimit(NamedTuple):
@@ -49,7 +49,7 @@ class FormLimit(NamedTuple):
 
 def make_link_limit(email: str) -> FormLimit:
     """Return the limit on emails with links to one address, for requests of all users together."""
-    return FormLimit("email-change-to", fold(email.strip()), 5, 3600, is_kept=True)
+    return FormLimit("email-change-to", fold_address(email.strip()), 5, 3600, is_kept=True)
 
 
 class LimitedFormMixin(ABC):

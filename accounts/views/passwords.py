@@ -16,10 +16,10 @@ from django.views.decorators.cache import never_cache
 from accounts.forms.account import ChangePasswordForm, NewPasswordForm, ResetForm
 from accounts.lockout import known
 from accounts.mail import outgoing
-from accounts.names import fold
 from accounts.passwords import services as passwords
 from accounts.ratelimit import get_client_address
 from accounts.views.limits import FormLimit, LimitedFormMixin
+from common.text import fold_address
 
 HOUR_SECONDS = 3600
 
@@ -38,7 +38,7 @@ class Reset(LimitedFormMixin, auth_views.PasswordResetView):
     kept = ("email",)
 
     def limits(self) -> Iterable[FormLimit]:
-        typed = fold(self.request.POST.get("email", "").strip())
+        typed = fold_address(self.request.POST.get("email", "").strip())
         return [
             FormLimit("password-reset-from", get_client_address(self.request), 20, HOUR_SECONDS, is_kept=True),
             FormLimit("password-reset-of", typed, 5, HOUR_SECONDS, is_kept=True),

@@ -23,7 +23,7 @@ class IndexMirror(TableMirror):
 
     kind: ClassVar[str]
     tables = "search"
-    version = 2
+    version = 3
     drain = "after_response"
 
     def make(self, ids: Sequence[int]) -> Iterable[store.DocumentRecord]:

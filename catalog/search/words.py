@@ -7,6 +7,8 @@ from typing import Final
 
 import regex
 
+from common.text import fold
+
 MAX_WORD_LENGTH: Final = 40  # significant letters of a word
 MAX_NAME_LENGTH: Final = 80  # significant letters of a whole name
 ARTICLES: Final = frozenset({"a", "an", "the"})
@@ -19,11 +21,8 @@ _LOOKALIKES: Final = str.maketrans(
         "đ": "d",
         "ð": "d",
         "þ": "th",
-        "ı": "i",
         "ـ": "",
         "'": "",
-        "’": "",
-        "ʼ": "",
     }
 )
 _WORD: Final = regex.compile(r"[\p{L}\p{M}\p{N}]+")
@@ -34,12 +33,12 @@ _ISBN: Final = regex.compile(r"[0-9][0-9 –-]{7,15}[0-9Xx]")
 
 
 def normalise(text: str) -> str:
-    """Return ``text`` without case, marks and apostrophes.
+    """Return ``text`` folded, without marks and apostrophes.
 
     >>> normalise("García Márquez’s")
     'garcia marquezs'
     """
-    decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    decomposed = unicodedata.normalize("NFKD", fold(text))
     return "".join(c for c in decomposed if not unicodedata.combining(c)).translate(_LOOKALIKES)
 
 

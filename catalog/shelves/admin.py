@@ -8,9 +8,9 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from accounts.admin_tools import BigTableAdmin
-from accounts.names import fold
 from catalog.shelves.models import ShelfEntry
 from catalog.shelves.selectors import find_public_entries
+from common.text import fold
 
 
 @admin.register(ShelfEntry)

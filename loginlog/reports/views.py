@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.audit.log import Kind, record_event
 from accounts.models import User
-from accounts.names import fold
+from common.text import fold
 from common.web import get_user_id, json_error, json_response, personal_page, redirect_to_view, wants_json
 from loginlog import selectors
 from loginlog.days import today

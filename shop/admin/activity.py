@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from accounts.models import User
-from accounts.names import fold
 from catalog.models import Book
+from common.text import fold
 from shop.admin.base import ReadOnlyAdmin
 from shop.models import Cart, Recommendation, View
 

@@ -20,8 +20,8 @@ from unfold.decorators import display
 
 from accounts.admin_tools import Column, ExportAdmin
 from accounts.models import User
-from accounts.names import fold
 from common.ids import parse_id
+from common.text import fold
 from shop.admin.base import LedgerAdmin
 from shop.admin.concurrent_edits import ConcurrentEditForm, SerialisedEdits
 from shop.admin.row_actions import UnchangedRow, apply_to_each, warn_of_unchanged

@@ -8,10 +8,10 @@ from typing import NamedTuple, TypeVar
 from django.db import reset_queries, transaction
 
 from accounts.models import User
-from accounts.names import fold
 from accounts.users import bulk
 from catalog.shelves.models import Shelf, ShelfEntry
 from common.database import split_slices
+from common.text import fold
 from mirror.utils import CountCallback
 from shop.book_views.retention import get_kept_since
 from shop.importer import synthetic

@@ -6,8 +6,9 @@ from typing import Final
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from accounts.names import fold, make_public_path
+from accounts.names import make_public_path
 from common.paths import make_path
+from common.text import fold
 from social.content.tokens import Token, tokenise
 
 EXTERNAL_LINK: Final = '<a href="{}" rel="nofollow noopener ugc">{}</a>'

@@ -6,7 +6,7 @@ from typing import Final, Literal, NamedTuple
 
 import regex
 
-from accounts.names import fold
+from common.text import fold
 from social.content.links import parse_link
 
 MAX_HASHTAG_LENGTH: Final = 100  # characters of a hashtag, folded
@@ -17,7 +17,6 @@ _token_start = regex.compile(r"https?://|www\.|[@＠#＃]", regex.IGNORECASE)
 _word_before = regex.compile(r"[\p{L}\p{N}\p{M}_]")
 _no_link_after = {"h": regex.compile(r"[A-Za-z0-9_]"), "w": regex.compile(r"[A-Za-z0-9_.@/-]")}
 _tag = regex.compile(r"[\p{L}\p{N}_][\p{L}\p{N}\p{M}_\u200C\u200D]*")
-_joiners = regex.compile(r"[\u200C\u200D]")
 _has_letter = regex.compile(r"[\p{L}\p{No}\p{Nl}]")
 _name = re.compile(r"[^\W_]+(?:[ ._'\-][^\W_]+)*")
 # Scripts without spaces between words, in which a name may end after any letter.
@@ -77,7 +76,7 @@ def find_hashtags(text: str) -> list[str]:
 
 def fold_hashtag(written: str) -> str | None:
     """Return the folded form of a hashtag (without its #); None if it is invalid."""
-    folded = _joiners.sub("", fold(written))
+    folded = fold(written)
     is_one = len(folded) <= MAX_HASHTAG_LENGTH and _tag.fullmatch(folded) and _has_letter.search(folded)
     return folded if is_one else None
 

@@ -15,9 +15,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import trigger_client_event
 
 from accounts.models import User
-from accounts.names import fold, make_public_path
+from accounts.names import make_public_path
 from accounts.ratelimit import count_at_rates
 from accounts.views import render_refusal, render_too_often
+from common.text import fold
 from common.web import get_next_address, json_response, redirect_window, require_login, wants_json
 from social.relations.profiles import Profile, get_profile_by_name
 from social.services import people

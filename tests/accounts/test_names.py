@@ -12,9 +12,10 @@ from redis import Redis
 
 from accounts import keys
 from accounts.models import User
-from accounts.names import MAX_FOLDED, fold
 from accounts.selectors import find_user_id
 from accounts.users import registration
+from common.text import fold
+from common.text.folding import MAX_FOLDED
 from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
 from tests.support.accounts.people import assert_redis_equals_sql, warm_users

@@ -9,8 +9,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from accounts.models import User
-from accounts.names import fold
 from accounts.users import bulk
+from common.text import fold
 from demo.collegemsg import Message, build_user_name, invent_text, read_messages
 from loginlog.days import day_of
 from loginlog.services import mark_logins

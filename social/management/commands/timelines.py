@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import User
-from accounts.names import fold
+from common.text import fold
 from mirror import WindowMirror, registry
 from mirror.management import FOUND, OK, Progress, ReportingCommand, brief
 from mirror.redis import relay_client
