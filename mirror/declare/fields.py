@@ -200,7 +200,17 @@ _PLAIN: Final[dict[type, Callable[[Any], Any]]] = {
 }
 
 
+def is_array(field: "models.Field[Any, Any]") -> bool:
+    """Return whether a column is an array. (PostgreSQL's ranges have a class as ``base_field``, arrays an object.)"""
+    return isinstance(getattr(field, "base_field", None), models.Field)
+
+
 def make_plain(value: Any) -> Any:
-    """Return a column's value in the form of JSON: times as ISO 8601, durations in seconds, decimals as text."""
+    """Return a column's value in the form of JSON: times as ISO 8601, durations in seconds, decimals as text.
+
+    The values of an array become plain one by one.
+    """
+    if type(value) is list:
+        return [make_plain(part) for part in value]
     convert = _PLAIN.get(type(value))
     return value if convert is None else convert(value)

@@ -4,8 +4,7 @@ Keys are templates in the form of ``str.format``: ``{pk}``, ``{value}`` (of the 
 of other fields of the record are replaced, and ``{{tag}}`` stands for the hash tag ``{tag}``.
 """
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import cache, cached_property
@@ -52,10 +51,41 @@ class Template:
         return "".join([literal if name is None else literal + next(found) for literal, name in self.parts])
 
     def match(self, text: str) -> dict[str, str] | None:
-        """Return the values of the placeholders in ``text``, or None if it does not fit the template."""
-        pattern = "".join(re.escape(literal) + (f"(?P<{name}>.*)" if name else "") for literal, name in self.parts)
-        found = re.fullmatch(pattern, text, re.DOTALL)
-        return found and found.groupdict()
+        """Return values of the placeholders that make ``text``, or None if it does not fit the template."""
+        return next(iter(self.find_matches(text)), None)
+
+    def find_matches(self, text: str) -> Iterator[dict[str, str]]:
+        """Return all values of the placeholders that make ``text``, the longest of the first placeholder first.
+
+        There are several if a value contains the text between two placeholders: "a:b:c" fits "{x}:{y}" twice.
+        """
+        return _match_parts(self.parts, text, {})
+
+
+def _match_parts(
+    parts: Sequence[tuple[str, str | None]], text: str, values: dict[str, str]
+) -> Iterator[dict[str, str]]:
+    if not parts:
+        if text == "":
+            yield values
+        return
+    (literal, name), *rest = parts
+    if not text.startswith(literal):
+        return
+    text = text[len(literal) :]
+    if name is None:
+        yield from _match_parts(rest, text, values)
+    elif name in values:
+        if text.startswith(values[name]):
+            yield from _match_parts(rest, text[len(values[name]) :], values)
+    else:
+        following = rest[0][0] if rest else ""
+        is_last = all(name is None for _, name in rest)
+        ending = "".join(literal for literal, _ in rest)
+        ends = [len(text) - len(ending)] if is_last else range(len(text), -1, -1)
+        for end in ends:
+            if end >= 0 and text.startswith(following, end):
+                yield from _match_parts(rest, text[end:], {**values, name: text[:end]})
 
 
 @cache
@@ -68,6 +98,8 @@ def write_text(value: Any) -> str:
     """Return a field's value as a part of a key."""
     if isinstance(value, bool):
         return str(int(value))
+    if isinstance(value, float):
+        return str(value + 0.0)  # -0.0 is equal to 0.0 in SQL
     return "" if value is None else str(value)
 
 

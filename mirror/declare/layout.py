@@ -12,7 +12,7 @@ from django.db.models.expressions import RawSQL
 from mirror.conf import database, setting
 from mirror.declare.buckets import find_bucket_start
 from mirror.declare.entries import Contribution
-from mirror.declare.fields import Column, Count, Sum, Values, make_plain
+from mirror.declare.fields import Column, Count, Sum, Values, is_array, make_plain
 from mirror.declare.indexes import Index
 from mirror.declare.mirrors import can_hold, get_primary
 from mirror.declare.paths import DeclarationError, Use, resolve_column, resolve_condition
@@ -79,11 +79,25 @@ class Layout:
             for name in sorted(index.find_fields()):
                 if self.fields and name not in self.fields:
                     raise DeclarationError(f"{index!r} needs the field {name!r}, which fields does not contain")
+            self._check_texts(index)
             score = getattr(index, "score", "")
             if path := self.paths.get(str(score)):
                 field = resolve_column(self.model, path).field
                 if not isinstance(field, NUMBERS_AND_TIMES):
                     raise DeclarationError(f"{index!r}: {score!r} is neither a number nor a time")
+
+    def _check_texts(self, index: Index) -> None:
+        """Refuse fields whose values have no text that SQL could look up, as a part of a key or as ``when``."""
+        when = index.when if isinstance(index.when, str) else ""
+        for name in sorted({index.over, when, *index.template.names} & self.fields.keys()):
+            path = self.paths.get(name, "")
+            if path and isinstance(resolve_column(self.model, path).field, models.JSONField):
+                raise DeclarationError(
+                    f"{index!r}: SQL cannot look up {name!r}, which is JSON; name a column or relation"
+                )
+            is_list = name in self.lists or (path and is_array(resolve_column(self.model, path).field))
+            if is_list and name in index.template.names:
+                raise DeclarationError(f'{index!r}: {name!r} is a list; write over={name!r} and "{{value}}" in the key')
 
     def _digest(self) -> str:
         types = [resolve_column(self.model, path).field.get_internal_type() for path in self.paths.values()]
@@ -205,13 +219,3 @@ def find_rows_behind(
     if after is not None:
         rows = rows.filter(pk__gt=after)
     return [str(pk) for pk in rows.order_by("pk").values_list("pk", flat=True).distinct()[:limit]]
-
-
-def find_path(layout: Layout, name: str) -> str:
-    """Return the path in queries of a field of the record. Raises DeclarationError for an aggregate."""
-    field = layout.fields[name]
-    if isinstance(field, Column):
-        return field.path
-    if isinstance(field, Values) and field.where is None:
-        return f"{field.relation}__{field.field}"
-    raise DeclarationError(f"SQL cannot be searched by {name!r}")

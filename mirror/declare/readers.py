@@ -4,17 +4,15 @@ Each of them needs one round trip. The asynchronous twins run in a thread, as th
 """
 
 from collections.abc import Iterable
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from asgiref.sync import sync_to_async
-from django.db import connections, models
-from django.db.models.functions import Cast, Collate
+from django.db import models
 
-from mirror.conf import setting
 from mirror.declare.buckets import list_bucket_keys, merge_top
 from mirror.declare.indexes import Index, Lookup, Ranking, SetOf
-from mirror.declare.paths import resolve_column
+from mirror.declare.sql_rows import filter_rows, order_by_bytes
 
 if TYPE_CHECKING:
     from mirror.declare.layout import Layout
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     from mirror.redis.types import RedisPipeline
 
 T = TypeVar("T")
-COLLATIONS = {"postgresql": "C", "sqlite": "BINARY"}  # that order text by its bytes, as Redis does
+MAX_CANDIDATES = 100  # ways to divide a key into values
 
 
 class Readers:
@@ -70,7 +68,7 @@ class Readers:
         """
         from mirror.read.reads import read
 
-        mirror, layout, index, values = _find_index(cls, key, Ranking)
+        mirror, layout, index, candidates = _find_index(cls, key, Ranking)
         names, last = list_bucket_keys(key, index.buckets), start + count - 1
 
         def ask(pipe: "RedisPipeline") -> None:
@@ -84,7 +82,7 @@ class Readers:
             members = found.replies[0] if len(names) == 1 else merge_top(found.replies)[start : last + 1]
             return _read_pks(layout, index, key, members)
         score = index.score
-        rows = _filter_rows(layout, index, values)
+        rows = filter_rows(layout, index, candidates)
         order = []
         if score in layout.expressions:
             rows = rows.annotate(mirror_score=layout.expressions[score])
@@ -92,31 +90,34 @@ class Readers:
         elif isinstance(score, str):
             order = [models.F(layout.paths[score]).desc()]
             rows = rows.filter(**{f"{layout.paths[score]}__isnull": False})
-        text = Collate(Cast("pk", models.TextField()), COLLATIONS[connections[setting("DATABASE")].vendor])
-        return list(rows.order_by(*order, text.desc()).values_list("pk", flat=True)[start : start + max(count, 0)])
+        return list(
+            rows.order_by(*order, order_by_bytes("pk").desc()).values_list("pk", flat=True)[
+                start : start + max(count, 0)
+            ]
+        )
 
     @classmethod
     def members(cls, key: str) -> set[Any]:
         """Return the set of all primary keys in the ``SetOf`` at ``key``, or an empty set. Raises like ``top``."""
         from mirror.read.reads import read
 
-        mirror, layout, index, values = _find_index(cls, key, SetOf)
+        mirror, layout, index, candidates = _find_index(cls, key, SetOf)
         names = list_bucket_keys(key, index.buckets)
         found = read([mirror.name], lambda pipe: [pipe.smembers(name) for name in names])
         if found is not None:
             return set(_read_pks(layout, index, key, chain.from_iterable(found.replies)))
-        return set(_filter_rows(layout, index, values).values_list("pk", flat=True))
+        return set(filter_rows(layout, index, candidates).values_list("pk", flat=True))
 
     @classmethod
     def find(cls, key: str) -> Any:
         """Return the primary key in the ``Lookup`` at ``key``, or None without such a row. Raises like ``top``."""
         from mirror.read.reads import read
 
-        mirror, layout, index, values = _find_index(cls, key, Lookup)
+        mirror, layout, index, candidates = _find_index(cls, key, Lookup)
         found = read([mirror.name], lambda pipe: pipe.get(key))
         if found is not None:
             return None if found.replies[0] is None else _read_pks(layout, index, key, found.replies)[0]
-        return _filter_rows(layout, index, values).values_list("pk", flat=True).first()
+        return filter_rows(layout, index, candidates).values_list("pk", flat=True).first()
 
     @classmethod
     async def aget(cls, pk: object) -> dict[str, Any] | None:
@@ -159,40 +160,27 @@ def _find(declaration: type[Readers]) -> "Mirror":
 
 def _find_index(
     declaration: type[Readers], key: str, kind: type[FoundIndex]
-) -> "tuple[Mirror, Layout, FoundIndex, dict[str, str]]":
-    """Return the index at ``key``, and the values of the placeholders of its template.
+) -> "tuple[Mirror, Layout, FoundIndex, list[dict[str, str]]]":
+    """Return the index at ``key``, and the values that the placeholders of its template may have.
 
-    Raises LookupError, which lists the templates, if there is none, and TypeError for an index that SQL cannot answer.
+    Raises LookupError, which lists the templates, if there is none, or if the key can be divided into values in more
+    than ``MAX_CANDIDATES`` ways, and TypeError for an index that SQL cannot answer.
     """
     mirror = _find(declaration)
     layout, templates = mirror.layout, []
     for index in layout.indexes if layout else ():
         if isinstance(index, kind):
             templates.append(repr(index.key))
-            if (values := index.template.match(key)) is not None:
+            candidates = list(islice(index.template.find_matches(key), MAX_CANDIDATES + 1))
+            if len(candidates) > MAX_CANDIDATES:
+                raise LookupError(f"{key!r} fits {index.key!r} in more than {MAX_CANDIDATES} ways")
+            if candidates:
                 assert layout is not None
                 if callable(index.when) or not layout.fields:
                     raise TypeError(f"{index!r}: SQL cannot answer for it without fields, or with a function as when=")
-                return mirror, layout, index, values
+                return mirror, layout, index, candidates
     known = ", ".join(templates) or "none"
     raise LookupError(f"{declaration.__qualname__} has no {kind.__name__} at {key!r} (its keys are: {known})")
-
-
-def _filter_rows(layout: "Layout", index: Index, values: dict[str, str]) -> "models.QuerySet[Any]":
-    """Return the rows that contribute to the structure whose key contains these values."""
-    from mirror.declare.layout import find_path
-
-    rows = layout.model._base_manager.using(setting("DATABASE")).filter(layout.where or models.Q())
-    for name, value in values.items():
-        rows = rows.filter(**{find_path(layout, index.over if name == "value" else name): value})
-    if isinstance(index.when, str) and index.when:
-        path = find_path(layout, index.when)
-        field = resolve_column(layout.model, path).field
-        empty = {models.BooleanField: False, models.IntegerField: 0, models.FloatField: 0, models.DecimalField: 0}
-        false = next((zero for kind, zero in empty.items() if isinstance(field, kind)), "")
-        rows = rows.exclude(**{f"{path}__isnull": True})
-        rows = rows.exclude(**{path: false}) if false != "" or field.empty_strings_allowed else rows
-    return rows.distinct() if index.over and index.over not in layout.paths else rows
 
 
 def _read_pks(layout: "Layout", index: Index, key: str, members: Iterable[bytes]) -> list[Any]:

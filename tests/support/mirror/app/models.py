@@ -1,6 +1,9 @@
 """Models with foreign keys, many-to-many links and edges, and a table with names that need quoting."""
 
+from django.conf import settings
 from django.db import models
+
+IS_POSTGRES = settings.DATABASES["default"]["ENGINE"].endswith("postgresql")
 
 
 class Group(models.Model):
@@ -128,3 +131,37 @@ class Ignoring(models.Model):
 
     def __str__(self) -> str:
         return f"{self.reader_id}:{self.writer_id}"
+
+
+class Kinds(models.Model):
+    """A row with a column of many kinds, of which an index can be made."""
+
+    owner = models.ForeignKey("Group", models.CASCADE, null=True, related_name="kinds")
+    text = models.CharField(max_length=100, default="")
+    other = models.CharField(max_length=100, null=True)
+    nocase = models.CharField(max_length=100, default="", db_collation=None if IS_POSTGRES else "NOCASE")
+    price = models.DecimalField(max_digits=10, decimal_places=2, default=0)
+    ratio = models.FloatField(default=0)
+    is_new = models.BooleanField(default=False)
+    day = models.DateField(null=True)
+    moment = models.DateTimeField(null=True)
+    length = models.DurationField(null=True)
+    code = models.UUIDField(null=True)
+    address = models.GenericIPAddressField(null=True)
+    facts = models.JSONField(null=True)
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+
+if IS_POSTGRES:
+    from django.contrib.postgres.fields import ArrayField
+
+    class Listed(models.Model):
+        """A row with arrays."""
+
+        words = ArrayField(models.CharField(max_length=100), default=list)
+        amounts = ArrayField(models.DecimalField(max_digits=10, decimal_places=2), default=list)
+
+        def __str__(self) -> str:
+            return str(self.pk)

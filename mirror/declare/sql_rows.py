@@ -1,0 +1,202 @@
+"""The rows in SQL that contribute to a structure of an index, for readers that Redis cannot answer.
+
+A key names values as text. A row belongs to the structure if the text of its own value is exactly equal, as in Redis:
+"01" is not 1, "A" is not "a" under any collation, and a value that the column cannot hold belongs to no row.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import connections, models
+from django.db.models.functions import Cast, Collate
+
+from mirror.conf import setting
+from mirror.declare.fields import Column, Count, Sum, Values, is_array, make_plain
+from mirror.declare.indexes import Index, write_text
+from mirror.declare.paths import prefix_condition, resolve_column, resolve_relation
+
+if TYPE_CHECKING:
+    from mirror.declare.layout import Layout
+
+Rows = models.QuerySet[Any, Any]
+COLLATIONS: Final = {"postgresql": "C", "sqlite": "BINARY"}  # that compare text by its bytes, as Redis does
+# Django's errors for a text that is no value of a column
+NO_VALUE: Final = (ValidationError, ValueError, TypeError, ArithmeticError)
+TEXT_FIELDS: Final = (models.CharField, models.TextField)
+
+
+def filter_rows(layout: "Layout", index: Index, candidates: list[dict[str, str]]) -> Rows:
+    """Return the rows that contribute to a structure. Each appears once.
+
+    candidates: the values that the placeholders of its key may have (``Template.find_matches``).
+    """
+    rows = layout.model._base_manager.using(setting("DATABASE")).filter(layout.where or models.Q())
+    rows = _filter_by_when(rows, layout, index)
+    if not index.template.names:
+        return rows
+    for name in {index.over, *index.template.names} & layout.expressions.keys():
+        rows = rows.annotate(**{_annotation(name): layout.expressions[name]})
+    condition = models.Q(pk__in=[])
+    for values in candidates:
+        equal = _match_values(layout, index, values)
+        if equal is not None:
+            condition |= equal
+    return rows.filter(condition)
+
+
+def order_by_bytes(name: str) -> Collate:
+    """Return an expression of a column's text that is compared by its bytes."""
+    return Collate(Cast(name, models.TextField()), COLLATIONS[connections[setting("DATABASE")].vendor])
+
+
+def parse_value(field: "models.Field[Any, Any]", text: str) -> Any:
+    """Return the value of a column whose text in a key is exactly ``text``, or None if the column has no such value."""
+    while isinstance(field, models.ForeignKey):
+        field = field.target_field
+    if "\0" in text:  # PostgreSQL refuses it
+        return None
+    try:
+        value = _convert(field, text)
+        if isinstance(field, (models.IntegerField, models.GenericIPAddressField)):
+            field.run_validators(value)  # checks the range, and the form of an address
+        if text.startswith("-") and value == 0:  # SQL does not distinguish it from 0
+            return None
+        return value if write_text(make_plain(value)) == text else None
+    except NO_VALUE:
+        return None
+
+
+def _convert(field: "models.Field[Any, Any]", text: str) -> Any:
+    """Return the value as SQL returns it, so that it has the same text."""
+    if isinstance(field, models.DurationField):
+        return timedelta(seconds=float(text))
+    value = field.to_python(text)
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            return None
+        return value.quantize(Decimal(1).scaleb(-field.decimal_places)) if field.decimal_places is not None else value  # type: ignore[attr-defined]
+    if isinstance(value, float) and not -float("inf") < value < float("inf"):
+        return None
+    if isinstance(value, datetime) and settings.USE_TZ:
+        return value.astimezone(UTC) if value.tzinfo else None
+    return value
+
+
+def _annotation(name: str) -> str:
+    return f"mirror_{name}"
+
+
+def _match_values(layout: "Layout", index: Index, values: Mapping[str, str]) -> models.Q | None:
+    """Return the condition for rows with these values, or None if no row can have them."""
+    condition = models.Q()
+    for name, text in values.items():
+        is_over = name in ("value", index.over)
+        equal = _match_value(layout, index.over if name == "value" else name, text, is_over)
+        if equal is None:
+            return None
+        condition &= equal
+    return condition
+
+
+def _match_value(layout: "Layout", name: str, text: str, is_over: bool) -> models.Q | None:
+    if is_over and text == "":  # values without a text have no structure of their own
+        return None
+    if name == "pk":
+        return _match_column(layout.model, "pk", text)
+    field = layout.fields[name]
+    if isinstance(field, Column):
+        return _match_column(layout.model, field.path, text)
+    if isinstance(field, Values):
+        return _match_list(layout.model, field, text)
+    value = parse_value(_get_output(field, layout, name), text)
+    return None if value is None else models.Q(**{_annotation(name): value})
+
+
+def _match_column(model: type[models.Model], path: str, text: str) -> models.Q | None:
+    field = resolve_column(model, path).field
+    if is_array(field):  # each of its values has a structure
+        value = parse_value(field.base_field, text)  # type: ignore[attr-defined]
+        return None if value is None else models.Q(**{f"{path}__contains": [value]})
+    value = parse_value(field, text)
+    if text == "":  # the text of a missing value as well
+        is_missing = models.Q(**{f"{path}__isnull": True})
+        return is_missing if value is None else is_missing | models.Q(**{path: value})
+    return None if value is None else _equals(field, path, value)
+
+
+def _equals(field: "models.Field[Any, Any]", path: str, value: Any) -> models.Q:
+    """Return the condition for an equal value.
+
+    A collation of the column may hold different texts for equal; the first half of the condition uses its index.
+    """
+    while isinstance(field, models.ForeignKey):
+        field = field.target_field
+    equal = models.Q(**{path: value})
+    if isinstance(field, TEXT_FIELDS):
+        text = models.Value(value, output_field=models.TextField())
+        equal &= models.Q(models.lookups.Exact(order_by_bytes(path), text))
+    return equal
+
+
+def _match_list(model: type[models.Model], field: Values, text: str) -> models.Q | None:
+    """Return the condition for rows with a related row that has this value and meets the list's condition."""
+    relation = resolve_relation(model, field.relation)
+    column = resolve_column(relation.related, field.field).field
+    value = parse_value(column, text)
+    if value is None:
+        return None
+    links = _list_links(model, field).filter(_equals(column, relation.prefix + field.field, value))
+    return models.Q(pk__in=links)
+
+
+def _list_links(model: type[models.Model], field: Values) -> Rows:
+    """Return the keys of the rows that have related rows in the list."""
+    relation = resolve_relation(model, field.relation)
+    links = relation.link._base_manager.using(setting("DATABASE"))
+    return links.filter(prefix_condition(field.where, relation.prefix)).order_by().values(relation.own.attname)
+
+
+def _get_output(field: Count | Sum, layout: "Layout", name: str) -> "models.Field[Any, Any]":
+    output: models.Field[Any, Any] = layout.expressions[name].output_field  # type: ignore[attr-defined]
+    return output
+
+
+def _filter_by_when(rows: Rows, layout: "Layout", index: Index) -> Rows:
+    """Return the rows whose field ``when`` is true in their record."""
+    name = index.when
+    if not isinstance(name, str) or not name:
+        return rows
+    field = layout.fields[name]
+    if isinstance(field, Values):
+        return rows.filter(pk__in=_list_links(layout.model, field))
+    if isinstance(field, Column):
+        path, output = field.path, resolve_column(layout.model, field.path).field
+    else:
+        path, output = _annotation(name), _get_output(field, layout, name)
+        rows = rows.annotate(**{path: layout.expressions[name]})
+    while isinstance(output, models.ForeignKey):
+        output = output.target_field
+    rows = rows.exclude(**{f"{path}__isnull": True})
+    return rows.exclude(**{path: zero}) if (zero := _find_false(output)) is not None else rows
+
+
+def _find_false(field: "models.Field[Any, Any]") -> Any:
+    """Return the value of a column that is false in a record, or None if only a missing one is.
+
+    A decimal is text in a record, and so are dates and times: all of their values are true.
+    """
+    zeros: dict[type[models.Field[Any, Any]], Any] = {
+        models.BooleanField: False,
+        models.IntegerField: 0,
+        models.FloatField: 0.0,
+        models.DurationField: timedelta(0),
+        models.CharField: "",
+        models.TextField: "",
+    }
+    if is_array(field):
+        return []
+    return next((zero for kind, zero in zeros.items() if isinstance(field, kind)), None)
