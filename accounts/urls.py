@@ -3,7 +3,7 @@
 from django.urls import path
 
 from accounts.second_factor.views import checking, managing
-from accounts.views import account, email, entry, leaderboard, passwords, personal, sessions
+from accounts.views import account, email, entry, leaderboard, passwords, personal, resume, sessions
 
 app_name = "accounts"
 urlpatterns = [
@@ -11,6 +11,7 @@ urlpatterns = [
     path("register/", entry.Register.as_view(), name="register"),
     path("login/", entry.LogIn.as_view(), name="login"),
     path("login/factor/", checking.LoginFactor.as_view(), name="login_factor"),
+    path("resume/<key>/", resume.resume, name="resume"),
     path("confirm/", checking.Confirm.as_view(), name="confirm"),
     path("factors/", managing.Factors.as_view(), name="factors"),
     path("factors/app/", managing.AddApp.as_view(), name="factor_app"),

@@ -85,7 +85,7 @@ MIDDLEWARE = [
     "accounts.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
+    "common.middleware.csrf.CsrfMiddleware",
     "common.middleware.methods.OfferedMethodsMiddleware",
     "common.middleware.shedding.ShedLoadMiddleware",
     "common.middleware.admin_links.EmptyFieldNameMiddleware",
@@ -193,6 +193,9 @@ CONTENT_SECURITY_POLICY = {
 }
 FILE_UPLOAD_HANDLERS = ["common.web.uploads.SkipFilesHandler"]
 CSRF_FAILURE_VIEW = "common.web.errors.csrf_failure"
+SILENCED_SYSTEM_CHECKS = [
+    "security.W003"
+]  # it looks for Django's CsrfViewMiddleware by its name, and not for subclasses
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
 PERMISSIONS_POLICY = (

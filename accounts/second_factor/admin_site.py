@@ -1,9 +1,18 @@
 """The admin site, which requires a recent proof of identity."""
 
-from django.http import HttpRequest
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from unfold.sites import UnfoldAdminSite
 
 from accounts.second_factor.recent import has_recent_proof
+from common.web import keep_form
+
+View = Callable[..., HttpResponse]
 
 
 class Site(UnfoldAdminSite):
@@ -11,3 +20,16 @@ class Site(UnfoldAdminSite):
 
     def has_permission(self, request: HttpRequest) -> bool:
         return super().has_permission(request) and has_recent_proof(request)
+
+    def admin_view(self, view: View, cacheable: bool = False) -> View:
+        """Wrap a view as Django does, and keep a form that is submitted too late."""
+        guarded = super().admin_view(view, cacheable)
+
+        @wraps(guarded)
+        def keep_form_first(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if not self.has_permission(request) and (kept_address := keep_form(request)):
+                response: HttpResponse = redirect_to_login(kept_address, reverse("admin:login"))
+                return response
+            return guarded(request, *args, **kwargs)
+
+        return keep_form_first

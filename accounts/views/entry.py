@@ -30,7 +30,7 @@ from accounts.second_factor import entering
 from accounts.users import registration
 from accounts.views.limits import FormLimit, LimitedFormMixin, make_link_limit
 from accounts.views.too_many import render_locked_out
-from common.text import fold_address
+from common.text import fold, fold_address
 from common.web import get_next_address
 
 HOUR_SECONDS: Final = 3600
@@ -54,12 +54,26 @@ class NextPageMixin(RedirectURLMixin):
         return "" if urlsplit(url).path in doors else url
 
 
+def _explain_if_other_account(request: HttpRequest) -> None:
+    """Say that a login or registration with another name has no effect, because another tab has logged in."""
+    user = request.user
+    if request.method != "POST" or not user.is_authenticated:
+        return
+    if fold(request.POST.get("username", "").strip()) != fold(user.get_username()):
+        said = _("You are logged in as %(name)s. Log out first to use another account.")
+        messages.info(request, said % {"name": user.get_username()})
+
+
 class LogIn(NextPageMixin, LoginView):
     """Log in and redirect to ``next``. ``accounts.lockout`` limits the attempts."""
 
     template_name = "accounts/login.html"
     form_class = LoginForm
     redirect_authenticated_user = True
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        _explain_if_other_account(request)
+        return super().dispatch(request, *args, **kwargs)
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         user = form.get_user()
@@ -111,6 +125,7 @@ class Register(LimitedFormMixin, NextPageMixin, FormView):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if request.user.is_authenticated:
+            _explain_if_other_account(request)
             return HttpResponseRedirect(self.get_success_url())
         return super().dispatch(request, *args, **kwargs)
 

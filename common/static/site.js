@@ -26,3 +26,6 @@ document.addEventListener("submit", ({ defaultPrevented, submitter }) => {
 window.addEventListener("pageshow", () => {
   document.querySelectorAll("button[aria-busy]").forEach((button) => button.removeAttribute("aria-busy"));
 });
+
+// A form that was kept during a login is sent at once. Without this script the page has a button.
+document.querySelector("form[data-send-at-once]")?.requestSubmit();

@@ -12,11 +12,13 @@ from common.web.answers import (
     wants_json,
 )
 from common.web.appearance import get_theme
+from common.web.kept_forms import KeptForm, keep_form, take_form
 from common.web.redirects import get_next_address, redirect_to, redirect_to_view, redirect_window
 from common.web.visitors import get_visitor
 
 __all__ = [
     "JSON_TYPE",
+    "KeptForm",
     "appearance",
     "get_next_address",
     "get_theme",
@@ -25,11 +27,13 @@ __all__ = [
     "is_partial",
     "json_error",
     "json_response",
+    "keep_form",
     "personal_page",
     "redirect_to",
     "redirect_to_view",
     "redirect_window",
     "require_login",
+    "take_form",
     "wants_json",
     "well_known",
 ]

@@ -5,6 +5,7 @@ from functools import partial, wraps
 from typing import Any, Final
 
 import orjson
+from django.contrib import messages
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -12,6 +13,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
+from common.web.kept_forms import keep_form
 from common.web.redirects import redirect_window
 
 JSON_TYPE: Final = "application/json"
@@ -52,10 +54,16 @@ def json_error(message: str, status: int) -> HttpResponse:
 
 
 def require_login(request: HttpRequest, next_address: str | None = None) -> HttpResponse:
-    """Redirect to the login page, which leads on to ``next_address`` (default: this URL); in JSON, status 401."""
+    """Redirect to the login page, which leads on to ``next_address`` (default: this URL); in JSON, status 401.
+
+    A submitted form is kept, and the login leads on to the page that submits it again.
+    """
     if wants_json(request):
         return json_error(_("Log in first."), 401)
-    return redirect_window(request, redirect_to_login(next_address or request.get_full_path()).url)
+    if kept_address := keep_form(request):
+        messages.info(request, _("Log in to continue. Your input is kept."))
+    target = kept_address or next_address or request.get_full_path()
+    return redirect_window(request, redirect_to_login(target).url)
 
 
 def personal_page(view: View | None = None, *, permission: str = "") -> Any:

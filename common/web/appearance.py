@@ -1,7 +1,6 @@
 """The choice of theme and language. Each is stored in a cookie, so that visitors need no login."""
 
 from typing import Final
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import BadRequest, PermissionDenied
@@ -11,6 +10,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 from django.views.i18n import set_language as django_set_language
 
+from common.web.origin import is_cross_site
 from common.web.redirects import get_next_address, redirect_to
 
 THEMES: Final = ("system", "light", "dark")
@@ -24,14 +24,6 @@ def get_theme(request: HttpRequest) -> str:
     return chosen if chosen in ("light", "dark") else ""
 
 
-def _is_cross_site(request: HttpRequest) -> bool:
-    """Return whether another site sent this form."""
-    origin = request.headers.get("Origin")
-    if origin and origin != "null":
-        return urlsplit(origin).netloc != request.get_host()
-    return request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none")
-
-
 # Both forms are on every page. They have no CSRF token, because a page with a token differs for each visitor and cannot
 # be cached. They only change the appearance of pages, and the views check the origin of the request instead.
 
@@ -40,7 +32,7 @@ def _is_cross_site(request: HttpRequest) -> bool:
 @require_POST
 def set_theme(request: HttpRequest) -> HttpResponse:
     """Remember ``theme`` (system, light, dark) for a year and go back to ``next``. 400 for another theme."""
-    if _is_cross_site(request):
+    if is_cross_site(request):
         raise PermissionDenied
     theme = request.POST.get("theme")
     if theme not in THEMES:
@@ -64,6 +56,6 @@ def set_theme(request: HttpRequest) -> HttpResponse:
 @require_POST
 def set_language(request: HttpRequest) -> HttpResponseBase:
     """Call Django's own view after the same check of the origin."""
-    if _is_cross_site(request):
+    if is_cross_site(request):
         raise PermissionDenied
     return django_set_language(request)

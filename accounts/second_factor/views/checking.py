@@ -64,6 +64,8 @@ class LoginFactor(FactorView):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         user = pending.get_user(request)
+        if user is None and request.user.is_authenticated:  # another tab has finished the login
+            return redirect_to_view("home")
         if user is None:
             messages.error(request, entering.get_expired_message())
             return redirect_to_view("accounts:login")

@@ -137,6 +137,7 @@ class MatrixWorld:
             "social name": (self.owner.username,),
             "social hashtag": (self.tag,),
             "accounts uidb64": (uid,),
+            "accounts:resume key": ("nothing",),
             "accounts:password_reset_confirm token": (token,),
             "accounts:email_confirm token": (confirm.split("/")[-2],),
             "admin:app_list app_label": tuple(sorted({model._meta.app_label for model in admin.site._registry})),

@@ -51,6 +51,7 @@ class _Visit:
         self.samples = {
             "uidb64": "x",
             "token": "x",
+            "key": "x",
             "name": "reader0",
             "hashtag": "ruby",
             "pk": "1",

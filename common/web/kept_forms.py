@@ -1,0 +1,78 @@
+"""Forms that were submitted without a login. They are kept in the session and submitted again after the login."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.crypto import get_random_string
+
+SESSION_KEY: Final = "_kept_forms"
+MAX_FORMS: Final = 3  # per session; the oldest is dropped first
+# A session's data is read with each of its requests. The longest post has about 8,000 characters.
+MAX_CHARACTERS: Final = 10_000  # in the names and values of a form
+FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
+ALL_FIELDS: Final = "__ALL__"  # Django's mark of a request whose fields are all sensitive
+
+
+class KeptForm(NamedTuple):
+    """A submitted form: its address, and the names and values of its fields."""
+
+    action: str
+    fields: list[tuple[str, str]]
+
+    @property
+    def text(self) -> str:
+        """Return the text that the visitor wrote; "" for forms without one."""
+        return dict(self.fields).get("text", "")
+
+
+def keep_form(request: HttpRequest) -> str:
+    """Keep the form that the request submits. Return the address that submits it again; "" if none is kept.
+
+    Passwords, card numbers and other sensitive fields are left out, and have to be typed again.
+    """
+    if not _may_keep(request):
+        return ""
+    fields = _list_fields(request)
+    if sum(len(name) + len(value) for name, value in fields) > MAX_CHARACTERS:
+        return ""
+    key, kept = get_random_string(12), request.session.get(SESSION_KEY, {})
+    newest = dict(list(kept.items())[1 - MAX_FORMS :])
+    request.session[SESSION_KEY] = newest | {key: [request.get_full_path(), fields]}
+    return reverse("accounts:resume", args=[key])
+
+
+def take_form(request: HttpRequest, key: str) -> KeptForm | None:
+    """Remove a kept form from the session and return it; None if the session has no such form."""
+    kept = dict(request.session.get(SESSION_KEY, {}))
+    if key not in kept:
+        return None
+    action, fields = kept.pop(key)
+    request.session[SESSION_KEY] = kept
+    return KeptForm(action, [(name, value) for name, value in fields])
+
+
+def _may_keep(request: HttpRequest) -> bool:
+    """Return whether the request submits a form that can be repeated. Those of the account contain passwords or end
+    sessions, also the one that the login begins.
+    """
+    is_form = request.method == "POST" and request.content_type in FORM_TYPES
+    is_of_account = request.path.startswith(reverse("accounts:account"))
+    return is_form and not is_of_account and _get_sensitive(request) != ALL_FIELDS
+
+
+def _get_sensitive(request: HttpRequest) -> Sequence[str]:
+    """Return the names of sensitive fields, which Django's decorator sets."""
+    sensitive: Sequence[str] = getattr(request, "sensitive_post_parameters", ())
+    return sensitive
+
+
+def _list_fields(request: HttpRequest) -> list[tuple[str, str]]:
+    left_out = {"csrfmiddlewaretoken", *_get_sensitive(request)}
+    return [
+        (name, value)
+        for name, values in request.POST.lists()
+        if name not in left_out and "password" not in name
+        for value in values
+    ]
