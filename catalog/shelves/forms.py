@@ -1,13 +1,24 @@
 """Forms for shelves."""
 
-from datetime import date
-from typing import Any
+from datetime import date, timedelta
+from datetime import timezone as fixed_zone
+from typing import Any, Final
 
 from django import forms
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from catalog.shelves.models import MAX_GOAL_BOOKS, STARS, Privacy, Shelf
+from common import clock
+
+FIRST_DATE: Final = date(1000, 1, 1)
+EASTERNMOST: Final = fixed_zone(timedelta(hours=14))  # the time zone in which a day begins first
+
+
+def get_last_date() -> date:
+    """Return the last date on which a reader may have read: today, wherever the reader is."""
+    return timezone.localdate(clock.now(), EASTERNMOST)
 
 
 class EntryForm(forms.Form):
@@ -27,8 +38,10 @@ class EntryForm(forms.Form):
         if given.get("action") == "dates" and started and finished and finished < started:
             self.add_error("finished_on", _("The finish date cannot be before the start date."))
         for name, day in (("started_on", started), ("finished_on", finished)):
-            if day and not date(1000, 1, 1) <= day:
+            if day and day < FIRST_DATE:
                 self.add_error(name, _("This date is too early."))
+            if day and day > get_last_date():
+                self.add_error(name, _("This date is in the future."))
         return given
 
 

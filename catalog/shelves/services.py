@@ -15,17 +15,21 @@ class BookNotFound(Exception):
 
 
 def put_on_shelf(user_id: int, book_id: int, shelf: Shelf, today: date) -> None:
-    """Put a book on a shelf, or move it there. Empty dates are set if the move implies them.
+    """Put a book on a shelf, or move it there.
 
-    Raises BookNotFound.
+    A finished book that is put on "reading" begins anew today. A book that moves to "read" is finished today, but one
+    that was on no shelf may have been read years ago and gets no date. Raises BookNotFound.
     """
 
     def move(entry: ShelfEntry) -> None:
-        entry.shelf = shelf
-        if shelf == Shelf.READING and entry.finished_on is None:
+        was_on_shelf = entry.pk is not None
+        if shelf == Shelf.READING and entry.finished_on is not None:
+            entry.started_on, entry.finished_on = today, None
+        elif shelf == Shelf.READING:
             entry.started_on = entry.started_on or today
-        if shelf == Shelf.READ:
+        elif shelf == Shelf.READ and was_on_shelf and entry.shelf != Shelf.READ:
             entry.finished_on = entry.finished_on or max(today, entry.started_on or today)
+        entry.shelf = shelf
 
     _change_entry(user_id, book_id, today, move)
 

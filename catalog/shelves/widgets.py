@@ -9,6 +9,7 @@ from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 
 from catalog.books.series import split_title
+from catalog.shelves.forms import get_last_date
 from catalog.shelves.models import STARS, Shelf
 from catalog.shelves.selectors import BookReaders, ShelfSummary, count_readers, find_entries, find_entry
 from common.web import get_visitor
@@ -49,6 +50,7 @@ def build_button_context(
         "choices": Shelf.choices,
         "all_stars": STARS,
         "action": action,
+        "last_date": get_last_date(),
     }
 
 

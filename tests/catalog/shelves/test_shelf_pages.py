@@ -66,6 +66,61 @@ def test_a_book_is_shelved_rated_dated_and_removed(client: Client, reader: User,
     assert not ShelfEntry.objects.exists()
 
 
+def test_second_reading_begins_anew(client: Client, book: Book) -> None:
+    for shelf in ("reading", "read"):
+        change(client, book, action="shelf", shelf=shelf)
+    change(client, book, action="dates", started_on="2020-01-02", finished_on="2020-02-03")
+    for _ in range(2):  # the second press changes nothing
+        change(client, book, action="shelf", shelf="reading")
+        entry = ShelfEntry.objects.get()
+        assert (entry.shelf, entry.started_on, entry.finished_on) == (Shelf.READING, TODAY, None)
+    change(client, book, action="shelf", shelf="read")
+    entry.refresh_from_db()
+    assert (entry.started_on, entry.finished_on) == (TODAY, TODAY)
+
+
+def test_start_of_a_reading_that_goes_on_is_kept(client: Client, book: Book) -> None:
+    change(client, book, action="shelf", shelf="reading")
+    change(client, book, action="dates", started_on="2026-05-02")
+    for shelf in ("reading", "want-to-read", "reading"):
+        change(client, book, action="shelf", shelf=shelf)
+    entry = ShelfEntry.objects.get()
+    assert (entry.started_on, entry.finished_on) == (date(2026, 5, 2), None)
+
+
+def test_book_that_was_read_before_gets_no_date(client: Client, book: Book) -> None:
+    for _ in range(2):  # the second press changes nothing
+        text = change(client, book, HTMX, action="shelf", shelf="read").content.decode()  # type: ignore[attr-defined]
+        entry = ShelfEntry.objects.get()
+        assert (entry.shelf, entry.started_on, entry.finished_on) == (Shelf.READ, None, None)
+        assert "<details open>" in text  # offers to enter the dates
+    change(client, book, action="dates", finished_on="1999-07-01")
+    text = change(client, book, HTMX, action="shelf", shelf="read").content.decode()  # type: ignore[attr-defined]
+    entry.refresh_from_db()
+    assert entry.finished_on == date(1999, 7, 1)
+    assert "<details>" in text
+
+
+def test_rated_book_gets_no_date_when_it_stays_on_its_shelf(client: Client, book: Book) -> None:
+    change(client, book, action="rate", stars=4)
+    change(client, book, action="shelf", shelf="read")
+    assert ShelfEntry.objects.get().finished_on is None
+
+
+def test_wanted_book_is_finished_today(client: Client, book: Book) -> None:
+    for shelf in ("want-to-read", "read"):
+        change(client, book, action="shelf", shelf=shelf)
+    entry = ShelfEntry.objects.get()
+    assert (entry.started_on, entry.finished_on) == (None, TODAY)
+
+
+def test_dates_may_be_today_everywhere_on_earth(client: Client, book: Book) -> None:
+    """At noon in the time zone of the site it is already tomorrow on Kiritimati."""
+    change(client, book, action="shelf", shelf="read")
+    change(client, book, action="dates", started_on="2026-06-02", finished_on="2026-06-02")
+    assert ShelfEntry.objects.get().finished_on == date(2026, 6, 2)
+
+
 @pytest.mark.parametrize(
     "fields",
     [
@@ -77,6 +132,9 @@ def test_a_book_is_shelved_rated_dated_and_removed(client: Client, reader: User,
         {"action": "dates", "started_on": "2026-02-02", "finished_on": "2026-01-01"},
         {"action": "dates", "started_on": "soon"},
         {"action": "dates", "started_on": "0001-01-01"},
+        {"action": "dates", "started_on": "2999-12-31"},
+        {"action": "dates", "finished_on": "2999-12-31"},
+        {"action": "dates", "finished_on": "2026-06-03"},
     ],
 )
 def test_invalid_changes_are_refused(client: Client, book: Book, fields: dict[str, str]) -> None:
@@ -137,6 +195,7 @@ def test_my_shelf_shows_books_and_the_goal_of_the_year(client: Client, reader: U
     services.rate_book(reader.pk, book.pk, 5, TODAY)
     services.set_reading_dates(reader.pk, book.pk, None, date(2026, 4, 1))
     other = Book.objects.create(title="Last year's book")
+    services.put_on_shelf(reader.pk, other.pk, Shelf.WANT, date(2025, 3, 1))
     services.put_on_shelf(reader.pk, other.pk, Shelf.READ, date(2025, 4, 1))
     assert "no reading goal for 2026" in client.get("/shelves/read/").content.decode()
     assert client.post("/shelves/goal/", {"books": "30"}).headers["Location"] == "/shelves/read/"

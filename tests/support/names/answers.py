@@ -68,7 +68,8 @@ class _Visit:
         self.reader.force_login(world.readers[0])
         self._post(self.alice, "/shop/cart/", {"product": "1", "quantity": "2"})
         self._post(self.alice, "/books/1/shelf/", {"action": "rate", "stars": "5"})
-        self._post(self.reader, "/books/1/shelf/", {"action": "shelf", "shelf": "read"})
+        for shelf in ("want-to-read", "read"):
+            self._post(self.reader, "/books/1/shelf/", {"action": "shelf", "shelf": shelf})
         for route, name in walk(get_resolver()):
             url = self._filled(route, name)
             if self._get(self.alice, url):
