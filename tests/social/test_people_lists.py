@@ -141,6 +141,35 @@ def test_runs_of_hidden_readers_are_scanned_in_bounded_steps(
     assert to_the_end(list_followers, owner, None, size=3) == crowd[:1]
 
 
+def test_counts_on_a_profile_equal_the_lengths_of_its_lists(world: list[int]) -> None:
+    for viewer in (None, *world[1:9]):
+        for owner in world[1:30]:
+            profile = get_profile(owner, viewer)
+            with sql_only():
+                assert get_profile(owner, viewer) == profile
+            if profile is None or profile.is_blocked:
+                continue
+            assert profile.followers == len(to_the_end(list_followers, owner, viewer))
+            assert profile.following == len(to_the_end(list_following, owner, viewer))
+
+
+def test_profile_costs_sql_only_for_viewers_with_blocks_or_mutes() -> None:
+    alice, bob, carl, dora = make_people(4)
+    follow((carl, bob), (dora, bob), (bob, carl))
+    Mute.objects.create(user_id=alice, muted_id=carl)
+    rebuild(["user", "post", "follow", "shun"])
+    with record() as seen:
+        profile = get_profile(bob, alice)
+    assert profile is not None
+    assert (profile.followers, profile.following) == (1, 0)
+    assert (seen.round_trips, len(seen.sql)) == (1, 2)
+    with record() as seen:
+        profile = get_profile(bob, dora)
+    assert profile is not None
+    assert (profile.followers, profile.following) == (2, 1)
+    assert (seen.round_trips, len(seen.sql)) == (1, 0)
+
+
 def test_follows_in_common_equal_plain_python(world: list[int]) -> None:
     told = Told()
     for viewer in world[1:9]:
