@@ -45,6 +45,15 @@ def redact_event(logger: Any, method: str, event: Event) -> Event:
     return {name: redact(value) if name in TEXTS else value for name, value in event.items()}
 
 
+def drop_traceback_of_refusal(logger: Any, method: str, event: Event) -> Event:
+    """Drop the traceback of a request that was refused, as by PermissionDenied (a processor of structlog).
+
+    Django logs it for each status from 400 to 499, which any visitor can cause. The line itself stays.
+    """
+    status = getattr(event["_record"], "status_code", 500)
+    return {name: value for name, value in event.items() if name != "exc_info" or status >= 500}
+
+
 def render_text(logger: Any, method: str, event: Event) -> str:
     """Return an event as one line, and its traceback as indented lines (a renderer of structlog)."""
     details = "".join(f" {name}={event[name]}" for name in ("request_id", "task") if name in event)
@@ -67,6 +76,7 @@ def build_formatter(kind: str) -> logging.Formatter:
     """Return the formatter for a kind of ``RENDERERS``."""
     return ProcessorFormatter(
         foreign_pre_chain=[
+            drop_traceback_of_refusal,
             structlog.contextvars.merge_contextvars,
             structlog.stdlib.add_log_level,
             structlog.stdlib.add_logger_name,

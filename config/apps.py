@@ -1,5 +1,7 @@
 """The site itself as a Django application, so that Django finds its checks, commands and templates."""
 
+import logging
+
 from django.apps import AppConfig
 from django.conf import settings
 from django.contrib.admin.apps import AdminConfig as DjangoAdminConfig
@@ -22,6 +24,7 @@ class SiteConfig(AppConfig):
         )
         from mirror.metrics import prometheus  # noqa: F401  (its receivers register on import)
 
+        logging.captureWarnings(True)  # Python's warnings become log lines
         connection_created.connect(request_priority.install_wrapper)
         if settings.SENTRY_DSN:
             reports.start_reports(settings.SENTRY_DSN)

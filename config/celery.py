@@ -5,14 +5,17 @@ import os
 from typing import Any, Final
 
 from celery import Celery
-from celery.signals import before_task_publish, setup_logging, task_postrun, task_prerun
+from celery.signals import before_task_publish, celeryd_init, setup_logging, task_postrun, task_prerun
+from django.utils.log import configure_logging
 from kombu.transport import redis, virtual
 from redis.exceptions import OutOfMemoryError, RedisError
 from structlog.contextvars import bind_contextvars, clear_contextvars, get_contextvars
 
+from mirror.utils import FailureLog
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
-logger = logging.getLogger("mirror")
+failures: Final = FailureLog(logging.getLogger("mirror"))
 REQUEST_ID: Final = "request_id"  # a header of tasks, and a field of log lines
 
 
@@ -29,7 +32,7 @@ class ForgetfulQoS(redis.QoS):
             super().append(message, delivery_tag)
         except OutOfMemoryError as error:
             virtual.QoS.append(self, message, delivery_tag)
-            logger.warning("The broker is full, and will not deliver a task again: %s", error)
+            failures.add("deliver", "The broker is full, and will not deliver a task again: %s", error)
 
     def ack(self, delivery_tag: str) -> None:
         """Acknowledge a task. Raises redis-py's errors unless the broker is full."""
@@ -39,7 +42,7 @@ class ForgetfulQoS(redis.QoS):
             virtual.QoS.ack(self, delivery_tag)
             if not isinstance(error, OutOfMemoryError):
                 raise
-            logger.warning("The broker is full, and will deliver a task again: %s", error)
+            failures.add("acknowledge", "The broker is full, and will deliver a task again: %s", error)
 
 
 app = Celery("diptych")
@@ -51,6 +54,13 @@ redis.Channel.QoS = ForgetfulQoS
 @setup_logging.connect
 def _keep_logging(**kwargs: Any) -> None:
     """Keep Django's logging settings: with a receiver of this signal, Celery does not install its own formats."""
+
+
+@celeryd_init.connect
+def _log_warnings(conf: Any, **kwargs: Any) -> None:
+    """Log Python's warnings like other lines. Celery warns of a worker of root before it configures logging."""
+    configure_logging(conf.LOGGING_CONFIG, conf.LOGGING)
+    logging.captureWarnings(True)
 
 
 @before_task_publish.connect

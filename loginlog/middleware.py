@@ -2,14 +2,16 @@
 
 import logging
 from collections.abc import Callable
+from typing import Final
 
 from django.conf import settings
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 
 from loginlog import hooks
+from mirror.utils import FailureLog
 
-logger = logging.getLogger("loginlog")
+failures: Final = FailureLog(logging.getLogger("loginlog"))
 
 
 class FirstRequestOfTheDay:
@@ -28,5 +30,8 @@ class FirstRequestOfTheDay:
             try:
                 hooks.mark_seen(request.user)
             except DatabaseError as error:  # the response is already complete
-                logger.warning("SQL did not say who is there, the next request will: %s", error)
+                text = "SQL did not say who is there, the next request will: %s"
+                failures.add("sql", text, error, level=logging.WARNING)
+            else:
+                failures.end("sql", "SQL says again who is there")
         return response

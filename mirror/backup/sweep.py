@@ -38,7 +38,7 @@ def sweep(redis: RedisClient | None = None) -> int:
             total += _one(backup, redis)
         except Exception as error:
             if isinstance(error, RedisError) and is_away(error):
-                report_outage("Redis is away, backups wait: %s", error)
+                report_outage(error, "Redis is away, backups wait: %s")
                 return total
             if isinstance(error, SQL_AWAY):
                 failures.add(SQL_AWAY, "SQL is away, backups wait in Redis: %s", error, level=logging.WARNING)

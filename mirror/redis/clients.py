@@ -17,6 +17,7 @@ from django_redis.pool import ConnectionFactory
 from redis.connection import Connection, ConnectionPool, SSLConnection, UnixDomainSocketConnection
 from redis.exceptions import (
     AskError,
+    AuthenticationError,
     ClusterDownError,
     NoPermissionError,
     OutOfMemoryError,
@@ -56,6 +57,13 @@ AWAY_CODES = {
     "ASK", "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MISCONF", "MOVED", "NOAUTH", "NOPERM", "NOREPLICAS", "OOM",
     "READONLY", "TRYAGAIN", "UNKILLABLE",
 }  # fmt: skip
+# Errors of a server that answers. It may go on to answer other commands or other connections.
+REFUSALS: Final[dict[type[Exception], str]] = {
+    AuthenticationError: "WRONGPASS",
+    NoPermissionError: "NOPERM",
+    OutOfMemoryError: "OOM",
+    ReadOnlyError: "READONLY",
+}
 # Matches the code of an error reply. Redis 6.2 puts the code of a script's command after the position in the script.
 _CODE = re.compile(r"(?:^|@user_script: ?\d+: )-?([A-Z]+)\b")
 _FORBIDDEN_IN_SCRIPT = "The user executing the script can't"  # Redis 6.2, which gives no code
@@ -69,6 +77,16 @@ def is_away(error: BaseException) -> bool:
     return isinstance(error, ResponseError) and (
         not AWAY_CODES.isdisjoint(_CODE.findall(text)) or _FORBIDDEN_IN_SCRIPT in text
     )
+
+
+def find_refusal(error: BaseException) -> str:
+    """Return the reason for which a server refuses a command, such as "OOM", or "" if it does not answer."""
+    for kind, reason in REFUSALS.items():
+        if isinstance(error, kind):
+            return reason
+    if not isinstance(error, ResponseError):
+        return ""
+    return next((code for code in _CODE.findall(str(error)) if code in AWAY_CODES), "NOPERM")
 
 
 def incarnation_of(info: dict[str, Any]) -> str:
@@ -360,7 +378,7 @@ def try_redis(
 ) -> T:
     """Return ``use(client())``, or ``otherwise()`` if Redis is away or replies with an error.
 
-    warning: logged with ``about`` and the error, once while Redis is away; "" for none. redis: another client, used
+    warning: logged with ``about`` and the error, as ``report_outage`` says; "" for none. redis: another client, used
     even while the breaker is open.
     """
     if redis is not None or not breaker.open():
@@ -370,22 +388,26 @@ def try_redis(
             if is_away(error):
                 breaker.failed()
                 if warning:
-                    report_outage(warning, *about, error, log=log)
+                    report_outage(error, warning, *about, log=log)
             elif warning:
-                log.warning(warning, *about, error)
+                outages.add((warning, *about), warning, *about, error, log=log, level=logging.WARNING)
         else:
             report_answer()
             return answer
     return otherwise()
 
 
-def report_outage(text: str, *args: object, log: logging.Logger = logger) -> None:
-    """Log that Redis is away, unless this process has logged it already."""
-    outages.add(_REDIS, text, *args, log=log, level=logging.WARNING)
+def report_outage(error: BaseException, text: str, *about: object, log: logging.Logger = logger) -> None:
+    """Log that Redis is away, unless this process has logged it within the hour.
+
+    Each kind of refusal is a state of its own. text: logged with ``about`` and the error.
+    """
+    refusal = find_refusal(error)
+    outages.add((_REDIS, refusal) if refusal else _REDIS, text, *about, error, log=log, level=logging.WARNING)
 
 
 def report_answer() -> None:
-    """Log that Redis answers again, if it was away."""
+    """Log that Redis answers again, if it did not. An answer does not prove that it refuses no other command."""
     outages.end(_REDIS, "Redis answers again")
 
 
@@ -407,7 +429,7 @@ def work_or_wait(
     except RedisError as error:
         if not is_away(error):
             raise
-        report_outage(waiting, *about, error, log=log)
+        report_outage(error, waiting, *about, log=log)
         return idle
     report_answer()
     return result

@@ -20,6 +20,7 @@ from mirror.models import State
 from mirror.outbox import changes as outbox
 from mirror.outbox import spread
 from mirror.relay.shapes import JsonShape
+from mirror.utils import sql_away
 from mirror.verify.compare import Difference, Kind, leave_waiting, number_looks
 
 __all__ = ["catch_up"]
@@ -55,7 +56,7 @@ def catch_up(names: Sequence[str], limit: int) -> None:
             if keys and isinstance(mirror, TableMirror):
                 replace_rows(mirror, list(dict.fromkeys(keys)))
     except DatabaseError as error:
-        logger.warning("SQL did not take pending changes in, the relay will: %s", error)
+        sql_away.report_outage(error)
     except outbox.OutdatedLayout as error:
         logger.debug("Pending changes are left to newer code: %s", error)
     except Exception:  # an error of the declaration; the relay finds the failing key

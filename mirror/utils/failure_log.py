@@ -1,4 +1,4 @@
-"""A log of lasting failures: one line at the beginning, one an hour, and one at the end."""
+"""A log of lasting failures: one line at the beginning and one at the end, and at most one of each an hour."""
 
 import logging
 import threading
@@ -13,15 +13,17 @@ _all = WeakSet["FailureLog"]()
 
 
 class FailureLog:
-    """Count failures by key inside one process, and log each state once.
+    """Count failures by key inside one process, and log each state at most once an hour.
 
-    clock: a monotonic one, in seconds. max_keys: with one more, the oldest is forgotten.
+    A failure that comes and goes within the hour is counted in the next line. clock: a monotonic one, in seconds.
+    max_keys: with one more, the oldest is forgotten.
     """
 
     def __init__(
         self, logger: logging.Logger, *, clock: Callable[[], float] = time.monotonic, max_keys: int = 10_000
     ) -> None:
         self._logger, self._counts = logger, Bounded[Hashable, int](max_keys)
+        self._logged = Bounded[Hashable, bool](max_keys)  # whether the log knows of a failure that has not ended
         self._reminders = Throttle("FAILURE_LOG_SECONDS", clock=clock, max_keys=max_keys)
         self._lock = threading.Lock()
         _all.add(self)
@@ -35,32 +37,38 @@ class FailureLog:
         log: logging.Logger | None = None,
         level: int = logging.ERROR,
     ) -> None:
-        """Count a failure. Log the first one, with its traceback if ``error`` is given.
+        """Count a failure. Log the first one in an hour, with its traceback if ``error`` is given.
 
         log: the logger to use instead of the common one.
         """
         with self._lock:
             count = (self._counts.get(key) or 0) + 1
             self._counts.put(key, count)
-        is_due, log = self._reminders.allows(key), log or self._logger
+        if not self._reminders.allows(key):
+            return
+        self._logged.put(key, True)
+        log = log or self._logger
         if count == 1:
             log.log(level, text, *args, exc_info=error)
-        elif is_due:
+        else:
             log.log(level, "%s (%d times)", text % args, count)
 
     def end(self, key: Hashable, text: str, *args: object) -> None:
-        """Log the end of a failure with the count; nothing without a failure."""
-        if not self._counts:  # the usual case, in every round trip
+        """Log the end of a failure with the count; nothing without a failure in the log."""
+        if not self._logged:  # the usual case, in every round trip
             return
         with self._lock:
+            if not self._logged.get(key):
+                return
+            self._logged.forget(key)
             count = self._counts.get(key)
             self._counts.forget(key)
-        if count:
-            self._logger.warning("%s (after %d failures)", text % args, count)
+        self._logger.warning("%s (after %d failures)", text % args, count)
 
     def reset(self) -> None:
         """Forget every failure, like a new process."""
         self._counts.clear()
+        self._logged.clear()
         self._reminders.reset()
 
 

@@ -13,9 +13,10 @@ from typing import Final, TypeVar
 from django.conf import settings
 from django.db import connection, connections
 
+from mirror.utils import FailureLog
 from shop.payments import Answer, NoAnswer, TypedCard, get_provider
 
-logger = logging.getLogger("shop")
+failures: Final = FailureLog(logging.getLogger("shop"))
 T = TypeVar("T")
 
 MAX_RUNNING_CALLS: Final = 64  # running calls of one process, including abandoned ones
@@ -62,7 +63,10 @@ def _run_call(do: Callable[[], T], said: list[T], room: threading.BoundedSemapho
     try:
         said.append(do())
     except Exception as error:  # any network error; its text could contain the card number
-        logger.warning("The payment provider did not answer: %s", type(error).__name__)
+        text = "The payment provider did not answer: %s"
+        failures.add("provider", text, type(error).__name__, level=logging.WARNING)
+    else:
+        failures.end("provider", "The payment provider answers again")
     finally:
         connections.close_all()
         room.release()  # the semaphore that this call acquired: a test may have replaced _free_calls since

@@ -2,6 +2,8 @@
 
 import io
 import logging
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from typing import Any, Final
@@ -182,3 +184,26 @@ def test_id_of_a_request_follows_into_its_task(log: Log, redis: object) -> None:
     first, second = (event for event in log.events if event["logger"] == "shop")
     assert (first["request_id"], first["task"]) == (GIVEN, "tests.write_line")
     assert "request_id" not in second
+
+
+@pytest.mark.django_db
+def test_refused_requests_are_logged_without_a_traceback(log: Log) -> None:
+    client = Client(raise_request_exception=False)
+    client.force_login(User.objects.create_user("alice"))
+    assert client.get("/loginlog/report/").status_code == 403
+    assert client.get("/healthz", headers={"host": "no such host"}).status_code == 400
+    assert {event["level"] for event in log.events} == {"warning", "error"}
+    assert not [event for event in log.events if "exception" in event]
+
+
+def test_warnings_of_a_worker_are_log_lines() -> None:
+    """Celery warns of a worker of root before it configures logging."""
+    imports = "import os; from celery.apps.worker import Worker; from config.celery import app"
+    code = f"{imports}; os.getuid = lambda: 0; Worker(app)"
+    environment = {**os.environ, "LOG_FORMAT": "json", "DEBUG": "True", "DJANGO_SETTINGS_MODULE": "config.settings"}
+    ended = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=site.BASE_DIR, capture_output=True, text=True, check=True
+    )
+    [event] = map(orjson.loads, ended.stderr.splitlines())
+    assert (event["level"], event["logger"]) == ("warning", "py.warnings")
+    assert "superuser privileges" in event["event"]
