@@ -10,11 +10,26 @@ from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR: Final = Path(__file__).resolve().parent.parent
 VAR_DIR: Final = BASE_DIR / "var"
+# What the processes get from systemd or a container, for commands that an operator types. It never replaces a variable.
+PRODUCTION_FILE: Final = Path(os.environ.get("ENVIRONMENT_FILE", "/etc/diptych/production.env"))
 # ``make demo`` and ``make up`` write this file for the commands that run beside them. Production sets SECRET_KEY or
 # DEBUG, and then nothing of the demo is read, above all not its payment provider.
 DEMO_FILE: Final = VAR_DIR / "demo.env"
-if DEMO_FILE.exists() and "SECRET_KEY" not in os.environ and "DEBUG" not in os.environ:
-    environ.Env.read_env(DEMO_FILE)
+
+
+def _read_file() -> None:
+    """Read the first of the two files that exists. Raises ImproperlyConfigured if this user may not read it."""
+    for file in (PRODUCTION_FILE, DEMO_FILE):
+        if not file.exists():
+            continue
+        if not (file.is_file() and os.access(file, os.R_OK)):
+            raise ImproperlyConfigured(f"{file} is not readable by this user: run the command as the site's user.")
+        environ.Env.read_env(file)
+        return
+
+
+if "SECRET_KEY" not in os.environ and "DEBUG" not in os.environ:
+    _read_file()
 
 env: Final = environ.Env()
 DEBUG: Final = env.bool("DEBUG", default=False)

@@ -4,6 +4,7 @@ import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
+from django.conf import settings
 from django.db import connections
 
 from config.copies.databases import Database, Snapshot, get_database
@@ -46,6 +47,8 @@ def back_up_site(folder: Path, *, step: Step = ignore) -> Manifest:
         if made:
             shutil.rmtree(folder, ignore_errors=True)
         raise
+    settings.LAST_BACKUP_FILE.parent.mkdir(parents=True, exist_ok=True)
+    settings.LAST_BACKUP_FILE.touch()
     return manifest
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 from django_redis import get_redis_connection
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
@@ -13,17 +13,15 @@ from common.servers import open_broker
 from mirror.redis import RedisClient, list_servers, try_redis
 from mirror.status import NO_WRITE, accepts_writes
 
-SECTION: Final = "memory"  # of INFO
-
 
 class Answer(NamedTuple):
     """The answer of the state, the cache or the broker. queues: their lengths.
 
-    memory: a section of INFO by address, "" for a single server, or None while the server is away. accepts_writes:
-    None if this was not asked.
+    info: replies to INFO by address, "" for a single server, or None while the server is away. accepts_writes: None if
+    this was not asked.
     """
 
-    memory: Mapping[str, Mapping[str, Any] | None]
+    info: Mapping[str, Mapping[str, Any] | None]
     queues: Mapping[str, int] = {}
     accepts_writes: bool | None = None
 
@@ -34,30 +32,39 @@ AWAY: Final = Answer({"": None})
 class SiteCollector(Collector):
     """The gauges. For a server that is away, ``diptych_redis_up`` is 0, and the others are missing."""
 
-    def describe(self) -> list[GaugeMetricFamily]:
+    def describe(self) -> list[Metric]:
         """Return nothing, so that registration asks no server."""
         return []
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[Metric]:
         """Yield the gauges. At most two round trips for each server, and one more for a cluster."""
         up = GaugeMetricFamily("diptych_redis_up", "Whether this Redis server answers.", labels=["server"])
         used = GaugeMetricFamily("diptych_redis_memory_bytes", "Memory that Redis uses.", labels=["server"])
         most = GaugeMetricFamily("diptych_redis_max_memory_bytes", "Its limit; 0: none.", labels=["server"])
+        policy = GaugeMetricFamily(
+            "diptych_redis_policy", "1: what happens at this limit.", labels=["server", "policy"]
+        )
+        evicted = CounterMetricFamily("diptych_redis_evicted_keys", "Keys that were evicted.", labels=["server"])
         writes = GaugeMetricFamily("diptych_redis_writable", "Whether this server accepts writes.", labels=["server"])
         queues = GaugeMetricFamily("diptych_queue_length", "Tasks that wait for a worker.", labels=["queue"])
         for server, ask in {"state": _ask_state, "cache": _ask_cache, "broker": _ask_broker}.items():
-            memory, lengths, accepts = ask()
-            for address, info in memory.items():
+            infos, lengths, accepts = ask()
+            for address, info in infos.items():
                 name = f"{server} {address}".rstrip()
                 up.add_metric([name], info is not None)
                 if info is not None:
                     used.add_metric([name], info["used_memory"])
                     most.add_metric([name], info["maxmemory"])
+                    policy.add_metric([name, info["maxmemory_policy"]], 1)
+                    evicted.add_metric([name], info["evicted_keys"])
             if accepts is not None:
                 writes.add_metric([server], accepts)
             for queue, length in lengths.items():
                 queues.add_metric([queue], length)
-        yield from (up, used, most, writes, queues)
+        yield from (up, used, most, policy, evicted, writes, queues)
+        if settings.LAST_BACKUP_FILE.exists():
+            name, text = "diptych_last_backup_timestamp_seconds", "Time of the last backup by `site backup`."
+            yield GaugeMetricFamily(name, text, settings.LAST_BACKUP_FILE.stat().st_mtime)
 
 
 def list_queues() -> list[str]:
@@ -70,17 +77,17 @@ def _ask_state() -> Answer:
 
 
 def _ask_masters(redis: RedisClient) -> Answer:
-    memory = {address: _read_memory(server) for address, server in list_servers(redis).items()}
-    return Answer(memory, accepts_writes=None if None in memory.values() else accepts_writes(redis))
+    infos = {address: _read_info(server) for address, server in list_servers(redis).items()}
+    return Answer(infos, accepts_writes=None if None in infos.values() else accepts_writes(redis))
 
 
 def _ask_cache() -> Answer:
-    return Answer({"": _read_memory(get_redis_connection("default"))})
+    return Answer({"": _read_info(get_redis_connection("default"))})
 
 
-def _read_memory(redis: RedisClient) -> Mapping[str, Any] | None:
+def _read_info(redis: RedisClient) -> Mapping[str, Any] | None:
     try:
-        return redis.info(SECTION)
+        return redis.info()
     except RedisError:
         return None
 
@@ -92,10 +99,10 @@ def _ask_broker() -> Answer:
             pipe = client.pipeline(transaction=False)
             for queue in queues:
                 pipe.llen(queue)
-            pipe.info(SECTION).execute_command(*NO_WRITE)
-            *lengths, memory, refusal = pipe.execute(raise_on_error=False)
+            pipe.info().execute_command(*NO_WRITE)
+            *lengths, info, refusal = pipe.execute(raise_on_error=False)
     except Exception:  # any error of kombu and its transports
         return AWAY
-    if isinstance(memory, Exception):
+    if isinstance(info, Exception):
         return AWAY
-    return Answer({"": memory}, dict(zip(queues, lengths, strict=True)), not isinstance(refusal, Exception))
+    return Answer({"": info}, dict(zip(queues, lengths, strict=True)), not isinstance(refusal, Exception))

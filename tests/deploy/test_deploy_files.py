@@ -1,5 +1,6 @@
 """The commands in the files of `deploy/` are those of the Procfile, which other tests run."""
 
+import re
 import shlex
 from typing import Any
 
@@ -57,3 +58,13 @@ def test_connections_to_redis_fit_its_limit_also_during_a_rolling_restart() -> N
     for server, pools in (("state", 2), ("cache", 1)):
         limit = int(files.read_redis_option(server, "maxclients"))
         assert 2 * processes * pools * settings.REDIS_CONNECTIONS <= limit
+
+
+def test_each_redis_server_has_a_limit_of_memory() -> None:
+    """Without one, the alert RedisMemory never comes, and the kernel ends the server instead."""
+    assert {name: files.read_redis_option(name, "maxmemory-policy") for name in REDIS} == {
+        "state": "noeviction",
+        "broker": "noeviction",
+        "cache": "allkeys-lfu",
+    }
+    assert all(re.fullmatch(r"[1-9]\d*[gm]b", files.read_redis_option(name, "maxmemory")) for name in REDIS)

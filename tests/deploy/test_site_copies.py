@@ -109,6 +109,13 @@ def list_sockets(server: RedisServer) -> list[tuple[Path, str]]:
     return [(master.socket, key) for master, key in zip(cluster.masters, keys, strict=True)]
 
 
+@pytest.fixture(autouse=True)
+def last_backup(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file whose time tells of the last backup. It does not exist yet."""
+    settings.LAST_BACKUP_FILE = tmp_path_factory.mktemp("var") / "folder" / "last-backup"
+    return settings.LAST_BACKUP_FILE
+
+
 @pytest.fixture
 def site() -> User:
     """Fill a site: a user who has logged in."""
@@ -202,9 +209,10 @@ def test_refused_items_are_reported(site: User, tmp_path: Path, redis: Redis) ->
 
 
 @pytest.fixture
-def copy(site: User, tmp_path: Path) -> Path:
+def copy(site: User, tmp_path: Path, last_backup: Path) -> Path:
     """Return the folder of a backup."""
     assert run("backup", str(tmp_path / "copy")).code == 0
+    assert last_backup.exists()
     return tmp_path / "copy"
 
 
@@ -243,7 +251,7 @@ def test_wrong_folders_are_named(copy: Path, tmp_path: Path) -> None:
 
 
 def test_full_disk_is_named_and_leaves_no_partial_backup(
-    site: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last_backup: Path
 ) -> None:
     """Every write to /dev/full fails as on a full disk."""
     monkeypatch.setattr(type(databases.get_database("default")), "file_name", "full")
@@ -255,6 +263,7 @@ def test_full_disk_is_named_and_leaves_no_partial_backup(
     assert ran.code == 2
     assert str(folder / "full") in ran.err or "No space left" in ran.err
     assert list(folder.iterdir()) == []
+    assert not last_backup.exists()
 
 
 @pytest.mark.on_postgres

@@ -5,6 +5,7 @@ import operator
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -13,6 +14,7 @@ from django.conf import settings as site
 from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
+from pytest_django.fixtures import Settings
 
 from mirror.metrics import count, count_fallback
 from mirror.models import Change, State
@@ -23,13 +25,20 @@ from tests.support.servers import RedisServer
 DEPLOY: Final = site.BASE_DIR / "deploy"
 OWN_LABELS: Final = {"job", "instance"}  # Prometheus adds them
 WORDS: Final = {"and", "by", "on", "or", "unless"}
-COMPARISON: Final = re.compile(r"(?:^|and )(\w+) (==|>) ([\d.]+)$")
+# Metrics of node_exporter and blackbox_exporter, with the labels that the rules use.
+OTHER_EXPORTERS: Final = {
+    "node_filesystem_avail_bytes": {"fstype", "mountpoint"},
+    "node_filesystem_size_bytes": {"fstype", "mountpoint"},
+    "probe_ssl_earliest_cert_expiry": set[str](),
+}
+COMPARISON: Final = re.compile(r"(?:^|and )(\w+)(?:\{.*?\})? (==|>) ([\d.]+)$")
+PROGRESS: Final = re.compile(r" unless on \(mirror\) sum by \(mirror\) \(increase\((\w+)\[5m\]\)\) > 0$")
 OPERATORS: Final = {"==": operator.eq, ">": operator.gt}
 
 
 def read_rules() -> list[dict[str, Any]]:
-    (group,) = yaml.safe_load((DEPLOY / "alerts.yml").read_text())["groups"]
-    return list(group["rules"])
+    groups = yaml.safe_load((DEPLOY / "alerts.yml").read_text())["groups"]
+    return [rule for group in groups for rule in group["rules"]]
 
 
 def read_queries() -> list[tuple[str, str]]:
@@ -54,8 +63,8 @@ def find_labels(samples: Iterable[Sample]) -> dict[str, set[str]]:
 def find_unknown(expression: str, legend: str, exported: dict[str, set[str]]) -> set[str]:
     """Return the names and labels in an expression and in its legend that the site does not export."""
     selected = {name: re.findall(r"(\w+)\s*[=!]", inner) for name, inner in re.findall(r"(\w+)\{(.*?)\}", expression)}
-    grouped = {label.strip() for inner in re.findall(r"by \((.*?)\)", expression) for label in inner.split(",")}
-    bare = re.sub(r"\{.*?\}|\[.*?\]|offset \w+|by \(.*?\)|\b[\d.]+", " ", expression)
+    grouped = {label.strip() for inner in re.findall(r"(?:by|on) \((.*?)\)", expression) for label in inner.split(",")}
+    bare = re.sub(r"\{.*?\}|\[.*?\]|offset \w+|(?:by|on) \(.*?\)|\b[\d.]+", " ", expression)
     names = set(re.findall(r"\b([a-z]\w*)\b(?!\s*\()", bare)) - WORDS
     known = {label for name in names for label in exported.get(name, ())} | OWN_LABELS
     labels = grouped | set(re.findall(r"\{\{(?: *\$labels\.)?(\w+) *\}\}", legend))
@@ -65,30 +74,55 @@ def find_unknown(expression: str, legend: str, exported: dict[str, set[str]]) ->
     return {name for name in names if name not in exported} | wrong | (labels - known)
 
 
-def find_true_alerts(samples: list[Sample]) -> set[str]:
-    """Return the alerts whose last comparison, of a gauge with a number, holds for a sample."""
+def find_true_alerts(samples: list[Sample], before: Iterable[Sample] = ()) -> set[str]:
+    """Return the alerts whose last comparison, of a gauge with a number, holds for a sample.
+
+    before: samples of five minutes ago, for alerts that need a lack of progress.
+    """
     found = set()
     for rule in read_rules():
-        if match := COMPARISON.search(rule["expr"]):
-            name, sign, limit = match.groups()
-            if any(s.name == name and OPERATORS[sign](s.value, float(limit)) for s in samples):
+        expression = rule["expr"].partition(" or ")[0]
+        moving = PROGRESS.search(expression)
+        busy = list_growing(moving[1], samples, before) if moving else set()
+        match = COMPARISON.search(PROGRESS.sub("", expression))
+        if match is None:
+            continue
+        name, sign, limit = match.groups()
+        excluded = dict(re.findall(r'(\w+)!="(\w+)"', expression))
+        for sample in samples:
+            is_selected = not any(sample.labels.get(label) == value for label, value in excluded.items())
+            if sample.name != name or not is_selected or sample.labels.get("mirror") in busy:
+                continue
+            if OPERATORS[sign](sample.value, float(limit)):
                 found.add(rule["alert"])
     return found
 
 
+def list_growing(counter: str, samples: Iterable[Sample], before: Iterable[Sample]) -> set[str | None]:
+    """Return the mirrors for which a counter has grown."""
+    old = {sample.labels["mirror"]: sample.value for sample in before if sample.name == counter}
+    new = {sample.labels["mirror"]: sample.value for sample in samples if sample.name == counter}
+    return {mirror for mirror, value in new.items() if mirror in old and value > old[mirror]}
+
+
 @pytest.mark.django_db(transaction=True)
-def test_alerts_and_dashboard_use_exported_names() -> None:
+def test_alerts_and_dashboard_use_exported_names(settings: Settings, tmp_path: Path) -> None:
+    settings.LAST_BACKUP_FILE = tmp_path
     State.objects.create(mirror="titem", layout="", differences=0)
     count("applied", 1, mirror="titem")
     count_fallback(["titem"], "cold")
     for _ in range(2):  # the first scrape is counted when it has ended
         samples = scrape()
-    exported = find_labels(samples) | {"up": set()}
+    exported = find_labels(samples) | {"up": set()} | OTHER_EXPORTERS
     queries = [(rule["expr"], rule["annotations"]["summary"]) for rule in read_rules()] + read_queries()
     assert {query: unknown for query, legend in queries if (unknown := find_unknown(query, legend, exported))} == {}
     changed = {name.replace("pending", "waiting"): labels - {"view"} for name, labels in exported.items()}
     unknown = {name for query, legend in queries for name in find_unknown(query, legend, changed)}
     assert {"mirror_pending", "view"} <= unknown
+
+
+def find_severities(*names: str) -> set[str]:
+    return {rule["labels"]["severity"] for rule in read_rules() if rule["alert"] in names}
 
 
 def test_each_alert_has_a_chapter_in_the_runbook() -> None:
@@ -112,10 +146,17 @@ def test_faults_make_their_alerts_true(redis_server: RedisServer) -> None:
     assert find_true_alerts(scrape()) == {"MirrorQuarantined"}
     Change.objects.all().delete()
     Change.objects.bulk_create(Change(mirror="titem", key=str(n), created_at=old) for n in range(1001))
-    assert find_true_alerts(scrape()) == {"OutboxGrowing", "MirrorLag"}
+    before = scrape()
+    assert find_true_alerts(before) == {"OutboxGrowing", "MirrorLag", "MirrorBehind"}
+    assert find_severities("OutboxGrowing", "MirrorBehind") == {"ticket"}
+    count("applied", 1, mirror="titem")  # a large import: old changes wait, and others are applied
+    assert find_true_alerts(scrape(), before) == {"OutboxGrowing", "MirrorBehind"}
     Change.objects.all().delete()
     with redis_server.client() as redis:
         redis.config_set("maxmemory", 1)
         assert find_true_alerts(scrape()) == {"RedisRefusesWrites"}
+        redis.config_set("maxmemory", 0)
+        redis.config_set("maxmemory-policy", "allkeys-lru")
+        assert find_true_alerts(scrape()) == {"RedisEvicts"}
     redis_server.kill()
     assert find_true_alerts(scrape()) == {"RedisAway"}

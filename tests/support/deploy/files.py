@@ -42,8 +42,8 @@ def read_dockerfile(instruction: str) -> list[str]:
 
 def read_environment() -> dict[str, str]:
     """Return the example environment, filled in."""
-    lines = [line for line in (DEPLOY / "production.env.example").read_text().splitlines() if "=" in line[:40]]
-    found = dict(line.split("=", 1) for line in lines if not line.startswith("#"))
+    words = shlex.split((DEPLOY / "production.env.example").read_text(), comments=True)
+    found = dict(word.split("=", 1) for word in words)
     secrets = {
         name: f"{name} of tests".ljust(60, ".") for name in found if name.startswith(("SECRET_KEY", "PAYMENT_C"))
     }
