@@ -13,9 +13,12 @@ _LABEL: Final = r"[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]{0,61}[\p{L}\p{N}\p{M}])?"
 _TOP_LABEL: Final = (
     r"(?:xn--[a-z0-9-]{1,59}|[a-z]{2,63})(?![a-z0-9-])|[\p{L}--[\x00-\x7F]][\p{L}\p{M}--[\x00-\x7F]]{0,62}"
 )
-# Chinese, Japanese and Korean text may follow a link without a space, so these scripts do not belong to a path.
 _UNSPACED: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Bopomofo}"
-_PATH: Final = rf"[[!-~\p{{L}}\p{{N}}\p{{M}}]--[<>\"\\^`\{{|\}}{_UNSPACED}\uFF00-\uFFEF]]"
+# Signs inside the titles of encyclopaedias, which do not end an address: dots, dashes and an apostrophe.
+_TITLE_SIGNS: Final = "·・‐‑–—〜゠〃’"
+# Letters of any script belong to a path, as on Mastodon: a browser copies the titles of Wikipedia unencoded. Text after
+# a path therefore needs a space or a sign of punctuation before it, also in Chinese and Japanese.
+_PATH: Final = rf"[[!-~\p{{L}}\p{{N}}\p{{M}}\u200C\u200D{_TITLE_SIGNS}]--[<>\"\\^`\{{|\}}]]"
 _link = regex.compile(
     rf"(?P<scheme>https?://|(?=www\.))(?P<host>(?:{_LABEL}\.)+(?:{_TOP_LABEL}))(?P<port>:[0-9]{{1,5}}(?![0-9]))?(?P<rest>[/?#]{_PATH}*)?",
     regex.V1 | regex.IGNORECASE,
@@ -75,12 +78,15 @@ def _is_unambiguous(host: str) -> bool:
     return all(label.isascii() or _unambiguous_script.fullmatch(label) for label in host.split("."))
 
 
+_SENTENCE_MARKS: Final = f".,;:!?'{_TITLE_SIGNS}\u200c\u200d"
+
+
 def _strip_sentence_marks(rest: str) -> str:
     """Return the rest of an address without trailing punctuation and closing brackets of the sentence around it."""
     while rest:
         last = rest[-1]
         opening = _OPENING_BRACKETS.get(last)
-        if last not in ".,;:!?'" and (opening is None or rest.count(last) <= rest.count(opening)):
+        if last not in _SENTENCE_MARKS and (opening is None or rest.count(last) <= rest.count(opening)):
             break
         rest = rest[:-1]
     return rest

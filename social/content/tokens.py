@@ -16,9 +16,14 @@ Kind = Literal["text", "link", "hashtag", "mention"]
 _token_start = regex.compile(r"https?://|www\.|[@＠#＃]", regex.IGNORECASE)
 _word_before = regex.compile(r"[\p{L}\p{N}\p{M}_]")
 _no_link_after = {"h": regex.compile(r"[A-Za-z0-9_]"), "w": regex.compile(r"[A-Za-z0-9_.@/-]")}
-_tag = regex.compile(r"[\p{L}\p{N}_][\p{L}\p{N}\p{M}_\u200C\u200D]*")
+_TAG_WORD: Final = r"[\p{L}\p{N}_][\p{L}\p{N}\p{M}_\u200C\u200D]*"
+# Join the words of a hashtag, and do not end it: hyphens, as in the names of tags, and the dots of Catalan and Japanese
+# names, Hebrew and Tibetan signs, and Japanese dashes, as on other social sites.
+_TAG_SIGNS: Final = r"[\-‐‑－·・･־׳״་゠〃〜]"
+_tag = regex.compile(rf"{_TAG_WORD}(?:{_TAG_SIGNS}+{_TAG_WORD})*")
 _has_letter = regex.compile(r"[\p{L}\p{No}\p{Nl}]")
 _name = re.compile(r"[^\W_]+(?:[ ._'\-][^\W_]+)*")
+_longer_handle = regex.compile(r"[.\-_]+[\p{L}\p{N}--[\p{Han}\p{Hiragana}\p{Katakana}]]|[@＠]|://", regex.V1)
 # Scripts without spaces between words, in which a name may end after any letter.
 _unspaced = regex.compile(
     r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]"
@@ -89,10 +94,11 @@ def _parse_token(text: str, start: int, is_name: Callable[[str], bool], *, follo
     before, sign = text[start - 1 : start], text[start]
     is_inside = bool(_word_before.match(before) and not _unspaced.match(before))
     if sign in "@＠":
-        name = "" if is_inside else _find_longest_name(text, start + 1, is_name)
+        # An @ in an address of the web ("/@ken") names a reader of another site.
+        name = "" if is_inside or before in ("/", "=") else _find_longest_name(text, start + 1, is_name)
         return Token("mention", sign + name, name, folded=fold(name)) if name else None
     if sign in "#＃":
-        if is_inside or follows or before in ("&", "/", "#", "＃"):  # the second # of "#this#" closes the hashtag
+        if is_inside or follows or before in ("&", "/", "=", "#", "＃"):  # the second # of "#this#" closes the hashtag
             return None
         written = _tag.match(text, start + 1)
         folded = fold_hashtag(written[0]) if written else None
@@ -113,7 +119,12 @@ def _find_longest_name(text: str, start: int, is_name: Callable[[str], bool]) ->
 
 
 def _may_name_end(text: str, end: int) -> bool:
-    """Return whether a name may end at ``end``, which must be the end of a word."""
+    """Return whether a name may end at ``end``, which must be the end of a word.
+
+    A longer handle that begins with the name is another one: "@nsa.gov" does not mention nsa, nor does "@alice@site".
+    """
+    if _longer_handle.match(text, end):
+        return False
     last, following = text[end - 1], text[end : end + 1]
     if not last.isalnum():
         return False

@@ -18,7 +18,7 @@ JSON = "application/json"
         ("#Ruby and #ruby and #ＲＵＢＹ", ["ruby"]),
         ("#one#two", ["one"]),
         ("(#a) [#b], #c.", ["a", "b", "c"]),
-        ("#snake_case #kebab-case", ["snake_case", "kebab"]),
+        ("#snake_case #kebab-case", ["snake_case", "kebab-case"]),
         ("#读书 #हिन्दी #עברית #русский #日本語タグ", ["读书", "हिन्दी", "עברית", "русский", "日本語タグ"]),
         ("我在读#三体 很好", ["三体"]),
         ("#三体#很好看 我在读#红楼梦#很好", ["三体", "红楼梦"]),
