@@ -26,6 +26,7 @@ from catalog.models import Author, Book, Tag, TagAlias, Tagging
 from catalog.names import normalise
 from catalog.shelves import admin as _shelves  # noqa: F401  (registers its pages)
 from catalog.tags import aliases, services
+from catalog.values.isbns import normalise_isbn
 
 TAG_FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm placeholder:text-current"
 
@@ -149,15 +150,18 @@ class BookAdmin(TagActionAdmin):
 
     list_display = ["name", "author_names", "year", "popularity", "rating"]
     list_filter = [YearFilter, LanguageFilter]
-    search_fields = ["title", "isbn", "authors__name"]
+    search_fields = ["title", "original_title", "isbn", "authors__name"]
     autocomplete_fields = ["authors"]
     readonly_fields = ["goodreads_id"]
-    fields = ["title", "authors", "year", "language", "isbn", "popularity", "rating", "goodreads_id"]
+    fields = ["title", "original_title", "authors", "year", "language", "isbn", "popularity", "rating", "goodreads_id"]
     actions = ["add_tag", "remove_tag"]
     ordering = ["-popularity", "pk"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Book]:
         return super().get_queryset(request).prefetch_related("authors")
+
+    def get_search_results(self, request: HttpRequest, queryset: QuerySet[Any], search_term: str) -> Any:
+        return super().get_search_results(request, queryset, normalise_isbn(search_term))
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
         """Save the tags of a book. Removing a tag also removes the votes for it."""

@@ -12,6 +12,8 @@ from catalog.shelves.models import ReadingGoal as ReadingGoal
 from catalog.shelves.models import ShelfEntry as ShelfEntry
 from catalog.shelves.models import ShelfSettings as ShelfSettings
 from catalog.sort_titles import sort_title
+from catalog.values.isbns import IsbnField
+from catalog.values.years import validate_year
 
 
 class TagNameField(models.CharField):
@@ -98,13 +100,24 @@ class Book(models.Model):
     sort_title = models.GeneratedField(
         expression=sort_title(), output_field=models.CharField(max_length=500), db_persist=True
     )
+    original_title = models.CharField(
+        _("original title"),
+        max_length=500,
+        blank=True,
+        db_default="",
+        help_text=_("In the language in which it was first published, if that title is another one."),
+    )
     authors = models.ManyToManyField(Author, verbose_name=_("authors"), related_name="books", blank=True)
     tags = models.ManyToManyField(Tag, verbose_name=_("tags"), related_name="books", blank=True, through="Tagging")
     year = models.SmallIntegerField(
-        _("year"), null=True, blank=True, help_text=_("Year of first publication; negative for BC.")
+        _("year"),
+        null=True,
+        blank=True,
+        validators=[validate_year],
+        help_text=_("Year of first publication; negative for BC."),
     )
     language = models.CharField(_("language"), max_length=10, blank=True, db_default="")
-    isbn = models.CharField(_("ISBN"), max_length=13, blank=True, db_default="")
+    isbn = IsbnField(_("ISBN"), max_length=13, blank=True, db_default="")
     popularity = models.PositiveBigIntegerField(
         _("popularity"), default=0, db_default=0, help_text=_("Number of readers who rated it.")
     )

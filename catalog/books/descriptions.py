@@ -58,6 +58,7 @@ def _build_schema_book(book: BookRecord) -> dict[str, Any]:
             {"@type": "Person", "name": name, "url": f"{settings.SITE_URL}{make_path('author', pk)}"}
             for pk, name in authors
         ],
+        "alternateName": book["original_title"],
         "isbn": book["isbn"],
         "inLanguage": normalise_code(book["language"]),
         "datePublished": f"{year:04}" if year is not None and year > 0 else "",

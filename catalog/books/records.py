@@ -10,6 +10,7 @@ from django.db import connections
 from django.db.backends.utils import CursorWrapper
 
 from catalog.books.series import parse_series
+from catalog.values.isbns import is_isbn, normalise_isbn
 from mirror.conf import database
 from mirror.utils import arrays
 
@@ -30,6 +31,7 @@ class BookRow(NamedTuple):
     id: int
     title: str
     sort_title: str
+    original_title: str
     year: int | None
     language: str
     isbn: str
@@ -55,8 +57,8 @@ class _FoundBook(NamedTuple):
 # The ids of tags and authors come as one list for each book, and two more statements read the names. A join in SQL
 # costs three to four times as much for 330,294 pairs, and PostgreSQL would read all tags to name those of one book.
 _BOOKS = (
-    "SELECT b.id, b.title, b.sort_title, b.year, b.language, b.isbn, b.popularity, b.rating, {tags}, {authors}"
-    " FROM catalog_book b WHERE b.id"
+    "SELECT b.id, b.title, b.sort_title, b.original_title, b.year, b.language, b.isbn, b.popularity, b.rating,"
+    " {tags}, {authors} FROM catalog_book b WHERE b.id"
 )
 _SELECT_BOOKS = {
     "sqlite": _BOOKS.format(
@@ -169,19 +171,20 @@ def build_record(row: BookRow) -> Record:
     """Return the record of a book.
 
     tags: sorted by code point. rating, year: None if unknown. author_ids: in the order of ``authors``. series: as the
-    title names them. top_tags: the most frequent tags, most frequent first. hidden_tags: tags that ``top_tags`` and
-    pages leave out.
+    title names them. isbn: thirteen digits, "" without a correct one. top_tags: the most frequent tags, most frequent
+    first. hidden_tags: tags that ``top_tags`` and pages leave out.
     """
     return {
         "id": row.id,
         "title": row.title,
         "sort_title": row.sort_title,
+        "original_title": row.original_title,
         "authors": row.authors,
         "author_ids": row.author_ids,
         "series": [{"name": one.name, "number": one.number} for one in parse_series(row.title)],
         "year": row.year,
         "language": row.language,
-        "isbn": row.isbn,
+        "isbn": normalise_isbn(row.isbn) if is_isbn(row.isbn) else "",
         "popularity": row.popularity,
         "rating": None if row.rating is None else float(row.rating),
         "tags": sorted(row.tags),

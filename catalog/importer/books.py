@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from catalog.books.series import split_title
 from catalog.importer import clean
 from catalog.importer.files import DataProblems, Table, split_batches
 from catalog.models import Author, Book
@@ -107,14 +108,16 @@ def _parse_candidate(row: dict[str, str], wrong: list[str]) -> Candidate | None:
         wrong.append("unusable book_id")
     if not row["original_publication_year"]:
         wrong.append("no year")
-    isbn = clean.parse_isbn(row["isbn"], row["isbn13"])
+    isbn = clean.pick_isbn(row["isbn"], row["isbn13"])
     if isbn is None and (row["isbn"] or row["isbn13"]):
         wrong.append("unusable ISBN")
     elif "e+" in row["isbn13"].lower():
         wrong.append("ISBN-13 with lost digits")
+    title = _parse_title(row, wrong)
     book = Book(
         goodreads_id=goodreads_id,
-        title=_parse_title(row, wrong),
+        title=title,
+        original_title=_parse_original_title(row["original_title"], title),
         year=usable("original_publication_year", clean.parse_year(row["original_publication_year"]), "unusable year"),
         language=row["language_code"] if len(row["language_code"]) <= MAX_LANGUAGE_LENGTH else "",
         isbn=isbn or "",
@@ -131,6 +134,12 @@ def _parse_title(row: dict[str, str], wrong: list[str]) -> str:
     if len(title) > MAX_TITLE_LENGTH:
         wrong.append("title cut")
     return clean.shorten(title, MAX_TITLE_LENGTH) or UNTITLED
+
+
+def _parse_original_title(original: str, title: str) -> str:
+    """Return the original title, or "" if it is the title (which may also name the series)."""
+    original = clean.shorten(original, MAX_TITLE_LENGTH)
+    return "" if original in (title, split_title(title)[0]) else original
 
 
 def _parse_authors(text: str, wrong: list[str]) -> list[str]:

@@ -4,9 +4,10 @@ import re
 import unicodedata
 from decimal import Decimal
 
+from catalog.values.isbns import is_isbn, parse_isbn
+from catalog.values.years import is_possible_year
 from common.ids import MAX_ID
 
-MIN_YEAR, MAX_YEAR = -4000, 2100  # possible years of publication
 MAX_AUTHORS = 100
 _NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?(e[+-]?[0-9]{1,2})?", re.IGNORECASE)
 
@@ -23,11 +24,11 @@ def parse_number(text: str, most: int = MAX_ID) -> int | None:
 
 
 def parse_year(text: str) -> int | None:
-    """Return a year. Negative years are BC, and there is no year 0."""
+    """Return a year of publication."""
     value = _parse_decimal(text)
-    if value is None or value != value.to_integral_value() or not MIN_YEAR <= value <= MAX_YEAR:
+    if value is None or value != value.to_integral_value() or not is_possible_year(int(value)):
         return None
-    return int(value) or None
+    return int(value)
 
 
 def parse_rating(text: str) -> Decimal | None:
@@ -41,23 +42,13 @@ def _parse_decimal(text: str) -> Decimal | None:
     return Decimal(text) if _NUMBER.fullmatch(text) else None
 
 
-def parse_isbn(ten: str, thirteen: str) -> str | None:
-    """Return an ISBN with a correct check digit: ten digits (with leading zeros restored), else thirteen, else None.
+def pick_isbn(ten: str, thirteen: str) -> str | None:
+    """Return the ISBN of a book, from the column for ten digits (with leading zeros restored), else from the other one.
 
     A number such as 9.78043902348e+12 has lost its last digits and is no ISBN.
     """
-    short = ten.replace("-", "").upper()
-    if re.fullmatch(r"[0-9]{6,9}[0-9X]", short):
-        short = short.zfill(10)
-        total = sum((10 - i) * (10 if digit == "X" else int(digit)) for i, digit in enumerate(short))
-        if total % 11 == 0 and short.strip("0"):
-            return short
-    for text in (short, thirteen.replace("-", "")):
-        if re.fullmatch(r"97[89][0-9]{10}", text):
-            total = sum((1 + 2 * (i % 2)) * int(digit) for i, digit in enumerate(text))
-            if total % 10 == 0:
-                return text
-    return None
+    full = ten.zfill(10) if re.fullmatch(r"[0-9]{6,9}[0-9Xx]", ten) else ten
+    return next((parse_isbn(text) for text in (full, thirteen) if is_isbn(text)), None)
 
 
 def shorten(text: str, longest: int) -> str:

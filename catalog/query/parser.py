@@ -15,8 +15,17 @@ MAX_LENGTH: Final = 2000  # characters
 MAX_TERMS: Final = 100  # names, including repetitions
 MAX_DEPTH: Final = 50  # nested brackets and negations
 
+# Signs as word processors, phones and Chinese keyboards write them. Names in quotes keep theirs.
+OTHER_SIGNS: Final = str.maketrans("＆｜（）‐‑‒–—―−﹣－", "&|()---------")
+# Quotes that close a name, by the quote that opens it: a word processor of another language may have set them.
+CLOSING_QUOTES: Final = {
+    '"': '"', "＂": "＂", "“": "”“", "”": "”", "„": "“”", "‟": "”",
+    "«": "»", "»": "«", "「": "」", "『": "』", "〝": "〞〟",
+}  # fmt: skip
+_QUOTES: Final = "".join(sorted({*CLOSING_QUOTES, *"".join(CLOSING_QUOTES.values())}))
+_NAME_CHARACTER: Final = rf"[^\s&|(){_QUOTES}-]"
 # A hyphen belongs to a word if the word continues after it.
-BARE_NAME = re.compile(r'[^\s&|()"-]+(?:-+[^\s&|()"-]+)*')
+BARE_NAME = re.compile(rf"{_NAME_CHARACTER}+(?:-+{_NAME_CHARACTER}+)*")
 # Characters that neither SQL nor Redis can store: NUL, and halves of surrogate pairs.
 FORBIDDEN_CHARACTERS = re.compile("[\0\ud800-\udfff]")
 MAX_EXCERPT_LENGTH: Final = 60  # characters shown before and after the place of an error
@@ -72,15 +81,16 @@ def parse(text: str) -> Node | None:
 
 def _tokenise(text: str) -> Iterator[_Token]:
     position = 0
+    signs = text.translate(OTHER_SIGNS)  # as long as the text
     while position < len(text):
-        character = text[position]
+        character = signs[position]
         if character.isspace():
             position += 1
             continue
-        if character == '"':
+        if character in _QUOTES:
             name, length = _read_quoted_name(text, position)
             token = _Token("name", name, position, length)
-        elif bare := BARE_NAME.match(text, position):
+        elif bare := BARE_NAME.match(signs, position):
             token = _Token("name", normalise(bare[0]), position, len(bare[0]))
         else:  # one of & | - ( )
             token = _Token(character, character, position, 1)
@@ -94,16 +104,18 @@ def _tokenise(text: str) -> Iterator[_Token]:
 def _read_quoted_name(text: str, start: int) -> tuple[str, int]:
     """Return the name in the quotes that open at ``start``, and its length in the text, quotes included.
 
-    A quote inside is written as \\" or "". A backslash is written as \\\\, or as itself before any other character.
+    A straight quote inside is written as \\" or "". A backslash is written as \\\\, or as itself before any other
+    character.
     """
     found: list[str] = []
+    closing = CLOSING_QUOTES.get(text[start], "")
     position = start + 1
     while position < len(text):
         pair = text[position : position + 2]
-        if pair in ('\\"', "\\\\", '""'):
+        if pair in ('\\"', "\\\\") or (pair == '""' and closing == '"'):
             found.append(pair[1])
             position += 2
-        elif pair[0] == '"':
+        elif pair[0] in closing:
             return normalise("".join(found)), position + 1 - start
         else:
             found.append(pair[0])

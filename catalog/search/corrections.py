@@ -9,6 +9,7 @@ from rapidfuzz.distance import OSA
 
 from catalog.search import entries, words
 from catalog.search.lists import Member
+from catalog.values.isbns import find_isbns
 
 MIN_PART_LENGTH: Final = 3  # letters of each part of a word with a missing blank
 MAX_WORDS: Final = 10  # of a query; the rest is ignored
@@ -71,7 +72,7 @@ def parse_query(text: str) -> SearchQuery:
     found = list(dict.fromkeys(words.remove_articles(words.split_words(text))))[:MAX_WORDS]
     pairs = {(one + two)[: words.MAX_WORD_LENGTH]: (n, n + 1) for n, (one, two) in enumerate(pairwise(found))}
     whole, exactly = words.join_words(text), words.join_words(text, articles=True)
-    if isbns := words.find_isbns(text):
+    if isbns := find_isbns(text):
         found, pairs, whole, exactly = isbns[:1], {}, isbns[0], isbns[0]
     wanted = [QueryWord(word, is_last=n == len(found) - 1) for n, word in enumerate(found)]
     return SearchQuery(wanted, pairs, whole, exactly)

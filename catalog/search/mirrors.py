@@ -13,6 +13,7 @@ from catalog.mirrors import find_books_by_authors, find_books_with_tags
 from catalog.models import Author, Book, Tag, Tagging
 from catalog.search import entries, store, words
 from catalog.search.models import Document, Term
+from catalog.search.names.titles import collect_book_names
 from common.ids import parse_ids
 from mirror import Contribution, Family, Mirror, Scored, TableMirror, Watch
 from mirror.conf import setting
@@ -23,7 +24,7 @@ class IndexMirror(TableMirror):
 
     kind: ClassVar[str]
     tables = "search"
-    version = 3
+    version = 4
     drain = "after_response"
 
     def make(self, ids: Sequence[int]) -> Iterable[store.DocumentRecord]:
@@ -54,14 +55,14 @@ class IndexMirror(TableMirror):
 
 @mirror.register
 class BookIndex(IndexMirror):
-    """Books: by words of title and authors, by ISBN, by tags, and by title."""
+    """Books: by words of titles and authors, by ISBN, by tags, and by title."""
 
     name = "indexed_book"
     label = _("search: books")
     kind = "b"
     model = Book
     watches = (
-        Watch(Book, only=("title", "isbn", "popularity")),
+        Watch(Book, only=("title", "original_title", "isbn", "popularity")),
         Watch(Tagging, "book_id"),
         Watch(Book.authors.through, "book_id"),
         Watch(Tag, via=find_books_with_tags, only=("name", "hidden"), updates=True),
@@ -70,18 +71,12 @@ class BookIndex(IndexMirror):
 
     def make(self, ids: Sequence[int]) -> Iterable[store.DocumentRecord]:
         for book in load_book_rows(ids):
-            found = {
-                *words.extract_terms(book.title).union(*map(words.extract_terms, book.authors)),
-                *words.find_isbns(book.isbn),
-            }
-            on = [*entries.build_word_keys("b", found), *entries.build_name_keys(_find_names_of_book(book.title))]
+            names = collect_book_names(book.title, book.original_title, book.isbn)
+            found = set().union(*map(words.extract_terms, (*names.full, *book.authors)))
+            on = [*entries.build_word_keys("b", found), *entries.build_name_keys((*names.full, *names.shorter))]
             shown = map(words.join_words, set(book.tags).difference(book.hidden_tags))
             on += entries.build_word_keys("g", filter(None, shown))
             yield store.build_document(self.name_document(book.id), "", book.popularity, on)
-
-
-def _find_names_of_book(title: str) -> list[str]:
-    return [*words.split_title_names(title), *filter(None, [words.shorten_title(title)])]
 
 
 def _find_authors_of_books(values: Sequence[str], after: str | None, limit: int) -> list[str]:

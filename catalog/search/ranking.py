@@ -1,6 +1,7 @@
 """The order of results. It is the same for Redis and SQL, which only supply candidates.
 
-1. Exact: the query is the name (of a book also without series), or the ISBN. Names that differ in their articles come
+1. Exact: the query is the name (of a book also without series, the original title, or one of them with its numbers in
+   digits or in words), or the ISBN. Names that differ in their articles come
    after the others. "A" counts as an article, so this is also the order of Thomas A. Harris and Thomas Harris.
 2. Prefix: the name begins with the query, or the query is a title without its subtitle.
 3. All words: each word occurs in the name, in an author's name or in the series, in any order. Plurals count as their

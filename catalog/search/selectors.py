@@ -12,12 +12,13 @@ from catalog.books import extras
 from catalog.listing import sorts
 from catalog.listing.results import BookRecord
 from catalog.models import Tagging
-from catalog.search import words
 from catalog.search.corrections import SearchQuery, parse_query
 from catalog.search.finding import find_candidates
+from catalog.search.names.titles import collect_book_names
 from catalog.search.ranking import DocumentTexts, collect_texts, rank_document
 from catalog.selectors import load_records_from_sql
 from catalog.shelves.selectors import ENTRY_MIRRORS, CardEntries, ask_for_entries, load_entries_from_sql, read_entries
+from catalog.values.isbns import has_wrong_check_digit
 from mirror import list_bucket_keys, registry
 from mirror.conf import database
 from mirror.read import ask_sql, read
@@ -48,6 +49,7 @@ class SearchResults:
     readers: list[NamedResult]
     card_values: extras.CardValues = ()  # the values of card extras for the books
     entries: CardEntries | None = None  # the books on the viewer's shelves; None: not logged in
+    is_wrong_isbn: bool = False  # the query is an ISBN with a wrong check digit
 
     @property
     def is_empty(self) -> bool:
@@ -100,6 +102,8 @@ def search(text: str, viewer: int = 0, most: int | None = None) -> SearchResults
     most: the maximum number of books (None: ``MAX_BOOKS``). From warm mirrors: 3 round trips and no SQL.
     """
     text = " ".join(text[:MAX_QUERY_LENGTH].split())
+    if has_wrong_check_digit(text):
+        return SearchResults(text, [], [], [], [], is_wrong_isbn=True)
     query = parse_query(text)
     if not query.query_words:
         return SearchResults(text, [], [], [], [])
@@ -146,10 +150,8 @@ def _get_weight(found: Any) -> int:
 
 
 def _collect_book_texts(book: BookRecord) -> DocumentTexts:
-    isbns = words.find_isbns(book["isbn"])
-    names, short = words.split_title_names(book["title"]), words.shorten_title(book["title"])
-    shorter = (short,) if short else ()
-    return collect_texts((*names, *isbns), tuple(book["authors"]), tuple(book["tags"]), shorter)
+    names = collect_book_names(book["title"], book["original_title"], book["isbn"])
+    return collect_texts(names.full, tuple(book["authors"]), tuple(book["tags"]), names.shorter)
 
 
 def _collect_name_texts(named: Any) -> DocumentTexts:

@@ -6,40 +6,72 @@ from functools import lru_cache
 from typing import Final
 
 import regex
+from opencc import OpenCC
 
 from common.text import fold
 
 MAX_WORD_LENGTH: Final = 40  # significant letters of a word
 MAX_NAME_LENGTH: Final = 80  # significant letters of a whole name
 ARTICLES: Final = frozenset({"a", "an", "the"})
-_LOOKALIKES: Final = str.maketrans(
-    {
-        "æ": "ae",
-        "œ": "oe",
-        "ø": "o",
-        "ł": "l",
-        "đ": "d",
-        "ð": "d",
-        "þ": "th",
-        "ـ": "",
-        "'": "",
-    }
-)
+_LOOKALIKES: Final = {
+    "æ": "ae",
+    "œ": "oe",
+    "ø": "o",
+    "ł": "l",
+    "đ": "d",
+    "ð": "d",
+    "þ": "th",
+    "ـ": "",
+    "'": "",
+}
+# Hiragana have the same order as katakana, 0x60 code points before them.
+_KATAKANA: Final = range(0x30A1, 0x30F7)
+_KATAKANA_TO_HIRAGANA: Final = -0x60
+_HAN: Final = regex.compile(r"\p{Han}")
+
+
+class _Spellings(dict[int, str]):
+    """A table for ``str.translate`` with one spelling for letters that stand for each other. It is filled on demand.
+
+    Traditional Chinese characters become simplified ones, and katakana become hiragana. Each character is converted by
+    itself: the conversion of a phrase would depend on its neighbours, and a query has others than a title.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.update({ord(letter): spelling for letter, spelling in _LOOKALIKES.items()})
+        self._simplify = OpenCC("t2s").convert
+
+    def __missing__(self, code: int) -> str:
+        letter = chr(code)
+        if code in _KATAKANA:
+            letter = chr(code + _KATAKANA_TO_HIRAGANA)
+        elif _HAN.match(letter):
+            letter = self._simplify(letter)
+        return self.setdefault(code, letter)
+
+
+_spellings: Final = _Spellings()
 _WORD: Final = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 # Scripts without blanks between words.
 _UNSPACED: Final = regex.compile(r"([\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー]+)")
 _SERIES: Final = regex.compile(r"\s*\([^()]*\)\s*$")
-_ISBN: Final = regex.compile(r"[0-9][0-9 –-]{7,15}[0-9Xx]")
 
 
 def normalise(text: str) -> str:
-    """Return ``text`` folded, without marks and apostrophes.
+    """Return ``text`` folded, without marks and apostrophes, in simplified Chinese and hiragana.
 
-    >>> normalise("García Márquez’s")
-    'garcia marquezs'
+    >>> normalise("García Márquez’s 紅樓夢")
+    'garcia marquezs 红楼梦'
     """
     decomposed = unicodedata.normalize("NFKD", fold(text))
-    return "".join(c for c in decomposed if not unicodedata.combining(c)).translate(_LOOKALIKES)
+    return "".join(c for c in decomposed if not unicodedata.combining(c)).translate(_spellings)
+
+
+def split_runs(text: str) -> list[str]:
+    """Return the runs of letters and digits of ``text``, whatever their script."""
+    runs: list[str] = _WORD.findall(normalise(text))
+    return runs
 
 
 @lru_cache(maxsize=4096)
@@ -51,7 +83,7 @@ def split_words(text: str) -> tuple[str, ...]:
     """
     words: list[str] = []
     initials = ""
-    for run in _WORD.findall(normalise(text)):
+    for run in split_runs(text):
         is_initial = len(run) == 1 and run.isascii() and run.isalpha()
         if initials and not is_initial:
             words.append(initials)
@@ -96,7 +128,7 @@ def extract_terms(text: str) -> set[str]:
 @lru_cache(maxsize=4096)
 def join_words(text: str, *, articles: bool = False) -> str:
     """Return the words of ``text`` joined into one, to compare whole names in spite of misplaced blanks."""
-    words = _WORD.findall(normalise(text))
+    words = split_runs(text)
     return "".join(words if articles else remove_articles(words))[:MAX_NAME_LENGTH]
 
 
@@ -110,19 +142,3 @@ def split_title_names(title: str) -> Iterator[str]:
 def shorten_title(title: str) -> str:
     """Return a title without series and subtitle."""
     return _SERIES.sub("", title).partition(": ")[0]
-
-
-def find_isbns(text: str) -> list[str]:
-    """Return the ISBNs in ``text``, converted to thirteen digits."""
-    found = (regex.sub(r"[^0-9Xx]", "", match) for match in _ISBN.findall(text))
-    return [isbn for number in found if (isbn := _convert_to_isbn13(number))]
-
-
-def _convert_to_isbn13(number: str) -> str:
-    if len(number) == 13 and number.isdigit():
-        return number
-    if len(number) != 10 or not number[:9].isdigit():
-        return ""
-    digits = f"978{number[:9]}"
-    total = sum(int(digit) * (1 + 2 * (i % 2)) for i, digit in enumerate(digits))
-    return f"{digits}{-total % 10}"

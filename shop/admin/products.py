@@ -14,6 +14,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from accounts.admin_tools import BigTableAdmin
+from catalog.values import normalise_isbn
 from shop.admin.concurrent_edits import SerialisedEdits
 from shop.admin.forms import CopiesForm, ProductForm
 from shop.admin.row_actions import UnchangedRow, warn_of_unchanged
@@ -52,13 +53,16 @@ class ProductAdmin(SerialisedEdits, BigTableAdmin):
     action_form = CopiesForm
     list_display = ["title", "usual_price", "stock", "reserved", "left", "is_active"]
     list_filter = ["is_active", AvailabilityFilter]
-    search_fields = ["book__title", "book__isbn"]
+    search_fields = ["book__title", "book__original_title", "book__isbn"]
     autocomplete_fields = ["book"]
     fields = ["book", "price", "stock", "is_active"]
     actions = ["add_copies", "offer", "withdraw"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Product]:
         return super().get_queryset(request).select_related("book")
+
+    def get_search_results(self, request: HttpRequest, queryset: QuerySet[Any], search_term: str) -> Any:
+        return super().get_search_results(request, queryset, normalise_isbn(search_term))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return ModelAdmin.has_add_permission(self, request)

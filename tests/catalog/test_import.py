@@ -59,7 +59,7 @@ def test_books_get_their_authors_in_order_and_their_tags(tmp_path: Path, capsys:
     assert report["added"] == {"books": 2, "authors": 2, "tags": 3, "taggings": 4}
     first, second = Book.objects.order_by("pk")
     assert (first.pk, first.title, first.year, first.language) == (1, "A Title", 2008, "eng")
-    assert (first.isbn, str(first.rating), first.popularity) == ("0439023483", "4.34", 4780653)
+    assert (first.isbn, str(first.rating), first.popularity) == ("9780439023481", "4.34", 4780653)
     links = Book.authors.through.objects.filter(book=first).order_by("pk")
     assert [link.author.name for link in links] == ["Zoe Last", "Ann Author"]
     assert (second.pk, second.title, second.year) == (7, 'Say "Hi", Friend', -720)

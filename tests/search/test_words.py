@@ -32,18 +32,6 @@ def test_articles_are_left_out_unless_all_words_are_articles() -> None:
     assert words.join_words("A Game of Thrones", articles=True) == "agameofthrones"
 
 
-@pytest.mark.parametrize(
-    "written", ["0-439-02348-3", "0439023483", "978-0-439-02348-1", "978 0439023481", "9780439023481"]
-)
-def test_all_spellings_of_an_isbn_are_one_number(written: str) -> None:
-    assert words.find_isbns(written) == ["9780439023481"]
-
-
-@pytest.mark.parametrize("written", ["", "1984", "1939-45", "12345678901234"])
-def test_other_numbers_are_no_isbn(written: str) -> None:
-    assert words.find_isbns(written) == []
-
-
 @pytest.mark.parametrize("mistyped", ["tolkein", "olkien", "tolkienn", "talkien", "tolkie"])
 def test_a_word_shares_a_list_with_each_word_one_mistake_away(mistyped: str) -> None:
     assert set(entries.build_near_keys(mistyped)) & entries.build_term_keys("tolkien")

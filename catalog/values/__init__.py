@@ -1,0 +1,5 @@
+"""Values of a book's columns: ISBNs and years of publication."""
+
+from catalog.values.isbns import normalise_isbn
+
+__all__ = ["normalise_isbn"]

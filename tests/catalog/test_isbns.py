@@ -1,0 +1,123 @@
+"""ISBNs: one number in every spelling, for staff, imports, data for machines and raw SQL."""
+
+import re
+
+import orjson
+import pytest
+from django.db import connection
+from django.test import Client
+
+from accounts.models import User
+from catalog.models import Book
+from catalog.values.isbns import find_isbns, has_wrong_check_digit, normalise_isbn
+from tests.support.catalog.make import make_book, make_products
+
+pytestmark = pytest.mark.django_db
+POTTER = "9780439655484"
+SPELLINGS = [
+    "978‑0‑439‑65548‑4",
+    "978-0-439-65548-4",
+    "978–0–439–65548–4",
+    "978—0—439—65548—4",
+    "978−0−439−65548−4",
+    "978﹣0﹣439﹣65548﹣4",
+    "978ー0ー439ー65548ー4",
+    "９７８－０－４３９－６５５４８－４",
+    "978\u00a00\u2009439 65548 4",
+    "978\u00ad0439\u200b655484",
+    " 9780439655484 ",
+    "ISBN 978-0-439-65548-4",
+    "ISBN-13: 9780439655484",
+    "0-439-65548-X",
+    "ISBN-10: 043965548x",
+]
+WRONG = ["978-0-439-65548-5", "9780439655485", "978‑0‑439‑65584‑4", "0-439-65548-3", "0439655480", "9790439655484"]
+OTHER = [
+    "1984",
+    "1939-45",
+    "123456789",
+    "12345678901234",
+    "9770439655484",
+    "97804396554X4",
+    "0000000000",
+    "soon",
+    "978-0-439",
+]
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(User.objects.create_superuser("carol"))
+    return client
+
+
+@pytest.mark.parametrize("written", SPELLINGS)
+def test_all_spellings_are_one_number(written: str) -> None:
+    assert normalise_isbn(written) == POTTER
+    assert find_isbns(f"Potter {written}, second-hand") == [POTTER]
+
+
+@pytest.mark.parametrize("written", WRONG)
+def test_a_wrong_check_digit_is_told_from_other_texts(written: str) -> None:
+    assert has_wrong_check_digit(written)
+    assert normalise_isbn(written) == written
+    assert find_isbns(written) == []
+
+
+@pytest.mark.parametrize("written", OTHER)
+def test_other_numbers_are_no_isbn(written: str) -> None:
+    assert not has_wrong_check_digit(written)
+    assert normalise_isbn(written) == written
+    assert find_isbns(written) == []
+
+
+def _save(staff: Client, **fields: str) -> str:
+    form = {"title": "Potter", "popularity": "0", "tagging_set-TOTAL_FORMS": "0", "tagging_set-INITIAL_FORMS": "0"}
+    return staff.post("/admin/catalog/book/add/", form | fields, follow=True).content.decode()
+
+
+@pytest.mark.parametrize("written", SPELLINGS)
+def test_staff_paste_any_spelling(staff: Client, written: str) -> None:
+    _save(staff, isbn=written)
+    assert Book.objects.get().isbn == POTTER
+
+
+@pytest.mark.parametrize("written", WRONG)
+def test_staff_are_told_about_a_wrong_check_digit(staff: Client, written: str) -> None:
+    assert "The check digit of this ISBN is wrong." in _save(staff, isbn=written)
+    assert not Book.objects.exists()
+
+
+@pytest.mark.parametrize("written", OTHER)
+def test_staff_cannot_store_other_texts(staff: Client, written: str) -> None:
+    assert "Enter an ISBN: ten or thirteen digits" in _save(staff, isbn=written)
+    assert not Book.objects.exists()
+
+
+@pytest.mark.parametrize("path", ["/admin/catalog/book/", "/admin/shop/product/"])
+@pytest.mark.parametrize("written", ["978‑0‑439‑65548‑4", "0-439-65548-X", "043965548x", POTTER])
+def test_staff_find_a_book_by_any_spelling(staff: Client, path: str, written: str) -> None:
+    make_products([make_book("Potter", isbn=POTTER), make_book("Salt", isbn="9780439023481")])
+    page = staff.get(path, {"q": written}).content.decode()
+    assert "Potter" in page
+    assert "Salt" not in page
+
+
+def test_every_way_through_the_orm_stores_thirteen_digits() -> None:
+    book = make_book("Potter", isbn="0-439-65548-X")
+    assert Book.objects.values_list("isbn", flat=True).get() == POTTER
+    Book.objects.update(isbn="")
+    book.isbn = "978‑0‑439‑65548‑4"
+    Book.objects.bulk_update([book], ["isbn"])
+    assert Book.objects.filter(isbn="043965548x").get().isbn == POTTER
+
+
+@pytest.mark.parametrize(("stored", "shown"), [("043965548x", POTTER), (POTTER, POTTER), ("9780439655485", None)])
+def test_data_for_machines_have_thirteen_correct_digits(client: Client, stored: str, shown: str | None) -> None:
+    book = make_book("Potter")
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE catalog_book SET isbn = %s", [stored])
+    html = client.get(f"/books/{book.pk}/").content.decode()
+    [block] = re.findall(r'<script type="application/ld\+json">(.*?)</script>', html, re.DOTALL)
+    assert orjson.loads(block).get("isbn") == shown
+    assert ('<meta property="book:isbn"' in html) == (shown is not None)
