@@ -1,6 +1,10 @@
 """Hashtags: syntax, folding and pages."""
 
+from importlib import import_module
+
 import pytest
+from django.apps import apps
+from django.db import connection
 from django.test import Client
 
 from mirror.relay.drains import drain_all
@@ -78,3 +82,17 @@ class TestPages:
     @pytest.mark.parametrize("accept", ["text/html", JSON])
     def test_an_invalid_hashtag_has_no_page(self, client: Client, path: str, accept: str) -> None:
         assert client.get(path, headers={"Accept": accept}).status_code == 404
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_migration_completes_the_hashtags_of_existing_posts() -> None:
+    (alice,) = make_users("alice")
+    whole = create_post(alice.pk, "#young-adult and #ruby")
+    plain = create_post(alice.pk, "#ruby")
+    Hashtag.objects.filter(name="young-adult").update(name="young")
+    kept = Hashtag.objects.get(post=plain).pk
+    migration = import_module("social.migrations.0004_hashtags_with_signs")
+    with connection.schema_editor() as editor:
+        migration.read_again(apps, editor)
+    assert set(whole.hashtags.values_list("name", flat=True)) == {"young-adult", "ruby"}
+    assert list(plain.hashtags.values_list("pk", "name")) == [(kept, "ruby")]
