@@ -79,7 +79,7 @@ def _build_report(redis: bool, accepts: bool, found: list[Status], backups: list
         *(["behind"] if oldest > MAX_DELAY_SECONDS else []),
         *(["quarantined"] if quarantined else []),
         *(f"unrestored:{b.backup}" for b in backups if b.warm is False),
-        *(f"unsaved:{b.backup}" for b in backups if _is_behind(b)),
+        *(f"unsaved:{b.backup}" for b in backups if b.is_late(MAX_DELAY_SECONDS)),
         *(f"set_aside:{b.backup}" for b in backups if b.set_aside),
     ]
     return {
@@ -109,8 +109,3 @@ def _build_report(redis: bool, accepts: bool, found: list[Status], backups: list
             for b in backups
         },
     }
-
-
-def _is_behind(backup: BackupStatus) -> bool:
-    """Return whether a marked item has waited for SQL for too long."""
-    return (backup.oldest_mark_seconds or 0.0) > backup.every_seconds + MAX_DELAY_SECONDS

@@ -50,6 +50,8 @@ DEFAULTS: Final[dict[str, Any]] = {
     "PROGRESS_SECONDS": 5.0,  # how often a command prints a line of progress
     "JOB_PROGRESS_SECONDS": 0.5,  # how often a job of the admin stores its progress
     "BACKUP_PAUSE_SECONDS": 2.0,  # longest wait of writes to Redis while ``take_at_pause`` takes a copy of SQL
+    "WORDS": {},  # the project's names for parts of the settings in hints: LOCATION, PREFIX, DATABASES
+    "DOCTOR_CHECKS": (),  # paths of the project's functions that return further findings for ``mirror doctor``
     "DOCTOR_AGE_SECONDS": 10.0,  # older sweeps and changes are reported by ``mirror doctor``
     "DOCTOR_TIMEOUT_SECONDS": 1.0,  # a longer time-out of requests is reported, because it delays pages noticeably
 }

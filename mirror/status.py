@@ -187,6 +187,11 @@ def accepts_writes(redis: RedisClient) -> bool:
     """Return whether Redis accepts writes, on a cluster each master. It refuses them while its memory or its disk is
     full. Changes nothing.
     """
+    return find_refusal(redis) is None
+
+
+def find_refusal(redis: RedisClient) -> ResponseError | None:
+    """Return the error with which Redis, or a master of a cluster, refuses writes, or None if it accepts them."""
     pool = get_pool(redis)
     replies = quick.ask(pool, [(NO_WRITE[0], key, *NO_WRITE[2:]) for key in pool.list_probe_keys()])
-    return not any(isinstance(reply, ResponseError) for reply in replies)
+    return next((reply for reply in replies if isinstance(reply, ResponseError)), None)

@@ -1,7 +1,7 @@
 """The health endpoints ``/healthz`` and ``/readyz``."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import pytest
 from django.db import OperationalError
@@ -18,8 +18,9 @@ from mirror.redis.clients import breaker
 from mirror.redis.clients import client as state_client
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
+from tests.support.faults.full import full_disk, full_memory
 from tests.support.mirror.app.backups import best
-from tests.support.servers import RedisServer, wait_until
+from tests.support.servers import RedisServer
 from tests.support.warm_mirrors import rebuild
 
 
@@ -116,27 +117,6 @@ def test_site_is_not_ready_without_sql(client: Client, monkeypatch: pytest.Monke
     response = client.get("/readyz")
     assert response.status_code == 503
     assert response.json()["degraded"] == ["sql"]
-
-
-@contextmanager
-def full_memory(server: RedisServer) -> Iterator[None]:
-    with server.client() as client:
-        client.config_set("maxmemory-policy", "noeviction")
-        client.config_set("maxmemory", 1)
-        yield
-        client.config_set("maxmemory", 0)
-
-
-@contextmanager
-def full_disk(server: RedisServer) -> Iterator[None]:
-    """Let Redis fail to save: a directory has the name of the snapshot."""
-    with server.client() as client:
-        (server.data / client.config_get("dbfilename")["dbfilename"]).mkdir()
-        client.config_set("save", "3600 1")
-        client.bgsave()
-        wait_until(lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err", "a failed save")
-        yield
-        client.config_set("save", "")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -47,7 +47,7 @@ class SiteCollector(Collector):
         evicted = CounterMetricFamily("diptych_redis_evicted_keys", "Keys that were evicted.", labels=["server"])
         writes = GaugeMetricFamily("diptych_redis_writable", "Whether this server accepts writes.", labels=["server"])
         queues = GaugeMetricFamily("diptych_queue_length", "Tasks that wait for a worker.", labels=["queue"])
-        for server, ask in {"state": _ask_state, "cache": _ask_cache, "broker": _ask_broker}.items():
+        for server, ask in {"state": _ask_state, "cache": ask_cache, "broker": ask_broker}.items():
             infos, lengths, accepts = ask()
             for address, info in infos.items():
                 name = f"{server} {address}".rstrip()
@@ -81,7 +81,8 @@ def _ask_masters(redis: RedisClient) -> Answer:
     return Answer(infos, accepts_writes=None if None in infos.values() else accepts_writes(redis))
 
 
-def _ask_cache() -> Answer:
+def ask_cache() -> Answer:
+    """Ask the cache server."""
     return Answer({"": _read_info(get_redis_connection("default"))})
 
 
@@ -92,7 +93,8 @@ def _read_info(redis: RedisClient) -> Mapping[str, Any] | None:
         return None
 
 
-def _ask_broker() -> Answer:
+def ask_broker() -> Answer:
+    """Ask the broker, also whether it accepts writes."""
     queues = list_queues()
     try:
         with open_broker() as client:

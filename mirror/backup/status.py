@@ -36,6 +36,10 @@ class BackupStatus:
     differences: int | None
     errors: dict[str, str] = field(default_factory=dict)
 
+    def is_late(self, seconds: float) -> bool:
+        """Return whether a marked item waits for SQL for so long after it was due."""
+        return (self.oldest_mark_seconds or 0.0) > self.every_seconds + seconds
+
     def as_dict(self) -> dict[str, Any]:
         """Return the status for JSON."""
         return asdict(self)

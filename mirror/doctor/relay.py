@@ -8,7 +8,9 @@ from django.core.checks import CheckMessage, Error, Warning
 from mirror import registry
 from mirror.backup import status as backup_status
 from mirror.conf import setting
+from mirror.doctor.words import say
 from mirror.outbox import changes
+from mirror.read import marker, rewind
 from mirror.redis import naming
 from mirror.redis.types import RedisClient
 from mirror.status import Status, statuses
@@ -40,20 +42,34 @@ def check_relay(redis: RedisClient) -> Iterator[CheckMessage]:
         yield Warning(text, hint=RUN, id="mirror.W038")
 
 
-def check_backlog() -> Iterator[CheckMessage]:
+def check_other_site(redis: RedisClient) -> Iterator[CheckMessage]:
+    """Look for keys of another SQL database."""
+    names, ours = [mirror.name for mirror in registry.all_mirrors()], marker.database_identity()
+    markers = redis.mget([naming.marker(name) for name in names]) if names else []
+    foreign = [name for name, text in zip(names, markers, strict=True) if text and f"|{ours}|" not in text.decode()]
+    if foreign or rewind.find_others(redis, ours):
+        text = "Another site writes to this Redis database, or SQL was replaced a moment ago."
+        if foreign:
+            text += f" Mirrors with its markers: {len(foreign)}."
+        hint = f"Give each site a database of its own in {say('LOCATION')}, or a prefix in {say('PREFIX')}."
+        yield Error(text, hint=f"{hint} After SQL was replaced, the relay rebuilds everything.", id="mirror.E048")
+
+
+def check_backlog(*, with_delays: bool = True) -> Iterator[CheckMessage]:
+    """Check what waits. with_delays: also what merely waits for the relay."""
     found = statuses(count_rows=False)
     for status in found:
         if status.quarantined:
             text = f"Mirror {status.mirror!r} has quarantined changes: {status.quarantined}."
             hint = "Correct the cause (the admin shows the errors), then run `manage.py mirror drain --retry`."
             yield Error(text, hint=hint, id="mirror.E043")
-        if status.oldest_pending_seconds > setting("DOCTOR_AGE_SECONDS"):
+        if with_delays and status.oldest_pending_seconds > setting("DOCTOR_AGE_SECONDS"):
             text = f"Mirror {status.mirror!r} has {status.pending} pending changes, the oldest for"
             text += f" {status.oldest_pending_seconds:.0f} s."
             yield Warning(text, hint=f"{RUN} Its log names failing changes.", id="mirror.W039")
     # Other findings report missing triggers and other layouts.
     cold = {status.mirror: status for status in found if status.warm is False and not status.faults}
-    if cold:
+    if cold and with_delays:
         text = f"SQL answers for cold mirrors: {', '.join(_explain_cold(s, cold) for s in cold.values())}."
         hint = "The relay rebuilds them; `manage.py mirror rebuild` does so at once."
         yield Warning(text, hint=hint, id="mirror.W040")
@@ -68,12 +84,17 @@ def _explain_cold(status: Status, cold: Iterable[str]) -> str:
     return status.mirror
 
 
-def check_marks() -> Iterator[CheckMessage]:
+def check_marks(*, with_delays: bool = True) -> Iterator[CheckMessage]:
+    """Check the backups. with_delays: also what merely waits for the relay."""
     for status in backup_status.statuses():
         if status.set_aside:
             text = f"SQL refuses items of backup {status.backup!r}: {status.set_aside}."
             hint = "`manage.py backup status` shows the errors; `manage.py backup flush` tries again."
             yield Error(text, hint=hint, id="mirror.E044")
-        if (status.oldest_mark_seconds or 0) > setting("DOCTOR_AGE_SECONDS") + status.every_seconds:
+        if with_delays and status.warm is False:
+            text = f"Backup {status.backup!r} is not restored after a loss of Redis: SQL supplies missing items."
+            hint = "The relay restores it; `manage.py backup restore` does so at once."
+            yield Warning(text, hint=hint, id="mirror.W045")
+        if with_delays and status.is_late(setting("DOCTOR_AGE_SECONDS")):
             text = f"Backup {status.backup!r} was last flushed completely {status.oldest_mark_seconds:.0f} s ago."
             yield Warning(text, hint=RUN, id="mirror.W041")

@@ -12,6 +12,7 @@ from mirror import registry
 from mirror.capture import layouts
 from mirror.conf import setting
 from mirror.declare import checks
+from mirror.doctor.words import say
 from mirror.standalone import notices
 
 NO_SQL: Final = "mirror.E035"
@@ -34,7 +35,7 @@ def check_sql() -> list[CheckMessage]:
             *_check_notices(using),
         ]
     except DatabaseError as error:
-        hint = "Start the server, or correct DATABASES. Only warm mirrors answer reads meanwhile."
+        hint = f"Start the server, or correct {say('DATABASES')}. Only warm mirrors answer reads meanwhile."
         return [Error(f"SQL does not answer: {error}", hint=hint, id=NO_SQL)]
 
 

@@ -155,9 +155,15 @@ def severity(found: CheckMessage) -> str:
     return "error" if found.level >= ERROR else "warning" if found.level >= WARNING else "info"
 
 
-def finding(found: CheckMessage) -> list[str]:
-    """Return a finding of the doctor and its hint. Like messages of system checks, they are in English."""
-    return [f"{severity(found)}: {found.msg} ({found.id})", *([f"  {found.hint}"] if found.hint else [])]
+def findings(found: Sequence[CheckMessage]) -> list[str]:
+    """Return the findings of the doctor, those with the same hint together, and each hint once.
+
+    Like messages of system checks, they are in English.
+    """
+    by_hint: dict[str, list[str]] = {}
+    for message in found:
+        by_hint.setdefault(message.hint or "", []).append(f"{severity(message)}: {message.msg} ({message.id})")
+    return [line for hint, lines in by_hint.items() for line in (*lines, *([f"  {hint}"] if hint else []))]
 
 
 def fact(said: str | None) -> str:

@@ -67,6 +67,13 @@ def check(redis: RedisClient, database: str, reply: Any = None) -> bool:
     return False
 
 
+def find_others(redis: RedisClient, database: str) -> set[str]:
+    """Return the identities of other databases that have the witness or had it since the last sweep of this one."""
+    with Session(redis) as session:
+        (reply,) = session.ask([ask()])
+    return {owner for _, _, kind, owner, _ in _read(reply) if kind == WITNESS and owner != database}
+
+
 def check_once(redis: RedisClient, database: str) -> bool:
     """Run ``check`` if this process has not: it may have started after a restore, before any relay."""
     return database not in _checked and check(redis, database)

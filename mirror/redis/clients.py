@@ -90,8 +90,11 @@ def find_refusal(error: BaseException) -> str:
 
 
 def incarnation_of(info: dict[str, Any]) -> str:
-    """Return the incarnation in an INFO reply: run id and replication id, shortened."""
-    return f"{info['run_id'][:20]}:{info['master_replid'][:20]}"
+    """Return the incarnation in an INFO reply: run id and replication id, shortened. Raises UnknownIncarnation."""
+    try:
+        return f"{info['run_id'][:20]}:{info['master_replid'][:20]}"
+    except KeyError as error:
+        raise UnknownIncarnation(f"INFO does not tell {error} of the server") from error
 
 
 def parse_info(raw: bytes | str) -> dict[str, str]:
@@ -103,6 +106,10 @@ def parse_info(raw: bytes | str) -> dict[str, str]:
 def is_in_cluster(info: dict[str, str]) -> bool:
     """Return whether a server with this INFO reply is part of a cluster. Valkey has another field than Redis."""
     return "cluster" in (info.get("redis_mode"), info.get("server_mode"))
+
+
+class UnknownIncarnation(RedisConnectionError):
+    """The server hides what identifies it, so its data cannot be trusted."""
 
 
 class NotNamedAsCluster(RedisConnectionError):

@@ -1,8 +1,11 @@
 """``mirror doctor`` names each problem with its severity and a hint, and finds none in a site that works."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
+from django.core.checks import CheckMessage, Warning
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from pytest_django.fixtures import Settings
@@ -14,10 +17,11 @@ from mirror.doctor import servers, sql
 from mirror.doctor import settings as doctor_settings
 from mirror.models import Change, State
 from mirror.outbox import changes
-from mirror.redis import client, naming
+from mirror.redis import breaker, client, naming
 from mirror.relay.cold import make_cold
 from mirror.standalone import notices
 from mirror.standalone.runner import Relay
+from tests.support.faults.full import full_disk, full_memory
 from tests.support.mirror import world
 from tests.support.mirror.app.backups import best
 from tests.support.mirror.command import run
@@ -38,6 +42,7 @@ def swept(committed: None, no_hints: None, settings: Settings) -> None:
         **settings.MIRROR,
         "DOCTOR_AGE_SECONDS": 3600.0,
         "DOCTOR_TIMEOUT_SECONDS": PATIENT_SECONDS,
+        "DOCTOR_CHECKS": (),  # the site's are in tests/site
     }
     world.warm()
     Relay().run_once()
@@ -69,7 +74,10 @@ def test_findings_have_a_severity_and_a_hint(redis: Redis) -> None:
     assert found.code == 1
     assert [(f["severity"], f["id"]) for f in found.said] == [("error", "mirror.E042"), ("warning", "mirror.W038")]
     assert all(f["text"] and "mirror run" in f["hint"] for f in found.said)
-    assert run("doctor").out.startswith("error: No relay has swept this Redis yet. (mirror.E042)\n  Start ")
+    error, warning, hint = run("doctor").out.splitlines()
+    assert error == "error: No relay has swept this Redis yet. (mirror.E042)"
+    assert warning.startswith("warning: There is no fresh heartbeat")
+    assert hint.startswith("  Start ")
 
 
 @pytest.mark.usefixtures("swept")
@@ -125,6 +133,8 @@ def test_missing_middleware_is_found(settings: Settings) -> None:
         ({"role": "slave"}, ["mirror.E038"]),
         ({"maxmemory_policy": "volatile-lru"}, ["mirror.E039"]),
         ({"aof_enabled": 0}, ["mirror.W035"]),
+        ({"maxmemory": 1000, "used_memory": 950}, ["mirror.W044"]),
+        ({"maxmemory": 1000, "used_memory": 850}, []),
     ],
 )
 def test_unsuitable_servers_are_found(reply: dict[str, Any], expected: list[str], redis: Redis) -> None:
@@ -139,6 +149,74 @@ def test_evicting_or_absent_server_is_an_error(redis_server: RedisServer, reques
     redis_server.kill()
     found = run("doctor", "--json")
     assert (found.code, servers.NO_REDIS in [f["id"] for f in found.said]) == (1, True)
+
+
+def test_server_that_hides_its_values_has_no_finding() -> None:
+    assert list(servers.check_server({})) == []
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("fill", "words"),
+    [(full_memory, "its memory is full"), (full_disk, "it cannot save to its disk")],
+)
+def test_refused_writes_are_told_with_their_reason_and_without_consequences(
+    fill: Callable[[RedisServer], AbstractContextManager[None]],
+    words: str,
+    redis_server: RedisServer,
+    request: pytest.FixtureRequest,
+) -> None:
+    """A full server lacks a heartbeat and a sweep, its mirrors are behind, and no relay could help."""
+    request.getfixturevalue("swept")
+    Change.objects.create(mirror="titem", key="1")
+    Change.objects.update(created_at="2020-01-01T00:00:00Z")
+    redis_server.client().delete(naming.heartbeat(), naming.clock(), naming.marker("titem"))
+    with fill(redis_server):
+        found = [message for message in doctor.examine() if message.id != "mirror.W044"]
+        assert [message.id for message in found] == [servers.NO_WRITES]
+        assert words in found[0].msg
+        assert "REDIS_URL" in str(found[0].hint)
+        assert "mirror run" not in run("doctor").out
+    breaker.reset()
+
+
+@pytest.mark.usefixtures("swept")
+@pytest.mark.parametrize("owner", ["marker", "witness"])
+def test_other_site_on_the_same_database_is_found(owner: str, redis: Redis) -> None:
+    other = "0" * 32
+    if owner == "marker":
+        found: Any = redis.get(naming.marker("titem"))
+        layout, _, *rest = found.decode().split("|")
+        redis.set(naming.marker("titem"), "|".join([layout, other, *rest]))
+    else:
+        redis.zadd(naming.history(), {f"witness|{other}|2026-01-01T00:00:00+00:00": 1})
+    messages = {message.id: message for message in doctor.examine()}
+    assert "mirror.E048" in messages
+    hint = str(messages["mirror.E048"].hint)
+    assert ("REDIS_URL" in hint, "REDIS_PREFIX" in hint) == (True, True)
+
+
+@pytest.mark.usefixtures("swept")
+def test_hints_name_the_settings_of_a_project_without_environment_variables(settings: Settings) -> None:
+    settings.MIRROR = {name: value for name, value in settings.MIRROR.items() if name != "WORDS"}
+    (found,) = servers.check_server({"role": "slave"})
+    assert "the LOCATION of the cache alias" in str(found.hint)
+
+
+@pytest.mark.usefixtures("swept")
+def test_unrestored_backup_is_found(redis: Redis) -> None:
+    redis.delete(naming.restored(best().name))
+    assert ids() == ["mirror.W045"]
+
+
+@pytest.mark.usefixtures("swept")
+def test_findings_of_the_project_are_added_and_told_once(settings: Settings) -> None:
+    settings.MIRROR = {**settings.MIRROR, "DOCTOR_CHECKS": (f"{__name__}.find_something",) * 2}
+    assert ids() == ["test.W001"]
+
+
+def find_something() -> list[CheckMessage]:
+    return [Warning("Something.", id="test.W001")]
 
 
 @pytest.mark.usefixtures("swept")

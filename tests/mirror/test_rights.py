@@ -7,11 +7,13 @@ from django.core.checks import CheckMessage, run_checks
 from pytest_django.fixtures import Settings
 from redis import Redis
 
+from mirror.doctor import servers
 from mirror.doctor.servers import check_redis
 from mirror.management import texts
 from mirror.redis import check_default_user
-from mirror.redis.clients import relay_client
+from mirror.redis.clients import UnknownIncarnation, incarnation_of, relay_client
 from tests.support.fixtures import use_redis
+from tests.support.mirror.command import run
 from tests.support.servers.shipped import ShippedServer
 from tests.support.timeouts import ShortTimeouts
 
@@ -70,5 +72,34 @@ def test_nothing_is_asked_by_the_user_itself(server: ShippedServer) -> None:
 
 def test_deployment_check_names_state_and_broker(server: ShippedServer) -> None:
     found: list[CheckMessage] = run_checks(tags=["redis"], include_deployment_checks=True)
-    assert [str(m.msg).partition(":")[0] for m in found if m.id == UNKNOWN] == ["State", "Broker"]
+    broker, state = sorted(str(message.msg) for message in found if message.id == UNKNOWN)
+    assert broker.startswith("Broker (CELERY_BROKER_URL): User 'broker' ")
+    assert state.startswith("User 'site' ")
     assert not any(message.is_serious() for message in found)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("-info", servers.NO_RIGHTS),
+        ("-setrange", servers.NO_RIGHTS),
+        ("-eval", servers.NO_RIGHTS),
+        ("resetkeys ~other:*", servers.NO_RIGHTS),
+        (">another <a-password-of-tests", servers.NO_REDIS),
+    ],
+)
+def test_missing_rights_of_the_site_are_named(rule: str, expected: str, server: ShippedServer) -> None:
+    with server.plain_client() as admin:
+        admin.execute_command("ACL", "SETUSER", "site", *rule.split())
+        admin.client_kill_filter(user="site")
+    found = [message for message in check_redis(relay_client()) if message.id != UNKNOWN]
+    assert ids(found) == [expected]
+    assert "REDIS_URL" in f"{found[0].msg} {found[0].hint}"
+    out = run("doctor", "--json")
+    assert (out.code, expected in [f["id"] for f in out.said]) == (1, True)
+
+
+def test_server_that_hides_its_identity_counts_as_away() -> None:
+    with pytest.raises(UnknownIncarnation):
+        incarnation_of({"run_id": "1"})

@@ -156,7 +156,7 @@ class Command(ReportingCommand):
     def do_doctor(self, *, json: bool, **options: Any) -> int:
         found = doctor.examine()
         rows = [{"severity": texts.severity(m), "id": m.id, "text": m.msg, "hint": m.hint} for m in found]
-        self.report(rows, [line for m in found for line in texts.finding(m)] or [_("No problems found.")], json)
+        self.report(rows, texts.findings(found) or [_("No problems found.")], json)
         return FOUND if any(m.is_serious() for m in found) else OK
 
     def do_explain(self, *, model: str, pk: str, json: bool, **options: Any) -> int:
