@@ -76,7 +76,7 @@ def short_title(book: Mapping[str, Any]) -> str:
 def series_line(book: Mapping[str, Any]) -> SafeString:
     """Return the series that a title names as a line of its own, or nothing."""
     text = split_title(book["title"])[1]
-    return format_html('<p class="card-series">{}</p>', text) if text else SafeString()
+    return format_html('<p class="card-series" dir="auto">{}</p>', text) if text else SafeString()
 
 
 @register.inclusion_tag("catalog/_series.html")
@@ -97,7 +97,7 @@ def authors_linked(book: Mapping[str, Any]) -> SafeString:
     """Return the authors' names with links to their pages."""
     authors = zip(book["author_ids"], book["authors"], strict=True)
     links = ((make_path("author", pk), name) for pk, name in authors)
-    return format_html_join(", ", '<a href="{}">{}</a>', links)
+    return format_html_join(", ", '<a href="{}"><bdi>{}</bdi></a>', links)
 
 
 @register.filter

@@ -128,7 +128,7 @@ def test_series_follow_bulk_writes(volumes: dict[str, Book]) -> None:
 @pytest.mark.usefixtures("own_copy")
 def test_the_page_of_a_volume_links_to_its_neighbours(client: Client, volumes: dict[str, Book]) -> None:
     html = client.get(f"/books/{volumes['two'].pk}/").content.decode()
-    assert "<h1>Two</h1>" in html
+    assert '<h1 dir="auto">Two</h1>' in html
     assert "Book 2 of <bdi>The Salt</bdi>" in html
     assert f'rel="prev" href="/books/{volumes["one"].pk}/"' in html
     assert f'rel="next" href="/books/{volumes["three"].pk}/"' in html
@@ -143,4 +143,7 @@ def test_the_page_of_a_volume_links_to_its_neighbours(client: Client, volumes: d
 @pytest.mark.usefixtures("own_copy")
 def test_cards_show_the_series_below_the_title(client: Client, volumes: dict[str, Book]) -> None:
     html = client.get("/books/").content.decode()
-    assert f'<a href="/books/{volumes["half"].pk}/">Half</a></h3>\n<p class="card-series">Salt, #0.5</p>' in html
+    assert (
+        f'<a href="/books/{volumes["half"].pk}/">Half</a></h3>\n<p class="card-series" dir="auto">Salt, #0.5</p>'
+        in html
+    )

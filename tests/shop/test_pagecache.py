@@ -168,7 +168,7 @@ def test_a_change_and_its_reversal_show_the_old_page_again(product: Product) -> 
     for title in ("The Book of Sand", "Other", "The Book of Sand", "Other"):
         books.update(title=title)
         drain_all()
-        assert f"<h1>{title}</h1>" in get_page(Client(), page_path(product))
+        assert f'<h1 dir="auto">{title}</h1>' in get_page(Client(), page_path(product))
 
 
 def test_a_deleted_book_is_not_found_and_its_views_do_not_count(product: Product, redis: Redis) -> None:
@@ -311,5 +311,5 @@ def test_two_books_have_two_pages(product: Product, made: Made, redis: Redis) ->
     redis.zadd(keys.popularity(), {str(other.pk): -3})
     for _ in range(2):
         for one, title in ((product, "The Book of Sand"), (other, "The Book of Stone")):
-            assert f"<h1>{title}</h1>" in get_page(Client(), page_path(one))
+            assert f'<h1 dir="auto">{title}</h1>' in get_page(Client(), page_path(one))
     assert len(made) == 2

@@ -149,9 +149,9 @@ def test_htmx_gets_only_the_next_posts(client: Client, cast: dict[str, User]) ->
     after = client.get("/u/Dora/", headers=JSON).json()["next"]
     assert after.startswith("/u/Dora/?after=")
     part = page_of(client, after, headers={"HX-Request": "true"})
-    assert "<h1>" not in part
+    assert "<h1" not in part
     assert "What a book!" in part
-    assert "<h1>" in page_of(client, after)
+    assert "<h1" in page_of(client, after)
 
 
 def test_visitors_see_no_buttons_and_a_hint_to_log_in(client: Client, cast: dict[str, User]) -> None:
