@@ -1,10 +1,15 @@
-"""Beat's scheduler. Celery's default would log two tracebacks every second for each task that the broker refuses."""
+"""Beat's scheduler.
+
+Celery's default would log two tracebacks every second for each task that the broker refuses. And it would fill a queue
+while its worker is away: expired tasks stay there until a worker takes them.
+"""
 
 import logging
 from typing import Any, Final
 
 from celery.beat import PersistentScheduler
 
+from mirror.relay import send
 from mirror.utils import FailureLog
 
 failures: Final = FailureLog(logging.getLogger("celery.beat"))
@@ -15,9 +20,13 @@ class Scheduler(PersistentScheduler):
     """A scheduler that logs once when the broker goes away, and once when it is back."""
 
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
-        """Send one task. Errors are only logged, because the next task of the same kind does the missed work."""
+        """Send one task, unless the last one of its kind still waits for a worker.
+
+        Errors are only logged, because the next task of the same kind does the missed work.
+        """
         try:
-            self.apply_async(entry, producer=producer, advance=False)
+            if not send.is_waiting(entry.task, entry.args, channel=(producer or self.producer).channel):
+                self.apply_async(entry, producer=producer, advance=False)
         except Exception as error:
             failures.add(BROKER, "Tasks cannot be sent: %s", error)
         else:

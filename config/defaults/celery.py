@@ -25,9 +25,10 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_DEFAULT_QUEUE = "default"
-# Rebuild and verify take long. A separate queue keeps them from delaying changes that readers wait for.
+# Rebuild and verify take long. A separate queue keeps them from delaying changes that readers wait for. Workers take
+# tasks from their queues in turn, so rebuilds do not stand behind letters either.
 CELERY_TASK_ROUTES = {
-    "mirror.tasks.rebuild": {"queue": "default"},
+    "mirror.tasks.rebuild": {"queue": "rebuild"},
     "mirror.tasks.verify": {"queue": "default"},
     "mirror.tasks.perform": {"queue": "default"},
     "mirror.tasks.warm": {"queue": "default"},

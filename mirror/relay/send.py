@@ -17,13 +17,15 @@ from mirror.conf import setting
 from mirror.redis import naming, recorder
 from mirror.redis.clients import Breaker, try_redis
 from mirror.redis.types import RedisClient
+from mirror.relay import waiting
 from mirror.utils.failure_log import FailureLog
 from mirror.utils.throttle import Throttle
 
-__all__ = ["connect", "sweep_soon", "task"]
+__all__ = ["connect", "is_waiting", "sweep_soon", "task"]
 try:
     import kombu.pools
     from celery import current_app
+    from celery.utils.saferepr import saferepr
 except ModuleNotFoundError as error:
     if error.name not in ("celery", "kombu"):  # Celery is installed, but incomplete
         raise
@@ -36,6 +38,7 @@ sweep_requests = Throttle("SWEEP_REQUEST_SECONDS")
 MOST = 1000  # keys in one task
 UNBOUNDED_SECONDS = 3600.0  # recorded for a connection without a time-out
 failures = 0  # number of hints that this process could not send
+TASKS: Final = "mirror.tasks."
 LEFT: Final = frozenset({"perform", "warm", "rebuild", "verify", "flush_backup", "restore_backup", "verify_backup"})
 MOST_LEFT = 10_000  # requests; older ones are dropped, and readers repeat theirs
 LEFT_SECONDS = 60
@@ -78,6 +81,11 @@ def sweep_soon() -> None:
 def rebuild(mirror: str, *, if_cold: bool = True) -> bool:
     """Send a task that rebuilds this mirror. Return whether the broker accepted it."""
     return _hint("rebuild", args=(mirror,), kwargs={"if_cold": if_cold}, expires=60)
+
+
+def is_rebuild_waiting(mirror: str) -> bool:
+    """Return whether a task that rebuilds this mirror waits for a worker."""
+    return not _performers and is_waiting(f"{TASKS}rebuild", (mirror,))
 
 
 def push(mirror: str, source: str, keys: Sequence[str] = ()) -> bool:
@@ -130,7 +138,7 @@ def _hint(name: str, **options: Any) -> bool:
         return _performers[-1](name, *options.get("args", ()), **options.get("kwargs", {}))
     if not HAS_CELERY and name in LEFT:
         return _leave(_encode(name, **options))
-    return task(f"mirror.tasks.{name}", **options)
+    return task(TASKS + name, **options)
 
 
 def _encode(name: str, **options: Any) -> bytes:
@@ -163,6 +171,29 @@ def connect() -> Any:
     return current_app.connection_for_write(transport_options=hasty)
 
 
+def is_waiting(name: str, arguments: Sequence[Any] = (), *, channel: Any = None) -> bool:
+    """Return whether a task with these arguments waits for a worker, or its queue is too long for regular work.
+
+    channel: a channel of kombu (None: one with the time-outs of requests). Return False without Celery, and for a
+    broker that does not tell. Raises errors of the given channel only.
+    """
+    if not HAS_CELERY or (channel is None and broker.open()):
+        return False
+    queue = current_app.amqp.router.route({}, name)["queue"].name
+    described = saferepr(arguments, current_app.amqp.argsrepr_maxsize)  # as Celery describes them in a message
+    if channel is not None:
+        return waiting.is_waiting(channel, queue, name, described)
+    try:
+        with _producer(connect()) as producer:
+            return waiting.is_waiting(producer.channel, queue, name, described)
+    except Exception:  # any error of kombu and its transports, which the task itself will report
+        return False
+
+
+def _producer(connection: Any) -> Any:
+    return kombu.pools.producers[connection].acquire(block=True, timeout=_get_timeout())
+
+
 def _get_timeout() -> float:
     return float(setting("BROKER_TIMEOUT_SECONDS"))
 
@@ -178,7 +209,7 @@ def task(name: str, **options: Any) -> bool:
         return False
     connection = connect()
     try:
-        with kombu.pools.producers[connection].acquire(block=True, timeout=_get_timeout()) as producer:
+        with _producer(connection) as producer:
             current_app.send_task(name, producer=producer, retry=False, ignore_result=True, **options)
     except Exception as error:  # any error of kombu and its transports
         failures += 1

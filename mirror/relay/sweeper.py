@@ -37,7 +37,10 @@ def _sweep_alone(redis: RedisClient) -> int:
     lag.note_if_due(redis)  # before the drain
     # before the drain, which may use all the time while readers wait for rebuilds
     for mirror in registry.all_mirrors():
-        if mirror.name not in blocked and not marker.is_warm(redis, mirror.name):
+        if mirror.name in blocked or marker.is_warm(redis, mirror.name):
+            continue
+        # While no worker takes tasks, each mirror has one in the queue, and not one more every second.
+        if not send.is_rebuild_waiting(mirror.name):
             send.rebuild(mirror.name)
     push.send_pending(redis)
     seconds = float(setting("SWEEP_BUDGET_SECONDS"))

@@ -24,7 +24,9 @@ FAULT_SECONDS, WATCHED_SECONDS, RATE_SECONDS = 6.0, 6.0, 4.0
 USERS = 200_000
 TEXT = "seen by mistake"
 WEB = "granian --interface rsgi --no-ws --workers 2 --log-level error config.rsgi:application --port {port}"
-WORKER = "celery --quiet -A config worker -Q relay,fanout,default -c 2 --without-mingle --without-gossip -l error"
+WORKER = (
+    "celery --quiet -A config worker -Q relay,fanout,rebuild,default -c 2 --without-mingle --without-gossip -l error"
+)
 BEAT = "celery --quiet -A config beat -l error --pidfile= -s {folder}/schedule"
 
 

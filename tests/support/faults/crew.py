@@ -13,7 +13,7 @@ from tests.support.faults.forked import Forked
 from tests.support.faults.standing import SAYS
 from tests.support.servers import RedisServer, die_with_parent, wait_until
 
-WORKER = "celery -A config worker -Q relay,fanout,default -c 2 --without-mingle --without-gossip -l warning"
+WORKER = "celery -A config worker -Q relay,fanout,rebuild,default -c 2 --without-mingle --without-gossip -l warning"
 ALONE = WORKER.replace("-c 2", "-c 1")  # one process does all the work, so that calls can be counted
 BEAT = "celery -A config beat --pidfile= -l warning"
 Child = Forked | subprocess.Popen[bytes]
