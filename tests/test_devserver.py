@@ -23,6 +23,8 @@ from tools.devserver import keep, runner
 from tools.devserver.redis_server import RedisNotFound, find_redis, find_wheel_redis, read_version
 
 pytestmark = [pytest.mark.slow(30), pytest.mark.on_sqlite]
+# Two web workers, one process for all tasks, beat and Redis, and those that keep them running.
+MAX_PROCESSES, MAX_MEMORY = 14, 600_000_000
 
 
 @pytest.fixture
@@ -120,7 +122,8 @@ def test_demo_keeps_everything_for_its_second_start_and_survives_dead_processes(
     secrets = kept.read_text()
     _check_second_runner(site)
     assert ("DEBUG=False" in secrets, kept.stat().st_mode & 0o777) == (True, 0o600)
-    assert len(site.processes()) > 4
+    assert 4 < len(site.processes()) <= MAX_PROCESSES
+    assert site.memory() <= MAX_MEMORY
     assert site.stop(signal.SIGINT) == 0
     wait_until(lambda: not site.processes(), "the end of all processes")
     site.start("demo", DATA=str(samples.GOODBOOKS))

@@ -1,12 +1,13 @@
 """Run a copy of the project as real processes, as ``make up`` and ``make demo`` do."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError, URLError
@@ -92,6 +93,15 @@ class Site:
             except OSError:  # the process has just ended
                 continue
         return found
+
+    def memory(self) -> int:
+        """Return the bytes of memory of all processes. A page that several processes share counts once."""
+        total = 0
+        for pid in self.processes():
+            with suppress(OSError):  # the process has just ended
+                found = re.search(r"^Pss: +(\d+) kB$", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE)
+                total += int(found[1]) * 1024 if found else 0
+        return total
 
     def redis(self) -> Redis:
         return Redis(unix_socket_path=str(self.folder / "var" / "redis" / "redis.sock"))

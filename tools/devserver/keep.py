@@ -7,6 +7,7 @@ the standard library, so it costs no more than Python itself.
 """
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -36,6 +37,19 @@ def is_alive(pid: int) -> bool:
     return True
 
 
+def _wait_for_end(process: subprocess.Popen[bytes], seconds: float) -> None:
+    """Wait until the command has ended, for at most ``seconds``."""
+    if not hasattr(os, "pidfd_open"):  # only Linux has it; elsewhere ``wait`` looks twenty times a second
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+        return
+    end = os.pidfd_open(process.pid)
+    try:
+        select.select([end], [], [], seconds)
+    finally:
+        os.close(end)
+
+
 def _stop_command(process: subprocess.Popen[bytes]) -> None:
     """Stop the command and all processes of its group."""
     process.terminate()
@@ -62,8 +76,7 @@ def keep_running(runner: int, command: list[str], *, healthy_seconds: float = 10
         started = time.monotonic()
         process = subprocess.Popen(command, process_group=0)
         while process.poll() is None and not stopping:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(0.2)
+            _wait_for_end(process, 0.5)
             if not is_alive(runner):
                 _request_stop(0, None)
         if stopping:

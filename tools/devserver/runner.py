@@ -28,6 +28,12 @@ from mirror.redis import is_cluster_url
 from tools.devserver.embedded import KEEPER_PATH, EmbeddedRedis
 
 HOST = "127.0.0.1"
+# One process does the work of all workers and starts beat. The Procfile has a worker for each kind of task, so that
+# they do not wait for one another. On one private machine the memory of ten processes counts more.
+WORKER = (
+    "celery --quiet -A config worker --beat --queues relay,fanout,rebuild,default --pool threads --concurrency 6"
+    " --without-gossip --without-mingle --loglevel warning"
+)
 # Keepers need time to stop their commands (``keep.GRACE_SECONDS``). On a busy machine, a keeper that honcho kills too
 # early would leave its command running for ever.
 manager.KILL_WAIT = 60
@@ -134,10 +140,10 @@ def run_preparations(arguments: list[str]) -> None:
         raise CannotRun("the preparations failed, see above")
 
 
-def read_processes() -> Iterator[tuple[str, str]]:
-    """Yield name and shell command of each line of the Procfile, wrapped in ``keep``."""
-    lines = parse_procfile((settings.BASE_DIR / "Procfile").read_text()).processes
-    for name, line in lines.items():
+def list_processes() -> Iterator[tuple[str, str]]:
+    """Yield name and shell command of each process, wrapped in ``keep``."""
+    web = parse_procfile((settings.BASE_DIR / "Procfile").read_text()).processes["web"]
+    for name, line in {"web": web, "worker": WORKER}.items():
         keeper = shlex.join([sys.executable, str(KEEPER_PATH), str(os.getpid())])
         yield name, f"exec {keeper} {line}"
 
@@ -183,7 +189,7 @@ def _serve_until_stopped(port: int, address: str, *, demo: bool) -> int:
         "PYTHONWARNINGS": "ignore:You're running the worker with superuser privileges",
     }
     crew = StoppableManager(QuietPrinter(sys.stdout))
-    for name, command in read_processes():
+    for name, command in list_processes():
         crew.add_process(name, command, env=environment)
     print_addresses(address, demo=demo)
     crew.loop()
