@@ -142,9 +142,20 @@ def check_mail(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[C
 
 @register("security", deploy=True)
 def check_proxies(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check that proxies are counted. Otherwise all visitors share one address and lock each other out."""
-    if settings.PROXY_COUNT or not settings.IS_HTTPS:
+    """Check that proxies are counted, and that there is one.
+
+    Visitors behind an uncounted proxy share one address and lock each other out.
+    """
+    if settings.PROXY_COUNT:
         return []
+    if not settings.IS_HTTPS:
+        hint = (
+            "The web server limits the time of headers and bodies, but not the number of connections of one address."
+            " Put a proxy in front, and set PROXY_COUNT; docs/operations.md tells what it must do."
+        )
+        return [
+            Warning("No proxy protects the site from visitors who open many connections.", hint=hint, id="site.W012")
+        ]
     return [
         Warning(
             "The site is served over https, but PROXY_COUNT is 0.",

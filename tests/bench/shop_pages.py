@@ -26,7 +26,7 @@ from tests.support.servers import die_with_parent, free_port, wait_until
 from tests.support.shop.make import make_product
 
 REQUESTS = 1_000
-WEB = "granian --interface rsgi --no-ws --workers 2 --log-level warning config.rsgi:application"
+WEB = "granian --interface rsgi --no-ws --http 1 --workers 2 --log-level warning config.rsgi:application"
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from tests.support.servers.redis import RedisServer
 FAULT_SECONDS, WATCHED_SECONDS, RATE_SECONDS = 6.0, 6.0, 4.0
 USERS = 200_000
 TEXT = "seen by mistake"
-WEB = "granian --interface rsgi --no-ws --workers 2 --log-level error config.rsgi:application --port {port}"
+WEB = "granian --interface rsgi --no-ws --http 1 --workers 2 --log-level error config.rsgi:application --port {port}"
 WORKER = (
     "celery --quiet -A config worker -Q relay,fanout,rebuild,default -c 2 --without-mingle --without-gossip -l error"
 )

@@ -21,7 +21,7 @@ from tests.support.shop.carts import flush_carts, restore_backups
 from tests.support.warm_mirrors import rebuild
 
 WEB = (
-    "granian --interface rsgi --no-ws --workers {workers} --respawn-failed-workers --log-level warning"
+    "granian --interface rsgi --no-ws --http 1 --workers {workers} --respawn-failed-workers --log-level warning"
     " --port {port} config.rsgi:application"
 )
 BACKEND = "django.contrib.auth.backends.ModelBackend"

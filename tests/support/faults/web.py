@@ -14,7 +14,7 @@ from tests.support.faults.crew import Crew
 from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, free_port, wait_until
 
-WEB = "granian --interface rsgi --no-ws --workers 1 --log-level warning config.rsgi:application"
+WEB = "granian --interface rsgi --no-ws --http 1 --workers 1 --log-level warning config.rsgi:application"
 BOUND_SECONDS = 1.0  # promised time of a page while Redis or the broker hangs
 
 
