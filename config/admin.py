@@ -21,7 +21,7 @@ from loginlog.reports import chart, dashboard
 from loginlog.reports.chart import Chart
 from loginlog.selectors import count_active
 from mirror.admin import read_memory, read_overview
-from shop.money import format_money
+from shop.money import format_money, to_units
 from shop.selectors import figures as shop
 
 CHART_DAYS: Final = 30
@@ -109,7 +109,7 @@ def _add_orders(days: Sequence[date], tiles: list[Tile], panels: list[Panel]) ->
     tiles.append(Tile(_("Sales today"), figures))
     to_ship = Figure(_("to ship"), shop.count_orders_to_ship(), _link("shop_order", state__exact="paid"))
     tiles.append(Tile(_("Orders"), [to_ship], "amber" if to_ship.value else ""))
-    units = [cents // 100 for cents in revenue]
+    units = [int(to_units(cents)) for cents in revenue]
     title = _("Revenue by day, last %(count)d days") % {"count": len(days)}
     texts = [_describe_revenue(*amounts) for amounts in zip(revenue, refunds, strict=True)]
     panels.append(_build_panel("revenue", title, _("Revenue"), days, units, texts, _link_to_income))

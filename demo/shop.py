@@ -18,7 +18,18 @@ from demo.logins import ROLES_BY_LOGIN
 from demo.people import READER_NAMES
 from shop.book_views import popularity
 from shop.importer import bulk_insert, synthetic
-from shop.models import Order, OrderLine, OrderState, Product, Sale, SaleItem, View
+from shop.models import (
+    FakeCharge,
+    Order,
+    OrderLine,
+    OrderState,
+    Payment,
+    PaymentState,
+    Product,
+    Sale,
+    SaleItem,
+    View,
+)
 
 SEED: Final = "diptych shop"
 CUSTOMER_COUNT: Final = (
@@ -58,7 +69,7 @@ def load_demo_shop(now: datetime | None = None) -> dict[str, int]:
     now = now or timezone.now()
     _add_products()
     if not Order.objects.exists():
-        _add_visits(list(_invent_visits(now)))
+        _add_visits(_invent_visits(now), now)
     return {"products": Product.objects.count(), "orders": Order.objects.count()}
 
 
@@ -162,7 +173,7 @@ def _pick_popular(random: Random, items: Sequence[Item]) -> Item:
     return items[int(len(items) * random.random() ** 1.8)]
 
 
-def _add_visits(visits: Sequence[Visit]) -> None:
+def _add_visits(visits: Sequence[Visit], now: datetime) -> None:
     """Write views and orders in chronological order."""
     looks = sorted((at, visit.user, item.pk) for visit in visits for item, at in visit.looks)
     for some in split_slices(looks):
@@ -173,14 +184,13 @@ def _add_visits(visits: Sequence[Visit]) -> None:
     orders = sorted((visit for visit in visits if visit.buys), key=lambda visit: visit.ordered)
     for some_orders in split_slices(list(enumerate(orders))):
         with transaction.atomic():
-            _add_orders(dict(some_orders), names)
+            _add_orders(dict(some_orders), names, now)
 
 
-def _add_orders(visits: dict[int, Visit], names: dict[int, str]) -> None:
+def _add_orders(visits: dict[int, Visit], names: dict[int, str], now: datetime) -> None:
     keys = {number: f"demo:{number}" for number in visits}
-    bulk_insert(
-        Order, (_build_order(keys[number], number, visit, names[visit.user]) for number, visit in visits.items())
-    )
+    orders = [_build_order(keys[number], number, visit, names[visit.user], now) for number, visit in visits.items()]
+    bulk_insert(Order, orders)
     ids = dict(Order.objects.filter(key__in=keys.values()).values_list("key", "pk"))
     bulk_insert(
         OrderLine,
@@ -190,9 +200,33 @@ def _add_orders(visits: dict[int, Visit], names: dict[int, str]) -> None:
             for item in visit.buys
         ),
     )
+    paid = [order for order in orders if order.paid_at is not None]
+    bulk_insert(Payment, (_build_payment(order, ids[order.key]) for order in paid))
+    # The fake provider knows these charges, so that staff can refund them.
+    bulk_insert(
+        FakeCharge,
+        (
+            FakeCharge(key=order.key, amount=order.total, succeeds=True, answers_at=at, created_at=at)
+            for order in paid
+            if (at := order.paid_at)
+        ),
+    )
 
 
-def _build_order(key: str, number: int, visit: Visit, name: str) -> Order:
+def _build_payment(order: Order, order_id: int) -> Payment:
+    times = {"created_at": order.paid_at, "updated_at": order.paid_at, "ask_at": order.paid_at}
+    reference = f"demo-{order_id}"
+    return Payment(
+        order_id=order_id,
+        key=order.key,
+        state=PaymentState.SUCCEEDED,
+        amount=order.total,
+        reference=reference,
+        **times,
+    )
+
+
+def _build_order(key: str, number: int, visit: Visit, name: str, now: datetime) -> Order:
     """Return a completed order, or a cancelled one for one in thirty numbers."""
     at = visit.ordered
     is_cancelled = number % 30 == 7
@@ -207,7 +241,7 @@ def _build_order(key: str, number: int, visit: Visit, name: str) -> Order:
         created_at=at,
         reserved_until=at,
         paid_at=None if is_cancelled else at,
-        sent_at=None if is_cancelled else at + timedelta(days=1),
+        sent_at=None if is_cancelled else min(at + timedelta(days=1), now),
         cancelled_at=at if is_cancelled else None,
         confirmed_at=at,
     )

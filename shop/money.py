@@ -1,17 +1,44 @@
-"""Amounts of money: whole cents in the code, text only for readers."""
+"""Amounts of money: whole numbers of the currency's smallest unit ("cents") in the code, text only for people."""
 
+from decimal import Decimal
+from functools import cache
+
+from babel.numbers import get_currency_precision
 from django.conf import settings
 from django.utils.formats import number_format
 from django.utils.translation import gettext
 
-CURRENCY_SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "CNY": "¥"}
+CURRENCY_SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "CNY": "¥", "JPY": "¥"}
+
+
+def get_decimals() -> int:
+    """Return the decimals of the currency, by ISO 4217: 2 for the euro, 0 for the yen, 3 for the dinar."""
+    return _get_decimals_of(settings.SHOP_CURRENCY)
+
+
+@cache
+def _get_decimals_of(currency: str) -> int:
+    return int(get_currency_precision(currency))
+
+
+def to_units(cents: int) -> Decimal:
+    """Return an amount in the currency's unit: 1250 cents are 12.50 euros."""
+    return Decimal(cents).scaleb(-get_decimals())
+
+
+def to_cents(units: Decimal) -> int:
+    """Return an amount in the currency's smallest unit."""
+    return int(units.scaleb(get_decimals()))
 
 
 def format_money(cents: int) -> str:
-    """Format an amount of cents in the active language: 1250 becomes "€12.50"."""
+    """Format an amount of cents in the active language: 1250 becomes "€12.50", or "¥1,250" for the yen."""
+    decimals = get_decimals()
+    whole_number, fraction = divmod(abs(cents), 10**decimals)
     sign = CURRENCY_SIGNS.get(settings.SHOP_CURRENCY, f"{settings.SHOP_CURRENCY} ")
-    whole = number_format(abs(cents) // 100, use_l10n=True, force_grouping=True)
-    amount = f"{whole}{_get_decimal_point()}{abs(cents) % 100:02d}"
+    amount = number_format(whole_number, use_l10n=True, force_grouping=True)
+    if decimals:
+        amount += f"{_get_decimal_point()}{fraction:0{decimals}d}"
     text = gettext("%(sign)s%(amount)s") % {"sign": sign, "amount": amount}
     return f"-{text}" if cents < 0 else text
 

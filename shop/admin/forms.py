@@ -14,6 +14,7 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminIntegerFiel
 
 from shop.admin.concurrent_edits import ConcurrentEditForm
 from shop.models import Product, SaleItem
+from shop.money import get_decimals, to_cents, to_units
 from shop.services.products import MAX_STOCK
 
 FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm placeholder:text-current"
@@ -24,15 +25,16 @@ class MoneyField(forms.DecimalField):
     """A price that is typed and shown as "12.50" and is 1250 outside of the form."""
 
     def __init__(self, **options: Any) -> None:
-        widget = UnfoldAdminDecimalFieldWidget(attrs={"step": "0.01"})
-        super().__init__(min_value=0, max_digits=9, decimal_places=2, widget=widget, **options)
+        decimals = get_decimals()
+        widget = UnfoldAdminDecimalFieldWidget(attrs={"step": str(Decimal(1).scaleb(-decimals))})
+        super().__init__(min_value=0, max_digits=7 + decimals, decimal_places=decimals, widget=widget, **options)
 
     def prepare_value(self, value: Any) -> Any:
-        return f"{Decimal(value).scaleb(-2):.2f}" if isinstance(value, int) else value
+        return str(to_units(value)) if isinstance(value, int) else value
 
     def clean(self, value: Any) -> Any:
         units = super().clean(value)
-        return None if units is None else int(units.scaleb(2))
+        return None if units is None else to_cents(units)
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         """Compare the typed price with cents, or with the text of the hidden field."""

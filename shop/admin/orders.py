@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Case, Model, OuterRef, Q, QuerySet, Subquery, When
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -24,9 +24,11 @@ from common.ids import parse_id
 from common.text import fold
 from shop.admin.base import LedgerAdmin
 from shop.admin.concurrent_edits import ConcurrentEditForm, SerialisedEdits
+from shop.admin.payments import STATE_LABELS as PAYMENT_LABELS
 from shop.admin.row_actions import UnchangedRow, apply_to_each, warn_of_unchanged
-from shop.models import Order, OrderEvent, OrderLine, OrderState, Payment
+from shop.models import Order, OrderEvent, OrderLine, OrderState, Payment, PaymentState
 from shop.money import format_money
+from shop.services.errors import NotRefundable, NotSent, Refused
 from shop.services.orders import cancel_order, mark_order_sent, refund_order
 
 MAX_SEARCHED_ORDERS: Final = 50_000  # number of newest orders that a search for an address covers
@@ -85,6 +87,14 @@ REFUNDING: Final = _Step(
     _("Refund ordered."),
     lambda count: ngettext("%(n)d order will be refunded.", "%(n)d orders will be refunded.", count),
 )
+
+
+class _PaymentFilter(admin.ChoicesFieldListFilter):
+    """Orders with a payment in one state."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.title = _("payment")
 
 
 class _OrderInline(TabularInline):
@@ -155,14 +165,14 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
     """Search, send and cancel orders, and correct their addresses."""
 
     form = ConcurrentEditForm
-    list_display = ["number", "customer", "status", "formatted_sum", "created_at", "paid_at"]
+    list_display = ["number", "customer", "status", "payment", "formatted_sum", "created_at", "paid_at"]
     list_display_links = ["number"]
-    list_filter = ["state", "paid_at"]
+    list_filter = ["state", ("payments__state", _PaymentFilter), "paid_at"]
     list_select_related = ["user"]
     search_fields = ["email"]
     search_help_text = _("an order number, @name, or an email address of the last 50,000 orders")
     fields = [
-        "state", "customer", "formatted_sum", "name", "email", "address",
+        "state", "payment", "customer", "formatted_sum", "name", "email", "address",
         "created_at", "reserved_until", "paid_at", "confirmed_at", "sent_at", "cancelled_at",
     ]  # fmt: skip
     readonly_fields = [name for name in fields if name not in ("name", "email", "address")]
@@ -171,6 +181,7 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
     export_columns = [
         Column("number", "pk"),
         Column("state", "state"),
+        Column("payment", "payment_state"),
         Column("total_in_cents", "total"),
         Column("ordered", "created_at"),
         Column("paid", "paid_at"),
@@ -180,6 +191,12 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
         Column("email", "email", "shop.change_order"),
         Column("address", "address", "shop.change_order"),
     ]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
+        """Add the state of the payment that counts: the newest one that did not fail, else the newest."""
+        has_failed = Case(When(state=PaymentState.FAILED, then=1), default=0)
+        payments = Payment.objects.filter(order=OuterRef("pk")).order_by(has_failed, "-pk").values("state")[:1]
+        return super().get_queryset(request).annotate(payment_state=Subquery(payments))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Order], search_term: str
@@ -221,6 +238,11 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
     @display(description=_("state"), label=STATE_LABELS)
     def status(self, order: Order) -> tuple[str, str]:
         return order.state, order.get_state_display()
+
+    @display(description=_("payment"), label=PAYMENT_LABELS)
+    def payment(self, order: Order) -> tuple[str, str] | str:
+        state = order.payment_state  # type: ignore[attr-defined]  # of the query
+        return (state, PaymentState(state).label) if state else "–"
 
     @display(description=_("total"))
     def formatted_sum(self, order: Order) -> str:
@@ -267,7 +289,7 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
         done, undone = apply_to_each(
             [order for order in found if order.state != step.state],
             lambda order: step.do(order.pk, request.user),
-            _describe_state,
+            _explain_refusal,
         )
         self.log(request, done, CHANGE, str(step.note))
         warn_of_unchanged(
@@ -281,7 +303,9 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
         return len(done)
 
 
-def _describe_state(order: Order) -> str:
-    """Return the current state of an order in words."""
+def _explain_refusal(order: Order, refusal: Refused) -> str:
+    """Return why a step was refused: the reason, or the present state of the order."""
+    if isinstance(refusal, (NotRefundable, NotSent)):
+        return str(refusal)
     now = Order.objects.filter(pk=order.pk).first()
     return now.get_state_display() if now else gettext("it no longer exists")

@@ -25,18 +25,18 @@ class UnchangedRow(NamedTuple):
 
 
 def apply_to_each(
-    rows: Iterable[T], do: Callable[[T], Any], describe_state: Callable[[T], str]
+    rows: Iterable[T], do: Callable[[T], Any], explain: Callable[[T, Refused], str]
 ) -> tuple[list[T], list[UnchangedRow]]:
     """Call ``do`` with each row, in its own transaction. Return the rows that succeeded and those that did not.
 
-    describe_state: returns the present state of a refused row in words, as the reason.
+    explain: returns the reason of a refusal in words.
     """
     done, undone = [], []
     for row in rows:
         try:
             do(row)
-        except Refused:
-            undone.append(UnchangedRow(row, describe_state(row)))
+        except Refused as refusal:
+            undone.append(UnchangedRow(row, explain(row, refusal)))
         except Exception as error:  # one failed row does not stop the others
             logger.exception("%r: an action of the admin failed", row)
             ledger = isinstance(error, LedgerError)

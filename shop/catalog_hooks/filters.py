@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from catalog.listing import filters
 from shop import keys
-from shop.money import format_money
+from shop.money import format_money, get_decimals, to_cents
 
 PRICE_FROM, PRICE_TO, IN_STOCK = "price_from", "price_to", "in_stock"
 IS_FOR_SALE: Final = Q(product__is_active=True)
@@ -32,12 +32,12 @@ def _make_price_fields() -> Mapping[str, forms.Field]:
 
 
 def _make_price_field() -> forms.Field:
-    return forms.DecimalField(min_value=0, max_value=9_999_999, decimal_places=2, required=False)
+    return forms.DecimalField(min_value=0, max_value=9_999_999, decimal_places=get_decimals(), required=False)
 
 
 def _read_price_range(values: filters.FilterValues) -> tuple[int | None, int | None]:
     low, high = filters.read_range(values, PRICE_FROM, PRICE_TO)
-    return tuple(None if price is None else int(price * 100) for price in (low, high))  # type: ignore[return-value]
+    return tuple(None if price is None else to_cents(price) for price in (low, high))  # type: ignore[return-value]
 
 
 def _narrow_to_prices(values: filters.FilterValues) -> filters.Narrowing:

@@ -1,23 +1,25 @@
 """The lines of the checkout page, at current prices."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from accounts.models import User
 from shop.models import Order
 from shop.products.prices import Price
 from shop.selectors.products import get_products_and_books
+from shop.services.errors import Shortage
 
 
 @dataclass(frozen=True)
 class CheckoutLine:
-    """One product on the checkout page. left: copies that can be bought."""
+    """One product on the checkout page. left: copies that can be bought. is_withdrawn: whether it is not for sale."""
 
     product_id: int
     title: str
     quantity: int
     price: Price
     left: int
+    is_withdrawn: bool
 
     @property
     def total(self) -> int:
@@ -53,21 +55,22 @@ class CheckoutPage:
         return any(line.is_short for line in self.lines)
 
 
-def make_checkout_page(
-    quantities: Mapping[int, int], version: int, left: Mapping[int, int] | None = None
-) -> CheckoutPage:
+def make_checkout_page(quantities: Mapping[int, int], version: int, shortages: Iterable[Shortage] = ()) -> CheckoutPage:
     """Return the cart as the checkout page shows it. With warm mirrors it takes 1 round trip and no SQL.
 
-    left: stock by product id that is more recent than Redis'.
+    shortages: of products, more recent than Redis.
     """
-    ids = list(quantities)
-    products, books = get_products_and_books(ids)
-    known, lines = left or {}, []
+    products, books = get_products_and_books(list(quantities))
+    short = {shortage.product_id: shortage for shortage in shortages}
+    lines = []
     for pk, quantity in quantities.items():
         product, book = products.get(pk), books.get(pk)
-        there = product["available"] if product and product["is_active"] else 0
+        is_withdrawn = product is None or not product["is_active"]
+        left = product["available"] if product and not is_withdrawn else 0
+        if pk in short:
+            left, is_withdrawn = short[pk].left, is_withdrawn or short[pk].is_withdrawn
         price = product.now if product else Price(0)
-        lines.append(CheckoutLine(pk, book["title"] if book else f"#{pk}", quantity, price, known.get(pk, there)))
+        lines.append(CheckoutLine(pk, book["title"] if book else f"#{pk}", quantity, price, left, is_withdrawn))
     return CheckoutPage(version, lines)
 
 

@@ -92,12 +92,18 @@ def _place_order(user: User, key: str, lines: Mapping[int, int], total: int, add
         except _OrderExists:
             return Order.objects.get(key=key, user=user)
         except stock.TooFewCopies:
-            left = stock.count_available_copies(lines)
-            short = [Shortage(pk, count, left[pk]) for pk, count in lines.items() if left[pk] < count]
+            short = _list_shortages(lines)
             if short:
-                shortages.remember_stock({shortage.product_id: shortage.left for shortage in short}, asked)
+                # Withdrawn books are rare, and a cached refusal could not tell them from sold ones.
+                sold = {shortage.product_id: shortage.left for shortage in short if not shortage.is_withdrawn}
+                shortages.remember_stock(sold, asked)
                 break
     raise SoldOut(short)
+
+
+def _list_shortages(lines: Mapping[int, int]) -> list[Shortage]:
+    left, withdrawn = stock.count_available_copies(lines), stock.find_withdrawn(lines)
+    return [Shortage(pk, count, left[pk], pk in withdrawn) for pk, count in lines.items() if left[pk] < count]
 
 
 def _write_order(user: User, key: str, lines: Mapping[int, int], total: int, address: OrderAddress) -> Order:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 
@@ -39,11 +40,12 @@ class PriceRose(Refused):
 
 
 class Shortage(NamedTuple):
-    """Too few copies of a product are left. left: 0 if it is sold out or not for sale any more."""
+    """Too few copies of a product are left. left: 0 if it is sold out, or withdrawn from sale."""
 
     product_id: int
     wanted: int
     left: int
+    is_withdrawn: bool = False
 
 
 class SoldOut(Refused):
@@ -54,6 +56,11 @@ class SoldOut(Refused):
     def __init__(self, shortages: Sequence[Shortage]) -> None:
         super().__init__(shortages)
         self.shortages = tuple(shortages)
+
+    def __str__(self) -> str:
+        if all(shortage.is_withdrawn for shortage in self.shortages):
+            return gettext("A book in your cart is no longer sold. Remove it to order the others.")
+        return super().__str__()
 
 
 class NotPayable(Refused):
@@ -78,3 +85,15 @@ class OrderStateRefused(Refused):
     """The state of the order does not allow this any more."""
 
     message = _("It is too late to change this order.")
+
+
+class NotRefundable(OrderStateRefused):
+    """The order has no payment to refund: it was free, or is refunded already."""
+
+    message = _("there is no payment to refund")
+
+
+class NotSent(OrderStateRefused):
+    """The order was not sent, so it is cancelled instead of refunded."""
+
+    message = _("it was not sent: cancel it instead")

@@ -12,7 +12,7 @@ from shop import emails, shortages
 from shop.models import EventKind, Order, OrderState
 from shop.money import format_money
 from shop.services import payments, stock
-from shop.services.errors import OrderNotFound, OrderStateRefused
+from shop.services.errors import NotRefundable, NotSent, OrderNotFound, OrderStateRefused
 from shop.services.order_steps import lock_order, record_step
 
 
@@ -69,11 +69,13 @@ def mark_order_sent(order_id: int, by: User | None = None) -> Order:
 
 
 def refund_order(order_id: int, by: User | None = None) -> Order:
-    """Refund the payment of an order that was sent. Raises OrderNotFound, and OrderStateRefused without a payment."""
+    """Refund the payment of an order that was sent. Raises OrderNotFound, NotSent, or NotRefundable (no payment)."""
     with transaction.atomic():
         order = _lock_order_of(order_id, None)
-        if order.state != OrderState.SENT or not payments.mark_refunds_due(order, payments.REFUNDED_BY_STAFF, by=by):
-            raise OrderStateRefused
+        if order.state != OrderState.SENT:
+            raise NotSent
+        if not payments.mark_refunds_due(order, payments.REFUNDED_BY_STAFF, by=by):
+            raise NotRefundable
         emails.send_email_soon("refunded", order_id)
     return order
 

@@ -83,6 +83,11 @@ def count_available_copies(ids: Mapping[int, int]) -> dict[int, int]:
     return {pk: found.get(pk, 0) for pk in ids}
 
 
+def find_withdrawn(ids: Mapping[int, int]) -> set[int]:
+    """Return the products that are not for sale any more."""
+    return set(ids) - set(Product.objects.for_sale().filter(pk__in=list(ids)).values_list("pk", flat=True))
+
+
 def _require_change(changed: int, pk: int) -> None:
     if not changed:
         raise LedgerError(f"product {pk} has fewer copies than its orders")

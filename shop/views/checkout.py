@@ -1,6 +1,6 @@
 """The pages that order the cart and pay for an order."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from django.conf import settings
@@ -21,7 +21,7 @@ from shop.payments import TypedCard
 from shop.selectors.checkout import get_initial_address, make_checkout_page
 from shop.selectors.orders import get_order
 from shop.services import checkout as services
-from shop.services.errors import CartChanged, CartEmpty, PriceRose, Refused, SoldOut
+from shop.services.errors import CartChanged, CartEmpty, PriceRose, Refused, Shortage, SoldOut
 from shop.services.payments import pay_order
 from shop.visitors import get_session_digest
 
@@ -59,8 +59,7 @@ class Checkout(View):
             messages.error(request, str(refusal))
             return redirect_to_view("shop:cart")
         except SoldOut as refusal:
-            left = {shortage.product_id: shortage.left for shortage in refusal.shortages}
-            return self._page(request, form, str(refusal), left, HTTP_CONFLICT)
+            return self._page(request, form, str(refusal), refusal.shortages, HTTP_CONFLICT)
         except (CartChanged, PriceRose) as refusal:
             return self._page(request, form, str(refusal), status=HTTP_CONFLICT)
         return pay_and_redirect(request, order, form.cleaned_data["card"])
@@ -77,12 +76,12 @@ class Checkout(View):
         request: HttpRequest,
         form: CheckoutForm,
         error: str = "",
-        left: Mapping[int, int] = {},
+        shortages: Iterable[Shortage] = (),
         status: int = 200,
         now: reading.CartView | None = None,
     ) -> HttpResponse:
         now = now or reading.read_cart(get_session_digest(request))
-        context = {"form": form, "error": error, "cart": make_checkout_page(now.lines, now.version, left)}
+        context = {"form": form, "error": error, "cart": make_checkout_page(now.lines, now.version, shortages)}
         return render(request, "shop/checkout.html", context, status=status)
 
 

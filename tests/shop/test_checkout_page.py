@@ -215,6 +215,20 @@ def test_a_shortage_shows_the_copies_left(desk: Client, book: Product) -> None:
     assert not FakeCharge.objects.exists()
 
 
+def test_a_withdrawn_book_is_called_withdrawn(desk: Client, book: Product) -> None:
+    carts.set_line(digest_in(desk), book.pk, 1)
+    before = hidden(desk.get("/shop/checkout/"))
+    Product.objects.update(is_active=False)
+    for _ in range(2):  # the second refusal does not come from the cache of shortages
+        page = desk.post("/shop/checkout/", GIVEN | before)
+        assert page.status_code == 409
+        for words in ("A book in your cart is no longer sold", "No longer available", "Your order was not placed"):
+            assert words in text_of(page)
+        assert "Someone else was faster" not in text_of(page)
+        assert "Sold out" not in text_of(page)
+    assert not FakeCharge.objects.exists()
+
+
 def test_the_form_starts_with_the_address_of_the_last_order(desk: Client, book: Product) -> None:
     for count in (1, 2):
         carts.set_line(digest_in(desk), book.pk, count)

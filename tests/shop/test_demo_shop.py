@@ -13,9 +13,21 @@ from demo.people import load_demo_people
 from demo.shop import ensure_sale, find_items, load_demo_shop, record_recent_views
 from mirror.relay.drains import drain_all
 from shop.book_views import popularity
-from shop.models import Order, OrderLine, OrderState, Product, Recommendation, Sale, View
+from shop.models import (
+    FakeCharge,
+    Order,
+    OrderLine,
+    OrderState,
+    PaymentState,
+    Product,
+    Recommendation,
+    Sale,
+    View,
+)
 from shop.recommend import build
 from shop.recommend.selectors import get_recommendation_strips
+from shop.services import payments
+from shop.services.orders import refund_order
 from tests.support.shop.book_views import PERIOD
 from tests.support.warm_mirrors import rebuild
 
@@ -41,7 +53,11 @@ def test_the_demo_has_a_history_with_recommendations(demo: None) -> None:
     assert Product.objects.filter(stock__range=(1, 5)).exists()
     assert not Order.objects.filter(created_at__gt=NOW).exists()
     assert not Order.objects.exclude(state__in=[OrderState.SENT, OrderState.CANCELLED]).exists()
+    for field in ("created_at", "paid_at", "sent_at", "cancelled_at", "confirmed_at"):
+        assert not Order.objects.filter(**{f"{field}__gt": NOW}).exists(), field
     assert not Order.objects.filter(lines=None).exists()
+    assert not Order.objects.filter(state=OrderState.SENT, payments=None).exists()
+    assert not Order.objects.filter(state=OrderState.CANCELLED).exclude(payments=None).exists()
     assert not Order.objects.filter(confirmed_at=None).exists()  # no email is sent
     assert Order.objects.filter(user__username="demo-shopper").exists()
     build.rebuild_recommendations()
@@ -53,6 +69,15 @@ def test_the_demo_has_a_history_with_recommendations(demo: None) -> None:
     before = [model.objects.count() for model in (Product, Order, OrderLine, View, Recommendation)]
     load_demo_shop(NOW + timedelta(days=3))
     assert [model.objects.count() for model in (Product, Order, OrderLine, View, Recommendation)] == before
+
+
+def test_staff_can_refund_an_order_of_the_demo(demo: None) -> None:
+    load_demo_shop(NOW)
+    order = Order.objects.filter(state=OrderState.SENT).latest("pk")
+    refund_order(order.pk)
+    assert payments.refund_payment(order.payments.get())
+    assert order.payments.get().state == PaymentState.REFUNDED
+    assert FakeCharge.objects.get(key=order.key).refunded_at is not None
 
 
 def test_a_sale_is_on_and_is_renewed_after_its_end(demo: None) -> None:

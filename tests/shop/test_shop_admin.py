@@ -186,7 +186,10 @@ def test_sent_orders_are_refunded_once_with_an_email(staff: Client, monkeypatch:
         Payment.objects.create(order=order, key=order.key, amount=1250, state=PaymentState.SUCCEEDED)
         for order in (sent, paid)
     )
-    for text in ("1 order will be refunded.", f"Not changed: #{sent.pk} (sent); #{paid.pk} (paid)"):
+    refused = (
+        f"Not changed: #{sent.pk} (there is no payment to refund); #{paid.pk} (it was not sent: cancel it instead)"
+    )
+    for text in ("1 order will be refunded.", refused):
         page = act(staff, ORDERS, "refund_orders", sent, paid, confirmed="yes")
         assert text in page
     for row in (payment, other):
@@ -194,6 +197,24 @@ def test_sent_orders_are_refunded_once_with_an_email(staff: Client, monkeypatch:
     assert (payment.state, other.state) == (PaymentState.REFUND_DUE, PaymentState.SUCCEEDED)
     assert emails == [("refunded", sent.pk)]
     assert [event.why for event in sent.events.all()] == ["the shop refunded the order"]
+
+
+def test_orders_tell_the_state_of_their_payment(staff: Client) -> None:
+    product = make_product()
+    states = [PaymentState.REFUNDED, PaymentState.SUCCEEDED, None]
+    orders = [make_order(None, product, key=str(n), state=OrderState.SENT) for n in range(len(states))]
+    for order, state in zip(orders, states, strict=True):
+        if state:
+            Payment.objects.create(order=order, key=f"{order.key} 1", amount=1250, state=state)
+            Payment.objects.create(order=order, key=f"{order.key} 2", amount=1250, state=PaymentState.FAILED)
+    found = staff.get(f"{ORDERS}?payments__state__exact=refunded").context["cl"].result_list
+    assert [order.pk for order in found] == [orders[0].pk]
+    assert [order.payment_state for order in staff.get(ORDERS).context["cl"].result_list[::-1]] == states
+    page = staff.get(f"{ORDERS}{orders[0].pk}/change/").content.decode()
+    assert "refunded" in page
+    lines = read_csv(staff, ORDERS, *orders)
+    column = lines[0].index("payment")
+    assert [line[column] for line in lines[1:]] == ["refunded", "succeeded", ""]
 
 
 def read_csv(client: Client, path: str, *rows: Any) -> list[list[str]]:
