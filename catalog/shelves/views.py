@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -21,7 +22,13 @@ from catalog.shelves import services
 from catalog.shelves.forms import EntryForm, GoalForm, PrivacyForm
 from catalog.shelves.models import Privacy, Shelf
 from catalog.shelves.selectors import find_entry, find_shelf_page, get_shelf_summary
-from catalog.shelves.widgets import CARD_TEMPLATE, build_button_context, build_tabs, render_card_shelf
+from catalog.shelves.widgets import (
+    CARD_TEMPLATE,
+    build_button_context,
+    build_readers_context,
+    build_tabs,
+    render_card_shelf,
+)
 from common import clock
 from common.ids import MAX_ID
 from common.web import (
@@ -36,6 +43,7 @@ from common.web import (
     require_login,
     wants_json,
 )
+from mirror.read import read_from_sql
 
 
 @require_safe
@@ -112,9 +120,22 @@ def change_entry(request: HttpRequest, pk: int) -> HttpResponse:
     if is_on_card:
         return _answer_card(request, user_id, pk)
     if is_partial(request):
-        context = build_button_context(request, user_id, pk, action=form.cleaned_data["action"])
-        return render(request, "catalog/shelves/_button.html", context)
+        return _answer_button(request, user_id, pk, form.cleaned_data["action"])
     return redirect_to(get_next_address(request, f"{book_page}#shelf"))
+
+
+def _answer_button(request: HttpRequest, user_id: int, book_id: int, action: str) -> HttpResponse:
+    """Return the new button of the book's page and the new numbers of its readers, from SQL, because Redis may be
+    behind.
+    """
+    with read_from_sql():
+        button = build_button_context(request, user_id, book_id, action=action)
+        readers = build_readers_context(book_id) | {"is_part": True}
+    parts = [
+        render_to_string("catalog/shelves/_button.html", button, request),
+        render_to_string("catalog/shelves/_readers.html", readers),
+    ]
+    return HttpResponse("".join(parts))
 
 
 def _answer_card(request: HttpRequest, user_id: int, book_id: int) -> HttpResponse:

@@ -1,5 +1,6 @@
 """Error pages. They use neither Redis nor SQL nor the user, because these may be the cause of the error."""
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
@@ -10,7 +11,13 @@ from common.web.appearance import get_theme
 def _render_error(request: HttpRequest, status: int, title: str, message: str) -> HttpResponse:
     if request.get_preferred_type(["text/html", "application/json"]) == "application/json":
         return JsonResponse({"error": {"message": title}}, status=status)
-    context = {"status": status, "title": title, "message": message, "chosen_theme": get_theme(request)}
+    context = {
+        "status": status,
+        "title": title,
+        "message": message,
+        "chosen_theme": get_theme(request),
+        "has_session": settings.SESSION_COOKIE_NAME in request.COOKIES,
+    }
     # Render without the request, because context processors would read users, sessions and messages.
     return HttpResponse(render_to_string("error.html", context), status=status)
 

@@ -175,3 +175,47 @@ def test_admin_works_under_its_content_security_policy(person: Page) -> None:
     person.get_by_role("main").or_(person.locator("#result_list")).get_by_role("link", name="carol").first.click()
     person.get_by_role("button", name="Save", exact=True).click()
     expect(person.locator("body")).to_contain_text("was changed successfully")
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+@pytest.mark.parametrize(("text_size", "least"), [("100%", 320), ("200%", 600)])
+def test_header_of_a_reader_fits_at_every_width(
+    open_page: OpenPage, live_server: LiveServer, language: str, text_size: str, least: int
+) -> None:
+    """Half the width of a desktop (zoom 200%) is 640 pixels. On phones, words of 200% are wider than the window."""
+    page = sign_in(open_page(), User.objects.create_superuser("Maximiliana", password=None), live_server)
+    page.context.add_cookies([{"name": "django_language", "value": language, "url": live_server.url}])
+    page.goto("/help/")
+    settled(page)
+    page.evaluate("size => { document.documentElement.style.fontSize = size }", text_size)
+    assert find_overflows(page, range(least, 1300, 14)) == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_moves_when_dates_become_ages(open_page: OpenPage, live_server: LiveServer, width: int) -> None:
+    """Posts of long names, whose date did not fit beside the name, and of short ones."""
+    for name in ("Al", "Maximiliana F", "Maximiliana Featherstonehaugh"):
+        for text in ("A short post.", "A longer post. " * 9):
+            create_post(User.objects.get_or_create(username=name)[0].pk, text)
+    drain_all()
+    page = open_page(viewport={"width": width, "height": 844}, java_script_enabled=False)
+    tops = "() => [...document.querySelectorAll('.post')].map(post => post.getBoundingClientRect().top)"
+    page.goto("/global/")
+    before = page.evaluate(tops)
+    page = open_page(viewport={"width": width, "height": 844})
+    page.goto("/global/")
+    expect(page.locator(".post time").first).to_have_text("now")
+    assert page.evaluate(tops) == before
+
+
+@pytest.mark.parametrize("path", ["/no-such-page/", "/books/999999/", "/u/nobody/"])
+def test_error_page_leads_to_the_cart_and_to_the_login(open_page: OpenPage, live_server: LiveServer, path: str) -> None:
+    page = open_page()
+    page.goto(path)
+    banner = page.get_by_role("banner")
+    expect(banner.get_by_role("link", name="Cart")).to_have_attribute("href", "/shop/cart/")
+    expect(banner.get_by_role("link", name="Log in")).to_have_attribute("href", "/accounts/login/")
+    sign_in(page, User.objects.create_user("rita"), live_server)
+    page.goto(path)
+    expect(banner.get_by_role("link", name="Account")).to_have_attribute("href", "/accounts/")
+    expect(banner.get_by_role("link", name="Log in")).to_have_count(0)

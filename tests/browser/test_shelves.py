@@ -1,5 +1,7 @@
 """Shelves, with JavaScript and without it."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -75,3 +77,16 @@ def test_book_is_shelved_from_its_card(book: Book, open_page: OpenPage, has_scri
         expect(page).to_have_url(f"/books/?sort=title#card-{book.pk}")
     page.get_by_role("navigation", name="Main").get_by_role("link", name="Shelves").click()
     expect(page.get_by_role("main").get_by_role("link", name="A fine book", exact=True)).to_be_visible()
+
+
+def test_histogram_shows_a_new_rating_at_once(book: Book, open_page: OpenPage) -> None:
+    page = log_in(open_page(), book)
+    for stars, mean in ((4, "4.00"), (2, "2.00")):
+        page.get_by_role("radio", name=f"{stars} stars").check(force=True)
+        page.get_by_role("button", name="Rate", exact=True).click()
+        expect(page.get_by_text(f"{mean} out of 5 from 1 reader here")).to_be_visible()
+        expect(page.get_by_role("row", name=re.compile(f"^{stars} stars")).locator(".number")).to_have_text("1")
+    page.get_by_role("button", name="Remove rating").click()
+    expect(page.locator(".histogram")).to_have_count(0)
+    page.get_by_role("button", name="Want to read", exact=True).click()
+    expect(page.get_by_text("1 reader wants to read this")).to_be_visible()
