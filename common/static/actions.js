@@ -1,0 +1,88 @@
+// While htmx replaces a part of the page, further actions in that part wait, and are then done in the new part. Otherwise
+// the second of two quick actions would be lost, because its control leaves the page before it can send anything.
+// Elements with hx-sync follow that attribute instead.
+(() => {
+  const MAX_SHIFT = 10; // pixels that a pointer may move while it presses a control
+  const replaced = new Map(); // the target of each running request, and the element that sent it
+  let waiting = [];
+  let pressed = null; // the control under the pressed button of the mouse, and its position
+
+  const overlaps = (one, other) => one.contains(other) || other.contains(one);
+  const isBlocked = ({ elt, target }) => [...replaced.values()].some((other) => overlaps(other.target, elt) || target.contains(other.elt));
+  const getName = (control) => control.id || control.ariaLabel || control.textContent.trim();
+  const findAgain = (control) => {
+    if (control.isConnected) return control;
+    const name = getName(control);
+    return name && [...document.getElementsByTagName(control.tagName)].find((other) => getName(other) === name);
+  };
+
+  // Copy what the visitor typed and chose.
+  const copyFields = (from, to) => {
+    for (const old of from.elements) {
+      if (!old.name || ["hidden", "submit"].includes(old.type)) continue;
+      const field = [...to.elements].find(({ name, type, value }) => name === old.name && (type !== "radio" || value === old.value));
+      if (!field) continue;
+      if (field.type !== "radio") field.value = old.value;
+      field.checked = old.checked;
+    }
+  };
+
+  const repeat = ({ control, type }) => {
+    const found = findAgain(control);
+    if (!found) return; // the first action removed it
+    if (found !== control && found.form && control.form) copyFields(control.form, found.form);
+    if (type === "click" || type === "submit") found.click();
+    else htmx.trigger(found, type);
+  };
+
+  const continueWaiting = () => {
+    while (waiting.length && !isBlocked(waiting[0])) repeat(waiting.shift());
+  };
+
+  document.addEventListener("htmx:confirm", (event) => {
+    const { elt, target, triggeringEvent } = event.detail;
+    const action = { elt, target, control: triggeringEvent?.submitter ?? elt, type: triggeringEvent?.type };
+    if (triggeringEvent?.type === "change") action.control = triggeringEvent.target;
+    if (elt.closest("[hx-sync]") || !isBlocked(action)) return;
+    event.preventDefault();
+    // A second click on a button is not a second wish. A field is sent again, because it has a new value.
+    const isRunning = action.type !== "change" && [...replaced.values()].some(({ control }) => control === action.control);
+    if (isRunning) return;
+    waiting = [...waiting.filter(({ control }) => control !== action.control), action];
+  });
+  document.addEventListener("htmx:beforeSend", ({ detail: { elt, target, xhr, requestConfig } }) => {
+    const { triggeringEvent } = requestConfig;
+    replaced.set(xhr, { elt, target, control: triggeringEvent?.submitter ?? elt });
+    xhr.addEventListener("loadend", () => {
+      replaced.delete(xhr);
+      continueWaiting();
+    });
+  });
+
+  // Keep unsent input in other forms of the replaced part.
+  document.addEventListener("htmx:beforeSwap", ({ detail: { target, requestConfig, shouldSwap, xhr } }) => {
+    if (!shouldSwap) return;
+    const unsent = [...target.querySelectorAll("input[id], textarea[id]")].filter(
+      (field) => field.value !== field.defaultValue && field.form !== requestConfig.elt && field.type !== "hidden",
+    );
+    xhr.addEventListener("loadend", () => unsent.forEach((old) => {
+      const field = document.getElementById(old.id);
+      if (!field || field === old) return;
+      field.value = old.value;
+      // The browser reports a change only of text that was typed into this very field.
+      field.addEventListener("blur", () => htmx.trigger(field, "change"), { once: true });
+    }), { once: true });
+  });
+
+  // A control that is replaced while it is pressed gets no click.
+  document.addEventListener("pointerdown", ({ target, button, clientX, clientY }) => {
+    const control = button === 0 && target.closest("a, button");
+    pressed = control ? { control, clientX, clientY } : null;
+  });
+  document.addEventListener("pointerup", ({ clientX, clientY }) => {
+    const { control } = pressed ?? {};
+    const isSteady = control && Math.hypot(clientX - pressed.clientX, clientY - pressed.clientY) < MAX_SHIFT;
+    pressed = null;
+    if (isSteady && !control.isConnected) repeat({ control, type: "click" });
+  });
+})();
