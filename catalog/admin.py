@@ -174,7 +174,7 @@ class BookAdmin(TagActionAdmin):
         linked = lookup in ("tags__id__exact", "authors__id__exact")
         return linked or super().lookup_allowed(lookup, value, request)
 
-    @display(description=_("title"), ordering="sort_title")
+    @display(description=_("title"), ordering="title_key")
     def name(self, book: Book) -> str:
         """Return the title. The column is sorted without leading articles."""
         return book.title

@@ -53,7 +53,7 @@ def series(author_id: int | str, name: str) -> str:
 
 
 def titles() -> str:
-    """Sorted set: "<sort text of the title> NUL <book id>", all scored 0. Life: always. Owner: BookMirror."""
+    """Sorted set: "<sort key of the title> NUL <book id>", all scored 0. Life: always. Owner: BookMirror."""
     return "books:title"
 
 

@@ -10,12 +10,13 @@ from django.db.models import Model, Q
 from django.utils.translation import gettext_lazy as _
 
 import mirror
-from catalog import keys
+from catalog import keys, title_keys  # noqa: F401  (its mirror registers on import)
 from catalog.books.languages import normalise_code
 from catalog.books.records import BookRow, Record, build_record, load_book_rows
 from catalog.books.series import parse_series
 from catalog.models import Author, Book, Tag, Tagging, TagVote
 from catalog.shelves import mirrors as shelves  # noqa: F401  (its mirrors register on import)
+from catalog.values.collation import make_sort_key
 from common.ids import parse_ids
 from mirror import (
     Alphabetical,
@@ -96,12 +97,13 @@ class BookMirror(Mirror):
     """
 
     name = "book"
-    version = f"5.{crc32(repr(BookRow._fields).encode())}"  # a new field of the record rebuilds the mirror by itself
+    version = f"6.{crc32(repr(BookRow._fields).encode())}"  # a new field of the record rebuilds the mirror by itself
     model = Book
     key = keys.book("{pk}")
     buckets = settings.CATALOG_TAG_BUCKETS  # of each tag's set
     watches = (
-        Watch(Book),
+        # Without ``title_key``, because the record has the sort title from which the key follows.
+        Watch(Book, only=("title", "original_title", "year", "language", "isbn", "popularity", "rating")),
         Watch(Tagging, "book_id"),
         Watch(Book.authors.through, "book_id"),
         Watch(TagVote, "book_id"),
@@ -124,7 +126,7 @@ class BookMirror(Mirror):
             Scored(places.popular, pk, record["popularity"]),
             Scored(places.newest, pk, UNKNOWN_YEAR if year is None else year),
             Scored(places.ratings, pk, UNKNOWN_RATING if rating is None else rating),
-            Scored(places.titles, f"{record['sort_title']}\0{pk}", 0),
+            Scored(places.titles, f"{make_sort_key(record['sort_title'])}\0{pk}", 0),
             Members(list(map(tags.__getitem__, record["tags"])), pk),
             *([Member(keys.language(language), pk)] if language else []),
             Members(list(map(keys.books_by, record["author_ids"])), pk),

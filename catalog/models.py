@@ -12,6 +12,7 @@ from catalog.shelves.models import ReadingGoal as ReadingGoal
 from catalog.shelves.models import ShelfEntry as ShelfEntry
 from catalog.shelves.models import ShelfSettings as ShelfSettings
 from catalog.sort_titles import sort_title
+from catalog.values.collation import MAX_KEY_LENGTH
 from catalog.values.isbns import IsbnField
 from catalog.values.years import validate_year
 
@@ -107,6 +108,8 @@ class Book(models.Model):
         db_default="",
         help_text=_("In the language in which it was first published, if that title is another one."),
     )
+    # The order of titles by Unicode's collation, which ``TitleKeyMirror`` computes after every write of a title.
+    title_key = models.CharField(max_length=MAX_KEY_LENGTH, blank=True, db_default="", editable=False)
     authors = models.ManyToManyField(Author, verbose_name=_("authors"), related_name="books", blank=True)
     tags = models.ManyToManyField(Tag, verbose_name=_("tags"), related_name="books", blank=True, through="Tagging")
     year = models.SmallIntegerField(
@@ -135,7 +138,7 @@ class Book(models.Model):
             models.Index(fields=["-popularity", "id"], name="catalog_book_popular"),
             models.Index(fields=["-year", "id"], name="catalog_book_newest"),
             models.Index(fields=["-rating", "id"], name="catalog_book_rated"),
-            models.Index(fields=["sort_title", "id"], name="catalog_book_title"),
+            models.Index(fields=["title_key", "id"], name="catalog_book_title_key"),
         ]
         constraints = [
             models.CheckConstraint(condition=~models.Q(title=""), name="catalog_book_has_title"),

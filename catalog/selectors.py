@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.db.models import Q
 from django.urls import reverse
@@ -20,6 +20,9 @@ from common.ids import MAX_ID
 from mirror import registry
 from mirror.read import RawRecord, ask_sql, get_encoder, read
 from mirror.redis import RedisPipeline
+from mirror.relay import tables
+
+MAX_CATCH_UP_CHANGES: Final = 100  # pending changes of titles that a list in SQL applies first
 
 
 def find_books(
@@ -100,6 +103,8 @@ def _find_in_sql(asked: _ListRequest) -> ListAnswer:
         pks = _get_page_ids(found, asked)
         return found, load_records_from_sql(pks), extras.load_cards_from_sql(pks)
 
+    if sorts.get_sort(asked.order).is_text:
+        tables.catch_up(["title_key"], MAX_CATCH_UP_CHANGES)
     found, books, beside = ask_sql(["book", *sorts.find_other_mirrors()], load)
     entries = load_entries_from_sql(asked.viewer, _get_page_ids(found, asked)) if asked.viewer else []
     return found, books, beside, entries

@@ -82,8 +82,8 @@ class Sort:
 
 
 def _build_title_expression() -> Combinable:
-    """Return the sort title in code point order."""
-    return Collate("sort_title", arrays.byte_collation())
+    """Return the key of the title in code point order."""
+    return Collate("title_key", arrays.byte_collation())
 
 
 DEFAULT_SORT: Final = "popular"

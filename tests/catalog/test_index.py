@@ -17,6 +17,7 @@ from catalog.local import index
 from catalog.local.index import CatalogIndex
 from catalog.mirrors import BookMirror
 from catalog.query import Node, parse
+from catalog.values.collation import make_sort_key
 from mirror import Mirror
 from mirror.declare.entries import Contribution, Member
 from mirror.read.loading import news_of
@@ -72,8 +73,11 @@ def _matching(shelf: Records, node: Node | None) -> set[int]:
 
 
 def _sorted(shelf: Records, order: str, pks: set[int]) -> list[sql.Position]:
-    field = FIELDS[order.removeprefix("-")]
-    return sort_positions(order, ((shelf[pk][field], pk) for pk in pks))
+    def key(record: dict[str, Any]) -> Any:
+        field = FIELDS[order.removeprefix("-")]
+        return make_sort_key(record["sort_title"]) if field == "title_key" else record[field]
+
+    return sort_positions(order, ((key(shelf[pk]), pk) for pk in pks))
 
 
 def _agrees(found_in: CatalogIndex, shelf: Records, node: Node | None, order: str) -> None:

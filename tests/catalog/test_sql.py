@@ -12,6 +12,7 @@ from catalog.books.records import load_book_records
 from catalog.listing import sql
 from catalog.models import Book, Tag
 from catalog.query import Node, evaluate, find_terms, parse
+from mirror.relay import tables
 from tests.support.catalog.make import make_book, make_books, make_links, make_products
 from tests.support.catalog.queries import FIELDS, NAMES, ORDERS, nodes, sort_positions
 
@@ -31,6 +32,7 @@ def shelf() -> dict[int, set[str]]:
     }
     make_links([(book, name) for book in books for name in sorted(names[book.pk])])
     make_products(books)
+    tables.catch_up(["title_key"], len(books))
     return names
 
 

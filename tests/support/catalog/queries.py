@@ -20,7 +20,7 @@ ORDERS = [
     "-price",
 ]  # the shop adds the orders by price
 NAMES = [*"abcdef", "young-adult", "-", '"', "a b", "\\", "a&b", "--1-", "武侠"]
-FIELDS = {"popular": "popularity", "newest": "year", "title": "sort_title", "price": "price", "rating": "rating"}
+FIELDS = {"popular": "popularity", "newest": "year", "title": "title_key", "price": "price", "rating": "rating"}
 
 
 def sort_positions(order: str, positions: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
