@@ -9,29 +9,23 @@ from django.utils import timezone
 
 from accounts.models import User
 from accounts.second_factor import recent
+from accounts.sessions.restoring import restore_session_on_error
+from common.database import repeat_after_conflict
 from mirror.relay import hint
 
 
+@repeat_after_conflict
 def log_in(request: HttpRequest, user: User, backend: str | None = None, *, with_factor: bool = False) -> None:
     """Log ``user`` in. The session and the login count are saved in one transaction; if it fails, no login happens.
 
     backend: the path of the authentication backend, if ``authenticate`` has not set it on the user. with_factor:
     whether the user gave a second factor.
     """
-    before, session_before = getattr(request, "user", None), request.session
-    key_before = session_before.session_key
-    try:
-        with transaction.atomic():
-            auth.login(request, user, backend=backend)
-            if with_factor:
-                recent.record_proof(request.session, with_factor=True)
-            request.session.save()
-    except BaseException:
-        # The request's session claims a login that was not saved.
-        request.session = type(session_before)(key_before)
-        if before is not None:
-            request.user = before
-        raise
+    with restore_session_on_error(request), transaction.atomic():
+        auth.login(request, user, backend=backend)
+        if with_factor:
+            recent.record_proof(request.session, with_factor=True)
+        request.session.save()
 
 
 _RECORD_LOGIN_SQL = """

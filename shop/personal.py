@@ -3,7 +3,7 @@
 from django.db import transaction
 
 from accounts.personal import NotErasableYet, erase_nothing, make_part, register
-from common.database import SLICE_SIZE
+from common.database import SLICE_SIZE, repeat_after_conflict
 from shop.models import Cart, Order, OrderEvent, OrderLine, OrderState, View
 
 OPEN_STATES = (OrderState.RESERVED, OrderState.PAID)
@@ -24,6 +24,7 @@ def register_parts() -> None:
     )
 
 
+@repeat_after_conflict
 def _anonymise_orders(user_id: int) -> bool:
     """Remove personal data from one slice of orders. Raise NotYet while an order must still be paid for or sent."""
     orders = Order.objects.filter(user_id=user_id)

@@ -1,15 +1,17 @@
 """Base classes for admin lists of big tables: no additions, actions on a limited number of rows."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from django.contrib import messages
 from django.contrib.admin.models import DELETION, LogEntry
+from django.contrib.messages.storage import default_storage
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from accounts.audit.log import log_rows
+from common.database import repeat_after_conflict
 from mirror.admin import PagedAdmin
 
 
@@ -17,6 +19,14 @@ class AuditedAdmin(PagedAdmin):
     """Base that also records deletions of several rows in the audit log, and limits the rows of an action."""
 
     max_selected: ClassVar[int] = 200  # rows that one action changes inside one request
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Add or change a row, in one transaction."""
+        return _repeat_view(super().changeform_view, request, *args, **kwargs)
+
+    def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Delete a row, in one transaction."""
+        return _repeat_view(super().delete_view, request, *args, **kwargs)
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[LogEntry]:
         """Record the deletion of each row."""
@@ -34,6 +44,14 @@ class AuditedAdmin(PagedAdmin):
     def done(self, request: HttpRequest, text: str, count: int) -> None:
         """Show the number of changed rows."""
         self.message_user(request, text % {"n": count}, messages.SUCCESS if count else messages.WARNING)
+
+
+@repeat_after_conflict
+def _repeat_view(view: Callable[..., Any], request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+    """Call a view whose effects are one transaction and its messages."""
+    if request.method == "POST":
+        request._messages = default_storage(request)  # type: ignore[attr-defined]  # without those of a failed call
+    return view(request, *args, **kwargs)
 
 
 class BigTableAdmin(AuditedAdmin):

@@ -19,7 +19,7 @@ from accounts.audit.models import MAX_DETAILS, MAX_OBJECT, AuditEvent
 from accounts.models import User
 from accounts.ratelimit import get_client_address
 from accounts.sessions.engine import current_request
-from common.database import SLICE_SIZE
+from common.database import SLICE_SIZE, repeat_after_conflict
 from common.logs import escape_controls
 
 Kind = AuditEvent.Kind
@@ -48,6 +48,7 @@ def record_event(
     return event
 
 
+@repeat_after_conflict
 def log_rows(request: HttpRequest, rows: Iterable[Model], flag: int, message: str = "") -> list[LogEntry]:
     """Write the admin's log entries for ``rows`` and an event for each. Every admin action calls this function."""
     assert request.user.pk is not None
@@ -81,6 +82,7 @@ def _get_model_label(entry: LogEntry) -> str:
     return ".".join(known.get_for_id(entry.content_type_id).natural_key()) if entry.content_type_id else ""
 
 
+@repeat_after_conflict
 def delete_old_events() -> int:
     """Delete one slice of the events older than ``RETENTION``, oldest first. Return the number of deleted events."""
     with transaction.atomic():

@@ -25,6 +25,7 @@ from accounts.models import AccountDeletion, EmailChange, User
 from accounts.personal import registry
 from accounts.sessions.services import end_all_sessions
 from common import clock
+from common.database import repeat_after_conflict
 from mirror.relay import Deadline
 
 logger = logging.getLogger("accounts")
@@ -61,6 +62,7 @@ class Backend(ModelBackend):
         return user if user and user.is_active else None
 
 
+@repeat_after_conflict
 def request_deletion(user: User) -> datetime:
     """Deactivate ``user``, end all sessions and schedule the deletion. Return the time at which it is due."""
     now = clock.now()
@@ -89,6 +91,7 @@ def make_token(user: User) -> str:
     return signing.dumps([user.pk, user.session_secret], salt=SALT)
 
 
+@repeat_after_conflict
 def cancel_deletion(token: str) -> User | None:
     """Cancel the deletion and return the user of a token. None: the token is invalid or expired, or deletion is due."""
     try:

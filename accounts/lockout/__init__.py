@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from accounts.lockout import counters_redis, counters_sql
 from accounts.lockout.limits import Counter
 from mirror.redis import RedisClient, client, try_redis
+from mirror.utils import after_commit
 
 logger = logging.getLogger("accounts")
 _WARNING: Final = "Redis does not count logins now, SQL does: %s"
@@ -59,7 +60,7 @@ def record_success(this: LoginAttempt) -> None:
         if this.in_redis:
             counters_redis.give_back(redis, shared)
 
-    try_redis(reset, lambda: None, logger, _WARNING)
+    after_commit(try_redis, reset, lambda: None, logger, _WARNING)
 
 
 def unlock(*, name: str | None = None, address: str | None = None, keys: Sequence[str] | None = None) -> int:

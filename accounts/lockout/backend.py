@@ -16,6 +16,8 @@ from accounts.lockout.known import find_device_id
 from accounts.lockout.limits import list_counters, normalize_name
 from accounts.models import User
 from accounts.ratelimit import get_client_address
+from common.database import repeat_after_conflict
+from mirror.utils import after_commit
 
 
 class Backend(BaseBackend):
@@ -47,9 +49,7 @@ def count_failure(*, request: HttpRequest | None = None, **kwargs: Any) -> None:
     this = get_attempt(request)
     if this is None or this.wait_seconds:
         return
-    with transaction.atomic():
-        lockout.record_failure(this)
-        _record_lockouts(this)
+    _store_failure(this)
     del request.login_try  # type: ignore[union-attr]
 
 
@@ -59,7 +59,18 @@ def reset_counters(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
     this = get_attempt(request)
     if this is not None and this.counters[0].name == normalize_name(user.get_username()):
         lockout.record_success(this)
-        del request.login_try  # type: ignore[attr-defined]
+        after_commit(_forget_attempt, request)  # a repeated transaction resets them again
+
+
+def _forget_attempt(request: HttpRequest) -> None:
+    del request.login_try  # type: ignore[attr-defined]
+
+
+@repeat_after_conflict
+def _store_failure(this: lockout.LoginAttempt) -> None:
+    with transaction.atomic():
+        lockout.record_failure(this)
+        _record_lockouts(this)
 
 
 def _record_lockouts(this: lockout.LoginAttempt) -> None:

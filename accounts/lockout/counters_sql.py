@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from accounts.lockout.limits import Counter
 from accounts.lockout.models import FailedLogins
+from common.database import repeat_after_conflict
 
 ROWS_PER_DELETION: Final = 500  # rows that ``remove`` deletes per statement
 MAX_SWEPT_ROWS: Final = 10
@@ -46,6 +47,7 @@ def read_counts(counters: Sequence[Counter]) -> dict[str, tuple[int, float]]:
     return {key: (count, (ends_at - now).total_seconds()) for key, count, ends_at in rows}
 
 
+@repeat_after_conflict
 def reserve(counters: Sequence[Counter]) -> float:
     """Add one to each counter, or to none if one is full. Return 0, or the seconds until none is full."""
     try:
@@ -61,6 +63,7 @@ def reserve(counters: Sequence[Counter]) -> float:
     return 0.0
 
 
+@repeat_after_conflict
 def increment(counters: Sequence[Counter]) -> None:
     """Add one to each counter, even if it is full."""
     with transaction.atomic(), connection.cursor() as cursor:

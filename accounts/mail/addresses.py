@@ -13,10 +13,12 @@ from django.utils import timezone
 from accounts.audit.log import Kind, record_event
 from accounts.mail import outgoing
 from accounts.models import EmailChange, User, new_secret
+from common.database import repeat_after_conflict
 
 SALT = "accounts.emails"
 
 
+@repeat_after_conflict
 def request_change(user: User, email: str) -> None:
     """Store the requested address, send a link to it and notify the old address. ``User.email`` stays unchanged."""
     with transaction.atomic():
@@ -52,6 +54,7 @@ def find_request(user_id: int, token: str) -> EmailChange | None:
     return change if change is not None and said == _make_payload(change) else None
 
 
+@repeat_after_conflict
 def verify_address(user_id: int, token: str) -> bool:
     """Set the address of the link and notify the previous address. Return False if the link is not valid."""
     with transaction.atomic():

@@ -21,8 +21,10 @@ from accounts.lockout import unlock
 from accounts.lockout.limits import normalize_name
 from accounts.mail import outgoing
 from accounts.models import EmailChange, LoginStats, User
+from accounts.sessions.restoring import restore_session_on_error
 from accounts.sessions.rows import hash_token
 from accounts.sessions.services import end_all_sessions, end_other_sessions
+from common.database import repeat_after_conflict
 from common.text import fold_address
 
 MAX_ACCOUNTS: Final = 500  # accounts of one address in one email
@@ -84,6 +86,7 @@ def _make_reset_path(user: User) -> str:
     return reverse("accounts:password_reset_confirm", args=[uid, reset_token_generator.make_token(user)])
 
 
+@repeat_after_conflict
 def reset_password(user: User, password: str, token: str) -> bool:
     """Set a new password, end all sessions of ``user`` and remove lock-outs of the name.
 
@@ -105,8 +108,12 @@ def change_password(request: HttpRequest, user: User, password: str) -> bool:
 
     Return False if another request changed the password in the meantime.
     """
-    before, hashed = user.password, make_password(password)
-    with transaction.atomic():
+    return _replace_password(request, user, user.password, make_password(password))
+
+
+@repeat_after_conflict
+def _replace_password(request: HttpRequest, user: User, before: str, hashed: str) -> bool:
+    with restore_session_on_error(request), transaction.atomic():
         if not _store_password(user, hashed, lambda now: now.password == before):
             return False
         update_session_auth_hash(request, user)

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from django.db import models, transaction
 
-from common.database import SLICE_SIZE
+from common.database import SLICE_SIZE, repeat_after_conflict
 
 ReadRows = Callable[[int], Iterable[Mapping[str, Any]]]
 EraseSlice = Callable[[int], bool]
@@ -76,6 +76,7 @@ def make_part(
         found = manager.filter(**{owner: user_id}).order_by("pk").values(*columns)
         return found.iterator(chunk_size=ROWS_IN_MEMORY)
 
+    @repeat_after_conflict
     def delete(user_id: int) -> bool:
         with transaction.atomic():
             ids = list(manager.filter(**{owner: user_id}).values_list("pk", flat=True)[:SLICE_SIZE])

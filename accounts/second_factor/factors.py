@@ -18,6 +18,7 @@ from accounts.second_factor import app_codes, recovery
 from accounts.second_factor.app_codes import CodeUse
 from accounts.second_factor.models import AuthenticatorApp, Passkey, RecoveryCode
 from accounts.sessions.services import end_all_sessions
+from common.database import repeat_after_conflict
 
 APP_ADDED: Final = _("An authenticator app was added.")
 APP_REMOVED: Final = _("The authenticator app was removed.")
@@ -83,6 +84,7 @@ def check_factor(request: HttpRequest, user: User, *, code: str = "", credential
     return is_right
 
 
+@repeat_after_conflict
 def report_change(user: User, what: Promise, *, actor: User | AnonymousUser | None = None) -> None:
     """Report a change of second factors to the audit log (in English) and to the user's e-mail address."""
     with override("en"):
@@ -92,6 +94,7 @@ def report_change(user: User, what: Promise, *, actor: User | AnonymousUser | No
         outgoing.queue_email("factors_changed", user.email, name=user.username, what=str(what))
 
 
+@repeat_after_conflict
 def remove_all(user: User, *, actor: User | AnonymousUser | None = None) -> None:
     """Remove all second factors of a user, for example after the loss of a device, and end all sessions."""
     with transaction.atomic():

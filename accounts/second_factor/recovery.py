@@ -9,11 +9,13 @@ from typing import Final
 from django.db import transaction
 
 from accounts.second_factor.models import RecoveryCode
+from common.database import repeat_after_conflict
 
 CODE_COUNT: Final = 10
 RANDOM_BYTES: Final = 10  # 80 bits resist brute force, so a fast hash is enough
 
 
+@repeat_after_conflict
 def renew_codes(user_id: int) -> list[str]:
     """Replace the codes of a user. Return the new ones, which cannot be read again."""
     codes = [_make_code() for _ in range(CODE_COUNT)]

@@ -13,6 +13,7 @@ from django.db.models.expressions import RawSQL
 from accounts.models import LastSeen, Session
 from accounts.sessions import last_seen
 from accounts.sessions.signals import sessions_ending
+from common.database import repeat_after_conflict
 from mirror import registry
 from mirror.conf import setting
 from mirror.redis import RedisClient
@@ -38,6 +39,7 @@ def end_sessions(redis: RedisClient, digests: Sequence[str], *, only: Q = ANY_SE
     return ended
 
 
+@repeat_after_conflict
 def delete_sessions(digests: Sequence[str], *, only: Q = ANY_SESSION) -> list[str]:
     """Delete these sessions and their last-seen times. Return the digests of the deleted rows.
 

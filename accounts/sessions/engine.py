@@ -28,6 +28,7 @@ from accounts.sessions import services as session_services
 from accounts.sessions.devices import parse_user_agent
 from accounts.sessions.rows import hash_token
 from accounts.sessions.signals import token_rotated
+from common.database import repeat_after_conflict
 from common.ids import parse_id
 from mirror import Record
 from mirror.utils import after_commit
@@ -93,6 +94,7 @@ class SessionStore(DatabaseStore):
             return
         raise CreateError
 
+    @repeat_after_conflict
     def save(self, must_create: bool = False) -> None:
         """Save as Django does, but do not write data again that is already committed under this token.
 
@@ -150,6 +152,7 @@ class SessionStore(DatabaseStore):
             return expiry
         return min(expiry, _parse_timestamp(proof_time + settings.REAUTHENTICATION_SECONDS))
 
+    @repeat_after_conflict
     def cycle_key(self) -> None:
         """Rotate the token. Raises SessionEnded if the session of a logged-in user was ended in the meantime."""
         data, old = dict(self.items()), self.session_key  # in this order: loading a missing session clears the token

@@ -8,12 +8,14 @@ from django.db.models import QuerySet
 from accounts.models import Session, User, new_secret
 from accounts.sessions import ending, last_seen
 from accounts.sessions.signals import sessions_ending
+from common.database import repeat_after_conflict
 from mirror.relay import hint
 from mirror.utils import after_commit
 
 SESSIONS_PER_TRANSACTION = 500  # sessions per transaction
 
 
+@repeat_after_conflict
 def end_by_digest(digests: Sequence[str]) -> int:
     """End these sessions of any users: delete their rows, and after the commit their times in Redis.
 

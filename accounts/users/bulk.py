@@ -9,7 +9,7 @@ from django.db import connection, transaction
 
 from accounts.models import User
 from accounts.names import valid_name
-from common.database import split_slices
+from common.database import repeat_after_conflict, split_slices
 from common.text import fold
 from mirror.utils import arrays
 
@@ -72,6 +72,7 @@ def raise_login_totals(logins: Mapping[int, LoginTotals]) -> int:
     return sum(map(_raise_slice, split_slices(rows)))
 
 
+@repeat_after_conflict
 def _raise_slice(rows: Sequence[tuple[int, int, datetime]]) -> int:
     source, values = arrays.make_table(_TYPES, rows)
     with transaction.atomic(), connection.cursor() as cursor:

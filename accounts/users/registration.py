@@ -16,11 +16,13 @@ from accounts.lookalikes import skeleton
 from accounts.mail import addresses
 from accounts.models import User
 from accounts.names import MAX_NAME_KEY, is_misleading, is_reserved, valid_name
+from common.database import repeat_after_conflict
 from common.text import fold
 
 NAME_REFUSED: Final[str | Promise] = _("That name is already taken.")
 
 
+@repeat_after_conflict
 def register_user(username: str, password: str, *, email: str = "", user_type: str = User.Type.CLIENT) -> User:
     """Create and return a user. The address waits for verification (``accounts.mail.addresses``); this sends no email.
 

@@ -6,6 +6,7 @@ from datetime import date
 from django.db import IntegrityError, transaction
 
 from catalog.shelves.models import PRIVACY_FIELDS, Privacy, ReadingGoal, Shelf, ShelfEntry, ShelfSettings
+from common.database import repeat_after_conflict
 
 EntryChange = Callable[[ShelfEntry], None]
 
@@ -46,6 +47,7 @@ def rate_book(user_id: int, book_id: int, stars: int | None, today: date) -> Non
     _change_entry(user_id, book_id, today, set_stars)
 
 
+@repeat_after_conflict
 def set_reading_dates(user_id: int, book_id: int, started_on: date | None, finished_on: date | None) -> bool:
     """Set the dates when a reader started and finished a book. Return False if it is on no shelf."""
     rows = ShelfEntry.objects.filter(user_id=user_id, book_id=book_id)
@@ -62,11 +64,13 @@ def remove_from_shelf(user_id: int, book_id: int) -> bool:
     return bool(ShelfEntry.objects.filter(user_id=user_id, book_id=book_id).delete()[0])
 
 
+@repeat_after_conflict
 def set_privacy(user_id: int, shelf: Shelf, privacy: Privacy) -> None:
     """Set the privacy of a shelf."""
     ShelfSettings.objects.update_or_create(user_id=user_id, defaults={PRIVACY_FIELDS[shelf]: privacy})
 
 
+@repeat_after_conflict
 def set_goal(user_id: int, year: int, books: int | None) -> None:
     """Set the goal of a year, or remove it (None)."""
     with transaction.atomic():
@@ -77,6 +81,7 @@ def set_goal(user_id: int, year: int, books: int | None) -> None:
             ReadingGoal.objects.update_or_create(reader=reader, year=year, defaults={"books": books})
 
 
+@repeat_after_conflict
 def _change_entry(user_id: int, book_id: int, today: date, change: EntryChange) -> None:
     """Change an entry under its lock, or create it."""
     rows = ShelfEntry.objects.filter(user_id=user_id, book_id=book_id)

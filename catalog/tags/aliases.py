@@ -9,6 +9,7 @@ from catalog.models import Tag, TagAlias
 from catalog.names import normalise
 from catalog.tags.bulk import get_or_create_ids
 from catalog.tags.services import merge_tags
+from common.database import repeat_after_conflict
 
 
 def resolve_aliases(names: Sequence[str]) -> tuple[dict[str, str], int]:
@@ -23,6 +24,7 @@ def resolve_aliases(names: Sequence[str]) -> tuple[dict[str, str], int]:
     return {name: known.get(name) or new.get(name) or name for name in names}, added
 
 
+@repeat_after_conflict
 def _add_aliases(meant: dict[str, str]) -> int:
     with transaction.atomic():
         targets, added = get_or_create_ids(Tag, list(dict.fromkeys(meant.values())))
@@ -33,6 +35,7 @@ def _add_aliases(meant: dict[str, str]) -> int:
     return added
 
 
+@repeat_after_conflict
 def save_alias(alias: TagAlias) -> None:
     """Save an alias. A tag of that name is merged into the tag that the alias stands for."""
     with transaction.atomic():

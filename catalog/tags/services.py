@@ -8,6 +8,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from catalog.models import Book, Tag, TagAlias, Tagging, TagVote
 from catalog.tags.bulk import add_taggings, get_or_create_ids
+from common.database import repeat_after_conflict
 
 BATCH_SIZE = 5000
 _MOVE_TAGGINGS = """
@@ -18,6 +19,7 @@ _MOVE_TAGGINGS = """
 """
 
 
+@repeat_after_conflict
 def add_tag_to_books(books: QuerySet[Book], name: str) -> int:
     """Add the tag ``name``, created if necessary, to ``books``. Return the number of books that lacked it."""
     with transaction.atomic():
@@ -25,6 +27,7 @@ def add_tag_to_books(books: QuerySet[Book], name: str) -> int:
         return sum(add_taggings((pk, tag) for pk in pks) for pks in _iterate_ids(books))
 
 
+@repeat_after_conflict
 def remove_tag_from_books(books: QuerySet[Book], tag: Tag) -> int:
     """Remove ``tag`` and all votes for it from ``books``. Return the number of books that had it."""
     removed = 0
@@ -35,6 +38,7 @@ def remove_tag_from_books(books: QuerySet[Book], tag: Tag) -> int:
     return removed
 
 
+@repeat_after_conflict
 def merge_tags(tags: QuerySet[Tag], into: Tag) -> int:
     """Replace ``tags`` by the tag ``into`` on all books, and delete them. Return the number of deleted tags.
 

@@ -18,13 +18,14 @@ from catalog.models import Book, Tag, Tagging, TagVote
 from catalog.names import normalise
 from catalog.tags.aliases import resolve_aliases
 from catalog.tags.bulk import get_or_create_ids
-from common.database import SLICE_SIZE
+from common.database import SLICE_SIZE, repeat_after_conflict
 from mirror.conf import setting
 from mirror.read import read
 
 MAX_ATTEMPTS = 3  # attempts, when concurrent transactions create or merge the tag
 
 
+@repeat_after_conflict
 def give_tag(user_id: int, book_id: int, text: str) -> tuple[str, bool]:
     """Give a book a tag in a reader's name. Return the tag's name, and whether the vote is new.
 
@@ -58,6 +59,7 @@ def _add_vote(user_id: int, book_id: int, name: str) -> tuple[str, bool]:
     return meant, True
 
 
+@repeat_after_conflict
 def take_tag(user_id: int, book_id: int, text: str) -> tuple[str, bool]:
     """Take back a reader's vote for a tag. Return the tag's name, and whether the vote existed."""
     name = normalise(text)[:200]
@@ -71,6 +73,7 @@ def take_tag(user_id: int, book_id: int, text: str) -> tuple[str, bool]:
     return meant, bool(tags)
 
 
+@repeat_after_conflict
 def erase_votes(user_id: int) -> bool:
     """Delete one slice of a reader's votes, and the tags that only they kept on books. Return whether more remain."""
     with transaction.atomic():

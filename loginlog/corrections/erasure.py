@@ -9,6 +9,7 @@ from typing import Final
 from django.db import transaction
 from django.db.models import BinaryField, F, Func, QuerySet, Value
 
+from common.database import repeat_after_conflict
 from loginlog import days, keys
 from loginlog.models import DayBits, Erased, MonthBits, Number, Unmarked
 from loginlog.storage import dense_ids, scripts
@@ -21,6 +22,7 @@ logger = logging.getLogger("loginlog")
 ROWS_PER_QUERY: Final = 200  # rows per query
 
 
+@repeat_after_conflict
 def erase_user(user_id: int) -> bool:
     """Erase a user from the login log. Return whether the log had the user.
 

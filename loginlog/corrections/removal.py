@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import F
 
 from accounts.models import User
+from common.database import repeat_after_conflict
 from loginlog import days, keys, selectors
 from loginlog.corrections.erasure import clear_day_bits
 from loginlog.models import DayBits, MonthBits, Number, Unmarked
@@ -30,6 +31,7 @@ IDS_PER_STATEMENT: Final = 500  # dense ids per statement
 Removals = dict[tuple[int, date], int]  # ids of removals by dense id and day
 
 
+@repeat_after_conflict
 def remove_login(user_id: int, day: date) -> bool | None:
     """Remove a user's login of a day, of every type. Return whether it existed.
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from django.db import transaction
 
+from common.database import repeat_after_conflict
 from loginlog.models import Owed
 from loginlog.storage import bitmaps
 from loginlog.storage import sql as store
@@ -50,6 +51,7 @@ def write_marks(marks: Iterable[Mark]) -> None:
     merge_bitmaps(months, {item: bitmaps.from_positions(numbers) for item, numbers in places.items()})
 
 
+@repeat_after_conflict
 def merge_bitmaps(of_users: dict[LoginMonth, Known], of_days: dict[DaySegment, bytes]) -> None:
     """Merge bitmaps into SQL, and record that Redis lacks them."""
     with transaction.atomic():

@@ -7,6 +7,7 @@ from typing import Final
 from django.db import connection, transaction
 from django.db.models import Max, Min
 
+from common.database import repeat_after_conflict
 from loginlog.models import DayBits, Erased, MonthBits, Number, Unmarked
 from loginlog.storage import bitmaps, tombstones
 from loginlog.storage.bitmaps import SEGMENT
@@ -57,6 +58,7 @@ def read_segments(items: Collection[DaySegment], *, lock: bool = False) -> dict[
     return found
 
 
+@repeat_after_conflict
 def merge_bitmaps(of_users: Mapping[LoginMonth, Known], of_days: Mapping[DaySegment, bytes]) -> None:
     """OR these bitmaps into SQL in one transaction, without erased and removed bits.
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from django.db import transaction
 
 from common import clock
+from common.database import repeat_after_conflict
 from mirror.backup import access
 from mirror.conf import setting
 from mirror.redis import breaker, try_redis
@@ -27,6 +28,7 @@ from shop.services.carts import get_limits
 logger = logging.getLogger("shop")
 
 
+@repeat_after_conflict
 def move_cart_to_new_token(old: str, new: str, user_id: int | None) -> None:
     """Move a cart to the session's new token. Does nothing when repeated."""
     content = access.fetch(get_cart_backup(), [old]).get(old, EMPTY_CART)
@@ -52,6 +54,7 @@ class GatheredCopies(NamedTuple):
     left_out: int = 0
 
 
+@repeat_after_conflict
 def gather_parked_carts(user_id: int, digest: str) -> GatheredCopies:
     """Merge a user's parked carts into the cart of the new session, each of them once.
 
@@ -76,6 +79,7 @@ def gather_parked_carts(user_id: int, digest: str) -> GatheredCopies:
         return GatheredCopies(came, _count_copies(row.content for row in sources) - came)
 
 
+@repeat_after_conflict
 def park_carts(digests: Sequence[str]) -> None:
     """Park the carts of sessions that are about to end until their users log in again. Does nothing when repeated."""
     held = _read_from_redis(digests)
@@ -94,6 +98,7 @@ def park_carts(digests: Sequence[str]) -> None:
         _push_after_commit([str(row.pk) for row in rows])
 
 
+@repeat_after_conflict
 def erase_carts(user_id: int) -> None:
     """Erase a user's carts before the user is deleted.
 

@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 
 from accounts.models import User
 from accounts.sessions import sessions_ending, token_rotated
+from mirror.utils import after_commit
 from shop.carts import moves
 
 
@@ -32,7 +33,11 @@ def gather_carts(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
     digest = getattr(request.session, "digest", None)
     if digest is None:
         return
-    gathered = moves.gather_parked_carts(user.pk, digest)
+    # The transaction of the login may be repeated, but the user is told once.
+    after_commit(_report_gathered, request, moves.gather_parked_carts(user.pk, digest))
+
+
+def _report_gathered(request: HttpRequest, gathered: moves.GatheredCopies) -> None:
     if gathered.copies:
         text = ngettext(
             "The %(count)d book from your earlier cart is in your cart again.",

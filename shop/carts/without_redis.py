@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
+from common.database import repeat_after_conflict
 from mirror.conf import setting
 from shop.carts.content import CartContent
 from shop.carts.rows import get_session_users, lock_carts, write_rows
@@ -52,6 +53,7 @@ def track_request(was_behind: bool) -> Generator[RequestState, None, None]:
         _request_state.reset(token)
 
 
+@repeat_after_conflict
 def write_to_sql(digest: str, change: Callable[[CartContent], CartContent]) -> CartContent:
     """Change a cart in SQL and return its new content, following the cart if it has moved.
 

@@ -17,6 +17,7 @@ from django.utils.translation import get_language
 from accounts.models import User
 from catalog.models import Book
 from common import clock
+from common.database import repeat_after_conflict
 from shop import shortages
 from shop.carts import reading
 from shop.models import EventKind, Order, OrderLine
@@ -83,6 +84,7 @@ def finish_checkout(user: User, digest: str, version: int) -> Order | None:
     return order
 
 
+@repeat_after_conflict
 def _place_order(user: User, key: str, lines: Mapping[int, int], total: int, address: OrderAddress) -> Order:
     for _n in range(MAX_ATTEMPTS):
         asked = time.monotonic()

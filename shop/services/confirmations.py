@@ -13,6 +13,7 @@ from django.db import transaction
 
 from accounts.ratelimit import count_event
 from common import clock
+from common.database import repeat_after_conflict
 from mirror.relay import send
 from mirror.utils import FailureLog
 from shop import emails
@@ -39,10 +40,15 @@ def send_confirmation(order_id: int) -> bool:
     order = Order.objects.awaiting_confirmation().filter(pk=order_id).first()
     if order is None or not emails.send_confirmation(order):
         return False
+    _mark_confirmed(order_id)
+    return True
+
+
+@repeat_after_conflict
+def _mark_confirmed(order_id: int) -> None:
     with transaction.atomic():
         if Order.objects.filter(pk=order_id, confirmed_at=None).update(confirmed_at=clock.now()):
             record_step(order_id, EventKind.CONFIRMED)
-    return True
 
 
 def send_overdue_confirmations() -> int:

@@ -7,6 +7,7 @@ from django.db import transaction
 from accounts.audit import log as audit
 from accounts.models import User
 from common import clock
+from common.database import repeat_after_conflict
 from mirror.utils import after_commit
 from shop import emails, shortages
 from shop.models import EventKind, Order, OrderState
@@ -16,6 +17,7 @@ from shop.services.errors import NotRefundable, NotSent, OrderNotFound, OrderSta
 from shop.services.order_steps import lock_order, record_step
 
 
+@repeat_after_conflict
 def expire_order(order_id: int) -> bool:
     """Expire an unpaid order after its time to pay, and release its copies. Return whether that was due."""
     with transaction.atomic():
@@ -28,6 +30,7 @@ def expire_order(order_id: int) -> bool:
     return True
 
 
+@repeat_after_conflict
 def cancel_order(order_id: int, by: User) -> Order:
     """Cancel an order that was not sent: return its copies and refund its payment. Does nothing when repeated.
 
@@ -53,6 +56,7 @@ def cancel_order(order_id: int, by: User) -> Order:
     return order
 
 
+@repeat_after_conflict
 def mark_order_sent(order_id: int, by: User | None = None) -> Order:
     """Mark a paid order as sent. Does nothing when repeated. Raises OrderNotFound and OrderStateRefused."""
     with transaction.atomic():
@@ -68,6 +72,7 @@ def mark_order_sent(order_id: int, by: User | None = None) -> Order:
     return order
 
 
+@repeat_after_conflict
 def refund_order(order_id: int, by: User | None = None) -> Order:
     """Refund the payment of an order that was sent. Raises OrderNotFound, NotSent, or NotRefundable (no payment)."""
     with transaction.atomic():

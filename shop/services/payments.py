@@ -16,6 +16,7 @@ from django.utils.translation import gettext_noop
 
 from accounts.models import User
 from common import clock
+from common.database import repeat_after_conflict
 from mirror.utils import after_commit
 from shop.models import EventKind, Order, OrderState, Payment, PaymentState
 from shop.payments import Answer, NoAnswer, Outcome, TypedCard, calls
@@ -75,6 +76,7 @@ def resolve_payment(payment: Payment) -> bool:
     return True
 
 
+@repeat_after_conflict
 def _begin_payment(order_id: int) -> Payment | None:
     """Create and commit a payment. Return None if the order is paid or has an open payment."""
     now = clock.now()
@@ -104,6 +106,7 @@ def _check_attempts(order: Order, now: datetime) -> None:
         raise TooManyPayments
 
 
+@repeat_after_conflict
 def record_answer(key: str, answer: Answer) -> None:
     """Record the provider's answer about a charge. Safe to repeat, from any process and in any order."""
     if answer.outcome is Outcome.PENDING:
@@ -179,11 +182,16 @@ def refund_payment(payment: Payment) -> bool:
         calls.refund(payment.key)
     except NoAnswer:
         return False
+    _mark_refunded(payment)
+    return True
+
+
+@repeat_after_conflict
+def _mark_refunded(payment: Payment) -> None:
     with transaction.atomic():
         due = Payment.objects.filter(pk=payment.pk, state=PaymentState.REFUND_DUE)
         if due.update(state=PaymentState.REFUNDED, updated_at=clock.now()):
             record_step(payment.order_id, EventKind.REFUNDED, payment=payment)
-    return True
 
 
 def _set_state(payment: Payment, state: PaymentState, **values: str) -> None:

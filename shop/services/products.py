@@ -10,6 +10,7 @@ from typing import Final
 from django.db import transaction
 from django.db.models import F
 
+from common.database import repeat_after_conflict
 from mirror.relay import hint
 from shop.models import Product
 from shop.models.product import ProductQuerySet
@@ -28,6 +29,7 @@ def change_stock(product_id: int, by: int) -> bool:
     return changed
 
 
+@repeat_after_conflict
 @transaction.atomic
 def add_copies(ids: Sequence[int], count: int) -> set[int]:
     """Add copies to each product. Return the ids of the changed ones; none may exceed MOST copies."""
@@ -37,6 +39,7 @@ def add_copies(ids: Sequence[int], count: int) -> set[int]:
     return changed
 
 
+@repeat_after_conflict
 @transaction.atomic
 def set_for_sale(ids: Sequence[int], *, is_active: bool) -> int:
     """Put products on sale or withdraw them. Return the number of changed products."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from django.db import transaction
 from django.db.models import F, Q
 
+from common.database import repeat_after_conflict
 from mirror.relay import hint
 from shop.models import OrderLine, Product
 
@@ -52,6 +53,7 @@ def sell_reserved_copies(lines: Quantities) -> None:
     _send_hint(lines)
 
 
+@repeat_after_conflict
 def sell_unreserved_copies(lines: Quantities) -> bool:
     """Sell copies without a reservation, even if the product is not for sale any more, because they are paid.
 

@@ -17,6 +17,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
+from common.database import repeat_after_conflict
 from social.models import Block, Follow, Mute
 
 
@@ -60,6 +61,7 @@ class FollowsTooMany(ActionRefused):
         }
 
 
+@repeat_after_conflict
 def follow(user_id: int, target_id: int) -> bool:
     """Follow the reader ``target_id``. Return False if the follow already exists.
 
@@ -85,6 +87,7 @@ def unfollow(user_id: int, target_id: int) -> bool:
     return bool(Follow.objects.filter(follower_id=user_id, followee_id=target_id).delete()[0])
 
 
+@repeat_after_conflict
 def block(user_id: int, target_id: int) -> bool:
     """Block a reader and remove the follows between the two. Return False if the block already exists.
 
@@ -105,6 +108,7 @@ def unblock(user_id: int, target_id: int) -> bool:
     return bool(Block.objects.filter(blocker_id=user_id, blocked_id=target_id).delete()[0])
 
 
+@repeat_after_conflict
 def mute(user_id: int, target_id: int) -> bool:
     """Mute a reader without notifying them. Return False if the mute already exists.
 

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from catalog.models import Book
+from common.database import repeat_after_conflict
 from mirror.relay import hint
 from social.content.cleaning import MAX_INPUT_CODE_POINTS, clean, too_long_error
 from social.content.mentions import find_mentions
@@ -23,6 +24,7 @@ MAX_HASHTAGS: Final = 20  # per post
 _key_pattern = re.compile(r"[\w.:-]{1,64}", re.ASCII)
 
 
+@repeat_after_conflict
 def create_post(
     user_id: int, text: str, *, book_id: int | None = None, key: str | None = None, created_at: datetime | None = None
 ) -> Post:
@@ -50,6 +52,7 @@ def get_post_by_key(user_id: int, key: str) -> Post | None:
     return Post.objects.filter(user_id=user_id, key=key).first()
 
 
+@repeat_after_conflict
 def delete_post(post_id: int, *, by: int) -> bool:
     """Delete a post. Return False if it does not exist, or ``by`` is neither its author nor permitted staff."""
     mine = Q() if _may_delete_any(by) else Q(user_id=by)
@@ -103,6 +106,7 @@ def _save_post(made: Post) -> None:
     hint("mentions", "", [str(pk) for pk, _ in found])
 
 
+@repeat_after_conflict
 def _set_hidden(post_id: int, *, hidden: bool) -> bool:
     """Set the flag. Return whether it changed.
 

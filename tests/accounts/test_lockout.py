@@ -142,6 +142,7 @@ def test_one_name_cannot_fill_the_counter_of_an_address(alice: User) -> None:
     assert address.allowed == 100
 
 
+@pytest.mark.django_db(transaction=True)  # Redis is told after the commit
 def test_successful_logins_do_not_count_for_the_address(
     alice: User, counted_in: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +153,7 @@ def test_successful_logins_do_not_count_for_the_address(
     assert all(map(is_logged_in, clients))
 
 
+@pytest.mark.django_db(transaction=True)  # Redis is told after the commit
 def test_a_successful_login_resets_the_counter(client: Client, alice: User, counted_in: str) -> None:
     fail_logins("alice", 4)
     log_in(client, "alice")

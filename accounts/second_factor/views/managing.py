@@ -25,6 +25,7 @@ from accounts.second_factor import app_codes, entering, factors, passkeys, pendi
 from accounts.second_factor.forms import AppForm, PasskeyForm
 from accounts.second_factor.models import AuthenticatorApp, Passkey
 from accounts.sessions.services import end_other_sessions
+from common.database import repeat_after_conflict
 from common.web import redirect_to_view, require_login
 
 PASSKEY_ID_PATTERN: Final = re.compile(r"[0-9]{1,18}")
@@ -52,9 +53,7 @@ class FactorOwnerView(View):
 
     def go_on(self, what: Promise) -> HttpResponse:
         """Report a new factor, finish a pending login, and show new recovery codes if the user has none."""
-        with transaction.atomic():
-            codes = recovery.renew_codes(self.owner.pk) if not factors.read_overview(self.owner.pk).codes else []
-            factors.report_change(self.owner, what, actor=self.owner)
+        codes = self._record_new_factor(what)
         if not self.is_login:
             recent.record_proof(self.request.session, with_factor=True)
             return self.show_codes(codes) if codes else redirect_to_view("accounts:factors")
@@ -63,6 +62,14 @@ class FactorOwnerView(View):
         response = self.show_codes(codes, target)
         known.remember_device(response, self.owner)
         return response
+
+    @repeat_after_conflict
+    def _record_new_factor(self, what: Promise) -> list[str]:
+        """Report a new factor. Return new recovery codes if the user has none."""
+        with transaction.atomic():
+            codes = recovery.renew_codes(self.owner.pk) if not factors.read_overview(self.owner.pk).codes else []
+            factors.report_change(self.owner, what, actor=self.owner)
+        return codes
 
     def show_codes(self, codes: list[str], target: str = "") -> HttpResponse:
         """Return the page with new recovery codes, which no other page shows."""
@@ -138,18 +145,28 @@ class RemoveFactor(FactorOwnerView):
         )
         if "app" in request.POST:
             chosen, what = AuthenticatorApp.objects.filter(pk=self.owner.pk), factors.APP_REMOVED
+        removed = self._remove(chosen, what)
+        if removed is None:
+            messages.error(request, _("Staff need a second factor: add another one before you remove this one."))
+        elif removed:
+            messages.success(request, _("Removed."))
+        return redirect_to_view("accounts:factors")
+
+    @repeat_after_conflict
+    def _remove(self, chosen: Any, what: Promise) -> bool | None:
+        """Remove the chosen factor. Return whether it existed, or None if the user may not remove it."""
         with transaction.atomic():
             # The lock prevents two concurrent removals from removing the last factor.
             User.objects.select_for_update().get(pk=self.owner.pk)
             is_last = factors.read_overview(self.owner.pk).total == 1
             if is_last and factors.is_required(self.owner):
-                messages.error(request, _("Staff need a second factor: add another one before you remove this one."))
-            elif chosen.delete()[0]:
-                factors.report_change(self.owner, what, actor=self.owner)
-                messages.success(request, _("Removed."))
-                if is_last:
-                    self._end(request)
-        return redirect_to_view("accounts:factors")
+                return None
+            if not chosen.delete()[0]:
+                return False
+            factors.report_change(self.owner, what, actor=self.owner)
+            if is_last:
+                self._end(self.request)
+        return True
 
     def _end(self, request: HttpRequest) -> None:
         """Clean up after the last factor: delete recovery codes, clear the session's proof, end other sessions."""
@@ -166,7 +183,11 @@ class RenewCodes(FactorOwnerView):
     def post(self, request: HttpRequest) -> HttpResponse:
         if not factors.has_factor(self.owner.pk):
             return redirect_to_view("accounts:factors")
+        return self.show_codes(self._renew_codes())
+
+    @repeat_after_conflict
+    def _renew_codes(self) -> list[str]:
         with transaction.atomic():
             codes = recovery.renew_codes(self.owner.pk)
             factors.report_change(self.owner, factors.CODES_RENEWED, actor=self.owner)
-        return self.show_codes(codes)
+        return codes
