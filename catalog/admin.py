@@ -142,6 +142,11 @@ class TaggingInline(TabularInline):
         return self.has_change_permission(request, obj)
 
 
+def _has_product(book: Book) -> bool:
+    """Return whether the shop has the book, so that orders and carts may name it. Its models are not known here."""
+    return hasattr(book, "product")
+
+
 @admin.register(Book)
 class BookAdmin(TagActionAdmin):
     """Books. Actions add a tag to many books, or remove it from them."""
@@ -152,13 +157,27 @@ class BookAdmin(TagActionAdmin):
     list_filter = [YearFilter, LanguageFilter]
     search_fields = ["title", "original_title", "isbn", "authors__name"]
     autocomplete_fields = ["authors"]
-    readonly_fields = ["goodreads_id"]
+    readonly_fields = ["goodreads_id", "product_page"]
     fields = ["title", "original_title", "authors", "year", "language", "isbn", "popularity", "rating", "goodreads_id"]
     actions = ["add_tag", "remove_tag"]
     ordering = ["-popularity", "pk"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Book]:
         return super().get_queryset(request).prefetch_related("authors")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Book | None = None) -> bool:
+        """Allow to delete only books that the shop never sold, one by one; the others are withdrawn from sale."""
+        return obj is not None and not _has_product(obj) and super().has_delete_permission(request, obj)
+
+    def get_fields(self, request: HttpRequest, obj: Book | None = None) -> Any:
+        fields = [*super().get_fields(request, obj)]
+        return [*fields, "product_page"] if obj is not None and _has_product(obj) else fields
+
+    @display(description=_("for sale"))
+    def product_page(self, book: Book) -> str:
+        """Return a link to the page that withdraws the book from sale."""
+        address = reverse("admin:shop_product_change", args=[book.pk])
+        return format_html('<a class="underline" href="{}">{}</a>', address, gettext("Price, stock and withdrawal"))
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet[Any], search_term: str) -> Any:
         return super().get_search_results(request, queryset, normalise_isbn(search_term))

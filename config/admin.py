@@ -16,6 +16,7 @@ from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 
 from accounts.selectors import count_new_users
+from catalog.figures import count_books_without_year, count_hidden_tags
 from common import clock
 from loginlog.reports import chart, dashboard
 from loginlog.reports.chart import Chart
@@ -83,6 +84,8 @@ def add_figures(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
         tiles.append(_build_payments(today))
     if may_see("shop.view_product"):
         tiles.append(_build_stock())
+    if may_see("catalog.view_book"):
+        tiles.append(_build_catalogue(may_see("catalog.view_tag")))
     if may_see("accounts.view_user"):
         _add_new_readers(days, tiles, panels)
     if may_see("loginlog.view_report"):
@@ -147,6 +150,13 @@ def _build_stock() -> Tile:
         Figure(_("a few left"), few, _link("shop_product", is_active__exact="1", left="few")),
     ]
     return Tile(_("Low stock"), figures, "amber" if none else "")
+
+
+def _build_catalogue(with_tags: bool) -> Tile:
+    figures = [Figure(_("books without a year"), count_books_without_year(), _link("catalog_book", years="unknown"))]
+    if with_tags:
+        figures.append(Figure(_("hidden tags"), count_hidden_tags(), _link("catalog_tag", hidden__exact="1")))
+    return Tile(_("Catalogue"), figures)
 
 
 def _add_new_readers(days: Sequence[date], tiles: list[Tile], panels: list[Panel]) -> None:

@@ -9,6 +9,7 @@ from accounts.models import User
 from catalog.models import Author, Book, Tag, TagVote
 from mirror.redis.recorder import record
 from tests.support.catalog.make import make_book
+from tests.support.shop.make import make_product
 from tests.support.warm_mirrors import rebuild
 
 BOOKS, AUTHORS, TAGS = "/admin/catalog/book/", "/admin/catalog/author/", "/admin/catalog/tag/"
@@ -211,3 +212,16 @@ def test_changes_by_staff_show_at_the_next_request(staff: Client) -> None:
     assert not Book.objects.filter(pk=dune.pk).exists()
     assert shown(staff, "classics") == {"Tao Te Ching"}
     assert Author.objects.count() == 0
+
+
+@rows
+def test_books_of_the_shop_are_withdrawn_and_others_deleted(staff: Client) -> None:
+    sold, mistaken = make_product().book, make_book()
+    assert "delete_selected" not in staff.get(BOOKS).content.decode()
+    page = staff.get(f"{BOOKS}{sold.pk}/change/").content.decode()
+    assert f'href="/admin/shop/product/{sold.pk}/change/"' in page
+    assert f"{BOOKS}{sold.pk}/delete/" not in page
+    assert staff.post(f"{BOOKS}{sold.pk}/delete/", {"post": "yes"}).status_code == 403
+    assert f"{BOOKS}{mistaken.pk}/delete/" in staff.get(f"{BOOKS}{mistaken.pk}/change/").content.decode()
+    assert staff.post(f"{BOOKS}{mistaken.pk}/delete/", {"post": "yes"}).status_code == 302
+    assert list(Book.objects.values_list("pk", flat=True)) == [sold.pk]

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 from django.contrib import admin
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -15,14 +15,16 @@ from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from config.defaults.admin import UNFOLD
+from config.roles import ROLES, make_roles
 from mirror.admin import read_memory, read_overview
 from mirror.models import Change, State
 from mirror.outbox import lag
 from mirror.redis import naming
 from mirror.redis.clients import client as state_client
 from mirror.relay import heartbeat
-from shop.models import Order, OrderState, Payment, PaymentState, Product
+from shop.models import EventKind, Order, OrderState, Payment, PaymentState, Product
 from shop.payments import TypedCard, fake
+from shop.services.order_steps import record_step
 from shop.services.orders import cancel_order, mark_order_sent, refund_order
 from shop.services.payments import pay_order
 from shop.services.settle import settle_all
@@ -38,6 +40,7 @@ HEADINGS: Final = {
     "view_order": {"Sales today", "Orders", "Revenue by day, last 30 days", "Paid orders by day, last 30 days"},
     "view_payment": {"Payment problems"},
     "view_product": {"Low stock"},
+    "view_book": {"Catalogue"},
     "view_user": {"New readers", "New readers by day, last 30 days"},
     "view_report": {"Active readers", "Logins"},
     "view_state": {"Mirrors", "Memory of Redis"},
@@ -187,3 +190,19 @@ def test_menu_has_every_list_once() -> None:
     lists = {reverse(f"admin:{m._meta.app_label}_{m._meta.model_name}_changelist") for m in admin.site._registry}
     assert lists <= set(links)
     assert len(links) == len(set(links))
+
+
+@pytest.mark.parametrize("role", sorted(ROLES))
+def test_each_role_has_a_home_whose_links_it_may_follow(client: Client, role: str) -> None:
+    make_roles(Group, Permission)
+    order = make_order(None, make_product(stock=0), state=OrderState.SENT, paid_at=timezone.now())
+    payment = Payment.objects.create(order=order, key="p", amount=1250, state=PaymentState.REFUNDED)
+    record_step(order.pk, EventKind.PAID, payment=payment)
+    member = User.objects.create_user("dora", is_staff=True)
+    member.groups.add(Group.objects.get(name=role))
+    client.force_login(member)
+    assert 'class="figures"' in read_home(client)
+    page = client.get("/admin/").content.decode()
+    addresses = {unescape(address) for address in re.findall(r'<a\b[^>]*\bhref="(/[^"#]*)"', page)}
+    assert len(addresses) > 5
+    assert {address: status for address in addresses if (status := client.get(address).status_code) != 200} == {}
