@@ -21,7 +21,7 @@ from mirror.relay.drains import drain_all
 from tests.support.faults.full import full_disk, full_memory
 from tests.support.mirror.app.backups import best
 from tests.support.servers import RedisServer
-from tests.support.warm_mirrors import rebuild
+from tests.support.warm_mirrors import ALL, rebuild
 
 
 def test_healthz_uses_neither_redis_nor_sql(client: Client) -> None:
@@ -125,13 +125,14 @@ def test_refused_writes_are_reported_while_reads_are_answered(
     fill: Callable[[RedisServer], AbstractContextManager[None]], monitor: Client, redis_server: RedisServer
 ) -> None:
     """Writes of the site go to SQL, and appear in Redis when it accepts them again."""
-    rebuild()
+    rebuild(ALL)
     with fill(redis_server):
         found = monitor.get("/readyz").json()
         assert (found["redis"], "redis_writes" in found["degraded"]) == (True, True)
         metrics = monitor.get("/metrics").content.decode()
         assert 'diptych_redis_writable{server="state"} 0.0' in metrics
         assert 'diptych_redis_up{server="state"} 1.0' in metrics
+        assert read_overview().headline == "Red: changes do not arrive in Redis, so pages may show old data"
         assert "Redis refuses writes" in read_overview().reasons[0].text
         user = User.objects.create_user("alice")
         assert state_client().exists(keys.login(user.pk)) == 0

@@ -35,6 +35,7 @@ class Reason(NamedTuple):
 class Overview:
     """The state of all mirrors. sparkline: the lag of the last minutes; None without one. verified_at: of the last."""
 
+    headline: str
     level: Literal["green", "amber", "red"]
     reasons: list[Reason]
     pending: int
@@ -53,10 +54,11 @@ class Family(NamedTuple):
 def read_overview() -> Overview:
     """Return the state of all mirrors. Works while Redis is away."""
     found = statuses(count_rows=False)
-    red, amber = _find_faults(found), _find_delays(found)
+    away, stuck, late = _find_sql_answers(found), _find_obstacles(found), _find_delays(found)
     return Overview(
-        "red" if red else "amber" if amber else "green",
-        [*red, *amber],
+        _write_headline(bool(away), bool(stuck), bool(late)),
+        "red" if away or stuck else "amber" if late else "green",
+        [*away, *stuck, *late],
         sum(status.pending for status in found),
         sum(status.quarantined for status in found),
         max((status.verified_at for status in found if status.verified_at), default=None),
@@ -64,19 +66,36 @@ def read_overview() -> Overview:
     )
 
 
-def _find_faults(found: list[Status]) -> list[Reason]:
+def _write_headline(sql_answers: bool, is_stuck: bool, is_late: bool) -> str:
+    if sql_answers and is_stuck:
+        return _("Red: SQL answers instead of Redis, and changes do not arrive in Redis")
+    if sql_answers:
+        return _("Red: SQL answers instead of Redis")
+    if is_stuck:
+        return _("Red: changes do not arrive in Redis, so pages may show old data")
+    return _("Amber: some data is late or differs") if is_late else _("All mirrors are current")
+
+
+def _find_sql_answers(found: list[Status]) -> list[Reason]:
+    """Return the reasons for which SQL answers reads: pages are slower, and correct."""
     if any(status.warm is None for status in found):
         return [Reason(_("Redis does not answer: SQL answers all reads"), link_to_states())]
-    cold = [
+    return [
         Reason(_("%(mirror)s is cold: SQL answers") % {"mirror": registry.describe(s.mirror)}, link_to_states())
         for s in found
         if not s.warm
     ]
+
+
+def _find_obstacles(found: list[Status]) -> list[Reason]:
+    """Return the reasons for which changes wait in SQL while Redis answers: pages may show old data."""
+    if any(status.warm is None for status in found):  # SQL answers all reads
+        return []
     accepts = try_redis(accepts_writes, lambda: False, warning="")
     refusal = [] if accepts else [Reason(_("Redis refuses writes: its memory or disk is full"), link_to_states())]
     beats = try_redis(lambda redis: bool(redis.exists(naming.heartbeat())), lambda: False, warning="")
     silent = [] if beats else [Reason(_("No relay is running"), link_to_states())]
-    return refusal + cold + silent
+    return refusal + silent
 
 
 def _find_delays(found: list[Status]) -> list[Reason]:

@@ -143,11 +143,19 @@ def check_out_and_pay(user: User, product: Product) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_tile_of_the_mirrors_explains_its_level(staff: Client) -> None:
     redis = state_client()
-    assert read_overview().level == "red"  # nothing is warm in an empty Redis
+    found = read_overview()  # nothing is warm in an empty Redis, and no relay runs
+    assert (found.level, found.headline) == (
+        "red",
+        "Red: SQL answers instead of Redis, and changes do not arrive in Redis",
+    )
+    heartbeat.beat()
+    assert read_overview().headline == "Red: SQL answers instead of Redis"
     warm_mirrors.rebuild(warm_mirrors.ALL)
-    assert (read_overview().level, read_overview().reasons) == ("green", [])
+    found = read_overview()
+    assert (found.level, found.headline, found.reasons) == ("green", "All mirrors are current", [])
     redis.delete(naming.heartbeat())
     assert [reason.text for reason in read_overview().reasons] == ["No relay is running"]
+    assert "Red: changes do not arrive in Redis, so pages may show old data" in read_home(staff)
     heartbeat.beat()
     Change.objects.create(mirror="titem", key="cannot", quarantined_at=LONG_AGO, error="ZeroDivisionError: no")
     (reason,) = read_overview().reasons
