@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import shutil
+import subprocess
 from typing import Any
 
 import orjson
@@ -68,3 +70,62 @@ def test_each_redis_server_has_a_limit_of_memory() -> None:
         "cache": "allkeys-lfu",
     }
     assert all(re.fullmatch(r"[1-9]\d*[gm]b", files.read_redis_option(name, "maxmemory")) for name in REDIS)
+
+
+def test_services_share_an_image_and_have_limits() -> None:
+    services = files.read_services()
+    assert {services[name]["image"] for name in (*WEB, *TASKS, "migrate")} == {"diptych"}
+    assert [name for name, service in services.items() if "build" in service] == ["migrate"]
+    for name, service in services.items():
+        assert service["logging"]["options"]["max-size"] == "10m", name
+        assert "mem_limit" in service, name
+        # The image has a check of its own for web servers.
+        assert name in (*WEB, "migrate") or "test" in service["healthcheck"], name
+    for name in ("state", "cache", "broker"):
+        limit, most = (
+            _read_size(size) for size in (services[name]["mem_limit"], files.read_redis_option(name, "maxmemory"))
+        )
+        assert limit >= 2 * most, name
+
+
+def _read_size(text: str) -> int:
+    return int(re.sub(r"\D", "", text)) * {"m": 1, "g": 1024}[text.strip("0123456789b")]
+
+
+def test_health_check_of_a_worker_asks_its_own_name() -> None:
+    services = files.read_services()
+    for name in ("relay", "fanout", "worker"):
+        node = re.findall(r"--hostname (\w+)@", services[name]["command"]) or ["celery"]
+        assert services[name]["environment"] == {"DIPTYCH_WORKER": node[0]}
+        assert "--destination $$DIPTYCH_WORKER@$$HOSTNAME" in services[name]["healthcheck"]["test"][1]
+
+
+def test_units_are_confined() -> None:
+    """systemd rates the units, where it is installed; elsewhere they must at least be confined alike."""
+    confined = set()
+    for path in sorted((files.DEPLOY / "systemd").glob("*.service")):
+        confined.add(path.read_text().partition("NoNewPrivileges=yes\n")[2].partition("\n\n")[0])
+        if shutil.which("systemd-analyze"):
+            command = ["systemd-analyze", "security", "--offline=true", "--no-pager", "--threshold=39", str(path)]
+            ended = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert ended.returncode == 0, ended.stdout
+    (lines,) = confined
+    assert {"SystemCallFilter=@system-service", "CapabilityBoundingSet=", "RestrictNamespaces=yes"} <= {*lines.split()}
+
+
+def test_units_wait_for_the_network_and_restart_without_a_limit() -> None:
+    for path in sorted((files.DEPLOY / "systemd").glob("*.service")):
+        lines = path.read_text().splitlines()
+        assert {"Wants=network-online.target", "After=network-online.target", "StartLimitIntervalSec=0"} <= {*lines}
+
+
+def test_proxy_hides_its_version_and_names_each_request() -> None:
+    text = (files.DEPLOY / "nginx.conf").read_text()
+    for directive in (
+        "server_tokens off",
+        "http2 on",
+        "ssl_protocols TLSv1.2 TLSv1.3",
+        "underscores_in_headers off",
+        "proxy_set_header X-Request-ID $request_id",
+    ):
+        assert f"{directive};" in text

@@ -144,6 +144,8 @@ def test_site_runs_restarts_and_stops_as_deployed(site: Installation) -> None:
     prepare(site)
     site.start(*WEB, *TASKS, "proxy")
     wait_until(lambda: '"ok"' in site.visitor().fetch("/readyz"), "warm mirrors")
+    for name in (*REDIS, *TASKS, "proxy"):
+        wait_until(lambda name=name: site.is_healthy(name), f"the health of {name}")  # type: ignore[misc]
     use_every_part(site)
     remove = rotate_passwords(site)
     restart_under_load(site)

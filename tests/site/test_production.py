@@ -89,6 +89,7 @@ def test_https_cookies_are_bound_to_the_host() -> None:
         assert found[f"{name}_COOKIE_PATH"] == "/"
     assert found["SECURE_SSL_REDIRECT"] is True
     assert found["SECURE_HSTS_SECONDS"] > 0
+    assert found["SECURE_HSTS_PRELOAD"] is False
     assert "books.example" in found["ALLOWED_HOSTS"]
 
 

@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -93,6 +94,8 @@ class Installation:
         text = self._place((files.DEPLOY / "nginx.conf").read_text())
         text = text.replace("listen 80;", f"listen {self.ports['http']};")
         text = text.replace("listen 443 ssl;", f"listen {self.ports['https']} ssl;")
+        if _read_nginx_version() < (1, 25, 1):  # it has another spelling
+            text = text.replace(" ssl;\n        http2 on;", " ssl http2;")
         folders = "".join(
             f"{name}_temp_path {self.work}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
         )
@@ -139,6 +142,16 @@ class Installation:
         child = self.children.pop(service)
         child.terminate()
         return child.wait(PATIENCE_SECONDS)
+
+    def is_healthy(self, service: str) -> bool:
+        """Run the health check of a service, as the container engine does, and return whether it passes."""
+        kind, *words = self.services[service]["healthcheck"]["test"]
+        command = words[0].replace("$$", "$") if kind == "CMD-SHELL" else shlex.join(words)
+        command = self._place(command).replace("redis-cli", f"redis-cli -p {self.ports.get(service)}")
+        command = command.replace("https://localhost/", f"{self.environment['SITE_URL']}/")
+        given = self.services[service].get("environment", {}) | {"HOSTNAME": socket.gethostname()}
+        export = shlex.join(f"{name}={value}" for name, value in given.items())
+        return self.run(f"export {export}; {command}", check=False).returncode == 0
 
     def read_log(self, service: str) -> str:
         log = self.work / f"{service}.log"
@@ -203,6 +216,12 @@ class Visitor:
         except (URLError, OSError, HTTPException):
             return 0
         return 200
+
+
+def _read_nginx_version() -> tuple[int, ...]:
+    ended = subprocess.run(["nginx", "-v"], capture_output=True, text=True, check=True)
+    (version,) = re.findall(r"nginx/([\d.]+)", ended.stderr)
+    return tuple(map(int, version.split(".")))
 
 
 def _find_redis() -> str:
