@@ -4,59 +4,66 @@ Two names are the same if they fold to the same text (``common.text.fold``): "Ke
 name in full-width letters belong to one user, and each of them works at login.
 """
 
-import re
+import unicodedata
 from typing import Any, Final
 
-from django.core.validators import RegexValidator
+import regex
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from accounts.lookalikes import has_misleading_characters, skeleton
+from accounts.lookalikes import find_misplaced_joiner, has_misleading_characters, skeleton
 from accounts.words import has_link
 from common.paths import make_path
 from common.text import fold
 
 MAX_NAME_KEY: Final = 200  # characters of a folded name
 
-# Letters of any script, digits, and single blanks or . _ - ' between them: "ken thompson" is valid.
-valid_name = RegexValidator(
-    r"^[^\W_]+(?:[ ._'\-][^\W_]+)*\Z",
-    _("A name consists of letters and digits, with single spaces or . _ - ' between them."),
-)
+# After Unicode Standard Annex 31: letters and digits of any script with their marks, joiners (in checked places), and
+# the signs inside words of Hebrew, Catalan, Armenian, Tibetan and Japanese. A word begins with a letter or digit.
+_WORD: Final = r"[\p{L}\p{N}][\p{L}\p{N}\p{Mn}\p{Mc}\u200C\u200D\u05F3\u05F4]*+"
+_BETWEEN: Final = r"[ ._'‘’‐‑\-·\u058A\u0F0B・]"
+name_pattern = regex.compile(rf"{_WORD}(?:{_BETWEEN}{_WORD})*+")
+# UTS 39: a pile of marks, or the same mark twice, hides the letter below.
+_pile_pattern = regex.compile(r"\p{Mn}{5}|(\p{Mn})\1")
+_joiners: Final = str.maketrans("", "", "\u200c\u200d")
+
+
+def valid_name(name: str) -> None:
+    """Check the format of a name. Raises ValidationError.
+
+    The message is about the text alone, so it reveals nothing about other users.
+    """
+    # First the length, because normalising a longer text may take quadratic time.
+    has_format = len(name) <= MAX_NAME_KEY and name_pattern.fullmatch(name) and len(fold(name)) <= MAX_NAME_KEY
+    if not has_format or _has_pile(name) or find_misplaced_joiner(name) is not None:
+        raise ValidationError(
+            _("A name consists of letters and digits, with single spaces or . _ - ' between them."), code="invalid"
+        )
+
+
+def _has_pile(name: str) -> bool:
+    return _pile_pattern.search(unicodedata.normalize("NFD", name)) is not None
+
+
+def valid_new_name(name: str) -> None:
+    """Check the format and the characters of the name of a new user. Raises ValidationError."""
+    valid_name(name)
+    if has_misleading_characters(name):
+        raise ValidationError(_("A name cannot mix letters or digits of different scripts."), code="mixed")
+    if has_link(name):
+        raise ValidationError(_("A name cannot be a web or email address."), code="link")
 
 
 def make_public_path(name: str) -> str:
     """Return the path of the user's public page; "" for a name that cannot be part of a URL (created by a script)."""
-    return "" if "/" in name or name in (".", "..") or not name.isprintable() else make_path("social:person", name)
-
-
-# Names that seem to speak for the site. They cannot be registered.
-_RESERVED_NAMES: Final = """
-    abuse admin administrator anonymous diptych everybody everyone help hostmaster info me moderator nobody none
-    noreply null official postmaster root security staff superuser support sysadmin system undefined webmaster
-"""
-
-
-def _make_loose_skeleton(name: str) -> str:
-    """Return the skeleton of a name with i and l merged, because a capital I looks like both."""
-    return skeleton(name).replace("i", "l")
-
-
-# In both cases, because a capital may look like another letter than its lower-case form does.
-RESERVED_SKELETONS: Final = frozenset(
-    _make_loose_skeleton(spell(name)) for name in _RESERVED_NAMES.split() for spell in (str.lower, str.upper)
-)
+    is_usable = "/" not in name and name not in (".", "..") and name.translate(_joiners).isprintable()
+    return make_path("social:person", name) if is_usable else ""
 
 
 def is_misleading(name: str) -> bool:
     """Return whether a name can be confused with another name or a web address. New users cannot have such a name."""
     return has_misleading_characters(name) or has_link(name)
-
-
-def is_reserved(name: str) -> bool:
-    """Return whether a name is reserved in any spelling: "Ad-min" and "adm1n" count as "admin"."""
-    letters = (re.sub(r"[\W_]", "", spelled) for spelled in (name, fold(name)))
-    return any(_make_loose_skeleton(spelled) in RESERVED_SKELETONS for spelled in letters)
 
 
 class DerivedField(models.CharField):

@@ -87,6 +87,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "common.middleware.csrf.CsrfMiddleware",
     "common.middleware.methods.OfferedMethodsMiddleware",
+    "common.middleware.typed.CleanParametersMiddleware",
     "common.middleware.shedding.ShedLoadMiddleware",
     "common.middleware.admin_links.EmptyFieldNameMiddleware",
     "accounts.middleware.AuthenticationMiddleware",

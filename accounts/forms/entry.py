@@ -11,6 +11,7 @@ from accounts.deletion import services as deletion
 from accounts.forms.account import AddressField
 from accounts.forms.fields import FocusFirstMixin, NameField, PasswordField
 from accounts.models import User
+from accounts.names import valid_new_name
 
 
 class LoginForm(FocusFirstMixin, AuthenticationForm):
@@ -32,7 +33,10 @@ class LoginForm(FocusFirstMixin, AuthenticationForm):
 class RegisterForm(FocusFirstMixin, SetPasswordMixin, forms.Form):
     """A name, a strong password typed twice, and an optional e-mail address."""
 
-    username = NameField(help_text=_("Letters and digits of any script, with single spaces or . _ - ' between them."))
+    username = NameField(
+        validators=[valid_new_name],
+        help_text=_("Letters and digits of any script, with single spaces or . _ - ' between them."),
+    )
     email = AddressField(
         label=_("Email address (optional)"),
         required=False,

@@ -1,6 +1,7 @@
-"""Register users without revealing which names exist: every refused name gets the same error after the same work.
+"""Register users without revealing which names exist: all unavailable names get the same error after the same work.
 
-The name is checked last, after all other fields are valid, so that a probe of a free name registers it.
+Availability is checked last, after all other fields are valid, so that a probe of a free name registers it. A wrong
+format has nothing to do with other users, and has an error of its own.
 """
 
 from typing import Final
@@ -15,7 +16,8 @@ from django.utils.translation import gettext_lazy as _
 from accounts.lookalikes import skeleton
 from accounts.mail import addresses
 from accounts.models import User
-from accounts.names import MAX_NAME_KEY, is_misleading, is_reserved, valid_name
+from accounts.names import valid_new_name
+from accounts.users.reserved import is_reserved
 from common.database import repeat_after_conflict
 from common.text import fold
 
@@ -26,10 +28,15 @@ NAME_REFUSED: Final[str | Promise] = _("That name is already taken.")
 def register_user(username: str, password: str, *, email: str = "", user_type: str = User.Type.CLIENT) -> User:
     """Create and return a user. The address waits for verification (``accounts.mail.addresses``); this sends no email.
 
-    Raises ValidationError by field. "password" and "email" have specific errors; "username" has one error for names
-    that are taken in any case, reserved, invalid, or taken by a concurrent request.
+    Raises ValidationError by field, with a specific error except for names that are taken in any spelling, reserved, or
+    taken by a concurrent request: these have one error.
     """
     name = User.normalize_username(username)
+    try:
+        User._meta.get_field("username").run_validators(name)
+        valid_new_name(name)
+    except ValidationError as error:
+        raise ValidationError({"username": error.messages}) from error
     user = User(username=name, email=User.objects.normalize_email(email), user_type=user_type)
     user.clean_fields(exclude=["username", "password"])
     try:
@@ -51,17 +58,6 @@ def register_user(username: str, password: str, *, email: str = "", user_type: s
 
 
 def _is_available(name: str) -> bool:
-    """Return whether a name is available. Every name costs one query, so that response times do not differ."""
-    right = _is_valid_name(name)
-    key, looks = (fold(name), skeleton(name)) if right else ("", " ")  # values that no name has
-    taken = User.objects.filter(Q(name_key=key) | Q(name_skeleton=looks)).exists()
-    return right and not taken and not is_reserved(name)
-
-
-def _is_valid_name(name: str) -> bool:
-    field = User._meta.get_field("username")
-    try:
-        valid_name(name)
-    except ValidationError:
-        return False
-    return len(name) <= (field.max_length or 0) and len(fold(name)) <= MAX_NAME_KEY and not is_misleading(name)
+    """Return whether a valid name is available. Every name costs one query, so that response times do not differ."""
+    taken = User.objects.filter(Q(name_key=fold(name)) | Q(name_skeleton=skeleton(name))).exists()
+    return not taken and not is_reserved(name)

@@ -1,5 +1,7 @@
-"""Text that people type: the form that all spellings of a name or word share, and the comparison of addresses."""
+"""Text that people type: cleaning it, the form that all spellings of a name or word share, and comparing addresses."""
 
 from common.text.folding import fold, fold_address
+from common.text.invisible import remove_invisible
+from common.text.typed import clean_parameter
 
-__all__ = ["fold", "fold_address"]
+__all__ = ["clean_parameter", "fold", "fold_address", "remove_invisible"]

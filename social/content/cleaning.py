@@ -10,35 +10,14 @@ import regex
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
+from common.text import remove_invisible
+
 MAX_CHARACTERS: Final = 500  # characters
 MAX_CODE_POINTS: Final = 5000  # code points of a cleaned text, since a character may consist of several
 MAX_INPUT_CODE_POINTS: Final = 10_000  # code points of the input
 CODE_POINTS_PER_CHARACTER: Final = 16  # code points per character; a longer character counts as several
 MAX_MARKS: Final = 5  # on one letter; Hebrew and Tibetan use up to five, and longer piles are only for effect
 
-# Scripts in which joiners and non-joiners control the shape of letters.
-_JOINING: Final = (
-    r"\p{Arabic}\p{Syriac}\p{Nko}\p{Mongolian}\p{Devanagari}\p{Bengali}\p{Gurmukhi}\p{Gujarati}\p{Oriya}\p{Tamil}"
-    r"\p{Telugu}\p{Kannada}\p{Malayalam}\p{Sinhala}\p{Khmer}\p{Myanmar}\p{Tibetan}\p{Balinese}\p{Javanese}"
-)
-_EMOJI: Final = r"\p{Extended_Pictographic}(?:\uFE0F|\p{Emoji_Modifier})?"
-# Invisible characters in places where they control how other characters are displayed.
-_ALLOWED_INVISIBLE: Final = "|".join(
-    (
-        r"\U0001F3F4[\U000E0030-\U000E0039\U000E0061-\U000E007A]{1,6}\U000E007F",  # flags: Scotland's
-        rf"{_EMOJI}(?:\u200D{_EMOJI})*",
-        rf"[{_JOINING}][\u180B-\u180D\u180F\uFE00-\uFE0F]?[\u200C\u200D]",
-        r"\p{Script=Mongolian}[\u180B-\u180D\u180F]",
-        r"\p{Script=Han}[\U000E0100-\U000E01EF]",
-        r"[^\s\p{DI}\p{C}][\uFE00-\uFE0F]",
-    )
-)
-_DIRECTION: Final = r"\u061C\u200E\u200F"
-_INVISIBLE: Final = r"[[\p{DI}\p{Cc}\p{Cs}\p{NChar}\uFFF9-\uFFFC]--[\n]]"
-_unwanted = regex.compile(rf"({_ALLOWED_INVISIBLE})|{_INVISIBLE}", regex.V1)
-# In right-to-left text a direction mark decides on which side of a word a full stop appears.
-_unwanted_rtl = regex.compile(rf"({_ALLOWED_INVISIBLE}|[{_DIRECTION}](?![{_DIRECTION}]))|{_INVISIBLE}", regex.V1)
-_from_the_right = regex.compile(r"[\p{bc=R}\p{bc=AL}--\u200F]", regex.V1)
 _line_ends = regex.compile(r"\r\n?|[\v\f\x85\u2028\u2029]")
 _ends_of_lines = regex.compile(r"[^\S\n]+(?=\n)")
 _blank_lines = regex.compile(r"\n{4,}")
@@ -53,7 +32,7 @@ def clean(text: str) -> str:
         raise too_long_error(len(text))
     text = _line_ends.sub("\n", text).replace("\t", " ")
     # Marks are limited before normalising as well, whose time is quadratic in the marks on one letter.
-    text = unicodedata.normalize("NFC", _piled_up.sub(r"\1", _remove_invisible(text)))
+    text = unicodedata.normalize("NFC", _piled_up.sub(r"\1", remove_invisible(text)))
     text = _piled_up.sub(r"\1", text)
     text = _blank_lines.sub("\n\n\n", _ends_of_lines.sub("", text)).strip()
     if not _visible.search(text):
@@ -64,18 +43,6 @@ def clean(text: str) -> str:
         said = _("The characters consist of %(count)d code points. The maximum is %(most)d.")
         raise ValidationError(said, code="too_long", params={"count": len(text), "most": MAX_CODE_POINTS})
     return text
-
-
-def _remove_invisible(text: str) -> str:
-    """Return the text without useless invisible characters.
-
-    A removal can join characters into a new unwanted sequence, so it is repeated until nothing changes.
-    """
-    while True:
-        unwanted = _unwanted_rtl if _from_the_right.search(text) else _unwanted
-        if (found := unwanted.sub(r"\1", text)) == text:
-            return text
-        text = found
 
 
 def count_characters(text: str) -> int:

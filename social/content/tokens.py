@@ -1,11 +1,11 @@
 """Tokens of a post's text: plain text, links, hashtags and mentions. The text is read once, from left to right."""
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple
 
 import regex
 
+from accounts.names import name_pattern
 from common.text import fold
 from social.content.links import parse_link
 
@@ -14,7 +14,8 @@ MAX_NAME_LENGTH: Final = 60  # characters of a name
 
 Kind = Literal["text", "link", "hashtag", "mention"]
 _token_start = regex.compile(r"https?://|www\.|[@＠#＃]", regex.IGNORECASE)
-_word_before = regex.compile(r"[\p{L}\p{N}\p{M}_]")
+_word_before = regex.compile(r"[\p{L}\p{N}\p{M}_\u200C\u200D]")
+_name_end = regex.compile(r"[\p{L}\p{N}\p{M}\u05F3\u05F4\u200D]")
 _no_link_after = {"h": regex.compile(r"[A-Za-z0-9_]"), "w": regex.compile(r"[A-Za-z0-9_.@/-]")}
 _TAG_WORD: Final = r"[\p{L}\p{N}_][\p{L}\p{N}\p{M}_\u200C\u200D]*"
 # Join the words of a hashtag, and do not end it: hyphens, as in the names of tags, and the dots of Catalan and Japanese
@@ -22,7 +23,6 @@ _TAG_WORD: Final = r"[\p{L}\p{N}_][\p{L}\p{N}\p{M}_\u200C\u200D]*"
 _TAG_SIGNS: Final = r"[\-‐‑－·・･־׳״་゠〃〜]"
 _tag = regex.compile(rf"{_TAG_WORD}(?:{_TAG_SIGNS}+{_TAG_WORD})*")
 _has_letter = regex.compile(r"[\p{L}\p{No}\p{Nl}]")
-_name = re.compile(r"[^\W_]+(?:[ ._'\-][^\W_]+)*")
 _longer_handle = regex.compile(r"[.\-_]+[\p{L}\p{N}--[\p{Han}\p{Hiragana}\p{Katakana}]]|[@＠]|://", regex.V1)
 # Scripts without spaces between words, in which a name may end after any letter.
 _unspaced = regex.compile(
@@ -109,7 +109,7 @@ def _parse_token(text: str, start: int, is_name: Callable[[str], bool], *, follo
 
 def _find_longest_name(text: str, start: int, is_name: Callable[[str], bool]) -> str:
     """Return the longest existing name that begins at ``start``; "" if there is none."""
-    run = _name.match(text, start, start + MAX_NAME_LENGTH)
+    run = name_pattern.match(text, start, start + MAX_NAME_LENGTH)
     if run is None:
         return ""
     for end in range(run.end(), start, -1):
@@ -126,6 +126,6 @@ def _may_name_end(text: str, end: int) -> bool:
     if _longer_handle.match(text, end):
         return False
     last, following = text[end - 1], text[end : end + 1]
-    if not last.isalnum():
+    if not _name_end.match(last):
         return False
     return not _word_before.match(following) or bool(_unspaced.match(last) or _unspaced.match(following))

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from catalog.listing import BookRecord
 from catalog.selectors import get_book
 from common.ids import parse_id
+from common.text import clean_parameter
 from common.web import JSON_TYPE
 from social.services.posts import check_input_length, check_key, missing_book_error
 
@@ -39,15 +40,18 @@ class Draft:
     def read(cls, request: HttpRequest) -> "Draft":
         """Read a draft from a form or a JSON object. ``check`` raises the errors for values of a wrong type."""
         if not is_json_body(request):
-            given = request.POST
-            return cls(given.get("text", ""), given.get("key") or None, given.get("book"))
+            form = request.POST
+            return cls(form.get("text", ""), form.get("key") or None, form.get("book"))
         try:
             body = orjson.loads(request.body)
         except orjson.JSONDecodeError:
             body = None
         if not isinstance(body, dict):
             return cls("", None, None, [ValidationError({"text": _("The request body must be a JSON object.")})])
-        draft = cls(body.get("text", ""), body.get("key"), body.get("book"))
+        given = {
+            name: clean_parameter(name, value) if isinstance(value, str) else value for name, value in body.items()
+        }
+        draft = cls(given.get("text", ""), given.get("key"), given.get("book"))
         for name in ("text", "key"):
             value = getattr(draft, name)
             if not isinstance(value, str) and (name, value) != ("key", None):

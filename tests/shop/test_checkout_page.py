@@ -115,7 +115,7 @@ def test_an_empty_cart_redirects_to_the_cart(desk: Client) -> None:
         "mallory@evil.com",
         "203.0.113.9/win",
         "x\x1b[2J",
-        "ecilA\u202e",
+        "x\u2028y",
         "\u0440\u0443\u0441\u0441\u043a\u0438\u0439.\u0440\u0444",
     ],
 )
@@ -152,7 +152,9 @@ def test_missing_fields_are_reported_at_the_field(desk: Client, book: Product, f
     assert not Order.objects.exists()
 
 
-@pytest.mark.parametrize("typed", ["4242 4242 4242 4241", "4242", "abcd efgh ijkl mnop", "٤٢٤٢٤٢٤٢٤٢٤٢٤٢٤٢"])
+@pytest.mark.parametrize(
+    "typed", ["4242 4242 4242 4241", "4242", "abcd efgh ijkl mnop", "４２４２４２４２４２４２４２４１"]
+)
 def test_invalid_card_numbers_are_reported_at_the_field(desk: Client, book: Product, typed: str) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
     page = send(desk, card=typed)
