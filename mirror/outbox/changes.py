@@ -22,6 +22,7 @@ from mirror.conf import setting
 from mirror.models import Change
 from mirror.outbox import progress
 from mirror.utils import arrays
+from mirror.utils.commit import is_in_transaction
 
 MUCH = 200  # with more pending changes, a request drains none: it could not finish within its budget
 PURGE = 5000  # applied changes deleted in one statement
@@ -76,7 +77,7 @@ def within_test() -> Generator[None, None, None]:
 
 def refuse_transaction() -> None:
     """Raise InTransaction inside a transaction, because uncommitted changes must not reach Redis."""
-    if connections[using()].in_atomic_block and not _within_test.get():
+    if is_in_transaction(using()) and not _within_test.get():
         raise InTransaction("The relay cannot run in a transaction: it would mirror changes that may be rolled back.")
 
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from django.db import Error as DatabaseError
-from django.db import connections
 
 from mirror import registry
 from mirror.conf import setting, use_database
 from mirror.metrics import count
 from mirror.read import sql_only
 from mirror.redis.clients import Breaker
+from mirror.utils.commit import is_in_transaction
 from mirror.utils.failure_log import FailureLog
 
 T = TypeVar("T")
@@ -55,5 +55,5 @@ def _may_lag(mirrors: Sequence[str]) -> bool:
         and sql_only.in_request()
         and not (sql_only.wanted() or sql_only.has_written() or breaker.open())
         and not any(map(registry.is_strict, mirrors))
-        and not connections[setting("DATABASE")].in_atomic_block
+        and not is_in_transaction(setting("DATABASE"))
     )

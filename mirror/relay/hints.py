@@ -23,6 +23,7 @@ from mirror.redis.clients import breaker, try_redis
 from mirror.redis.types import RedisClient
 from mirror.relay import drains, send
 from mirror.utils import sql_away
+from mirror.utils.commit import commits_by_hand
 from mirror.windows import push
 
 logger = logging.getLogger("mirror")
@@ -68,6 +69,9 @@ def hint_all(due: Iterable[tuple[Group, Iterable[str]]]) -> None:
             before = len(group)
             group.update(keys)
             _due.count += len(group) - before
+    if _due.keys and commits_by_hand(changes.using()):
+        _forget()  # the relay finds the changes when they are committed
+        return
     # Django's own list is asked, because it forgets a callback when its savepoint is rolled back. A flag of ours would
     # survive the rollback and suppress later hints.
     callbacks = transaction.get_connection(changes.using()).run_on_commit
@@ -78,8 +82,13 @@ def hint_all(due: Iterable[tuple[Group, Iterable[str]]]) -> None:
 def flush() -> None:
     """Drain the hinted keys within the budget. Never raises errors of Redis, SQL or the broker."""
     if _due.keys:
-        due, _due.keys, _due.count = _due.keys, defaultdict(set), 0
-        drain(due, drains.Deadline(float(setting("BUDGET_SECONDS"))))
+        drain(_forget(), drains.Deadline(float(setting("BUDGET_SECONDS"))))
+
+
+def _forget() -> Due:
+    """Return the hinted keys, and forget them."""
+    due, _due.keys, _due.count = _due.keys, defaultdict(set), 0
+    return due
 
 
 def drain(due: Due, deadline: drains.Deadline) -> None:
