@@ -51,7 +51,13 @@ class MirrorPage:
         return count_rows(self.mirror.model._base_manager.using(setting("DATABASE")))
 
     def _make_finding(self, row: str, kind: str, place: str) -> Finding:
-        kinds = {"missing": _("missing"), "stale": _("stale"), "stray": _("stray"), "quarantined": _("quarantined")}
+        kinds = {
+            "missing": _("missing"),
+            "stale": _("stale"),
+            "stray": _("stray"),
+            "unreadable": _("unreadable"),
+            "quarantined": _("quarantined"),
+        }
         return Finding(row, kinds.get(kind, kind), place, self._find_address(row))
 
     def _find_address(self, row: str) -> str:

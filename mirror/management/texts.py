@@ -111,6 +111,9 @@ def difference(found: Difference) -> str:
             "pk": f"{found.key}:{found.pk}" if found.key else found.pk,
             "error": found.found,
         }
+    if found.kind == "unreadable":
+        text = _("%(mirror)s %(pk)s: unreadable: %(error)s")
+        return text % {"mirror": found.mirror, "pk": found.pk, "error": found.found}
     kinds = {"missing": _("missing"), "stale": _("stale"), "stray": _("stray")}
     where = found.key if found.entry is None else " ".join(filter(None, says(found.entry)[:2]))
     return _("%(mirror)s %(pk)s: %(kind)s %(where)s: SQL has %(sql)s, Redis has %(redis)s") % {

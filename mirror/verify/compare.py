@@ -13,19 +13,21 @@ from mirror.declare.entries import Entry, Field, Member, Scored, Value, single
 from mirror.declare.mirrors import Mirror, SummaryMirror
 from mirror.outbox import changes, spread
 from mirror.redis.session import Command, Session
+from mirror.relay import drains
 from mirror.relay.shapes import ABSENT, JsonShape, Target, shape_of
 from mirror.verify import scan
 from mirror.verify.expected import says
 from mirror.windows.shapes import at_once
 
-Kind = Literal["missing", "stale", "stray", "quarantined"]
+Kind = Literal["missing", "stale", "stray", "unreadable", "quarantined"]
 LOOKS = 3
 
 
 class Difference(NamedTuple):
     """A fact that differs between SQL and Redis. entry: None for the row's own key.
 
-    For a quarantined change, ``key`` is its source and ``found`` its error.
+    For a quarantined change, ``key`` is its source and ``found`` its error. A row is unreadable if Python cannot
+    represent a value (the date "infinity"), or if its declaration fails; ``found`` is the error.
     """
 
     mirror: str
@@ -39,6 +41,8 @@ class Difference(NamedTuple):
     def __str__(self) -> str:
         if self.kind == "quarantined":
             return f"{self.mirror} {self.pk}: quarantined: {self.found}"
+        if self.kind == "unreadable":
+            return f"{self.mirror} {self.pk}: unreadable: {self.found}"
         where = self.key if self.entry is None else " ".join(filter(None, says(self.entry)[:2]))
         return f"{self.mirror} {self.pk}: {self.kind} {where!r}: SQL has {self.expected}, Redis has {self.found}"
 
@@ -80,14 +84,16 @@ def look(
     all_strays: return also strays of rows with pending changes. Only such a change names a stray that no record names.
     """
     shape = shape_of(mirror)
-    before = shape.targets(pks)
+    before, errors = read_targets(shape, pks)
+    unreadable = [Difference(mirror.name, pk, "unreadable", "", None, None, text) for pk, text in errors.items()]
+    pks = [pk for pk in pks if pk not in errors]
     owns = _owns(shape, pks, session)
     asked = [(pk, e) for pk in pks for e in {*single(before.get(pk, ABSENT).entries), *strays.get(pk, ())}]
     found: list[Any] = []
     for start in range(0, len(asked), 500):
         found += scan.ask(session, [ask(entry) for _, entry in asked[start : start + 500]])
-    after = shape.targets(pks)
-    busy = _busy(mirror, pks)
+    after, _ = read_targets(shape, pks)
+    busy = _busy(mirror, [*pks, *errors])
     steady = {pk for pk in pks if pk not in busy and before.get(pk) == after.get(pk)}
     own = [d for pk in pks for d in _own(shape, pk, before.get(pk, ABSENT), owns[pk])]
     expected = {pk: {says(e)[:2]: e for e in single(t.entries)} for pk, t in before.items()}
@@ -97,7 +103,24 @@ def look(
         if (difference := _entry(mirror, pk, entry, expected.get(pk, {}), reply))
     ]
     lasting = set(leave_waiting(mirror, [d for d in seen if d.pk in steady]))
-    return [d for d in seen if d in lasting or (all_strays and d.kind == "stray")]
+    unreadable = [d for d in unreadable if d.pk not in busy]
+    return unreadable + [d for d in seen if d in lasting or (all_strays and d.kind == "stray")]
+
+
+def read_targets(shape: JsonShape, pks: Sequence[str]) -> tuple[dict[str, Target], dict[str, str]]:
+    """Return the targets of these rows, and the error of each row that has none because of an error.
+
+    Raises redis-py's errors, and Django's when SQL is away.
+    """
+    try:
+        return shape.targets(pks), {}
+    except Exception as error:  # any error of the declaration, or a value that Python cannot represent
+        drains.raise_if_away(error)
+        if len(pks) == 1:
+            return {}, {pks[0]: drains.say(error)}
+    middle = len(pks) // 2
+    (first, errors), (second, more) = (read_targets(shape, half) for half in (pks[:middle], pks[middle:]))
+    return first | second, errors | more
 
 
 def leave_waiting(mirror: Mirror, found: list[Difference]) -> list[Difference]:

@@ -29,7 +29,7 @@ from mirror.relay.shapes import ABSENT, JsonShape, Target, shape_of
 from mirror.utils.bulk import few_collections
 from mirror.utils.callbacks import ProgressCallback, ignore
 from mirror.verify import scan
-from mirror.verify.compare import Difference, differences
+from mirror.verify.compare import Difference, differences, read_targets
 from mirror.verify.expected import Sums, says
 from mirror.windows.shapes import at_once
 from mirror.windows.verify import Windows, in_batches
@@ -112,7 +112,8 @@ class _Verification:
         for pks in self._chunks():
             asks = self.shape.ask(pks) if self.mirror.has_record else []
             self.session.post(asks)  # Redis answers while SQL is read
-            targets = self.shape.targets(pks)
+            targets, errors = read_targets(self.shape, pks)
+            self.suspects.update(dict.fromkeys(errors))
             self._compare_own(pks, targets, scan.collect(self.session, asks))
             self.rows += sum(target.own is not None for target in targets.values())
             for target in targets.values():
@@ -163,7 +164,7 @@ class _Verification:
 
     def _targets(self) -> Generator[tuple[list[str], dict[str, Target]], None, None]:
         for pks in self._chunks():
-            yield pks, self.shape.targets(pks)
+            yield pks, read_targets(self.shape, pks)[0]
             self.progress(self.mirror.name, 0)
 
     def _compare_own(self, pks: Sequence[str], targets: dict[str, Target], replies: list[Any]) -> None:
@@ -183,7 +184,7 @@ class _Verification:
         ordered, size = sorted(self.records - self.quarantined), int(setting("CHUNK"))
         for start in range(0, len(ordered), size):
             pks = ordered[start : start + size]
-            known = self.shape.targets(pks)
+            known, _ = read_targets(self.shape, pks)
             self.suspects.update(dict.fromkeys(pk for pk in pks if pk not in known))
 
     def _look_closely(self, wrong: dict[str, Family], missing: set[str]) -> None:
