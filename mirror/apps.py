@@ -14,10 +14,12 @@ class MirrorConfig(AppConfig):
         from mirror.backup import checks as backup_checks  # noqa: F401  (registers on import)
         from mirror.capture import install
         from mirror.declare import checks  # noqa: F401  (checks register on import)
+        from mirror.outbox import fixtures
         from mirror.redis import namespace
         from mirror.relay import signals
 
         namespace.note_configured()
         autodiscover_modules("mirrors", "backups")
         signals.connect()
+        fixtures.connect()
         install.connect()
