@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from django.db import DatabaseError, transaction
 from django.db.models import Count as CountOf
 from django.db.models import Max, Min, Q
 from django.db.models.functions import Now
@@ -125,7 +126,11 @@ NOT_COUNTED = Count(-1, False)
 def _count(mirror: Mirror, windows: Mapping[str, Count]) -> Count:
     if isinstance(mirror, WindowMirror):
         return windows.get(mirror.name, NOT_COUNTED)
-    return Count(rows_of(mirror.name) or 0, False)
+    try:
+        with transaction.atomic(using=changes.using()):
+            return Count(rows_of(mirror.name) or 0, False)
+    except DatabaseError:  # the table is gone, or is one on another server: its faults are reported
+        return NOT_COUNTED
 
 
 Outstanding = Mapping[str, Any]

@@ -6,7 +6,7 @@ rebuild the mirrors that may have missed changes. A system check reports the res
 
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
@@ -15,7 +15,7 @@ from django.db.models.signals import post_migrate, pre_migrate
 
 from mirror import registry
 from mirror.capture import layouts
-from mirror.capture.plan import WHOLE, Capture, Definition, Trigger, literal
+from mirror.capture.plan import WHOLE, Capture, Definition, Gap, Trigger, literal
 from mirror.capture.postgres import PostgresCapture
 from mirror.capture.sqlite import SqliteCapture
 from mirror.conf import setting
@@ -25,20 +25,22 @@ from mirror.read import marker
 __all__ = ["uninstall"]
 CAPTURES: dict[str, type[Capture]] = {"sqlite": SqliteCapture, "postgresql": PostgresCapture}
 
-Problem = Literal["missing", "out of date", "left over"]
-
 
 class Fault(NamedTuple):
-    """A missing, outdated or superfluous trigger, and the mirrors that may miss changes because of it."""
+    """A missing, outdated or superfluous trigger, and the mirrors that may miss changes because of it.
+
+    Without a trigger: a table that can have none. is_lasting: ``migrate`` does not repair it.
+    """
 
     table: str
     operation: str
-    problem: Problem
+    problem: str
     trigger: str
     mirrors: tuple[str, ...]
+    is_lasting: bool = False
 
     def __str__(self) -> str:
-        return f"{self.problem}: {self.operation} on {self.table}"
+        return f"{self.problem}: {self.operation} on {self.table}" if self.trigger else f"{self.table}: {self.problem}"
 
 
 def connect() -> None:
@@ -89,8 +91,9 @@ def _keep_stamps(capture: Capture, before: dict[str, str], made_anew: set[str]) 
     The saved stamp of any other trigger is kept, so that the next check notices its change. See
     ``mirror.capture.triggers``.
     """
-    table = Identity._meta.db_table
-    if "triggers" not in capture.columns([table]).get(table, ()):
+    table = str(Identity._meta.db_table)
+    identity = capture.relations([table]).get(table)
+    if identity is None or "triggers" not in identity.columns:
         return  # the migration of this column follows
     rows = Identity.objects.using(capture.connection.alias).filter(pk=1)
     known, now = rows.values_list("triggers", flat=True).first(), capture.stamps()
@@ -108,19 +111,24 @@ def _affected(capture: Capture, trigger: Trigger, should: Definition, was: Defin
 
 
 def missing(using: str | None = None) -> list[Fault]:
-    """Return the faults that ``install`` would repair, without changing anything."""
+    """Return the faults that ``install`` would repair, and the tables that can have no trigger. Changes nothing."""
     capture = capture_for(using)
-    found, faults = capture.found(), []
-    for trigger in capture.wanted():
+    found, (wanted, gaps) = capture.found(), capture.survey()
+    faults = [_describe(gap) for gap in gaps]
+    for trigger in wanted:
         should, is_now = capture.define(trigger), found.pop(trigger.name, None)
         if should != is_now:
             # On PostgreSQL a function outlives its table and its trigger.
-            problem: Problem = "out of date" if is_now and is_now.table else "missing"
+            problem = "out of date" if is_now and is_now.table else "missing"
             mirrors = _affected(capture, trigger, should, is_now)
-            faults.append(Fault(trigger.table, trigger.operation, problem, trigger.name, tuple(sorted(mirrors))))
+            faults.append(Fault(should.table, trigger.operation, problem, trigger.name, tuple(sorted(mirrors))))
     for name, left_over in found.items():
         faults.append(Fault(left_over.table or "a table that is gone", name.rpartition("_")[2], "left over", name, ()))
     return faults
+
+
+def _describe(gap: Gap) -> Fault:
+    return Fault(gap.table, "", gap.reason, "", gap.mirrors, gap.is_lasting)
 
 
 def uninstall(using: str | None = None) -> None:

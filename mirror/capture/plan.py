@@ -6,9 +6,10 @@
 import hashlib
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
+from django.apps import apps as django_apps
 from django.core.exceptions import ImproperlyConfigured
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -17,7 +18,8 @@ from mirror.declare.watches import Watch
 from mirror.models import Change
 from mirror.outbox import changes
 
-Operation = Literal["insert", "update", "delete", "truncate"]
+# "row" is the trigger for each row on PostgreSQL, which has the three others for each statement.
+Operation = Literal["insert", "update", "delete", "truncate", "row"]
 MARK: Final = "/* mirror: made after each migrate */"  # identifies the triggers of this application
 LONGEST_NAME: Final = 63  # in bytes; PostgreSQL truncates longer names
 WHOLE: Final = changes.WHOLE
@@ -44,13 +46,35 @@ class Insert(NamedTuple):
         return f"INSERT INTO {table} (mirror, source, key) SELECT {literal(self.mirror)}, {literal(self.source)},"
 
 
-class Trigger(NamedTuple):
-    """The statements after ``operation`` on ``table``."""
+class Relation(NamedTuple):
+    """A table as the database has it.
+
+    name: in SQL, quoted if necessary. obstacle: why no trigger can capture all its changes, or "". has_parts: it is
+    divided into partitions, or is a part of another table, so that statements may name the other one.
+    """
 
     name: str
-    table: str
+    columns: frozenset[str]
+    obstacle: str = ""
+    has_parts: bool = False
+
+
+class Trigger(NamedTuple):
+    """The statements after ``operation`` on a table."""
+
+    name: str
+    relation: Relation
     operation: Operation
     inserts: tuple[Insert, ...]
+
+
+class Gap(NamedTuple):
+    """A watched table whose changes no trigger can capture at present, and the mirrors that watch it."""
+
+    table: str
+    reason: str
+    mirrors: tuple[str, ...]
+    is_lasting: bool = False  # no migration of columns or tables will close it
 
 
 class Definition(NamedTuple):
@@ -65,8 +89,6 @@ class Definition(NamedTuple):
 class Capture(ABC):
     """The abilities and the SQL of one database vendor."""
 
-    operations: Sequence[Operation]
-
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self.connection = connection
         self.quote = connection.ops.quote_name
@@ -77,22 +99,35 @@ class Capture(ABC):
 
         One query. Raises ImproperlyConfigured for a column that the model does not have.
         """
-        by_table = inserts()
-        columns = self.columns([*by_table, self.outbox])
-        if self.outbox not in columns:
-            return []
-        return [
-            Trigger(trigger_name(table, operation), table, operation, concerned)
-            for table, wanted in sorted(by_table.items())
-            if table in columns
-            # The migration of a table or column may follow. Then the next migrate installs its triggers.
-            for present in [[insert for insert in wanted if insert.named <= columns.get(table, set())]]
-            for operation in self.operations
-            if (concerned := _for(operation, present))
-        ] + self.wanted_on_outbox()
+        return self.survey()[0]
 
-    def wanted_on_outbox(self) -> list[Trigger]:
-        """Return the triggers of the outbox itself."""
+    def survey(self) -> tuple[list[Trigger], list[Gap]]:
+        """Return these triggers, and the watched tables with changes that none of them captures."""
+        by_table = inserts()
+        relations = self.relations([*dict.fromkeys([*by_table, *own_tables()])])
+        if self.outbox not in relations:
+            return [], [Gap(self.outbox, "no such table", tuple(mirror.name for mirror in registry.all_mirrors()))]
+        return self._find_wanted(by_table, relations), _find_gaps(by_table, relations)
+
+    def _find_wanted(
+        self, by_table: Mapping[str, Sequence[Insert]], relations: Mapping[str, Relation]
+    ) -> list[Trigger]:
+        found: list[Trigger] = []
+        for table, wanted in sorted(by_table.items()):
+            relation = relations.get(table)
+            if relation is None or relation.obstacle:
+                continue
+            # The migration of a column may follow. Then the next migrate installs its triggers.
+            present = [insert for insert in wanted if insert.named <= relation.columns]
+            found += [
+                Trigger(trigger_name(table, operation), relation, operation, concerned)
+                for operation in self.operations(relation)
+                if (concerned := _for(operation, present))
+            ]
+        return found + self.wanted_on_own({table: relations[table] for table in own_tables() if table in relations})
+
+    def wanted_on_own(self, relations: Mapping[str, Relation]) -> list[Trigger]:
+        """Return the triggers of the mirror's own tables."""
         return []
 
     def run(self, statements: Iterable[str]) -> None:
@@ -106,8 +141,12 @@ class Capture(ABC):
         """Exclude other installations until the end of the transaction."""
 
     @abstractmethod
-    def columns(self, tables: Sequence[str]) -> dict[str, set[str]]:
-        """Return the columns of the existing ones among ``tables``."""
+    def relations(self, tables: Sequence[str]) -> dict[str, Relation]:
+        """Return the existing ones among ``tables``, which are named as models name them."""
+
+    @abstractmethod
+    def operations(self, relation: Relation) -> Sequence[Operation]:
+        """Return the operations that need a trigger of their own."""
 
     @abstractmethod
     def found(self) -> dict[str, Definition]:
@@ -115,10 +154,14 @@ class Capture(ABC):
 
     @abstractmethod
     def stamps(self) -> dict[str, str]:
-        """Return a stamp of each of these triggers, which changes when it is created, dropped, altered or disabled."""
+        """Return a stamp of each of these triggers, which changes when it is created, dropped, altered or disabled.
+
+        The stamps of a table with partitions also change when a partition is attached, detached or emptied. The stamp
+        with the name "" changes with the names of these tables and of their columns, and the rights on the outbox.
+        """
 
     def weak(self) -> list[str]:
-        """Return the SQL that makes triggers fire for all writes, if some fire only for most."""
+        """Return the SQL for triggers that capture ordinary writes, but not exactly the others that they should."""
         return []
 
     def is_alive(self, should: Definition, was: Definition) -> bool:
@@ -156,7 +199,35 @@ def inserts() -> dict[str, list[Insert]]:
     return {table: list(found) for table, found in by_table.items()}
 
 
+def own_tables() -> list[str]:
+    """Return the tables of the mirror itself; the outbox is the first."""
+    models = sorted(django_apps.get_app_config("mirror").get_models(), key=lambda model: model is not Change)
+    return [str(model._meta.db_table) for model in models]
+
+
+def _find_gaps(by_table: Mapping[str, Sequence[Insert]], relations: Mapping[str, Relation]) -> list[Gap]:
+    found = []
+    for table, wanted in sorted(by_table.items()):
+        relation = relations.get(table)
+        if relation is None:
+            found.append(Gap(table, "no such table", _mirrors_of(wanted)))
+        elif relation.obstacle:
+            found.append(Gap(table, relation.obstacle, _mirrors_of(wanted), is_lasting=True))
+        else:
+            for column in sorted(set[str]().union(*(insert.named for insert in wanted)) - relation.columns):
+                losing = [insert for insert in wanted if column in insert.named]
+                found.append(Gap(table, f"no column {column!r}", _mirrors_of(losing)))
+    return found
+
+
+def _mirrors_of(inserts: Iterable[Insert]) -> tuple[str, ...]:
+    return tuple(sorted({insert.mirror for insert in inserts}))
+
+
 def _for(operation: Operation, inserts: Iterable[Insert]) -> tuple[Insert, ...]:
+    if operation == "row":
+        # A partition key or a row filter turns an UPDATE into an INSERT or a DELETE.
+        return tuple(dict.fromkeys(insert._replace(updates=False) for insert in inserts))
     concerned = [insert for insert in inserts if operation == "update" or not insert.updates]
     if operation == "truncate":
         return tuple(dict.fromkeys(Insert(insert.mirror) for insert in concerned))
@@ -184,9 +255,13 @@ def unknown_columns(watch: Watch) -> list[str]:
 
 
 def trigger_name(table: str, operation: Operation) -> str:
-    """Return the name of a trigger and its function, with a digest if the table's name is too long."""
+    """Return the name of a trigger and its function.
+
+    It has a digest if the table's name is too long, or has quotes because it names a schema (``inventory"."book``).
+    """
     name = f"mirror_{table}_{operation}"
-    if len(name.encode()) <= LONGEST_NAME:
+    if len(name.encode()) <= LONGEST_NAME and '"' not in name:
         return name
     digest = hashlib.sha256(table.encode()).hexdigest()[:12]
-    return f"mirror_{table.encode()[:30].decode(errors='ignore')}_{digest}_{operation}"
+    start = table.replace('"', "").encode()[:30].decode(errors="ignore")
+    return f"mirror_{start}_{digest}_{operation}"

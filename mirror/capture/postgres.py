@@ -1,84 +1,139 @@
-"""Capture on PostgreSQL: statement triggers with transition tables, and one for TRUNCATE.
+"""Capture on PostgreSQL.
 
-A trigger on the outbox notifies the relay (``mirror.standalone.notices``).
+An ordinary write fires statement triggers with transition tables, once per statement. The workers of logical
+replication fire triggers for each row only, so every table also has one of these. It fires for them and in other
+sessions with ``session_replication_role = replica``, where the statement triggers do not: no write is captured twice. A
+statement may name a partition or the table that is divided, so these tables have the trigger for each row alone. One
+more statement trigger is for TRUNCATE, which replication executes like a session.
 
-Each trigger has a function in the schema of the outbox. It runs with a search path of its own, so that a writer
-cannot make it call any but PostgreSQL's own operators.
+A trigger on the outbox notifies the relay (``mirror.standalone.notices``). Rows of the mirror's own tables that arrive
+by replication are ignored.
+
+Each trigger has a function in the schema of the outbox. It runs with the rights of its owner, so that a writer needs
+none on the outbox, and with a search path of its own, so that a writer cannot make it call any but PostgreSQL's own
+operators.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-from mirror.capture.plan import MARK, WHOLE, Capture, Definition, Insert, Operation, Trigger, literal, trigger_name
+from mirror.capture.plan import MARK, Capture, Definition, Insert, Operation, Relation, Trigger, literal, trigger_name
+from mirror.capture.postgres_texts import IGNORE, NOTIFY, Texts
 
 SEARCH_PATH: Final = "pg_catalog, pg_temp"
 # pg_trigger.tgtype of an AFTER ... FOR EACH STATEMENT trigger (bits as in PostgreSQL's pg_trigger.h)
-TYPES: Final[dict[Operation, int]] = {"insert": 4, "delete": 8, "update": 16, "truncate": 32}
+TYPES: Final[dict[Operation, int]] = {"insert": 4, "delete": 8, "update": 16, "truncate": 32, "row": 1 + 4 + 8 + 16}
+BEFORE: Final = 2
 TRANSITIONS: Final[dict[Operation, str]] = {
     "insert": "NEW TABLE AS new_rows",
     "delete": "OLD TABLE AS old_rows",
     "update": "OLD TABLE AS old_rows NEW TABLE AS new_rows",
     "truncate": "",
+    "row": "",
+}
+EVENTS: Final = {str(number): operation.upper() for operation, number in TYPES.items()} | {
+    str(number): "INSERT OR UPDATE OR DELETE" for number in (TYPES["row"], TYPES["row"] + BEFORE)
 }
 
+# The last column but two counts the partitions where the trigger does not fire as it does on the divided table.
 FOUND: Final = """
-    SELECT f.proname, COALESCE(c.relname, ''), t.tgname, t.tgtype, t.tgenabled,
+    SELECT f.proname, COALESCE(t.tgrelid::regclass::text, ''), t.tgname, t.tgtype, t.tgenabled,
            t.tgoldtable, t.tgnewtable, t.tgqual IS NULL,
-           COALESCE(pg_table_is_visible(c.oid), FALSE), f.proconfig, f.prosrc
+           f.prosecdef,
+           has_table_privilege(f.proowner, o.oid, 'INSERT') AND has_table_privilege(f.proowner, o.oid, 'SELECT')
+               AND has_sequence_privilege(f.proowner, pg_get_serial_sequence(o.oid::regclass::text, 'id'), 'UPDATE'),
+           (SELECT count(*) FROM pg_partition_tree(t.tgrelid) p
+             WHERE p.level > 0 AND (t.tgtype & 1) > 0
+               AND NOT EXISTS (SELECT FROM pg_trigger k WHERE k.tgrelid = p.relid AND k.tgfoid = f.oid
+                                  AND k.tgenabled = t.tgenabled)),
+           f.proconfig, f.prosrc
       FROM pg_proc f
       JOIN pg_class o ON o.oid = to_regclass(%s) AND o.relnamespace = f.pronamespace
-      LEFT JOIN pg_trigger t ON t.tgfoid = f.oid AND t.tgname = f.proname
-      LEFT JOIN pg_class c ON c.oid = t.tgrelid
+      LEFT JOIN pg_trigger t ON t.tgfoid = f.oid AND t.tgname = f.proname AND t.tgparentid = 0
      WHERE f.prorettype = 'trigger'::regtype AND position(%s in f.prosrc) > 0
 """
 
-# DISABLE and ENABLE replace the row of a trigger, and CREATE OR REPLACE the row of a function.
+# DISABLE and ENABLE replace the row of a trigger, CREATE OR REPLACE the row of a function, and TRUNCATE the file of
+# a partition, for which its own triggers do not fire.
 STAMPS: Final = """
-    SELECT f.proname, concat_ws('.', f.oid, f.xmin, t.oid, t.xmin)
-      FROM pg_proc f
-      JOIN pg_class o ON o.oid = to_regclass(%s) AND o.relnamespace = f.pronamespace
-      LEFT JOIN pg_trigger t ON t.tgfoid = f.oid AND t.tgname = f.proname
-     WHERE f.prorettype = 'trigger'::regtype AND position(%s in f.prosrc) > 0
+    WITH ours AS MATERIALIZED (
+        SELECT f.proname, f.oid, f.xmin, t.oid AS trigger, t.xmin AS changed, t.tgrelid, o.oid AS outbox
+          FROM pg_proc f
+          JOIN pg_class o ON o.oid = to_regclass(%s) AND o.relnamespace = f.pronamespace
+          LEFT JOIN pg_trigger t ON t.tgfoid = f.oid AND t.tgname = f.proname AND t.tgparentid = 0
+         WHERE f.prorettype = 'trigger'::regtype AND position(%s in f.prosrc) > 0
+    )
+    SELECT ours.proname, concat_ws('.', ours.oid, ours.xmin, ours.trigger, ours.changed, parts.stamp)
+      FROM ours
+      LEFT JOIN LATERAL (
+           SELECT md5(string_agg(concat_ws('.', i.inhrelid, i.xmin, r.relfilenode, k.oid, k.xmin), ' '
+                                 ORDER BY i.inhrelid)) AS stamp
+             FROM pg_class c
+             JOIN pg_partition_tree(c.oid) p ON p.level > 0
+             JOIN pg_class r ON r.oid = p.relid
+             JOIN pg_inherits i ON i.inhrelid = p.relid
+             LEFT JOIN pg_trigger k ON k.tgrelid = p.relid AND k.tgfoid = ours.oid
+            WHERE c.oid = ours.tgrelid AND c.relkind = 'p'
+           ) parts ON TRUE
+    UNION ALL
+    SELECT '', md5(concat(string_agg(concat_ws('.', a.attrelid::regclass, a.attname), ' '
+                                     ORDER BY a.attrelid, a.attnum),
+                          (SELECT string_agg(concat_ws('.', c.oid, c.relowner, c.relacl), ' ' ORDER BY c.oid)
+                             FROM (SELECT DISTINCT outbox FROM ours) o
+                             JOIN pg_class c
+                               ON c.oid IN (outbox, pg_get_serial_sequence(outbox::regclass::text, 'id')::regclass))))
+      FROM pg_attribute a
+     WHERE a.attrelid IN (SELECT tgrelid FROM ours) AND a.attnum > 0 AND NOT a.attisdropped
+    HAVING count(*) > 0
 """
 ENABLED: Final = 2  # index in a definition's shape of the state that enables the trigger
-ALWAYS, ORDINARY = "A", "O"  # fires, or does not, under session_replication_role = replica
+# A trigger fires for ordinary writes; in sessions with session_replication_role = replica; in both.
+ORDINARY, REPLICA, ALWAYS = "O", "R", "A"
+ENABLE: Final = {ORDINARY: "ENABLE", REPLICA: "ENABLE REPLICA", ALWAYS: "ENABLE ALWAYS"}
 LOCK_TIMEOUT: Final = "1s"  # writers queue behind a process that waits for a table lock
 
-CHANNEL: Final = "mirror_change"
-# PostgreSQL commits notifying transactions one after another, each with its write to disk. So one of several
-# simultaneous transactions notifies, and no other waits for it. A prepared transaction must not notify.
-NOTIFY: Final = f"""BEGIN {MARK}
-IF current_setting('max_prepared_transactions') = '0' AND pg_try_advisory_xact_lock(hashtext('mirror.notify')) THEN
-PERFORM pg_notify('{CHANNEL}', '');
-END IF;
-RETURN NULL;
-END"""
-
-COLUMNS: Final = """
-    SELECT c.relname, array_agg(a.attname::text)
-      FROM pg_class c
-      JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-     WHERE c.relname = ANY(%s) AND c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid)
-     GROUP BY c.relname
+RELATIONS: Final = """
+    SELECT w.name, c.oid::regclass::text,
+           (SELECT array_agg(a.attname::text) FROM pg_attribute a
+             WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+           CASE WHEN c.relkind = 'v' THEN 'is a view'
+                WHEN c.relkind = 'm' THEN 'is a materialized view'
+                WHEN c.relkind = 'f' THEN 'is a foreign table'
+                WHEN c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid)
+                THEN 'has tables that inherit from it'
+                WHEN EXISTS (SELECT FROM pg_partition_tree(c.oid) p
+                               JOIN pg_class f ON f.oid = p.relid AND f.relkind = 'f')
+                THEN 'has a foreign table as a partition' END,
+           c.relkind = 'p' OR EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = c.oid)
+      FROM unnest(%s::text[], %s::text[]) AS w(name, quoted)
+      JOIN pg_class c ON c.oid = to_regclass(w.quoted)
 """
 
 
 class PostgresCapture(Capture):
     """Definitions are compared by their rows in the system catalogs."""
 
-    operations: tuple[Operation, ...] = ("insert", "update", "delete", "truncate")
-
     def lock(self) -> None:
         self.run(["SELECT pg_advisory_xact_lock(hashtext('mirror.capture.install'))"])
 
-    def columns(self, tables: Sequence[str]) -> dict[str, set[str]]:
-        with self.connection.cursor() as cursor:
-            cursor.execute(COLUMNS, [list(tables)])
-            return {table: set(columns) for table, columns in cursor.fetchall()}
+    def operations(self, relation: Relation) -> tuple[Operation, ...]:
+        return ("truncate", "row") if relation.has_parts else ("insert", "update", "delete", "truncate", "row")
 
-    def wanted_on_outbox(self) -> list[Trigger]:
-        return [Trigger(trigger_name(self.outbox, "insert"), self.outbox, "insert", ())]
+    def relations(self, tables: Sequence[str]) -> dict[str, Relation]:
+        with self.connection.cursor() as cursor:
+            cursor.execute(RELATIONS, [list(tables), list(map(self.quote, tables))])
+            return {
+                table: Relation(name, frozenset(columns or ()), obstacle or "", has_parts)
+                for table, name, columns, obstacle, has_parts in cursor.fetchall()
+            }
+
+    def wanted_on_own(self, relations: Mapping[str, Relation]) -> list[Trigger]:
+        notifying = Trigger(trigger_name(self.outbox, "insert"), relations[self.outbox], "insert", ())
+        return [
+            notifying,
+            *(Trigger(trigger_name(table, "row"), relation, "row", ()) for table, relation in relations.items()),
+        ]
 
     def found(self) -> dict[str, Definition]:
         with self.connection.cursor() as cursor:
@@ -92,48 +147,57 @@ class PostgresCapture(Capture):
             return dict(cursor.fetchall())
 
     def weak(self) -> list[str]:
-        found = [found for found in self.found().values() if found.shape[ENABLED] == ORDINARY]
-        return [f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'", *map(self._always, found)] if found else []
+        found, statements = self.found(), []
+        for should in map(self.define, self.wanted()):
+            is_now = found.get(should.name)
+            if is_now and is_now.shape != should.shape and self.is_alive(should, is_now):
+                statements.append(self._enable(should))
+        return [f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'", *statements] if statements else []
 
     def is_alive(self, should: Definition, was: Definition) -> bool:
-        enabled = (ALWAYS,) if was.shape[ENABLED] == ORDINARY else was.shape[ENABLED : ENABLED + 1]
-        return should.shape == was.shape[:ENABLED] + enabled + was.shape[ENABLED + 1 :]
+        enabled = was.shape[ENABLED] if was.shape[ENABLED] in (ORDINARY, ALWAYS) else should.shape[ENABLED]
+        expected = (*should.shape[:ENABLED], enabled, *should.shape[ENABLED + 1 :])
+        return (was.table, was.shape) == (should.table, expected)
 
-    def _always(self, definition: Definition) -> str:
-        return f"ALTER TABLE {self.quote(definition.table)} ENABLE ALWAYS TRIGGER {self.quote(definition.name)}"
+    def _enable(self, definition: Definition) -> str:
+        enable = ENABLE[definition.shape[ENABLED]]
+        return f"ALTER TABLE {definition.table} {enable} TRIGGER {self.quote(definition.name)}"
 
     def define(self, trigger: Trigger) -> Definition:
-        transitions = self._transitions(trigger.table, trigger.operation)
+        operation, relation = trigger.operation, trigger.relation
+        transitions = TRANSITIONS[operation] if trigger.inserts else ""
         shape = (
             trigger.name,
-            TYPES[trigger.operation],
-            ALWAYS,
+            TYPES[operation] + (BEFORE if _is_ignoring(trigger) else 0),
+            _fires(trigger),
             "old_rows" if "OLD" in transitions else None,
             "new_rows" if "NEW" in transitions else None,
             True,
+            not _is_ignoring(trigger),  # PostgreSQL shows the kind of a worker to its own user only
             True,
+            0,
             [f"search_path={SEARCH_PATH}"],
         )
-        statements = (self.statement(insert, trigger.operation) for insert in trigger.inserts)
-        body = "\n".join([f"BEGIN {MARK}", *statements, "RETURN NULL;", "END"])
-        is_notifying = trigger.table == self.outbox
-        return Definition(trigger.name, trigger.table, tuple(map(str, shape)), NOTIFY if is_notifying else body)
-
-    def _transitions(self, table: str, operation: Operation) -> str:
-        return TRANSITIONS[operation] if table != self.outbox else ""
+        own = IGNORE if _is_ignoring(trigger) else NOTIFY
+        body = self._texts.body(trigger.inserts, operation) if trigger.inserts else own
+        return Definition(trigger.name, relation.name, tuple(map(str, shape)), body)
 
     def create(self, definition: Definition) -> list[str]:
-        name, table = self.quote(definition.name), self.quote(definition.table)
-        function = f"{self._schema}.{name}"
-        operation = next(op for op, number in TYPES.items() if str(number) == definition.shape[1])
-        transitions = self._transitions(definition.table, operation)
-        referencing = f" REFERENCING {transitions}" if transitions else ""
-        make = f"CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql"
-        when = f"AFTER {operation.upper()} ON {table}{referencing} FOR EACH STATEMENT"
+        name = self.quote(definition.name)
+        function, number = f"{self._schema}.{name}", definition.shape[1]
+        is_per_row = int(number) & 1
+        tables = [f"{rows.split('_')[0].upper()} TABLE AS {rows}" for rows in definition.shape[3:5] if rows != "None"]
+        referencing = f" REFERENCING {' '.join(tables)}" if tables else ""
+        moment, each = "BEFORE" if int(number) & BEFORE else "AFTER", "ROW" if is_per_row else "STATEMENT"
+        rights = "INVOKER" if int(number) & BEFORE else "DEFINER"
+        when = f"{moment} {EVENTS[number]} ON {definition.table}{referencing} FOR EACH {each}"
         return [
-            f"{make} SET search_path = {SEARCH_PATH} AS {literal(definition.body)}",
+            f"CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql SECURITY {rights}"
+            f" SET search_path = {SEARCH_PATH} AS {literal(definition.body)}",
+            # Nobody else may attach it to a table of their own and write to the outbox.
+            f"REVOKE ALL ON FUNCTION {function}() FROM PUBLIC",
             f"CREATE TRIGGER {name} {when} EXECUTE FUNCTION {function}()",
-            self._always(definition),
+            self._enable(definition),
         ]
 
     def drop(self, definition: Definition) -> list[str]:
@@ -141,43 +205,11 @@ class PostgresCapture(Capture):
         return [f"DROP FUNCTION IF EXISTS {self._schema}.{self.quote(definition.name)}() CASCADE"]
 
     def statement(self, insert: Insert, operation: Operation) -> str:
-        head = insert.head(f"{self._schema}.{self.quote(self.outbox)}")
-        if operation == "truncate":
-            return f"{head} {literal(WHOLE)};"
-        return f"{head} key FROM ({self._keys(insert, operation)}) AS keys WHERE key IS NOT NULL;"
+        return self._texts.statement(insert, operation)
 
-    def _keys(self, insert: Insert, operation: Operation) -> str:
-        """Return the query for the keys, each once."""
-        if operation == "update" and insert.compared:
-            return self._changed_keys(insert)
-        rows = "old_rows" if operation == "delete" else "new_rows"
-        key = self._key(insert)
-        if not insert.columns:
-            return f"SELECT {key} AS key WHERE EXISTS (SELECT FROM {rows})"
-        if operation == "update":
-            return f"SELECT {key} AS key FROM old_rows UNION SELECT {key} FROM new_rows"
-        return f"SELECT{'' if insert.unique else ' DISTINCT'} {key} AS key FROM {rows}"
-
-    def _changed_keys(self, insert: Insert) -> str:
-        """Return the query for the old and new keys of rows with a bytewise difference.
-
-        NULL is compared like any value. A row with a changed primary key has no partner in the join, so it differs.
-        """
-        partner = " AND ".join(f"o.{c} = n.{c}" for c in map(self.quote, insert.primary))
-        old, new = (", ".join(f"{row}.{self.quote(c)}" for c in insert.compared) for row in "on")
-        changed = (
-            f"FROM old_rows AS o FULL JOIN new_rows AS n ON {partner}",
-            f"WHERE ROW({old})::record *<> ROW({new})::record",
-        )
-        if not insert.columns:
-            return f"SELECT '' AS key WHERE EXISTS (SELECT {' '.join(changed)})"
-        both = f"(VALUES ({self._key(insert, 'o.')}), ({self._key(insert, 'n.')})) AS either(key)"
-        return f"SELECT DISTINCT either.key AS key {changed[0]} CROSS JOIN LATERAL {both} {changed[1]}"
-
-    def _key(self, insert: Insert, row: str = "") -> str:
-        # Bytewise, whatever the column's collation: "A" and "a" are two keys in Redis.
-        texts = (f"{row}{self.quote(column)}::text" for column in insert.columns)
-        return (" || ':' || ".join(texts) or "''") + ' COLLATE "C"'
+    @cached_property
+    def _texts(self) -> Texts:
+        return Texts(f"{self._schema}.{self.quote(self.outbox)}", self.quote)
 
     @cached_property
     def _schema(self) -> str:
@@ -188,3 +220,16 @@ class PostgresCapture(Capture):
                 [self.quote(self.outbox)],
             )
             return str(cursor.fetchone()[0])
+
+
+def _is_ignoring(trigger: Trigger) -> bool:
+    return trigger.operation == "row" and not trigger.inserts
+
+
+def _fires(trigger: Trigger) -> str:
+    """Return when a trigger fires. Exactly one of the triggers for statements and for rows fires for a write."""
+    if trigger.operation == "truncate" or not (trigger.inserts or _is_ignoring(trigger)):
+        return ALWAYS
+    if trigger.operation == "row":
+        return ALWAYS if trigger.relation.has_parts else REPLICA
+    return ORDINARY

@@ -9,13 +9,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
-from mirror.capture.plan import MARK, Capture, Definition, Insert, Operation, Trigger
+from mirror.capture.plan import MARK, Capture, Definition, Insert, Operation, Relation, Trigger
 
 # table_xinfo, because table_info omits generated columns
 COLUMNS: Final = """
-    SELECT t.name, c.name
+    SELECT t.name, t.type, t.sql, c.name
       FROM sqlite_master t, pragma_table_xinfo(t.name) c
-     WHERE t.type = 'table' AND t.name IN (SELECT value FROM json_each(%s))
+     WHERE t.type IN ('table', 'view') AND t.name IN (SELECT value FROM json_each(%s))
 """
 # The schema version counts, because a trigger that was dropped and created again can be equal in all else.
 STAMPS: Final = """
@@ -28,18 +28,25 @@ STAMPS: Final = """
 class SqliteCapture(Capture):
     """Definitions are compared by the text in ``sqlite_master``, which is the CREATE statement."""
 
-    operations: tuple[Operation, ...] = ("insert", "update", "delete")
-
     def lock(self) -> None:
         """Do nothing: a writing transaction excludes all others."""
 
-    def columns(self, tables: Sequence[str]) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = defaultdict(set)
+    def operations(self, relation: Relation) -> tuple[Operation, ...]:
+        return ("insert", "update", "delete")
+
+    def relations(self, tables: Sequence[str]) -> dict[str, Relation]:
+        by_name = {table.strip('"'): table for table in tables}  # Django leaves a quoted name as it is
+        columns: dict[str, set[str]] = defaultdict(set)
+        obstacles = {}
         with self.connection.cursor() as cursor:
-            cursor.execute(COLUMNS, [json.dumps(list(tables))])
-            for table, column in cursor.fetchall():
-                found[table].add(column)
-        return found
+            cursor.execute(COLUMNS, [json.dumps(list(by_name))])
+            for name, kind, sql, column in cursor.fetchall():
+                columns[name].add(column)
+                obstacles[name] = _find_obstacle(kind, sql)
+        return {
+            by_name[name]: Relation(self.quote(by_name[name]), frozenset(found), obstacles[name])
+            for name, found in columns.items()
+        }
 
     def found(self) -> dict[str, Definition]:
         with self.connection.cursor() as cursor:
@@ -57,12 +64,10 @@ class SqliteCapture(Capture):
             return dict(cursor.fetchall())
 
     def define(self, trigger: Trigger) -> Definition:
-        head = (
-            f"CREATE TRIGGER {self.quote(trigger.name)} AFTER {trigger.operation.upper()}"
-            f" ON {self.quote(trigger.table)} BEGIN "
-        )
+        table = trigger.relation.name
+        head = f"CREATE TRIGGER {self.quote(trigger.name)} AFTER {trigger.operation.upper()} ON {table} BEGIN "
         statements = (self.statement(insert, trigger.operation) for insert in trigger.inserts)
-        return Definition(trigger.name, trigger.table, (head,), "\n".join([MARK, *statements, "END"]))
+        return Definition(trigger.name, table.strip('"'), (head,), "\n".join([MARK, *statements, "END"]))
 
     def create(self, definition: Definition) -> list[str]:
         return [definition.shape[0] + definition.body]
@@ -90,3 +95,10 @@ class SqliteCapture(Capture):
     def _key(self, row: str, insert: Insert) -> str:
         texts = (f"CAST({row}.{self.quote(column)} AS TEXT)" for column in insert.columns)
         return " || ':' || ".join(texts) or "''"
+
+
+def _find_obstacle(kind: str, sql: str) -> str:
+    """Return why SQLite has no triggers after changes of this table or view, or ""."""
+    if kind == "view":
+        return "is a view"
+    return "is a virtual table" if sql.upper().startswith("CREATE VIRTUAL") else ""

@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.db import Error as DatabaseError
 from django.db import connections
 
-from mirror.capture.postgres import CHANNEL
+from mirror.capture.postgres_texts import CHANNEL
 from mirror.outbox import changes
 from mirror.utils.failure_log import FailureLog
 

@@ -24,15 +24,22 @@ def check_triggers(*, databases: Sequence[str] | None = None, **kwargs: Any) -> 
         faults = install.missing()
     except ImproperlyConfigured:
         return []  # reported by the checks above
-    if not faults:
-        return []
-    return [
+    messages: list[CheckMessage] = [
         Error(
-            f"Changes are not captured as declared: {'; '.join(map(str, faults))}.",
-            hint="Run migrate: it creates the triggers, and schedules rebuilds after missed changes.",
-            id="mirror.E010",
+            f"Mirror {name!r} watches {fault.table!r}, which {fault.problem}: no trigger can capture all its changes.",
+            hint="Watch the tables that have its rows instead: in watches, with Watch(model, via=...) if keys differ.",
+            obj=type(registry.get(name)),
+            id="mirror.E026",
         )
+        for fault in faults
+        if fault.is_lasting
+        for name in fault.mirrors
     ]
+    if repaired := [str(fault) for fault in faults if not fault.is_lasting]:
+        text = f"Changes are not captured as declared: {'; '.join(repaired)}."
+        hint = "Run migrate: it creates the triggers, and schedules rebuilds after missed changes."
+        messages.append(Error(text, hint=hint, id="mirror.E010"))
+    return messages
 
 
 @register(Tags.database)
@@ -60,6 +67,14 @@ def check_connection(*, databases: Sequence[str] | None = None, **kwargs: Any) -
     if not _asked(databases):
         return []
     connection = connections[setting("DATABASE")]
+    if not connection.settings_dict["AUTOCOMMIT"]:
+        return [
+            Error(
+                f"AUTOCOMMIT is off in DATABASES[{connection.alias!r}], so the relay could commit nothing.",
+                hint="Remove it. Code that commits by hand may call transaction.set_autocommit(False) meanwhile.",
+                id="mirror.E027",
+            )
+        ]
     if connection.vendor == "sqlite" and _ask("PRAGMA recursive_triggers") != "1":
         return [
             Error(

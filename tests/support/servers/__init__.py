@@ -10,7 +10,7 @@ the kernel ties a child to the thread that created it.
 ...     server.freeze()         # hangs until thaw()
 """
 
-from tests.support.servers.postgres import PostgresReplica, PostgresServer, find_postgres
+from tests.support.servers.postgres import PostgresPublisher, PostgresReplica, PostgresServer, find_postgres
 from tests.support.servers.process import (
     PATIENCE_SECONDS,
     Server,
@@ -23,6 +23,7 @@ from tests.support.servers.redis import RedisServer
 
 __all__ = [
     "PATIENCE_SECONDS",
+    "PostgresPublisher",
     "PostgresReplica",
     "PostgresServer",
     "RedisServer",

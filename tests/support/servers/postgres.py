@@ -126,6 +126,19 @@ class PostgresReplica(PostgresServer):
         self._run("pg_basebackup", "-D", self.data, "-d", self.primary, "-R", "--checkpoint=fast", "--no-sync")
 
 
+class PostgresPublisher(PostgresServer):
+    """A server with changes that others may subscribe to."""
+
+    def command(self) -> list[str]:
+        return [*super().command(), "-c", "wal_level=logical"]
+
+    def copy_schema(self, source: str, target: str) -> None:
+        """Create the tables, functions and triggers of the database ``source`` in the empty one ``target`` (URLs)."""
+        path = self.folder / "schema.sql"
+        self._run("pg_dump", "--schema-only", "--no-owner", "--file", path, source)
+        self._run("psql", "--quiet", "--no-psqlrc", "-v", "ON_ERROR_STOP=1", "--file", path, target)
+
+
 def _enterable(folder: Path) -> bool:
     """Return whether every user may enter ``folder``."""
     return all(parent.stat().st_mode & 0o001 for parent in (folder, *folder.parents))
