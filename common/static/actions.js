@@ -65,10 +65,12 @@
     const unsent = [...target.querySelectorAll("input[id], textarea[id]")].filter(
       (field) => field.value !== field.defaultValue && field.form !== requestConfig.elt && field.type !== "hidden",
     );
+    const focused = document.activeElement;
     xhr.addEventListener("loadend", () => unsent.forEach((old) => {
       const field = document.getElementById(old.id);
       if (!field || field === old) return;
       field.value = old.value;
+      if (old === focused) field.focus(); // the new part may have moved the focus
       // The browser reports a change only of text that was typed into this very field.
       field.addEventListener("blur", () => htmx.trigger(field, "change"), { once: true });
     }), { once: true });

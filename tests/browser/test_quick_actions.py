@@ -113,6 +113,20 @@ def test_all_quick_actions_in_the_cart_count(cart: Page) -> None:
     expect(quantity(cart, "Fictions")).to_have_count(0)
 
 
+def test_quantity_that_is_being_typed_is_kept_and_sent(cart: Page) -> None:
+    held = HeldRequests(cart, "/shop/cart/")
+    remove(cart, "Fictions").click()
+    held.wait()
+    quantity(cart, "Letters").press("ControlOrMeta+A")
+    quantity(cart, "Letters").press_sequentially("7")
+    held.let_go()
+    expect(quantity(cart, "Fictions")).to_have_count(0)
+    expect(quantity(cart, "Letters")).to_have_value("7")
+    expect(quantity(cart, "Letters")).to_be_focused()
+    quantity(cart, "Letters").press("Tab")
+    expect(cart.locator(".sums dd")).to_have_text("€80.00")
+
+
 def test_button_that_is_replaced_while_the_mouse_presses_it_is_clicked(cart: Page) -> None:
     held = HeldRequests(cart, "/shop/cart/")
     quantity(cart, "Letters").fill("5")
