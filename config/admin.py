@@ -16,7 +16,7 @@ from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 
 from accounts.selectors import count_new_users
-from catalog.figures import count_books_without_year, count_hidden_tags
+from catalog.books.figures import count_books_without_year, count_hidden_tags
 from common import clock
 from loginlog.reports import chart, dashboard
 from loginlog.reports.chart import Chart

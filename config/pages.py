@@ -1,19 +1,22 @@
 """The pages that belong to no app: the front page, and the static pages behind the links of the footer.
 
 A new static page needs its name in ``NAMES``, a template in ``common/templates/pages/`` and a link in
-``common/templates/partials/foot.html``. The sitemap lists all of them.
+``common/templates/partials/foot.html``. The sitemap lists all of them, beside those of the apps.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from django.conf import settings
+from django.contrib.sitemaps import Sitemap
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import path
+from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
 from accounts.audit.log import RETENTION
 from accounts.selectors import read_last_logins
+from catalog.sitemaps import AuthorSitemap, BookSitemap, SiteSitemap
 from mirror.read import Foreseen
 from shop.visitors import get_session_digest
 from social.content import MAX_CHARACTERS
@@ -49,3 +52,20 @@ def page(request: HttpRequest, name: str) -> HttpResponse:
 
 
 urlpatterns = [path(f"{name}/", page, {"name": name}, name=name) for name in NAMES]
+
+
+class SectionSitemap(SiteSitemap):
+    """The main pages, which link to all others."""
+
+    def items(self) -> list[str]:
+        return ["home", "catalog:list", "shop:sale", "social:global", "accounts:leaderboard", *NAMES]
+
+    def location(self, item: str) -> str:
+        return reverse(item)
+
+
+SITEMAPS: Final[Mapping[str, type[Sitemap]]] = {
+    "sections": SectionSitemap,
+    "books": BookSitemap,
+    "authors": AuthorSitemap,
+}

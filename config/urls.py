@@ -9,7 +9,7 @@ from catalog import views as catalog_views
 from common.web import appearance, well_known
 from config import health, pages
 from config.metrics.views import metrics
-from config.sitemaps import SITEMAPS
+from config.pages import SITEMAPS
 
 urlpatterns = [
     path("", pages.home, name="home"),

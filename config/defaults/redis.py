@@ -70,5 +70,5 @@ MIRROR = {
     "REPLICA": "replica" if env.str("DATABASE_REPLICA_URL", default="") else None,
     "PREFIX": env.str("REDIS_PREFIX", default=""),
     "WORDS": {"LOCATION": "REDIS_URL", "PREFIX": "REDIS_PREFIX", "DATABASES": "DATABASE_URL"},
-    "DOCTOR_CHECKS": ("config.doctor.check_site",),
+    "DOCTOR_CHECKS": ("config.metrics.doctor.check_site",),
 }

@@ -242,7 +242,7 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
     @display(description=_("payment"), label=PAYMENT_LABELS)
     def payment(self, order: Order) -> tuple[str, str] | str:
         state = order.payment_state  # type: ignore[attr-defined]  # of the query
-        return (state, PaymentState(state).label) if state else "–"
+        return (state, str(PaymentState(state).label)) if state else "–"
 
     @display(description=_("total"))
     def formatted_sum(self, order: Order) -> str:

@@ -40,6 +40,11 @@ def test_login_with_an_odd_name_fails_with_an_error_message(client: Client, alic
     assert not is_logged_in(client)
 
 
+def test_invisible_characters_in_a_name_do_not_matter(client: Client, alice: User) -> None:
+    log_in(client, "\u202ealice\u200b")
+    assert is_logged_in(client)
+
+
 @pytest.mark.parametrize("name", ODD)
 def test_registration_with_an_odd_name_fails_with_an_error_message(client: Client, name: str) -> None:
     response = register(client, name)

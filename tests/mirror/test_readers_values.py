@@ -244,8 +244,8 @@ def test_each_value_of_an_array_has_a_set() -> None:
 
     register(ReadListed)
     install.install()
-    row = Listed.objects.create(words=["a", "b:c", "a", ""], amounts=[Decimal("1.5"), 2])
-    Listed.objects.create()
+    row = Listed._default_manager.create(words=["a", "b:c", "a", ""], amounts=[Decimal("1.5"), 2])
+    Listed._default_manager.create()
     rebuild.rebuild(["read_listed"])
     drained()
     assert ReadListed.get(row.pk) == {"words": ["a", "b:c", "a", ""], "amounts": ["1.50", "2.00"]}

@@ -3,7 +3,7 @@
 import pytest
 from pytest_django.fixtures import Settings
 
-from config.doctor import check_site
+from config.metrics.doctor import check_site
 from tests.support.faults.full import full_memory
 from tests.support.servers import RedisServer
 
