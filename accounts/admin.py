@@ -10,7 +10,7 @@ from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
 from django.db import IntegrityError
-from django.db.models import Count, Model, Q, QuerySet
+from django.db.models import Count, Model, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -26,6 +26,7 @@ from unfold.forms import AdminPasswordChangeForm
 from accounts.admin_tools.base import AuditedAdmin
 from accounts.admin_tools.export import Column, ExportAdmin
 from accounts.admin_tools.forms import UserChangeForm, UserCreationForm
+from accounts.admin_tools.staff import exclude_guarded, may_change_account
 from accounts.audit import admin as _audit  # noqa: F401
 from accounts.audit.log import log_rows
 from accounts.lockout import admin as _lockout  # noqa: F401
@@ -83,6 +84,7 @@ class UserAdmin(DjangoUserAdmin, ExportAdmin, LimitedActionsAdmin):
         "is_active",
     ]
     list_filter = ["user_type", "is_staff", "is_superuser", "is_active"]
+    linked_lookups = ["date_joined__gte", "date_joined__lt"]  # the figures of the home page
     list_select_related = ["login_stats"]
     search_fields = ["username", "email"]
     ordering = ["username"]
@@ -120,10 +122,10 @@ class UserAdmin(DjangoUserAdmin, ExportAdmin, LimitedActionsAdmin):
         return given if request.user.is_superuser else [*given, *self.POWERS]
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        return super().has_change_permission(request, obj) and _may_change(request, obj)
+        return super().has_change_permission(request, obj) and may_change_account(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        return super().has_delete_permission(request, obj) and _may_change(request, obj)
+        return super().has_delete_permission(request, obj) and may_change_account(request, obj)
 
     def get_inlines(self, request: HttpRequest, obj: User | None) -> list[Any]:
         return list(super().get_inlines(request, obj)) if obj else []
@@ -176,9 +178,7 @@ class UserAdmin(DjangoUserAdmin, ExportAdmin, LimitedActionsAdmin):
 
     @admin.action(description=_("End all sessions of selected users"), permissions=["change"])
     def end_sessions(self, request: HttpRequest, users: QuerySet[User]) -> None:
-        if not request.user.is_superuser:
-            users = users.exclude(Q(is_superuser=True) | Q(is_staff=True))
-        chosen = self.chosen(request, users)
+        chosen = self.chosen(request, exclude_guarded(request, users))
         if not chosen:
             return
         log_rows(request, chosen, CHANGE, gettext("Ended all sessions."))
@@ -203,15 +203,6 @@ class UserAdmin(DjangoUserAdmin, ExportAdmin, LimitedActionsAdmin):
         return bool(request.user.is_superuser)
 
 
-def _may_change(request: HttpRequest, user: User | None) -> bool:
-    """Return whether the request's user may change this account. Only superusers may change accounts of staff.
-
-    Setting the password or the address of another account takes over that account with its permissions.
-    """
-    is_guarded = user is not None and (user.is_staff or user.is_superuser)
-    return not is_guarded or bool(request.user.is_superuser)
-
-
 @admin.register(Session)
 class SessionAdmin(LimitedActionsAdmin):
     """Sessions of all users. Deleting a session here ends it."""
@@ -222,6 +213,7 @@ class SessionAdmin(LimitedActionsAdmin):
     list_select_related = ["user", "last_seen"]
     search_fields = ["=user__username"]
     search_help_text = _("the exact name")
+    linked_lookups = ["user__id__exact"]  # the number of sessions on a user's page
     fields = readonly_fields = ["short", "user", "where", "created_at", "seen_at", "expire_date"]
     sortable_by: list[str] = []  # the table may have millions of rows
 
@@ -230,6 +222,9 @@ class SessionAdmin(LimitedActionsAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Session | None = None) -> bool:
         return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Session | None = None) -> bool:
+        return super().has_delete_permission(request, obj) and may_change_account(request, obj.user if obj else None)
 
     def get_ordering(self, request: HttpRequest) -> list[str]:
         """Sort the sessions of one user by age, newest first, and those of all users by key, which needs no sort."""
@@ -254,7 +249,7 @@ class SessionAdmin(LimitedActionsAdmin):
 
     @admin.action(description=_("End selected sessions"), permissions=["delete"])
     def end_selected(self, request: HttpRequest, sessions: QuerySet[Session]) -> None:
-        rows = self.chosen(request, sessions)
+        rows = self.chosen(request, exclude_guarded(request, sessions, "user"))
         chosen = [session.pk for session in rows]
         if chosen:
             log_rows(request, rows, DELETION)

@@ -155,6 +155,7 @@ class BookAdmin(TagActionAdmin):
 
     list_display = ["name", "author_names", "year", "popularity", "rating"]
     list_filter = [YearFilter, LanguageFilter]
+    linked_lookups = ["tags__id__exact", "authors__id__exact"]  # links in the lists of tags and authors
     search_fields = ["title", "original_title", "isbn", "authors__name"]
     autocomplete_fields = ["authors"]
     readonly_fields = ["goodreads_id", "product_page"]
@@ -187,11 +188,6 @@ class BookAdmin(TagActionAdmin):
         super().save_formset(request, form, formset, change)
         for tagging in formset.deleted_objects:
             services.remove_tag_from_books(Book.objects.filter(pk=tagging.book_id), tagging.tag)
-
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        # The lists of tags and authors link to lists of their books.
-        linked = lookup in ("tags__id__exact", "authors__id__exact")
-        return linked or super().lookup_allowed(lookup, value, request)
 
     @display(description=_("title"), ordering="title_key")
     def name(self, book: Book) -> str:

@@ -2,18 +2,18 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-# Prefixes that spreadsheets interpret as the start of a formula.
-FORMULA_PREFIXES: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%")
+# A spreadsheet starts a cell at the start of a field, and in many languages after each semicolon, also in quotes.
+# Full-width signs start a formula in Japanese and Chinese.
+_FORMULA: Final = re.compile(r"""(^|;)(?=["\s]*[=+\-@|%\t\r\n＝＋－＠｜％])""")
 
 
 def escape_formula(value: object) -> object:
-    """Return a value that no spreadsheet executes: text that would start a formula gets a leading apostrophe."""
-    if isinstance(value, str) and value.lstrip(" ").startswith(FORMULA_PREFIXES):
-        return "'" + value
-    return value
+    """Return a value that no spreadsheet executes: an apostrophe precedes text that would start a formula."""
+    return _FORMULA.sub(r"\1'", value) if isinstance(value, str) else value
 
 
 def write_lines(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:

@@ -86,6 +86,7 @@ class PostAdmin(BigTableAdmin):
 
     list_display = ["said", "author", "about", "created_at", "status"]
     list_filter = ["is_hidden", AboutBookFilter]
+    linked_lookups = ["user__id__exact", "book__id__exact"]  # links in the list and on a user's page
     list_select_related = ["user", "book"]
     search_fields = ["text"]
     search_help_text = _("words from the last 50,000 posts, @name, #hashtag, or the number of a post")
@@ -111,10 +112,6 @@ class PostAdmin(BigTableAdmin):
         if newest is not None:
             queryset = queryset.filter(pk__gt=newest - MAX_SEARCHED_POSTS)
         return super().get_search_results(request, queryset, search_term)
-
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        linked = lookup in ("user__id__exact", "book__id__exact")  # links in the list and on a user's page
-        return linked or super().lookup_allowed(lookup, value, request)
 
     def save_model(self, request: HttpRequest, obj: Post, form: ModelForm, change: bool) -> None:
         if "is_hidden" in form.changed_data:

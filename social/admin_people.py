@@ -42,10 +42,6 @@ class _RelationAdmin(BigTableAdmin):
         first, second = self.ends
         return queryset.filter(Q(**{first: who}) | Q(**{second: who})), False
 
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        linked = lookup in [f"{end}__id__exact" for end in self.ends]  # links on a user's page
-        return linked or super().lookup_allowed(lookup, value, request)
-
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         self.end(*(getattr(obj, f"{end}_id") for end in self.ends))
 
@@ -67,6 +63,7 @@ class FollowAdmin(_RelationAdmin):
     """Follows, with a search by the exact name of either reader."""
 
     ends = ("follower", "followee")
+    linked_lookups = ["follower__id__exact", "followee__id__exact"]  # links on a user's page
     fields = readonly_fields = list_display = [*ends, "created_at"]
     list_select_related = list(ends)
 
@@ -79,6 +76,7 @@ class BlockAdmin(_RelationAdmin):
     """Blocks, with a search by the exact name of either reader."""
 
     ends = ("blocker", "blocked")
+    linked_lookups = ["blocker__id__exact", "blocked__id__exact"]
     fields = readonly_fields = list_display = [*ends, "created_at"]
     list_select_related = list(ends)
 
@@ -91,6 +89,7 @@ class MuteAdmin(_RelationAdmin):
     """Mutes, with a search by the exact name of either reader."""
 
     ends = ("user", "muted")
+    linked_lookups = ["user__id__exact", "muted__id__exact"]
     fields = readonly_fields = list_display = [*ends, "created_at"]
     list_select_related = list(ends)
 

@@ -91,16 +91,24 @@ def make_token(user: User) -> str:
     return signing.dumps([user.pk, user.session_secret], salt=SALT)
 
 
-@repeat_after_conflict
-def cancel_deletion(token: str) -> User | None:
-    """Cancel the deletion and return the user of a token. None: the token is invalid or expired, or deletion is due."""
+def find_owner(token: str) -> User | None:
+    """Return the user of a token. None: the token is invalid or expired, or the deletion is due."""
     try:
         user_id, secret = signing.loads(token, salt=SALT, max_age=TOKEN_SECONDS)
     except signing.BadSignature:
         return None
+    user = User.objects.filter(pk=user_id).first()
+    if user is None or get_due_time(user) is None or not constant_time_compare(user.session_secret, secret):
+        return None
+    return user
+
+
+@repeat_after_conflict
+def cancel_deletion(owner: User) -> User | None:
+    """Cancel the deletion of a proven owner and return the user. None: it is due, or the password has changed."""
     with transaction.atomic():
-        user = User.objects.select_for_update().filter(pk=user_id).first()
-        if user is None or get_due_time(user) is None or not constant_time_compare(user.session_secret, secret):
+        user = User.objects.select_for_update().filter(pk=owner.pk, session_secret=owner.session_secret).first()
+        if user is None or get_due_time(user) is None:
             return None
         AccountDeletion.objects.filter(user=user).delete()
         user.is_active = True

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.models import CHANGE
-from django.db.models import F, Model, Q, QuerySet
+from django.db.models import Exists, F, Model, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -15,6 +15,7 @@ from accounts import lockout
 from accounts.admin_tools.base import AuditedAdmin
 from accounts.audit.log import log_rows
 from accounts.lockout.models import FailedLogins
+from accounts.models import User
 
 
 class LockedFilter(admin.SimpleListFilter):
@@ -50,7 +51,7 @@ class FailedLoginsAdmin(AuditedAdmin):
 
     @admin.action(description=_("Reset selected counters, so that logins are possible again"), permissions=["unlock"])
     def unlock(self, request: HttpRequest, rows: QuerySet[FailedLogins]) -> None:
-        chosen = self.chosen(request, rows)
+        chosen = self.chosen(request, _exclude_staff(request, rows))
         log_rows(request, chosen, CHANGE, str(_("Reset selected counters, so that logins are possible again")))
         count = lockout.unlock(keys=[row.pk for row in chosen])
         text = ngettext("%(n)d counter was reset.", "%(n)d counters were reset.", count)
@@ -67,3 +68,14 @@ class FailedLoginsAdmin(AuditedAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False  # a deletion would leave the counter in Redis; "unlock" removes both
+
+
+def _exclude_staff(request: HttpRequest, rows: QuerySet[FailedLogins]) -> QuerySet[FailedLogins]:
+    """Return the counters that the request's user may reset: those of staff are for superusers.
+
+    A counter of forms stores a digest of its subject, which may be a second factor of staff.
+    """
+    if request.user.is_superuser:
+        return rows
+    staff = User.objects.filter(Q(is_superuser=True) | Q(is_staff=True), name_key=OuterRef("name"))
+    return rows.exclude(kind=FailedLogins.Kind.FORM).exclude(Exists(staff))

@@ -43,3 +43,8 @@ def log_in(request: HttpRequest, user: User, *, with_factor: bool = False) -> No
 def get_expired_message() -> str:
     """Return the message for a login that took too long."""
     return _("This page has expired. Log in to try again.")
+
+
+def get_kept_message(user: User) -> str:
+    """Return the message for an account whose deletion was cancelled."""
+    return _("Welcome back, %(name)s. Your account is kept.") % {"name": user.username}

@@ -12,10 +12,14 @@ from accounts.models import User
 PENDING_KEY: Final = "_pending_login"
 
 
-def begin(request: HttpRequest, user: User, target: str) -> None:
-    """Store that the password of ``user`` was right, and the URL that follows the login."""
+def begin(request: HttpRequest, user: User, target: str, *, keeps_account: bool = False) -> None:
+    """Store that the password of ``user`` was right, and the URL that follows the login.
+
+    keeps_account: the login also cancels the deletion of the account, which is inactive until then.
+    """
     now, proof = int(time.time()), user.get_session_auth_hash()
-    request.session[PENDING_KEY] = {"user": user.pk, "proof": proof, "target": target, "at": now}
+    started = {"user": user.pk, "proof": proof, "target": target, "at": now}
+    request.session[PENDING_KEY] = started | {"keeps_account": keeps_account}
 
 
 def get_user(request: HttpRequest) -> User | None:
@@ -23,7 +27,8 @@ def get_user(request: HttpRequest) -> User | None:
     said: dict[str, Any] | None = request.session.get(PENDING_KEY)
     if said is None or time.time() - said["at"] > settings.PENDING_LOGIN_SECONDS:
         return None
-    user = User.objects.filter(pk=said["user"], is_active=True).first()
+    is_active = not said.get("keeps_account")
+    user = User.objects.filter(pk=said["user"], is_active=is_active).first()
     return user if user and constant_time_compare(user.get_session_auth_hash(), said["proof"]) else None
 
 

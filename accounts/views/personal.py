@@ -22,10 +22,10 @@ from django.views.generic import FormView
 from accounts.deletion import services as deletion
 from accounts.forms.account import OwnPasswordForm
 from accounts.personal.registry import all_parts
-from accounts.second_factor import entering
+from accounts.second_factor import entering, factors, pending
 from accounts.views.limits import FormLimit, LimitedFormMixin
 from accounts.views.passwords import make_password_limit
-from common.web import personal_page
+from common.web import personal_page, redirect_to_view
 
 
 @method_decorator([sensitive_post_parameters("password"), personal_page], name="dispatch")
@@ -86,10 +86,14 @@ class Delete(OwnPasswordView):
 @never_cache
 @sensitive_post_parameters("token")
 def keep(request: HttpRequest) -> HttpResponse:
-    """Cancel a deletion, with the signed token from the login page, and log in."""
-    user = deletion.cancel_deletion(request.POST.get("token", ""))
+    """Cancel a deletion and log in, with the signed token from the login page and the second factor if there is one."""
+    owner, target = deletion.find_owner(request.POST.get("token", "")), reverse("accounts:account")
+    if owner is not None and factors.has_factor(owner.pk):
+        pending.begin(request, owner, target, keeps_account=True)
+        return redirect_to_view("accounts:login_factor")
+    user = deletion.cancel_deletion(owner) if owner else None
     if user is None:
-        messages.error(request, _("This page has expired. Log in to try again."))
-        return HttpResponseRedirect(reverse("accounts:login"))
-    messages.success(request, _("Welcome back, %(name)s. Your account is kept.") % {"name": user.username})
-    return entering.continue_login(request, user, reverse("accounts:account"))
+        messages.error(request, entering.get_expired_message())
+        return redirect_to_view("accounts:login")
+    messages.success(request, entering.get_kept_message(user))
+    return entering.continue_login(request, user, target)

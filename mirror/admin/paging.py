@@ -7,14 +7,15 @@ by the values that the list is sorted by. Each page is one bounded query, howeve
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from django.contrib import admin
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR
-from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.core.exceptions import FieldDoesNotExist, SuspiciousOperation, ValidationError
 from django.core.paginator import Paginator
-from django.db import connections
+from django.db import DataError, connections
 from django.db.models import F, Model, Q, QuerySet
 from django.db.models.expressions import OrderBy
 from django.http import HttpRequest
@@ -23,10 +24,14 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
 from mirror.admin.theme import LIST_TEMPLATE, ChangeList, ModelAdmin
+from mirror.declare.mirrors import can_hold
 
 MAX_COUNTED_ROWS: Final = 10_000
 DIGITS: Final = 2  # significant digits of an estimate
 NOTHING: Final = Q(pk__in=[])
+# The lookups of Django's filters by a choice, a boolean, a relation or a date.
+FILTER_ENDINGS: Final = ("exact", "isnull", "id__exact", "gte", "lt")
+MAX_VALUE_CHARACTERS: Final = 2_000  # of a parameter: places of pages contain the values of several columns
 
 
 class Tally(int):
@@ -222,7 +227,12 @@ def _find_indexed_fields(model: type[Model]) -> dict[str, bool]:
 
 
 class PagedAdmin(ModelAdmin):
-    """Base of lists with bounded counts and paging by keyset."""
+    """Base of lists with bounded counts and paging by keyset.
+
+    The address of a list filters by the lookups of ``list_filter`` and by ``linked_lookups``, those of links to it.
+    """
+
+    linked_lookups: ClassVar[Sequence[str]] = ()
 
     list_per_page = 50
     show_full_result_count = False
@@ -238,3 +248,43 @@ class PagedAdmin(ModelAdmin):
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return KeysetChangeList
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """Return whether the list declares this lookup. Django allows all lookups of the model's own columns.
+
+        Patterns may take seconds, and a lookup of a secret column reveals it letter by letter.
+        """
+        if lookup in self.linked_lookups:
+            return True
+        for one in self.get_list_filter(request):
+            if isinstance(one, type):
+                if lookup == getattr(one, "parameter_name", None):
+                    return True
+            else:
+                name = one if isinstance(one, str) else one[0]
+                if lookup in [f"{name}__{ending}" for ending in FILTER_ENDINGS]:
+                    return True
+        return False
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """Return the page of the list. Raises IncorrectLookupParameters for values that no link has."""
+        for values in request.GET.lists():
+            if not all(_is_possible(value) for value in values[1]):
+                raise IncorrectLookupParameters
+        try:
+            return super().get_changelist_instance(request)
+        except (OverflowError, DataError) as error:  # a number or date that the database cannot represent
+            raise IncorrectLookupParameters(error) from error
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """Return the list. Raises SuspiciousOperation for an action on rows with impossible keys."""
+        if request.method == "POST" and not self._are_keys(request.POST.getlist(ACTION_CHECKBOX_NAME)):
+            raise SuspiciousOperation("Impossible keys of rows")
+        return super().changelist_view(request, extra_context)
+
+    def _are_keys(self, texts: Sequence[str]) -> bool:
+        return all(_is_possible(text) and can_hold(self.opts.pk, text) for text in texts)
+
+
+def _is_possible(value: str) -> bool:
+    return "\0" not in value and len(value) <= MAX_VALUE_CHARACTERS

@@ -32,6 +32,7 @@ class PaymentAdmin(ReadOnlyAdmin):
     list_display = ["order_number", "status", "failure", "formatted_sum", "reference", "created_at", "updated_at"]
     list_display_links = ["created_at"]
     list_filter = ["state"]
+    linked_lookups = ["updated_at__gte"]  # the figures of the home page
     search_fields = ["key"]
     search_help_text = _("an order number, or the provider's exact key")
     fields = ["order", "state", "formatted_sum", "key", "reference", "failure", "created_at", "updated_at", "ask_at"]

@@ -404,3 +404,14 @@ def test_only_superusers_change_groups(staff: Client) -> None:
     assert group.permissions.count() == 0
     assert staff.post(f"{page}change/", forged).status_code == 302
     assert group.permissions.count() == 1
+
+
+def test_support_ends_sessions_of_readers_but_not_of_staff(staff: Client) -> None:
+    support, reader = clerk("view_session", "delete_session"), logged_in(User.objects.create_user("alice"))
+    act(support, SESSIONS, "end_selected", *Session.objects.all())
+    assert is_in(staff)
+    assert is_in(support)
+    assert not is_in(reader)
+    of_carol = Session.objects.get(user__username="carol")
+    assert support.post(f"{SESSIONS}{of_carol.pk}/delete/", {"post": "yes"}).status_code == 403
+    assert is_in(staff)

@@ -36,6 +36,7 @@ from shop.models import Order, OrderState, View
 from shop.services.carts import add_copies
 from social.models import Block, Follow, Mention, Mute, Post
 from social.services.posts import create_post
+from tests.support.accounts.factors import add_app, present_code
 from tests.support.accounts.mail import deliver_emails
 from tests.support.accounts.sessions import PASSWORD, log_in, read_digest, read_token
 from tests.support.loginlog.tools import ago, restore_login_log, sync
@@ -351,6 +352,24 @@ def test_an_offer_is_valid_once_and_until_the_deletion_is_due(quill: User, clock
     ask(client)
     assert keep(Client(), response).headers["Location"] == "/accounts/login/"
     assert not User.objects.get(pk=USER_ID).is_active
+
+
+@pytest.mark.on_sqlite
+def test_an_account_with_a_second_factor_is_kept_after_the_factor_only(quill: User, clock: Clock) -> None:
+    browser, secret = log_in(quill), add_app(quill)
+    deletion.request_deletion(quill)
+    assert browser.get("/accounts/").status_code == 302
+    client, response = offer()
+    assert keep(client, response).headers["Location"] == "/accounts/login/factor/"
+    quill.refresh_from_db()
+    assert not quill.is_active
+    assert AccountDeletion.objects.filter(user=quill).exists()
+    client.post("/accounts/login/factor/", {"code": "000000"})
+    assert not User.objects.get(pk=quill.pk).is_active
+    client.post("/accounts/login/factor/", {"code": present_code(secret)})
+    assert User.objects.get(pk=quill.pk).is_active
+    assert not AccountDeletion.objects.exists()
+    assert client.get("/accounts/").status_code == 200
 
 
 @pytest.mark.on_sqlite

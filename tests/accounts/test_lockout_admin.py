@@ -1,10 +1,12 @@
 """Lock-outs in the admin, and the action that ends them."""
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.test import Client
 
 from accounts.lockout.models import FailedLogins
 from accounts.models import User
+from accounts.second_factor.views.checking import list_factor_limits
 from mirror.redis.recorder import record
 from tests.support.accounts.lockout import PASSWORD, fail_logins, is_logged_in, log_in
 
@@ -60,3 +62,21 @@ def test_the_list_costs_the_same_for_any_number_of_rows(staff: Client) -> None:
     with record() as many:
         staff.get(PATH)
     assert len(many.sql) == len(few.sql)
+
+
+def test_support_resets_no_counter_of_staff(staff: Client) -> None:
+    """Counters of forms store a digest of their subject, so only superusers reset them."""
+    dora = User.objects.create_user("dora", password=PASSWORD, is_staff=True)
+    dora.user_permissions.set(Permission.objects.filter(codename__in=["view_failedlogins", "delete_failedlogins"]))
+    support = Client()
+    support.force_login(dora)
+    fail_logins("carol", 2)
+    fail_logins("alice", 2)
+    for limit in list_factor_limits(User.objects.get(username="carol").pk):
+        limit.count_submission()
+    keys = list(FailedLogins.objects.values_list("pk", flat=True))
+    assert FailedLogins.objects.filter(kind="form").count() == 2
+    support.post(PATH, {"action": "unlock", "_selected_action": keys})
+    assert set(FailedLogins.objects.values_list("kind", "name")) == {("form", ""), ("pair", "carol"), ("name", "carol")}
+    staff.post(PATH, {"action": "unlock", "_selected_action": keys})
+    assert not FailedLogins.objects.exists()

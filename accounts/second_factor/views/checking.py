@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.generic import FormView
 
+from accounts.deletion import services as deletion
 from accounts.lockout import known
 from accounts.models import User
 from accounts.second_factor import entering, factors, passkeys, pending, recent
@@ -80,6 +81,13 @@ class LoginFactor(FactorView):
             return self.form_invalid(form)
         self.give_back()
         target = pending.end(self.request)
+        if not self.owner.is_active:
+            kept = deletion.cancel_deletion(self.owner)
+            if kept is None:
+                messages.error(self.request, entering.get_expired_message())
+                return redirect_to_view("accounts:login")
+            self.owner = kept
+            messages.success(self.request, entering.get_kept_message(kept))
         entering.log_in(self.request, self.owner, with_factor=True)
         response = redirect_to(target)
         known.remember_device(response, self.owner)

@@ -1,0 +1,115 @@
+"""Filters in the addresses of admin lists: only declared ones, and no value breaks a list."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+from django.contrib import admin
+from django.http import QueryDict
+from django.test import Client, RequestFactory
+from django.urls import reverse
+
+from accounts.models import Session, User
+from tests.support.matrix.world import MatrixWorld
+
+pytestmark = pytest.mark.django_db
+
+LOOKUPS: Final = ("regex", "iregex", "startswith", "contains", "in", "range", "year__gte")
+VALUES: Final = ("\0", "a\0b", "9" * 5000, "9" * 40, "-1", "(", "a", "", "2026-02-30", "0001-01-01 00:00:00+14:00")
+PARAMETERS: Final = ("q", "p", "o", "all", "e", "_popup", "_to_field", "_facets")
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    MatrixWorld()
+    client.force_login(User.objects.create_superuser("carol"))
+    client.raise_request_exception = False
+    return client
+
+
+def list_pages() -> Iterator[tuple[Any, str]]:
+    for model, page in admin.site._registry.items():
+        yield page, reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+
+
+def find_parameters(page: Any, client: Client) -> list[str]:
+    """Return the parameters of the list's filters, of links to it, and of every list."""
+    request = RequestFactory().get("/")
+    request.user = User.objects.get(username="carol")
+    filters = page.get_changelist_instance(request).filter_specs
+    declared = [name for one in filters for name in one.expected_parameters()]
+    return [*declared, *page.linked_lookups, *PARAMETERS]
+
+
+def test_undeclared_lookups_are_refused_by_every_list(staff: Client) -> None:
+    wrong = []
+    for page, address in list_pages():
+        for field in page.model._meta.concrete_fields:
+            names = [f"{field.name}__{lookup}" for lookup in LOOKUPS]
+            if field.is_relation:
+                names += [f"{field.name}__pk__gt"]
+            for name in set(names) - set(page.linked_lookups):
+                status = staff.get(address, {name: "("}).status_code
+                if status != 400:
+                    wrong.append(f"{address}?{name}: {status}")
+    assert wrong == []
+
+
+def test_secrets_of_users_cannot_be_guessed_by_a_filter(staff: Client) -> None:
+    for name in ("session_secret__startswith", "password__contains", "username__regex", "session_secret"):
+        assert staff.get("/admin/accounts/user/", {name: "a"}).status_code == 400
+    assert staff.get("/admin/accounts/session/", {"user__password__startswith": "a"}).status_code == 400
+
+
+def test_no_value_breaks_a_list(staff: Client) -> None:
+    wrong = []
+    for page, address in list_pages():
+        for name in find_parameters(page, staff):
+            for value in VALUES:
+                status = staff.get(address, {name: value}).status_code
+                if status >= 500:
+                    wrong.append(f"{address}?{name}={value[:20]!r}: {status}")
+    assert wrong == []
+
+
+def test_links_of_declared_filters_work(staff: Client) -> None:
+    for page, address in list_pages():
+        request = RequestFactory().get("/")
+        request.user = User.objects.get(username="carol")
+        changelist = page.get_changelist_instance(request)
+        for one in changelist.filter_specs:
+            for choice in one.choices(changelist):
+                query = QueryDict(choice["query_string"].removeprefix("?")).dict()
+                assert staff.get(address, query).status_code == 200, f"{address}{choice['query_string']}"
+
+
+def test_no_key_breaks_an_action(staff: Client) -> None:
+    wrong = []
+    for page, address in list_pages():
+        request = RequestFactory().get("/")
+        request.user = User.objects.get(username="carol")
+        for action in page.get_actions(request):
+            for value in VALUES:
+                status = staff.post(address, {"action": action, "_selected_action": [value]}).status_code
+                if status >= 500:
+                    wrong.append(f"{address} {action} {value[:20]!r}: {status}")
+    assert wrong == []
+
+
+def test_no_term_breaks_the_search_of_related_rows(staff: Client) -> None:
+    wrong = []
+    for page, _address in list_pages():
+        for name in page.autocomplete_fields:
+            given = {"app_label": page.opts.app_label, "model_name": page.opts.model_name, "field_name": name}
+            for value in VALUES:
+                status = staff.get("/admin/autocomplete/", {**given, "term": value}).status_code
+                if status >= 500:
+                    wrong.append(f"{page} {name} {value[:20]!r}: {status}")
+    assert wrong == []
+
+
+def test_sessions_of_one_user_are_found_by_the_link(staff: Client) -> None:
+    carol = User.objects.get(username="carol")
+    page = staff.get("/admin/accounts/session/", {"user__id__exact": carol.pk})
+    assert {row.user_id for row in page.context["cl"].result_list} == {carol.pk}
+    assert Session.objects.exclude(user=carol).exists()
