@@ -112,6 +112,8 @@ def read_targets(shape: JsonShape, pks: Sequence[str]) -> tuple[dict[str, Target
 
     Raises redis-py's errors, and Django's when SQL is away.
     """
+    if not pks:
+        return {}, {}
     try:
         return shape.targets(pks), {}
     except Exception as error:  # any error of the declaration, or a value that Python cannot represent

@@ -19,8 +19,8 @@ def broker(redis_server: RedisServer) -> Redis:
 
 
 def queued(broker: Redis) -> list[Any]:
-    """Return (task, args, kwargs) of the queued tasks, oldest first: the relay's queue, then the default queue."""
-    raw: Any = broker.lrange("default", 0, -1) + broker.lrange("relay", 0, -1)
+    """Return (task, args, kwargs) of the queued tasks, oldest first: the relay's queue, rebuilds, the others."""
+    raw: Any = [message for queue in ("default", "rebuild", "relay") for message in broker.lrange(queue, 0, -1)]
     messages = [json.loads(message) for message in reversed(raw)]
     return [(m["headers"]["task"], *json.loads(b64decode(m["body"]))[:2]) for m in messages]
 
