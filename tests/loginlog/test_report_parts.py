@@ -140,7 +140,17 @@ def test_a_chart_has_a_point_for_each_day(length: int) -> None:
     assert (made.dates[0], made.dates[-1], svg.get("aria-label")) == (days[0], days[-1], "a < b")
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", "%x"])
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", "%x", "＝1+1", "＠SUM(A1)", "　=1"])
 def test_text_that_a_spreadsheet_would_execute_is_quoted(text: str) -> None:
     made = "".join(write_lines(["a"], [[text], ["plain"], [-5]]))
     assert list(csv.reader(io.StringIO(made)))[1:] == [["'" + text], ["plain"], ["-5"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("a;=1+1", "a;'=1+1"), ('a; "=1', "a;' \"=1"), ("a;b;＝1", "a;b;'＝1"), ("=1;=2", "'=1;'=2"), ("a;b=1", "a;b=1")],
+)
+def test_text_after_a_semicolon_is_quoted_as_well(text: str, shown: str) -> None:
+    """Spreadsheets in many languages separate cells by semicolons."""
+    made = "".join(write_lines(["a"], [[text]]))
+    assert list(csv.reader(io.StringIO(made)))[1:] == [[shown]]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import pytest
 from django.contrib import admin
@@ -10,12 +11,13 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from accounts.models import Session, User
+from tests.support.matrix.browser import Browser
 from tests.support.matrix.world import MatrixWorld
 
 pytestmark = pytest.mark.django_db
 
-LOOKUPS: Final = ("regex", "iregex", "startswith", "contains", "in", "range", "year__gte")
-VALUES: Final = ("\0", "a\0b", "9" * 5000, "9" * 40, "-1", "(", "a", "", "2026-02-30", "0001-01-01 00:00:00+14:00")
+LOOKUPS: Final = ("regex", "startswith", "range")
+VALUES: Final = ("a\0b", "9" * 5000, "9" * 40, "-1", "(", "2026-02-30")
 PARAMETERS: Final = ("q", "p", "o", "all", "e", "_popup", "_to_field", "_facets")
 
 
@@ -42,14 +44,14 @@ def find_parameters(page: Any, client: Client) -> list[str]:
 
 
 def test_undeclared_lookups_are_refused_by_every_list(staff: Client) -> None:
-    wrong = []
+    wrong, browser = [], Browser(User.objects.get(username="carol"))
     for page, address in list_pages():
         for field in page.model._meta.concrete_fields:
             names = [f"{field.name}__{lookup}" for lookup in LOOKUPS]
             if field.is_relation:
                 names += [f"{field.name}__pk__gt"]
             for name in set(names) - set(page.linked_lookups):
-                status = staff.get(address, {name: "("}).status_code
+                status = browser.ask("GET", f"{address}?{name}=(").status_code
                 if status != 400:
                     wrong.append(f"{address}?{name}: {status}")
     assert wrong == []
@@ -62,13 +64,13 @@ def test_secrets_of_users_cannot_be_guessed_by_a_filter(staff: Client) -> None:
 
 
 def test_no_value_breaks_a_list(staff: Client) -> None:
-    wrong = []
+    wrong, browser = [], Browser(User.objects.get(username="carol"))
     for page, address in list_pages():
         for name in find_parameters(page, staff):
             for value in VALUES:
-                status = staff.get(address, {name: value}).status_code
+                status = browser.ask("GET", f"{address}?{urlencode({name: value})}").status_code
                 if status >= 500:
-                    wrong.append(f"{address}?{name}={value[:20]!r}: {status}")
+                    wrong.append(f"{address}?{name}={value[:20]!r}: {browser.error}")
     assert wrong == []
 
 
