@@ -23,9 +23,10 @@ from mirror.backup import epoch, marks
 from mirror.backup.declare import Backup
 from mirror.conf import setting
 from mirror.models import BackupState
+from mirror.outbox.errors import raise_if_away, say
 from mirror.redis.clients import relay_client
 from mirror.redis.types import RedisClient
-from mirror.relay.drains import Deadline, raise_if_away, say
+from mirror.relay.drains import Deadline
 from mirror.utils.callbacks import ProgressCallback, Step, ignore
 
 logger = logging.getLogger("mirror")

@@ -1,8 +1,8 @@
 """Rows of the mirror's own tables in fixtures.
 
-``dumpdata`` without ``--exclude mirror`` contains the outbox and the identity of another database, or of another time.
-``loaddata`` must not put them in the place of this database's own: a captured change would be overwritten, and Redis
-would seem to belong to these data.
+A dump (manage.py dumpdata) without ``--exclude mirror`` contains the outbox and the identity of another database, or
+of another time. Loading it (manage.py loaddata) must not put them in the place of this database's own: a captured
+change would be overwritten, and Redis would seem to belong to these data.
 """
 
 from typing import Any

@@ -10,8 +10,6 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
-from django.db.utils import InterfaceError, OperationalError
-
 from mirror import registry
 from mirror.capture import layouts
 from mirror.conf import setting
@@ -19,7 +17,8 @@ from mirror.declare.mirrors import Mirror
 from mirror.models import Change
 from mirror.outbox import changes as outbox
 from mirror.outbox import spread
-from mirror.redis.clients import is_away, relay_client
+from mirror.outbox.errors import raise_if_away, say
+from mirror.redis.clients import relay_client
 from mirror.redis.session import Conflict
 from mirror.redis.types import RedisClient
 from mirror.relay import apply, cold
@@ -236,14 +235,3 @@ def isolate(
             raise_if_away(error)
             total += isolate(mirror, half, redis, failures, full=full)
     return total
-
-
-def raise_if_away(error: Exception) -> None:
-    """Raise ``error`` again if it is no fault of a key: a server is away or busy, or the caller is in a transaction."""
-    if isinstance(error, (OperationalError, InterfaceError, outbox.InTransaction)) or is_away(error):
-        raise error
-
-
-def say(error: Exception) -> str:
-    """Return an error in one line."""
-    return f"{type(error).__name__}: {error}"

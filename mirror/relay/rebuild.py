@@ -17,6 +17,7 @@ from mirror.declare import values
 from mirror.declare.mirrors import Mirror, TableMirror
 from mirror.models import State
 from mirror.outbox import changes, spread
+from mirror.outbox.errors import raise_if_away
 from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
@@ -204,7 +205,7 @@ class _Chunk:
         try:
             self.flight = apply.launch(mirror, pks, redis=redis, full=True)
         except Exception as error:
-            drains.raise_if_away(error)
+            raise_if_away(error)
 
     def land(self) -> None:
         """Wait until the rows are written."""
@@ -213,7 +214,7 @@ class _Chunk:
                 apply.land(self.flight)
                 return
         except Exception as error:
-            drains.raise_if_away(error)
+            raise_if_away(error)
         if not self.pks:
             return
         failures: dict[str, Exception] = {}

@@ -20,11 +20,12 @@ from mirror.conf import setting
 from mirror.declare.entries import Entry
 from mirror.declare.mirrors import Mirror, TableMirror
 from mirror.outbox import changes
+from mirror.outbox.errors import raise_if_away
 from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
-from mirror.relay import drains, tables
+from mirror.relay import tables
 from mirror.verify import compare, repair, runs, scan
 from mirror.verify.compare import Difference
 from mirror.windows.shapes import at_once, is_lazy
@@ -205,7 +206,7 @@ class _Walk:
                 quarantined = {difference.pk for difference in runs.quarantined([mirror.name])}
                 return compare.differences(mirror, [pk for pk in pks if pk not in quarantined], strays, session)
         except Exception as error:  # a key of the wrong type, or any error of the declaration
-            drains.raise_if_away(error)
+            raise_if_away(error)
             if len(pks) > 1:
                 middle = len(pks) // 2
                 return [d for half in (pks[:middle], pks[middle:]) for d in self._compare(mirror, half, strays)]

@@ -12,8 +12,8 @@ from mirror.conf import setting
 from mirror.declare.entries import Entry, Field, Member, Scored, Value, single
 from mirror.declare.mirrors import Mirror, SummaryMirror
 from mirror.outbox import changes, spread
+from mirror.outbox.errors import raise_if_away, say
 from mirror.redis.session import Command, Session
-from mirror.relay import drains
 from mirror.relay.shapes import ABSENT, JsonShape, Target, shape_of
 from mirror.verify import scan
 from mirror.verify.expected import says
@@ -117,9 +117,9 @@ def read_targets(shape: JsonShape, pks: Sequence[str]) -> tuple[dict[str, Target
     try:
         return shape.targets(pks), {}
     except Exception as error:  # any error of the declaration, or a value that Python cannot represent
-        drains.raise_if_away(error)
+        raise_if_away(error)
         if len(pks) == 1:
-            return {}, {pks[0]: drains.say(error)}
+            return {}, {pks[0]: say(error)}
     middle = len(pks) // 2
     (first, errors), (second, more) = (read_targets(shape, half) for half in (pks[:middle], pks[middle:]))
     return first | second, errors | more

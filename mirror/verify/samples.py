@@ -14,9 +14,9 @@ from django.db.models import IntegerField
 from mirror.conf import setting
 from mirror.declare.mirrors import Mirror, TableMirror, get_primary
 from mirror.outbox import changes
+from mirror.outbox.errors import raise_if_away
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
-from mirror.relay import drains
 from mirror.verify import compare, runs, scan
 from mirror.windows.shapes import is_lazy
 from mirror.windows.verify import Windows
@@ -48,7 +48,7 @@ class Sampler:
         try:
             return bool(self._find_differences(mirror))
         except Exception as error:  # a key of the wrong type, or any error of the declaration
-            drains.raise_if_away(error)
+            raise_if_away(error)
             return True
 
     def _find_differences(self, mirror: Mirror) -> list[compare.Difference]:

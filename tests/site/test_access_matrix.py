@@ -25,7 +25,8 @@ REFUSED: Final = ("PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 UNSAFE: Final = ("POST", "PUT", "PATCH", "DELETE")
 # Exempt from CSRF checks: two forms set a cookie for the appearance, and the provider signs the callback.
 WITHOUT_TOKEN: Final = {"set_theme", "set_language", "shop:callback"}
-# Actions that the admin never offers: counters are reset by an action, and the book of the world is one that the shop sells: it is withdrawn from sale.
+# Actions that the admin never offers: counters are reset by an action, and the book of the world is one that the shop
+# sells, so it is withdrawn from sale.
 NEVER: Final = {("accounts.failedlogins", "delete"), ("catalog.book", "delete")}
 SAME_AS: Final = {"catalog.tagalias": "catalog.tag"}  # pages with the permissions of another model
 VERBS: Final = {"changelist": "view", "change": "view", "history": "view", "add": "add", "delete": "delete"}

@@ -33,6 +33,7 @@ FILES_WITH_PATHS: Final = {
     "config/checks.py": "a message names a page",
     "config/copies/databases.py": "folders of PostgreSQL's programs",
     "config/defaults/shop.py": "the default of a setting",
+    "config/environment.py": "the file with the environment of production",
     "config/settings.py": "STATIC_URL",
 }
 PREFIX: Final = "/bookshop/"
