@@ -8,7 +8,7 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE
 from django.db.models import Case, Model, OuterRef, Q, QuerySet, Subquery, When
 from django.forms import ModelForm
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
@@ -194,10 +194,13 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
     ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
-        """Add the state of the payment that counts: the newest one that did not fail, else the newest."""
+        return super().get_queryset(request).prefetch_related("payments")
+
+    @admin.action(description=_("Download selected rows as CSV"), permissions=["view"])
+    def export_csv(self, request: HttpRequest, rows: QuerySet[Order]) -> StreamingHttpResponse:
         has_failed = Case(When(state=PaymentState.FAILED, then=1), default=0)
         payments = Payment.objects.filter(order=OuterRef("pk")).order_by(has_failed, "-pk").values("state")[:1]
-        return super().get_queryset(request).annotate(payment_state=Subquery(payments))
+        return super().export_csv(request, rows.annotate(payment_state=Subquery(payments)))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Order], search_term: str
@@ -238,12 +241,12 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
 
     @display(description=_("payment"), label=PAYMENT_LABELS)
     def payment(self, order: Order) -> tuple[str, str] | str:
-        state = order.payment_state  # type: ignore[attr-defined]  # of the query
+        state = _find_payment_state(order)
         return (state, str(PaymentState(state).label)) if state else "–"
 
     @display(description=_("payment"))
     def payment_words(self, order: Order) -> str:
-        state = order.payment_state  # type: ignore[attr-defined]
+        state = _find_payment_state(order)
         return str(PaymentState(state).label) if state else "–"
 
     @display(description=_("total"))
@@ -303,6 +306,12 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
             ],
         )
         return len(done)
+
+
+def _find_payment_state(order: Order) -> str:
+    """Return the state of the payment that counts: the newest that did not fail, else the newest, or ""."""
+    found = sorted(order.payments.all(), key=lambda payment: (payment.state != PaymentState.FAILED, payment.pk))
+    return found[-1].state if found else ""
 
 
 def _explain_refusal(order: Order, refusal: Refused) -> str:
