@@ -220,7 +220,7 @@ if IS_HTTPS:
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True
     # The list of browsers is hard to leave, and covers all subdomains: an operator decides about it.
     SECURE_HSTS_PRELOAD = env.bool("SECURE_HSTS_PRELOAD", default=False)
-    SILENCED_SYSTEM_CHECKS = ["security.W021"]  # it advises the opposite
+    SILENCED_SYSTEM_CHECKS.append("security.W021")  # it advises the opposite
 
 LOGGING = {
     "version": 1,

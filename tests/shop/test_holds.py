@@ -46,7 +46,7 @@ def test_a_second_hopeless_checkout_writes_nothing_to_sql(alice: User, book: Pro
     with CaptureQueriesContext(
         connection,
     ) as found:
-        assert refused(alice, second).shortages == ((book.pk, 3, 2),)
+        assert refused(alice, second).shortages == ((book.pk, 3, 2, False),)
     assert not [query["sql"] for query in found if "BEGIN" in query["sql"] or "UPDATE" in query["sql"]]
 
 
@@ -91,7 +91,7 @@ def test_old_answers_of_sql_are_not_remembered(book: Product, redis: Redis, sett
 
 def test_a_remembered_stock_never_permits_a_sale(alice: User, book: Product, redis: Redis) -> None:
     redis.set(keys.shortage(book.pk), 1000)
-    assert refused(alice, make_cart("late", book, quantity=3)).shortages == ((book.pk, 3, 2),)
+    assert refused(alice, make_cart("late", book, quantity=3)).shortages == ((book.pk, 3, 2, False),)
     assert_ledger_is_right({book.pk: 2})
 
 
