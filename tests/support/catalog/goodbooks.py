@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+import regex
 from django.conf import settings
 
 BOOK = {
@@ -87,5 +88,9 @@ def read_tagged(folder: Path) -> dict[str, set[int]]:
 
 def fold(name: str) -> str:
     """Return the canonical name of a tag, computed without the importer's code."""
-    folded = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    seen = regex.sub(r"\p{Default_Ignorable_Code_Point}", "", name)
+    lower = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold()).replace("i\u0307", "i")
+    for letter, other in ("ıi", "‘'", "’'", "ʻ'", "ʼ'", "‐-"):
+        lower = lower.replace(letter, other)
+    folded = " ".join(lower.split())
     return settings.CATALOG_TAG_ALIASES.get(folded, folded)
