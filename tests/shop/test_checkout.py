@@ -189,7 +189,7 @@ def test_withdrawn_products_count_as_sold_out(alice: User) -> None:
     Product.objects.update(is_active=False)
     with pytest.raises(SoldOut) as refusal:
         check_out(alice, digest)
-    assert refusal.value.shortages == (Shortage(product.pk, 1, 0),)
+    assert refusal.value.shortages == (Shortage(product.pk, 1, 0, is_withdrawn=True),)
 
 
 def test_copies_that_return_during_the_count_are_sold(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
