@@ -42,7 +42,7 @@ def page(client: Client) -> str:
 def test_the_page_shows_name_address_and_links(here: Client, alice: User) -> None:
     services.record_login(alice)
     found = page(here)
-    assert "<h1>alice</h1>" in found
+    assert '<h1 dir="auto">alice</h1>' in found
     assert "alice@example.org" in found
     for link in ("email", "password_change", "sessions", "leaderboard"):
         assert f'href="/accounts/{link}/"' in found
