@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from django.contrib.auth import SESSION_KEY as LOGIN_KEY
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.crypto import get_random_string
@@ -37,6 +38,9 @@ def keep_form(request: HttpRequest) -> str:
     fields = _list_fields(request)
     if sum(len(name) + len(value) for name, value in fields) > MAX_CHARACTERS:
         return ""
+    if LOGIN_KEY in request.session:
+        # SQL did not confirm this login, so the data may be forged: a save would make them true.
+        request.session.flush()
     key, kept = get_random_string(12), request.session.get(SESSION_KEY, {})
     newest = dict(list(kept.items())[1 - MAX_FORMS :])
     request.session[SESSION_KEY] = newest | {key: [request.get_full_path(), fields]}
