@@ -5,6 +5,7 @@ from functools import wraps
 from typing import Any
 
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from unfold.sites import UnfoldAdminSite
@@ -33,3 +34,10 @@ class Site(UnfoldAdminSite):
             return guarded(request, *args, **kwargs)
 
         return keep_form_first
+
+    def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
+        """Return the related rows that contain a term. Raises SuspiciousOperation for one that PostgreSQL cannot hold."""
+        if "\0" in request.GET.get("term", ""):
+            raise SuspiciousOperation("A null character in a search")
+        response: HttpResponse = super().autocomplete_view(request)
+        return response

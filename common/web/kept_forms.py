@@ -38,7 +38,7 @@ def keep_form(request: HttpRequest) -> str:
     fields = _list_fields(request)
     if sum(len(name) + len(value) for name, value in fields) > MAX_CHARACTERS:
         return ""
-    if LOGIN_KEY in request.session:
+    if LOGIN_KEY in request.session and not request.user.is_authenticated:
         # SQL did not confirm this login, so the data may be forged: a save would make them true.
         request.session.flush()
     key, kept = get_random_string(12), request.session.get(SESSION_KEY, {})

@@ -147,7 +147,8 @@ class Installation:
         """Run the health check of a service, as the container engine does, and return whether it passes."""
         kind, *words = self.services[service]["healthcheck"]["test"]
         command = words[0].replace("$$", "$") if kind == "CMD-SHELL" else shlex.join(words)
-        command = self._place(command).replace("redis-cli", f"redis-cli -p {self.ports.get(service)}")
+        client = f"{_find_redis().removesuffix('server')}cli -p {self.ports.get(service)}"
+        command = self._place(command).replace("redis-cli", client)
         command = command.replace("https://localhost/", f"{self.environment['SITE_URL']}/")
         given = self.services[service].get("environment", {}) | {"HOSTNAME": socket.gethostname()}
         export = shlex.join(f"{name}={value}" for name, value in given.items())
