@@ -36,7 +36,7 @@ class Site(UnfoldAdminSite):
         return keep_form_first
 
     def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
-        """Return the related rows that contain a term. Raises SuspiciousOperation for one that PostgreSQL cannot hold."""
+        """Return the related rows that contain a term. Raises SuspiciousOperation for a null character."""
         if "\0" in request.GET.get("term", ""):
             raise SuspiciousOperation("A null character in a search")
         response: HttpResponse = super().autocomplete_view(request)
