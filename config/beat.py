@@ -19,6 +19,10 @@ BROKER: Final = "broker"
 class Scheduler(PersistentScheduler):
     """A scheduler that logs once when the broker goes away, and once when it is back."""
 
+    def schedules_equal(self, *args: Any, **kwargs: Any) -> bool:
+        """Return True: the schedule is a setting. Celery compares all entries before each task."""
+        return True
+
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
         """Send one task, unless the last one of its kind still waits for a worker.
 

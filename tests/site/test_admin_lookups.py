@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 import pytest
 from django.contrib import admin
 from django.http import QueryDict
+from django.template.response import TemplateResponse
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
@@ -43,6 +44,7 @@ def find_parameters(page: Any, client: Client) -> list[str]:
     return [*declared, *page.linked_lookups, *PARAMETERS]
 
 
+@pytest.mark.on_sqlite  # refused before a query
 def test_undeclared_lookups_are_refused_by_every_list(staff: Client) -> None:
     wrong, browser = [], Browser(User.objects.get(username="carol"))
     for page, address in list_pages():
@@ -63,7 +65,9 @@ def test_secrets_of_users_cannot_be_guessed_by_a_filter(staff: Client) -> None:
     assert staff.get("/admin/accounts/session/", {"user__password__startswith": "a"}).status_code == 400
 
 
-def test_no_value_breaks_a_list(staff: Client) -> None:
+def test_no_value_breaks_a_list(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The view reads the rows before it returns the response, and thousands of them would be rendered.
+    monkeypatch.setattr(TemplateResponse, "rendered_content", "")
     wrong, browser = [], Browser(User.objects.get(username="carol"))
     for page, address in list_pages():
         for name in find_parameters(page, staff):
