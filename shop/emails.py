@@ -20,7 +20,7 @@ from accounts.mail import queue_task
 from accounts.ratelimit import count_event, give_back
 from common.text import fold_address
 from mirror.utils import after_commit
-from shop.models import Order
+from shop.models import Order, PaymentState
 
 logger = logging.getLogger("shop")
 DAY_SECONDS: Final = 86_400
@@ -38,17 +38,32 @@ def make_email(about: str, order: Order) -> EmailMessage:
 
 
 def send_confirmation(order: Order) -> int:
-    """Send the confirmation of a paid order. Returns and raises like ``tell``."""
+    """Send the confirmation of a paid order. Returns and raises like ``send_email``."""
     return _send_within_limit("confirmed", order)
 
 
 def send_email(about: str, order_id: int) -> int:
-    """Send an email about an order, unless the order is gone or was never paid. Return the number of sent emails.
+    """Send a notice about an order, unless the order is gone or was never paid. Return the number of sent emails.
 
-    Raises OSError, the base of smtplib's errors, if the mail server refuses it.
+    SQL must confirm that it happened, because other programs may write to the broker. Raises OSError, the base of
+    smtplib's errors, if the mail server refuses it.
     """
     order = Order.objects.filter(pk=order_id).select_related("user").first()
-    return _send_within_limit(about, order) if order and (about == "confirmed" or _is_verified_address(order)) else 0
+    if order is None or not _has_happened(about, order) or not _is_verified_address(order):
+        return 0
+    return _send_within_limit(about, order)
+
+
+def _has_happened(about: str, order: Order) -> bool:
+    match about:
+        case "cancelled":
+            return order.cancelled_at is not None
+        case "sent":
+            return order.sent_at is not None
+        case "refunded":
+            states = (PaymentState.REFUND_DUE, PaymentState.REFUNDED)
+            return order.payments.filter(state__in=states).exists()
+    return False
 
 
 def _is_verified_address(order: Order) -> bool:

@@ -74,7 +74,7 @@ def request_deletion(user: User) -> datetime:
         row.is_active = False
         row.save(update_fields=["is_active"])  # not ``update``: the signals of ``save`` bring it to Redis at once
         end_all_sessions(row)
-        outgoing.queue_email("deletion_asked", row.email, name=row.username, days=settings.ACCOUNT_DELETION_DAYS)
+        outgoing.queue_email("deletion_asked", row, days=settings.ACCOUNT_DELETION_DAYS)
     return due
 
 

@@ -4,6 +4,8 @@ An address that waits for verification is a row of ``EmailChange``, also for a n
 that is sent to it.
 """
 
+from typing import Final
+
 from django.conf import settings
 from django.core import signing
 from django.db import transaction
@@ -16,6 +18,7 @@ from accounts.models import EmailChange, User, new_secret
 from common.database import repeat_after_conflict
 
 SALT = "accounts.emails"
+CONFIRM: Final = "email_confirm"  # the email with the link
 
 
 @repeat_after_conflict
@@ -24,7 +27,7 @@ def request_change(user: User, email: str) -> None:
     with transaction.atomic():
         store_request(user, email)
         send_link(user.pk)
-        outgoing.queue_email("email_asked", user.email, name=user.username, email=email)
+        outgoing.queue_email("email_asked", user, to=user.email, email=email)
 
 
 def store_request(user: User, email: str) -> None:
@@ -40,8 +43,13 @@ def store_request(user: User, email: str) -> None:
 def send_link(user_id: int) -> None:
     """Send a link to the address that a user has requested. Earlier links to it stay valid."""
     change = EmailChange.objects.select_related("user").get(pk=user_id)
-    path = reverse("accounts:email_confirm", args=[_make_token(change)])
-    outgoing.queue_email("email_confirm", change.email, name=change.user.username, path=path)
+    outgoing.queue_email(CONFIRM, change.user, to=change.email)
+
+
+def make_path(user_id: int, email: str | None) -> str | None:
+    """Return the path of the link for an address. None: the user does not request this address any more."""
+    change = EmailChange.objects.select_related("user").filter(pk=user_id, email=email).first()
+    return reverse("accounts:email_confirm", args=[_make_token(change)]) if change else None
 
 
 def find_request(user_id: int, token: str) -> EmailChange | None:
@@ -66,7 +74,7 @@ def verify_address(user_id: int, token: str) -> bool:
         user.save(update_fields=["email"])
         change.delete()
         record_event(Kind.EMAIL, user, actor=user)
-        outgoing.queue_email("email_changed", left, name=user.username, email=user.email)
+        outgoing.queue_email("email_changed", user, to=left, email=user.email)
     return True
 
 

@@ -47,6 +47,7 @@ class SessionMirror(Mirror):
     """
 
     name = "session"
+    version = 2  # records are signed
     model = Session
     strict = True
     buckets = settings.SESSION_BUCKETS
@@ -70,9 +71,9 @@ class SessionMirror(Mirror):
     def index(self, pk: str, record: Record) -> Iterable[Contribution]:
         if record["user"] is None:
             return ()
-        digest, user = record["digest"], str(record["user"]["id"])
-        tokens = find_bucket_key(keys.tokens(), digest, self.buckets)
-        return [OwnField(tokens, digest, user), Scored(keys.sessions_of(user), digest, record["since"])]
+        # Not the digest of the record, which may be a copy of another session's.
+        user, tokens = str(record["user"]["id"]), find_bucket_key(keys.tokens(), pk, self.buckets)
+        return [OwnField(tokens, pk, user), Scored(keys.sessions_of(user), pk, record["since"])]
 
     def rows_behind(self, record: Record) -> Iterable[tuple[type[Model], Any]]:
         if record["user"] is None:

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.tokens import PasswordResetTokenGenerator
+from django.core import signing
 from django.db import transaction
 from django.db.models import F, Value
 from django.db.models.functions import Upper
@@ -27,6 +28,8 @@ from accounts.sessions.services import end_all_sessions, end_other_sessions
 from common.database import repeat_after_conflict
 from common.text import fold_address
 
+REQUEST_SALT: Final = "accounts.passwords.Request"
+HOUR_SECONDS: Final = 3600
 MAX_ACCOUNTS: Final = 500  # accounts of one address in one email
 MAX_SPELLINGS: Final = 3  # spellings of one address, which is also the number of emails per request
 
@@ -60,6 +63,21 @@ def find_users(email: str) -> list[User]:
         if fold_address(user.email) == fold_address(email)
     ]
     return [user for user in found if user.has_usable_password()]
+
+
+def queue_reset_links(email: str, language: str) -> None:
+    """Let a worker look for accounts of this address and send reset links. Without SQL, and equal for all addresses."""
+    signed = signing.dumps([email, language], salt=REQUEST_SALT)
+    outgoing.queue_task("accounts.tasks.send_reset_links", signed, expires=HOUR_SECONDS)
+
+
+def read_request(signed: object) -> tuple[str, str] | None:
+    """Return the address and the language in a message. None: the site did not sign it in the last hour."""
+    try:
+        email, language = signing.loads(str(signed), salt=REQUEST_SALT, max_age=HOUR_SECONDS)
+    except signing.BadSignature:
+        return None
+    return email, language
 
 
 def send_reset_links(email: str, language: str) -> int:
@@ -98,7 +116,7 @@ def reset_password(user: User, password: str, token: str) -> bool:
             return False
         end_all_sessions(user)
         record_event(Kind.PASSWORD, user)
-        outgoing.queue_email("password_changed", user.email, name=user.username)
+        outgoing.queue_email("password_changed", user)
     unlock(name=normalize_name(user.username))
     return True
 
@@ -120,7 +138,7 @@ def _replace_password(request: HttpRequest, user: User, before: str, hashed: str
         request.session.save()
         end_other_sessions(user, hash_token(request.session.session_key or ""))
         record_event(Kind.PASSWORD, user, actor=user)
-        outgoing.queue_email("password_changed", user.email, name=user.username)
+        outgoing.queue_email("password_changed", user)
     return True
 
 

@@ -35,9 +35,7 @@ def log_in(request: HttpRequest, user: User, *, with_factor: bool = False) -> No
     services.log_in(request, user, backend=BACKEND_PATH, with_factor=with_factor)
     if not is_known:
         device = describe_device(parse_user_agent(request.META.get("HTTP_USER_AGENT", "")))
-        outgoing.queue_email(
-            "new_device", user.email, name=user.username, device=device, address=get_client_address(request)
-        )
+        outgoing.queue_email("new_device", user, device=device, address=get_client_address(request))
 
 
 def get_expired_message() -> str:

@@ -91,7 +91,7 @@ def report_change(user: User, what: Promise, *, actor: User | AnonymousUser | No
         details = str(what)
     with transaction.atomic():
         record_event(Kind.FACTOR, user, details, actor=actor)
-        outgoing.queue_email("factors_changed", user.email, name=user.username, what=str(what))
+        outgoing.queue_email("factors_changed", user, what=str(what))
 
 
 @repeat_after_conflict

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
-import orjson
 from django.utils import timezone
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
@@ -14,7 +13,8 @@ from django.utils.translation import gettext as _
 from accounts import keys
 from accounts.models import Session
 from accounts.sessions import devices
-from accounts.sessions.rows import has_expired
+from accounts.sessions.rows import has_expired, parse_record
+from mirror import Record
 from mirror.conf import setting
 from mirror.read import read
 from mirror.redis import RedisPipeline
@@ -87,15 +87,25 @@ def _list_from_redis(user_id: int, present: str) -> list[SessionLine] | None:
         pipe.zmscore(keys.recent(), digests)
 
     reading = read(["session"], ask)
-    return None if reading is None else list(_parse_lines(user_id, present, *reading.replies))
+    if reading is None:
+        return None
+    records, seen = list[Record](), list[float | None]()
+    for digest, raw, score in zip(digests, *reading.replies, strict=True):
+        if raw is None:  # it ended between the round trips
+            continue
+        record = parse_record(digest, raw)
+        if record is None:  # its signature is wrong
+            return None
+        records.append(record)
+        seen.append(score)
+    return list(_make_lines(user_id, present, records, seen))
 
 
-def _parse_lines(
-    user_id: int, present: str, raws: Sequence[bytes | None], scores: Sequence[Any]
+def _make_lines(
+    user_id: int, present: str, records: Sequence[Record], scores: Sequence[float | None]
 ) -> Iterable[SessionLine]:
-    for raw, score in zip(raws, scores, strict=True):
-        record = orjson.loads(raw) if raw else None  # None: it ended between the round trips
-        if record and not has_expired(record) and record["user"] and record["user"]["id"] == user_id:
+    for record, score in zip(records, scores, strict=True):
+        if not has_expired(record) and record["user"] and record["user"]["id"] == user_id:
             yield SessionLine(
                 make_handle(record["digest"]),
                 record["device"],

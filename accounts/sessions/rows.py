@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 from django.contrib.auth.models import Group
+from django.core.signing import BadSignature, Signer
 from django.db.models import Model
 
 from accounts import keys
@@ -18,6 +19,7 @@ from mirror import Record
 from mirror.conf import setting
 from mirror.read import read
 from mirror.redis import RedisPipeline
+from mirror.relay import send
 
 NO_RIGHTS = ""  # of users who are not staff and have neither groups nor permissions
 
@@ -73,9 +75,9 @@ def _hash_rights(user: User, *lists: list[int]) -> str:
 
 
 def make_record(row: SessionRow) -> Record:
-    """Return the record of a session. Times are in seconds since 1970."""
+    """Return the signed record of a session. Times are in seconds since 1970."""
     session, user = row.session, row.session.user
-    return {
+    record = {
         "digest": session.pk,
         "data": session.session_data,
         "expires": session.expire_date.timestamp(),
@@ -93,6 +95,30 @@ def make_record(row: SessionRow) -> Record:
             "rights": row.rights,
         },
     }
+    # The same row always gives the same signature, because verification compares records.
+    return record | {"signature": _make_signer(session.pk).signature(_encode(record))}
+
+
+def parse_record(digest: str, raw: bytes) -> Record | None:
+    """Return the record of a session from Redis; None if the site did not sign this record for this token.
+
+    The salt contains the token's digest, so that a record is valid under its own key only.
+    """
+    try:
+        record: Record = orjson.loads(raw)
+        signature = record.pop("signature")
+        _make_signer(digest).unsign(f"{_encode(record)}:{signature}")
+    except (AttributeError, KeyError, TypeError, ValueError, BadSignature):  # it may be any JSON, or none
+        return None
+    return record
+
+
+def _make_signer(digest: str) -> Signer:
+    return Signer(salt=f"accounts.sessions.record:{digest}")  # also accepts ``SECRET_KEY_FALLBACKS``
+
+
+def _encode(record: Record) -> str:
+    return orjson.dumps(record, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def has_expired(record: Record) -> bool:
@@ -118,11 +144,14 @@ def read_session(digest: str) -> SessionReading:
     """Return an unexpired session, with one round trip.
 
     SQL confirms that a session does not exist: otherwise a change that has not reached Redis yet would make the browser
-    delete its token, which logs the user out for good.
+    delete its token, which logs the user out for good. It also answers for a record with a wrong signature, which a
+    worker then writes again.
     """
     reading = read(["session"], lambda pipe: add_commands(pipe, digest))
     raw, seen, *beside = reading.replies if reading else (None, None)
-    record: Record | None = orjson.loads(raw) if raw else None
+    record = None if raw is None else parse_record(digest, raw)
+    if record is None and raw is not None:
+        send.drain("session", [digest])
     if record is None or has_expired(record):
         row = load_sessions([digest]).get(digest)
         record = make_record(row) if row else None

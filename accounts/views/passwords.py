@@ -15,7 +15,6 @@ from django.views.decorators.cache import never_cache
 
 from accounts.forms.account import ChangePasswordForm, NewPasswordForm, ResetForm
 from accounts.lockout import known
-from accounts.mail import outgoing
 from accounts.passwords import services as passwords
 from accounts.ratelimit import get_client_address
 from accounts.views.limits import FormLimit, LimitedFormMixin
@@ -45,8 +44,7 @@ class Reset(LimitedFormMixin, auth_views.PasswordResetView):
         ]
 
     def form_valid(self, form: PasswordResetForm) -> HttpResponse:
-        arguments = (form.cleaned_data["email"], get_language() or "")
-        outgoing.queue_task("accounts.tasks.send_reset_links", *arguments, expires=HOUR_SECONDS)
+        passwords.queue_reset_links(form.cleaned_data["email"], get_language() or "")
         return HttpResponseRedirect(self.get_success_url())
 
 

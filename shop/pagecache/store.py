@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from django.conf import settings
+from django.core.signing import BadSignature
 from django_redis import get_redis_connection
 from redis.exceptions import RedisError
 
@@ -87,7 +88,7 @@ def get_page(digest: str, make: Callable[[], StoredPage]) -> StoredPage | None:
 
 def _get_from_server(digest: str, old: StoredPage | None, make: Callable[[], StoredPage]) -> StoredPage | None:
     redis = get_redis_connection("default")
-    found = _decode_page(redis.get(keys.cached_page(digest))) or old
+    found = _decode_page(digest, redis.get(keys.cached_page(digest))) or old
     if found and found.is_fresh:
         return _keep_copy(digest, found)
     lock, token = keys.cached_page_lock(digest), secrets.token_hex(16)
@@ -96,7 +97,7 @@ def _get_from_server(digest: str, old: StoredPage | None, make: Callable[[], Sto
     pipe.set(lock, token, nx=True, px=int(settings.SHOP_PAGE_LOCK_SECONDS * 1000))
     pipe.get(keys.cached_page(digest))
     is_mine, raw = pipe.execute()
-    found = _decode_page(raw) or found
+    found = _decode_page(digest, raw) or found
     if found and found.is_fresh:
         if is_mine:
             redis.eval(UNLOCK_SCRIPT, 1, lock, token)
@@ -106,10 +107,10 @@ def _get_from_server(digest: str, old: StoredPage | None, make: Callable[[], Sto
     return _keep_copy(digest, found, STALE_CHECK_SECONDS) if found else _wait_for_page(redis, digest)
 
 
-def _decode_page(raw: bytes | None) -> StoredPage | None:
+def _decode_page(digest: str, raw: bytes | None) -> StoredPage | None:
     try:
-        shell = None if raw is None else StoredPage.from_bytes(raw)
-    except (ValueError, TypeError, AttributeError) as error:
+        shell = None if raw is None else StoredPage.from_bytes(digest, raw)
+    except (BadSignature, ValueError, TypeError, AttributeError) as error:
         logger.warning("What the cache server has is no page: %s", error)
         return None
     return shell if shell and not shell.is_expired else None
@@ -119,7 +120,7 @@ def _render_and_store(redis: RedisClient, digest: str, token: str, make: Callabl
     pipe = redis.pipeline(transaction=False)
     try:
         shell = make()
-        pipe.set(keys.cached_page(digest), shell.to_bytes(), px=int(get_lifetime_seconds() * 1000))
+        pipe.set(keys.cached_page(digest), shell.to_bytes(digest), px=int(get_lifetime_seconds() * 1000))
         return _keep_copy(digest, shell)
     except PageRefused as refusal:
         logger.warning("A page cannot be remembered: %s", refusal)
@@ -158,7 +159,7 @@ def _poll_for_page(redis: RedisClient, digest: str, end: float) -> StoredPage | 
         pipe.get(keys.cached_page(digest))
         is_being_made, raw = pipe.execute()
         if raw is not None:
-            return _keep_copy(digest, _decode_page(raw))
+            return _keep_copy(digest, _decode_page(digest, raw))
         if not is_being_made:
             return None
     return None

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import orjson
 from django.conf import settings
+from django.core.signing import Signer
 
 from common import clock
 from shop.pagecache.fragments import Fragment
@@ -16,6 +17,10 @@ STALE_SECONDS: Final = 300.0  # how long a stale page is served while one proces
 def get_lifetime_seconds() -> float:
     """Return for how many seconds a page is kept."""
     return settings.SHOP_PAGE_SECONDS + STALE_SECONDS
+
+
+def _make_signer(digest: str) -> Signer:
+    return Signer(salt=f"shop.pagecache:{digest}")
 
 
 @dataclass(frozen=True)
@@ -43,18 +48,19 @@ class StoredPage:
         """Whether the page is too old to be served."""
         return clock.now().timestamp() - self.rendered_at >= get_lifetime_seconds()
 
-    def to_bytes(self) -> bytes:
-        """Encode the page for the cache server."""
+    def to_bytes(self, digest: str) -> bytes:
+        """Encode the page for the cache server, signed for its key, so that no other program can forge a page."""
         placeholders = [
             [placeholder.template, placeholder.name, sorted(placeholder.words)] for placeholder in self.placeholders
         ]
         texts = [[part.decode() for part in parts] for parts in (self.pieces, self.fills)]
-        return orjson.dumps([*texts, placeholders, self.headers, self.rendered_at])
+        text = orjson.dumps([*texts, placeholders, self.headers, self.rendered_at]).decode()
+        return _make_signer(digest).sign(text).encode()
 
     @classmethod
-    def from_bytes(cls, raw: bytes) -> "StoredPage":
-        """Decode a page from the cache server."""
-        pieces, fills, placeholders, headers, made = orjson.loads(raw)
+    def from_bytes(cls, digest: str, raw: bytes) -> "StoredPage":
+        """Decode a page from the cache server. Raises BadSignature if it is not a page of this key."""
+        pieces, fills, placeholders, headers, made = orjson.loads(_make_signer(digest).unsign(raw.decode()))
         return cls(
             [piece.encode() for piece in pieces],
             [Fragment(template, name, frozenset(words)) for template, name, words in placeholders],

@@ -1,20 +1,35 @@
-"""Forged records in Redis grant no rights: staff pages and unsafe requests read session and user from SQL."""
+"""Forged records in Redis grant no rights: each is signed for its token, and SQL alone decides about writes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import orjson
 import pytest
 from django.db import connection
 from django.test import Client
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts import keys
 from accounts.models import User
+from accounts.sessions.rows import parse_record
 from mirror.redis.recorder import record
+from mirror.relay import send
 from mirror.relay.drains import drain_all
+from mirror.tasks import drain_keys
+from mirror.verify.runs import verify
 from social.models import Post
-from tests.support.accounts.sessions import alice, desk, log_in, read_digest, update_by_raw_sql, warm_sessions
+from tests.support.accounts.sessions import (
+    alice,
+    browser_with_token,
+    desk,
+    log_in,
+    read_digest,
+    read_token,
+    read_user_name,
+    update_by_raw_sql,
+    warm_sessions,
+)
 
 __all__ = ["alice", "desk", "warm_sessions"]
 pytestmark = [
@@ -46,6 +61,32 @@ def copy(record: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 def copy_data_alone(record: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """Return the data of the superuser without the user's fields, so that the user must be looked up."""
     return other | {"digest": record["digest"], "user": None}
+
+
+def copy_unchanged(record: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of the superuser as it is."""
+    return other
+
+
+def edit_user_id(record: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of the reader with the id of the superuser."""
+    return record | {"user": record["user"] | {"id": other["user"]["id"]}}
+
+
+def extend(record: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of the reader with a later end."""
+    return record | {"expires": record["expires"] + 1e6}
+
+
+@pytest.fixture
+def worker() -> Iterator[None]:
+    """Perform the drains that requests ask of workers at once."""
+
+    def perform(name: str, *arguments: Any, **options: Any) -> bool:
+        return name != "drain_keys" or drain_keys(*arguments) == 0
+
+    with send.performed_by(perform):
+        yield
 
 
 def forge(redis: Redis, desk: Client, root: Client, how: Forge) -> None:
@@ -119,3 +160,88 @@ def test_an_unsafe_request_reads_session_and_user_in_one_query(desk: Client) -> 
         assert desk.post("/who/").json()["user"] == "alice"
     (statement,) = [sql for sql, _ in seen.sql if "accounts_" in sql]
     assert statement.startswith("SELECT")
+
+
+@pytest.mark.parametrize("how", [set_flags, copy, copy_data_alone, copy_unchanged, edit_user_id, extend])
+def test_a_record_that_the_site_did_not_sign_for_this_token_is_replaced(
+    redis: Redis, worker: None, desk: Client, root: Client, how: Forge
+) -> None:
+    forge(redis, desk, root, how)
+    assert read_user_name(desk) == "alice"
+    assert verify(["session"]) == []  # the record is written again
+    with record() as seen:
+        assert read_user_name(desk) == "alice"
+    assert seen.sql == []
+
+
+NO_RECORDS = ["", "no JSON", "[]", "7", "{}", '{"signature": null}', '{"signature": "a:b", "user": 1}']
+
+
+@pytest.mark.parametrize("raw", NO_RECORDS)
+def test_a_value_that_is_no_record_is_replaced(redis: Redis, worker: None, desk: Client, raw: str) -> None:
+    drain_all()
+    redis.set(keys.session(read_digest(desk)), raw)
+    assert read_user_name(desk) == "alice"
+    assert desk.get("/accounts/sessions/").status_code == 200
+    assert verify(["session"]) == []
+
+
+def test_a_record_without_a_session_in_sql_opens_nothing(redis: Redis, worker: None, desk: Client) -> None:
+    drain_all()
+    stranger = browser_with_token("a" * 32)
+    redis.copy(keys.session(read_digest(desk)), keys.session(read_digest(stranger)))
+    assert read_user_name(stranger) == ""
+    assert verify(["session"]) == []
+
+
+def test_the_list_of_sessions_shows_no_forged_record(redis: Redis, alice: User, desk: Client, root: Client) -> None:
+    drain_all()
+    other = log_in(alice, "curl/8.5.0")
+    drain_all()
+    forged = orjson.loads(redis.get(keys.session(read_digest(other)))) | {"device": "a forged device"}  # type: ignore[arg-type]
+    redis.set(keys.session(read_digest(other)), orjson.dumps(forged))
+    page = desk.get("/accounts/sessions/").content.decode()
+    assert "curl" in page
+    assert "a forged device" not in page
+
+
+def test_an_older_record_gives_its_own_token_nothing_but_pages_to_read(redis: Redis, alice: User, desk: Client) -> None:
+    """A record of an ended session is signed for the token of that session, until the session would have expired."""
+    drain_all()
+    name, older = keys.session(read_digest(desk)), redis.get(keys.session(read_digest(desk)))
+    ended = browser_with_token(read_token(desk))
+    desk.post("/accounts/logout/")
+    redis.set(name, older)  # type: ignore[arg-type]
+    ended.post("/posts/", {"text": "after the end"})
+    assert ended.post("/who/").json()["user"] == ""
+    assert Post.objects.count() == 0
+
+
+def test_an_older_record_of_another_session_is_not_read(redis: Redis, alice: User, desk: Client, root: Client) -> None:
+    drain_all()
+    older = redis.get(keys.session(read_digest(root)))
+    update_by_raw_sql("is_staff", False, User.objects.get(username="root"))
+    redis.set(keys.session(read_digest(desk)), older)  # type: ignore[arg-type]
+    assert read_user_name(desk) == "alice"
+
+
+def test_records_of_the_former_key_are_read_until_they_are_written_again(
+    redis: Redis, desk: Client, settings: Settings
+) -> None:
+    drain_all()
+    raw = redis.get(keys.session(read_digest(desk)))
+    assert isinstance(raw, bytes)
+    settings.SECRET_KEY_FALLBACKS, settings.SECRET_KEY = [settings.SECRET_KEY], "x" * 50
+    assert parse_record(read_digest(desk), raw)
+    settings.SECRET_KEY_FALLBACKS = []
+    assert parse_record(read_digest(desk), raw) is None
+
+
+def test_last_seen_times_admit_nobody(redis: Redis, alice: User, desk: Client) -> None:
+    drain_all()
+    ended = browser_with_token(read_token(desk))
+    desk.post("/accounts/logout/")
+    drain_all()
+    redis.zadd(keys.recent(), {read_digest(ended): 4e9})
+    redis.hset(keys.tokens(), read_digest(ended), str(alice.pk))
+    assert read_user_name(ended) == ""

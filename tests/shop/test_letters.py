@@ -11,7 +11,7 @@ from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from shop import emails as letters
-from shop.models import Order, OrderState
+from shop.models import Order, OrderState, Payment, PaymentState
 from shop.services import stock
 from shop.services.confirmations import send_confirmation
 from shop.services.orders import cancel_order, mark_order_sent
@@ -46,8 +46,7 @@ def make_buyer() -> User:
     ],
 )
 def test_an_email_lists_the_order_and_links_to_it(order: Order, about: str, subject: str, says: str) -> None:
-    assert letters.send_email(about, order.pk) == 1
-    (letter,) = mail.outbox
+    letter = letters.make_email(about, order)
     assert (letter.subject, letter.to) == (subject.format(order.pk), [order.email])
     for words in (says, "2 × Emma & <Co>: €25.00", "Total: €27.00", f"https://books.example/shop/orders/{order.pk}/"):
         assert words in letter.body
@@ -112,10 +111,22 @@ def test_an_unpaid_order_causes_no_email() -> None:
 
 def test_an_unverified_address_gets_only_the_confirmation() -> None:
     mallory = User.objects.create_user("mallory", email="mallory@example.org")
+    now = timezone.now()
     for user in (None, mallory):
-        order = make_order(user, make_product(), paid_at=timezone.now(), email="victim@example.org")
-        assert [letters.send_email(about, order.pk) for about in ("confirmed", "cancelled", "sent")] == [1, 0, 0]
+        order = make_order(user, make_product(), paid_at=now, sent_at=now, cancelled_at=now, email="victim@example.org")
+        assert letters.send_confirmation(order) == 1
+        assert [letters.send_email(about, order.pk) for about in ("cancelled", "sent")] == [0, 0]
         order.delete()
+
+
+def test_a_message_about_something_that_did_not_happen_causes_no_email(order: Order) -> None:
+    for about in (*letters.EMAIL_KINDS, "forged", "../../accounts/mails/new_device"):
+        assert tell(about, order.pk) == 0
+    assert not mail.outbox
+    Order.objects.update(sent_at=timezone.now())
+    assert tell("sent", order.pk) == 1
+    Payment.objects.create(order=order, amount=order.total, state=PaymentState.REFUND_DUE)
+    assert tell("refunded", order.pk) == 1
 
 
 def test_the_email_of_a_cancelled_free_order_mentions_no_refund(order: Order) -> None:
@@ -129,14 +140,16 @@ def test_one_address_gets_a_limited_number_of_emails_a_day(order: Order, setting
     product, paid_at = make_product(), timezone.now()
     emails = ["A@x.org", "a@x.org"] * 3
     orders = [make_order(None, product, key=f"key-{n}", email=email, paid_at=paid_at) for n, email in enumerate(emails)]
-    assert [letters.send_email("confirmed", each.pk) for each in orders] == [1, 1, 1, 0, 0, 0]
+    assert [letters.send_confirmation(each) for each in orders] == [1, 1, 1, 0, 0, 0]
     assert send_confirmation(orders[0].pk) is False
     assert Order.objects.get(pk=orders[0].pk).confirmed_at is None
+    Order.objects.filter(pk=order.pk).update(sent_at=paid_at)
     assert letters.send_email("sent", order.pk) == 1
 
 
 def test_a_refused_email_does_not_count_towards_the_limit(order: Order, settings: Settings) -> None:
     settings.SHOP_ADDRESS_LETTERS = 1
+    Order.objects.filter(pk=order.pk).update(sent_at=timezone.now())
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
     with pytest.raises(ConnectionRefusedError):

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -57,7 +57,7 @@ OLD, OVER = 301.0, 601.0  # ages in seconds
 def test_a_page_is_unchanged_by_its_encoding() -> None:
     placeholder = Fragment("base.html", "person", frozenset({"person", "address"}))
     one = StoredPage([b"a", "é".encode()], [placeholder], [b"\xe4\xb9\xa6"], {"Vary": "Cookie"}, 1.5)
-    assert StoredPage.from_bytes(one.to_bytes()) == one
+    assert StoredPage.from_bytes("d", one.to_bytes("d")) == one
     assert one.filled([b"-"]) == "a-é".encode()
 
 
@@ -77,16 +77,16 @@ def test_a_page_is_fresh_for_five_minutes_and_stale_for_five_more(cache: Any, se
 
 
 def test_the_first_request_renders_a_stale_page_anew(cache: Any) -> None:
-    cache.set(keys.cached_page("d"), shell("old", age=OLD).to_bytes())
+    cache.set(keys.cached_page("d"), shell("old", age=OLD).to_bytes("d"))
     found = store.get_page("d", lambda: shell("new"))
     assert found
     assert found.pieces == [b"new"]
-    assert StoredPage.from_bytes(cache.get(keys.cached_page("d"))).pieces == [b"new"]
+    assert StoredPage.from_bytes("d", cache.get(keys.cached_page("d"))).pieces == [b"new"]
     assert not cache.exists(keys.cached_page_lock("d"))
 
 
 def test_other_requests_get_the_stale_page_meanwhile(cache: Any) -> None:
-    cache.set(keys.cached_page("d"), shell("old", age=OLD).to_bytes())
+    cache.set(keys.cached_page("d"), shell("old", age=OLD).to_bytes("d"))
     cache.set(keys.cached_page_lock("d"), "somebody", px=60_000)
     for _ in range(2):
         found = store.get_page("d", never)
@@ -96,19 +96,28 @@ def test_other_requests_get_the_stale_page_meanwhile(cache: Any) -> None:
 
 
 def test_a_stale_copy_is_replaced_by_the_servers_new_page(cache: Any) -> None:
-    cache.set(keys.cached_page("d"), shell("old", age=OLD).to_bytes())
+    cache.set(keys.cached_page("d"), shell("old", age=OLD).to_bytes("d"))
     cache.set(keys.cached_page_lock("d"), "somebody", px=60_000)
     store.get_page("d", never)
-    cache.set(keys.cached_page("d"), shell("new").to_bytes())
+    cache.set(keys.cached_page("d"), shell("new").to_bytes("d"))
     cache.delete(keys.cached_page_lock("d"))
     wait_until(lambda: (found := store.get_page("d", never)) and found.pieces == [b"new"], "the new page")
 
 
 def test_an_expired_page_is_not_served(cache: Any) -> None:
-    cache.set(keys.cached_page("d"), shell("old", age=OVER).to_bytes())
+    cache.set(keys.cached_page("d"), shell("old", age=OVER).to_bytes("d"))
     found = store.get_page("d", lambda: shell("new"))
     assert found
     assert found.pieces == [b"new"]
+
+
+@pytest.mark.parametrize("make", [lambda: shell("forged").to_bytes("another"), lambda: b"forged", lambda: b"\xff:x"])
+def test_a_page_that_the_site_did_not_sign_for_this_key_is_rendered_anew(cache: Any, make: Callable[[], bytes]) -> None:
+    cache.set(keys.cached_page("d"), make())
+    found = store.get_page("d", lambda: shell("new"))
+    assert found
+    assert found.pieces == [b"new"]
+    assert StoredPage.from_bytes("d", cache.get(keys.cached_page("d"))).pieces == [b"new"]
 
 
 def test_a_request_without_page_or_lock_waits_and_renders_uncached(cache: Any, settings: Settings) -> None:
@@ -137,7 +146,7 @@ def test_one_thread_of_a_process_polls_for_all_waiting_ones(
     wait_until(
         lambda: cache.info("commandstats").get("cmdstat_set", {}).get("calls") == 20, "twenty who found the lock taken"
     )
-    cache.set(keys.cached_page("d"), shell().to_bytes())
+    cache.set(keys.cached_page("d"), shell().to_bytes("d"))
     for visitor in visitors:
         visitor.join()
     assert [found and found.pieces for found in shown] == [[b"a"]] * 20
