@@ -24,6 +24,7 @@ from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm
 
 from accounts.admin_tools.base import AuditedAdmin
+from accounts.admin_tools.deletion import AccountDeletionAdmin
 from accounts.admin_tools.export import Column, ExportAdmin
 from accounts.admin_tools.forms import UserChangeForm, UserCreationForm
 from accounts.admin_tools.staff import exclude_guarded, may_change_account
@@ -67,7 +68,7 @@ class LimitedActionsAdmin(AuditedAdmin):
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin, ExportAdmin, LimitedActionsAdmin):
+class UserAdmin(AccountDeletionAdmin, DjangoUserAdmin, ExportAdmin, LimitedActionsAdmin):
     """Users with their type, logins and sessions."""
 
     form = UserChangeForm
@@ -88,7 +89,7 @@ class UserAdmin(DjangoUserAdmin, ExportAdmin, LimitedActionsAdmin):
     list_select_related = ["login_stats"]
     search_fields = ["username", "email"]
     ordering = ["username"]
-    actions = ["end_sessions", "remove_factors", "export_csv"]
+    actions = ["end_sessions", "remove_factors", "delete_accounts", "export_csv"]
     export_columns = [
         Column("name", "username"),
         Column("type", "user_type"),
@@ -123,9 +124,6 @@ class UserAdmin(DjangoUserAdmin, ExportAdmin, LimitedActionsAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return super().has_change_permission(request, obj) and may_change_account(request, obj)
-
-    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        return super().has_delete_permission(request, obj) and may_change_account(request, obj)
 
     def get_inlines(self, request: HttpRequest, obj: User | None) -> list[Any]:
         return list(super().get_inlines(request, obj)) if obj else []

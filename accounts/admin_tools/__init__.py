@@ -1,6 +1,7 @@
 """Base classes for the admin of all applications: bounded actions, big tables, audit entries."""
 
 from accounts.admin_tools.base import AuditedAdmin, BigTableAdmin
+from accounts.admin_tools.confirmation import Question, ask_for_confirmation, is_confirmed
 from accounts.admin_tools.export import Column, ExportAdmin
 
 __all__ = [
@@ -8,4 +9,7 @@ __all__ = [
     "BigTableAdmin",
     "Column",
     "ExportAdmin",
+    "Question",
+    "ask_for_confirmation",
+    "is_confirmed",
 ]

@@ -41,9 +41,9 @@ class AuditedAdmin(PagedAdmin):
         self.message_user(request, text, messages.ERROR)
         return []
 
-    def done(self, request: HttpRequest, text: str, count: int) -> None:
-        """Show the number of changed rows."""
-        self.message_user(request, text % {"n": count}, messages.SUCCESS if count else messages.WARNING)
+    def done(self, request: HttpRequest, text: str, count: int, **values: Any) -> None:
+        """Show the number of changed rows. values: further values of the text."""
+        self.message_user(request, text % {"n": count, **values}, messages.SUCCESS if count else messages.WARNING)
 
 
 @repeat_after_conflict

@@ -63,8 +63,11 @@ class Backend(ModelBackend):
 
 
 @repeat_after_conflict
-def request_deletion(user: User) -> datetime:
-    """Deactivate ``user``, end all sessions and schedule the deletion. Return the time at which it is due."""
+def request_deletion(user: User, *, by_staff: bool = False) -> datetime:
+    """Deactivate ``user``, end all sessions and schedule the deletion. Return the time at which it is due.
+
+    by_staff: whether staff requested it, which the email states.
+    """
     now = clock.now()
     due = now + timedelta(days=settings.ACCOUNT_DELETION_DAYS)
     with transaction.atomic():
@@ -74,7 +77,7 @@ def request_deletion(user: User) -> datetime:
         row.is_active = False
         row.save(update_fields=["is_active"])  # not ``update``: the signals of ``save`` bring it to Redis at once
         end_all_sessions(row)
-        outgoing.queue_email("deletion_asked", row, days=settings.ACCOUNT_DELETION_DAYS)
+        outgoing.queue_email("deletion_asked", row, days=settings.ACCOUNT_DELETION_DAYS, by_staff=by_staff)
     return due
 
 

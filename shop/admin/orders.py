@@ -4,12 +4,10 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final, NamedTuple
 
 from django.contrib import admin
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE
 from django.db.models import Case, Model, OuterRef, Q, QuerySet, Subquery, When
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -18,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.decorators import display
 
-from accounts.admin_tools import Column, ExportAdmin
+from accounts.admin_tools import Column, ExportAdmin, Question, ask_for_confirmation, is_confirmed
 from accounts.models import User
 from common.ids import parse_id
 from common.text import fold
@@ -267,7 +265,7 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
 
     def _run(self, request: HttpRequest, rows: QuerySet[Order], step: "_Step") -> HttpResponse | None:
         """Take a step with each selected order. First ask for a confirmation, because buyers are told by email."""
-        if request.POST.get("confirmed") != "yes":
+        if not is_confirmed(request):
             return self._ask(request, rows, step)
         count = self._each(request, rows, step)
         self.done(request, step.describe(count), count)
@@ -276,17 +274,12 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
     def _ask(self, request: HttpRequest, rows: QuerySet[Order], step: "_Step") -> HttpResponse | None:
         """Return the confirmation page."""
         found = self.chosen(request, rows)
-        context = {
-            **self.admin_site.each_context(request),
-            "title": step.question,
-            "opts": self.opts,
-            "orders": found,
-            "step": step,
-            "action": request.POST["action"],
-            "checkbox": ACTION_CHECKBOX_NAME,
-            "back": reverse("admin:shop_order_changelist"),
-        }
-        return TemplateResponse(request, "admin/shop/confirm_orders.html", context) if found else None
+        question = Question(request.POST["action"], step.question, step.effect, step.button)
+        lines = [
+            (order, f"{order}: {order.name}, {format_money(order.total)}, {order.get_state_display()}")
+            for order in found
+        ]
+        return ask_for_confirmation(self, request, question, lines) if found else None
 
     def _each(self, request: HttpRequest, rows: QuerySet[Order], step: "_Step") -> int:
         """Take the step with each selected order and report those that stay unchanged. Return the number of others."""

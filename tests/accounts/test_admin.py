@@ -9,7 +9,7 @@ from django.test import Client
 
 from accounts import admin as accounts_admin
 from accounts.admin_tools.forms import UserCreationForm
-from accounts.models import LoginStats, Session, User
+from accounts.models import AccountDeletion, LoginStats, Session, User
 from accounts.selectors import find_user_id
 from accounts.sessions import last_seen
 from mirror.admin import paging
@@ -372,8 +372,9 @@ def test_only_superusers_change_accounts_of_staff(flag: str, is_active: bool) ->
     assert client.post(f"{page}password/", {"password1": PASSWORD, "password2": PASSWORD}).status_code == 403
     assert client.post(f"{page}change/", stats_form(target) | {"email": "eve@example.org"}).status_code == 403
     assert client.post(f"{page}delete/", {"post": "yes"}).status_code == 403
-    act(client, USERS, "delete_selected", target)
-    client.post(USERS, {"action": "delete_selected", "_selected_action": [target.pk], "post": "yes"})
+    for action in ("delete_selected", "delete_accounts"):
+        given = {"action": action, "_selected_action": [target.pk], "post": "yes", "confirmed": "yes"}
+        client.post(USERS, given)
     act(client, USERS, "end_sessions", target)
     after = User.objects.get(pk=target.pk)
     assert (after.password, after.email, after.session_secret) == (
@@ -382,6 +383,7 @@ def test_only_superusers_change_accounts_of_staff(flag: str, is_active: bool) ->
         target.session_secret,
     )
     assert is_in(there) == is_active
+    assert not AccountDeletion.objects.exists()
 
 
 def test_staff_with_the_permission_change_readers() -> None:
