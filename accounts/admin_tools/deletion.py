@@ -48,7 +48,7 @@ class AccountDeletionAdmin(AuditedAdmin):
         """Ask whether to delete the account. The answer goes to the action of the list."""
         user = self.get_object(request, unquote(object_id))
         if user is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[attr-defined]
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
         if not self.has_delete_permission(request, user):
             raise PermissionDenied
         return ask_for_confirmation(self, request, QUESTION, [(user, user.username)])

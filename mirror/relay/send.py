@@ -21,7 +21,7 @@ from mirror.relay import waiting
 from mirror.utils.failure_log import FailureLog
 from mirror.utils.throttle import Throttle
 
-__all__ = ["connect", "is_waiting", "sweep_soon", "task"]
+__all__ = ["connect", "drain", "is_waiting", "sweep_soon", "task"]
 try:
     import kombu.pools
     from celery import current_app
