@@ -135,7 +135,7 @@ class Installation:
                 return False
         if service in WEB:
             return Visitor(f"http://127.0.0.1:{self.ports[service]}", self.work).status("/healthz") == 200
-        return service != "proxy" or self.visitor().status("/healthz") == 200
+        return service != "proxy" or self.visitor().status("/healthz") != 0
 
     def stop(self, service: str) -> int:
         """Stop a service as the container engine does, and return its exit code when it has ended."""
