@@ -47,6 +47,8 @@ class Mirror(Readers):
     record_kind: ClassVar[Literal["json", "hash"]] = "json"
     has_record: ClassVar[bool] = True  # whether each row has a key of its own
     drain: ClassVar[Drain | None] = None  # when a process drains its own changes; None: ``MIRROR["DRAIN"]``
+    # whether deletions and many-to-many links are hinted as well, although Django then loads the rows first
+    inline_deletes: ClassVar[bool] = False
     strict: ClassVar[bool] = False  # for access or privacy: readers see each change within seconds despite any fault
 
     def record_key(self, pk: str) -> str:

@@ -14,7 +14,7 @@ from mirror.relay import hints, signals
 from tests.support import flush
 from tests.support.mirror.backup_world import lives
 
-__all__ = ["committed", "lives", "no_hints", "own_registry", "unhurried"]
+__all__ = ["committed", "inline_deletes", "lives", "no_hints", "own_registry", "unhurried"]
 UNHURRIED: dict[str, float] = {
     "SWEEP_BUDGET_SECONDS": 3600.0,
     "PUSH_BUDGET_SECONDS": 3600.0,
@@ -81,3 +81,14 @@ def own_registry(request: pytest.FixtureRequest) -> Iterator[None]:
     signals.connect()
     if is_committed:
         install.install()
+
+
+@pytest.fixture
+def inline_deletes() -> Iterator[None]:
+    """Let all mirrors ask for hints of deletions and links."""
+    with pytest.MonkeyPatch.context() as patch:
+        for mirror in registry.all_mirrors():
+            patch.setattr(type(mirror), "inline_deletes", True)
+        signals.connect()
+        yield
+    signals.connect()

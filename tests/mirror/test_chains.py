@@ -222,6 +222,7 @@ class TestInRequests:
         window.warm(FEED, "1")
         return [note.pk for note in found]
 
+    @pytest.mark.usefixtures("inline_deletes")
     def test_reading_and_ignoring_a_writer_show_at_once(self, redis: Redis, notes: list[int]) -> None:
         reading = Reading.objects.create(reader_id=1, writer_id=2)
         assert _ids(redis, "1") == notes

@@ -1,4 +1,4 @@
-"""The mirror imports no other application, and its settings, watches and commands are documented."""
+"""The mirror imports no other application, and its settings, watches, checks and commands are documented."""
 
 import ast
 import re
@@ -17,6 +17,7 @@ pytestmark = pytest.mark.on_sqlite
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "mirror.md").read_text(encoding="utf-8")
+MISTAKES = (ROOT / "docs" / "mirror" / "mistakes.md").read_text(encoding="utf-8")
 SOURCES = sorted((ROOT / "mirror").rglob("*.py"))
 OTHERS = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"mirror"}
 
@@ -53,6 +54,14 @@ def test_every_setting_is_documented_with_its_default(name: str) -> None:
 
 def test_every_documented_setting_exists() -> None:
     assert set(re.findall(r"^\| `([A-Z_]+)` \|", PAGE, re.MULTILINE)) == set(DEFAULTS)
+
+
+def test_every_check_has_one_example() -> None:
+    """A check is an id like "mirror.E001" in the code."""
+    checks = {check for source in SOURCES for check in re.findall(r'"mirror\.([EWI]\d{3})"', source.read_text("utf-8"))}
+    assert len(checks) > 60
+    rows = re.findall(r"^\| ([EWI]\d{3}(?:, [EWI]\d{3})*) \| .+ \|$", MISTAKES, re.MULTILINE)
+    assert sorted(", ".join(rows).split(", ")) == sorted(checks)
 
 
 def test_every_action_is_documented_with_all_its_options() -> None:

@@ -109,11 +109,20 @@ def test_many_saves_in_one_transaction_are_one_batch() -> None:
     assert pending() == 0
 
 
+@pytest.mark.usefixtures("inline_deletes")
 def test_cascading_delete_reaches_redis_at_once(redis: Redis) -> None:
     group = Group.objects.create(name="g")
     Item.objects.create(name="a", group=group)
     group.delete()
     assert world.dump(redis) == world.by_orm() == {}
+
+
+def test_deletion_outside_of_a_request_is_left_to_the_relay(redis: Redis) -> None:
+    odd = Odd.objects.create(code="a")
+    odd.delete()
+    assert pending() == 1
+    assert drains.drain_all() == 1
+    assert not redis.exists(registry.get("t'odd").record_key("a"))
 
 
 def test_keys_beyond_the_budget_are_sent_to_celery(settings: Settings, sent: Sent) -> None:

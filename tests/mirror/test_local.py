@@ -123,8 +123,9 @@ def test_feed_is_applied_with_a_second_round_trip(mirrored: FedItems, loaded: Co
     item = Item.objects.get(name="item 1")
     item.labels.add(Label.objects.create(name="new"))
     Item.objects.filter(pk=item.pk).update(score=77)
-    Item.objects.get(name="item 2").delete()
-    apply.drain(mirrored, [str(item.pk)])
+    deleted = Item.objects.get(name="item 2")
+    Item.objects.filter(pk=deleted.pk).delete()
+    apply.drain(mirrored, [str(item.pk), str(deleted.pk)])
     with record() as seen:
         assert loaded.now() == _truth(mirrored)
     assert seen.round_trips == 2

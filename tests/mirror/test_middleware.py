@@ -18,7 +18,7 @@ from mirror.read import sql_only
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
 from mirror.relay import drains
-from tests.support.mirror.app.models import Odd
+from tests.support.mirror.app.models import Item, Label, Odd
 from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
@@ -91,6 +91,21 @@ def test_bulk_writes_are_drained_before_the_response(redis: Redis) -> None:
     response = visit(bulk)
     assert arrived(redis)
     assert cookie(response) is None
+
+
+def test_deleted_rows_and_changed_links_are_drained_before_the_response(redis: Redis) -> None:
+    label = Label.objects.create(name="red")
+    kept, deleted = Item.objects.create(name="kept"), Item.objects.create(name="deleted")
+    deleted.labels.add(label)
+    drains.drain_all()
+
+    def write() -> None:
+        kept.labels.add(label)
+        Item.objects.filter(name="deleted").delete()
+
+    assert cookie(visit(write)) is None
+    assert redis.smembers("{tlabel}:red") == {str(kept.pk).encode()}
+    assert redis.keys("*titem:name:*") == [registry.get("titem").record_key("name:kept").encode()]
 
 
 def test_reading_request_asks_neither_the_outbox_nor_redis() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from django.db.models.signals import m2m_changed, post_delete
 
 from mirror import Mirror, Watch, register, registry
 from mirror.relay import signals
@@ -41,6 +42,25 @@ def test_save_hints_every_watching_mirror(told: list[Hint], item: Item) -> None:
     assert sorted(told) == of(item)
 
 
+def test_deletions_and_links_are_received_only_where_a_mirror_asks_for_them() -> None:
+    """With a receiver, Django loads the rows before it deletes them."""
+    for model in (Item, Item.labels.through, Label, Group, Follow):
+        assert not post_delete.has_listeners(model)
+        assert not m2m_changed.has_listeners(model)
+
+
+def test_no_receiver_remains_after_the_last_mirror_that_asks(
+    monkeypatch: pytest.MonkeyPatch, own_registry: None
+) -> None:
+    monkeypatch.setattr(type(registry.get("tfollow")), "inline_deletes", True)
+    signals.connect()
+    assert (post_delete.has_listeners(Follow), post_delete.has_listeners(Item)) == (True, False)
+    registry.unregister("tfollow")
+    signals.connect()
+    assert not post_delete.has_listeners(Follow)
+
+
+@pytest.mark.usefixtures("inline_deletes")
 def test_delete_hints_the_former_key(told: list[Hint], item: Item) -> None:
     told.clear()
     said = of(item)
@@ -64,6 +84,7 @@ def test_source_is_hinted_by_its_own_key(told: list[Hint], label: Label) -> None
     assert told == [("titem", Label._meta.db_table, str(label.pk))]
 
 
+@pytest.mark.usefixtures("inline_deletes")
 def test_cascading_delete_hints_every_deleted_row(told: list[Hint]) -> None:
     group = Group.objects.create(name="g")
     item = Item.objects.create(name="a", group=group)
@@ -73,6 +94,7 @@ def test_cascading_delete_hints_every_deleted_row(told: list[Hint]) -> None:
     assert set(said) < set(told)
 
 
+@pytest.mark.usefixtures("inline_deletes")
 @pytest.mark.parametrize("end", ["item", "label"])
 @pytest.mark.parametrize("how", ["add", "remove", "set", "clear"])
 def test_links_hint_the_item_from_either_end(how: str, end: str, told: list[Hint], item: Item, label: Label) -> None:
@@ -89,6 +111,7 @@ def test_links_hint_the_item_from_either_end(how: str, end: str, told: list[Hint
     assert told == [("titem", "", str(item.pk))]
 
 
+@pytest.mark.usefixtures("inline_deletes")
 def test_existing_links_added_again_give_no_hint(told: list[Hint], item: Item, label: Label) -> None:
     item.labels.add(label)
     told.clear()
@@ -96,6 +119,7 @@ def test_existing_links_added_again_give_no_hint(told: list[Hint], item: Item, l
     assert told == []
 
 
+@pytest.mark.usefixtures("inline_deletes")
 def test_partly_loaded_row_can_be_saved_and_deleted(told: list[Hint], item: Item) -> None:
     """Reading a deferred column would query SQL for a row that no longer exists."""
     told.clear()
@@ -114,6 +138,20 @@ def test_connecting_twice_hints_once(told: list[Hint]) -> None:
     assert told == [("t'odd", "", "a")]
 
 
+class Textless(int):
+    """A number that cannot be written as text."""
+
+    def __str__(self) -> str:
+        raise TypeError("no text")
+
+
+def test_save_succeeds_although_the_key_has_no_text(told: list[Hint], caplog: pytest.LogCaptureFixture) -> None:
+    edge = Follow(follower=Textless(1), followed=2)
+    edge.save()
+    assert (told, Follow.objects.get().follower) == ([], 1)
+    assert caplog.messages == ["A change of mirrortest.Follow gives no hint, the relay will see to it"]
+
+
 class TestNarrow:
     """Watches with ``only``, ``updates``, ``whole`` or ``pushed``."""
 
@@ -123,7 +161,8 @@ class TestNarrow:
 
         def declare(watch: Watch) -> None:
             registry._mirrors.clear()
-            register(type("Alone", (Mirror,), {"name": "alone", "model": Item, "watches": [watch]}))
+            alone = {"name": "alone", "model": Item, "watches": [watch], "inline_deletes": True}
+            register(type("Alone", (Mirror,), alone))
             signals.connect()
 
         return declare
