@@ -250,6 +250,7 @@ def test_saving_an_ended_session_fails(redis: Redis) -> None:
     with pytest.raises(UpdateError):
         session.save()
     assert Session.objects.count() == 0
+    drain_all()
     assert redis.keys(keys.session("*")) == []
 
 
