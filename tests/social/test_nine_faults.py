@@ -210,7 +210,7 @@ def test_fault_5_deactivated_authors_disappear_and_come_back(cast: Cast) -> None
 
 @pytest.mark.parametrize("leave", [people.unfollow, people.block, people.mute])
 def test_fault_5_unfollowed_authors_disappear_at_once(cast: Cast, leave: Any) -> None:
-    assert leave(cast.alice.pk, cast.bob.pk)
+    assert town.Visitor().request(lambda: leave(cast.alice.pk, cast.bob.pk))
     assert home(cast.alice) == []
     settle()
     assert in_window(cast.alice) == set()

@@ -19,6 +19,7 @@ from social.models import Hashtag, Mention, Post, Pulled
 from social.services.posts import create_post, delete_post
 from tests.support.catalog.make import make_book
 from tests.support.social.timelines import make_users
+from tests.support.social.town import Visitor
 
 JSON = "application/json"
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -232,7 +233,7 @@ def test_the_record_reaches_redis_before_the_windows() -> None:
     windows = {keys.book_posts(book.pk), keys.global_timeline(), keys.hashtag("tag"), keys.mentions_of(alice.pk)}
     assert windows < set(written)
     with record() as seen:
-        delete_post(made.pk, by=alice.pk)
+        Visitor().request(lambda: delete_post(made.pk, by=alice.pk))
     assert next(c for c in seen.commands if c.name == "DEL").named() == [keys.post(made.pk)]
 
 
