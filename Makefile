@@ -27,7 +27,7 @@ scale: ## Compute memory, commands and the hottest node of large sites. READERS=
 	.ci/venv requirements-dev.txt
 	$(PYTHON) -m tests.bench.scale $(if $(READERS),--readers "$(READERS)") $(if $(NODES),--nodes $(NODES))
 
-matrix: ## Test mirror with the supported versions of Django, redis-py and Celery. ONLY= a word of the environment
+matrix: ## Test mirror with the supported versions of Django, redis-py and Celery, and with Django's own tests. ONLY= a word of the environment, or django-suite
 	.ci/venv requirements-dev.txt
 	$(PYTHON) -m tools.matrix --only "$(ONLY)"
 

@@ -1,7 +1,8 @@
 """Test ``mirror`` against the supported versions of Django, redis-py and Celery: ``make matrix``.
 
 Each environment is created from nothing. There the tutorial is followed with the wheel, and fast tests of the mirror
-run. The table shows the installed versions and the results; ``var/matrix`` has the logs.
+run. The table shows the installed versions and the results; ``var/matrix`` has the logs. Then applications of Django's
+own test suite run with mirrors for all their models (``tests/django_suite``).
 """
 
 import argparse
@@ -10,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -29,6 +31,7 @@ FAST_TESTS: Final = (
     "tests/mirror/test_runner.py",
     "tests/mirror/test_send.py",
 )
+DJANGO_SUITE: Final = "django-suite"
 TUTORIAL: Final = "tests/mirror/test_package.py"
 
 
@@ -137,19 +140,30 @@ def try_environment(environment: Environment) -> Result:
 
 
 def main() -> int:
-    """Try the environments, and print the table. Return the exit code."""
+    """Try the environments and Django's suite. Return the exit code: 1 also for a word that is in no name."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="a word in the names of the environments")
+    parser.add_argument("--only", default="", help=f"a word in the names of the environments, or {DJANGO_SUITE}")
     only = parser.parse_args().only
+    environments = [environment for environment in ENVIRONMENTS if only in environment.name]
+    if not environments and only not in DJANGO_SUITE:
+        return 1
+    is_fine = try_environments(environments) if environments else True
+    if only in DJANGO_SUITE:
+        print("\nDjango's own tests with mirrors:", flush=True)
+        done = subprocess.run([sys.executable, "-m", "tests.django_suite"], cwd=ROOT, check=False)
+        is_fine = done.returncode == 0 and is_fine
+    return 0 if is_fine else 1
+
+
+def try_environments(environments: Sequence[Environment]) -> bool:
+    """Try the environments, and print their table. Return whether all tests passed."""
     results = []
     print("| environment | Python |", " | ".join(PACKAGES), "| tutorial | tests |")
     print("|---" * (len(PACKAGES) + 4) + "|", flush=True)
-    for environment in ENVIRONMENTS:
-        if only in environment.name:
-            results.append(result := try_environment(environment))
-            print("|", " | ".join([result.name, *result.versions, result.tutorial, result.tests]), "|", flush=True)
-    is_fine = all(re.match(r"\d+ passed", text) for r in results for text in (r.tutorial, r.tests))
-    return 0 if results and is_fine else 1
+    for environment in environments:
+        results.append(result := try_environment(environment))
+        print("|", " | ".join([result.name, *result.versions, result.tutorial, result.tests]), "|", flush=True)
+    return all(re.match(r"\d+ passed", text) for r in results for text in (r.tutorial, r.tests))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Django's own tests as a proof of ``mirror``: ``make matrix ONLY=django-suite``."""
