@@ -1,11 +1,12 @@
 """Helpers for SQL: slices of long writes, arrays of pairs, the priority of requests, and conflicts of transactions."""
 
-from common.database import pairs, request_priority
+from common.database import open_file, pairs, request_priority
 from common.database.conflicts import repeat_after_conflict
 from common.database.slices import SLICE_SIZE, split_slices
 
 __all__ = [
     "SLICE_SIZE",
+    "open_file",
     "pairs",
     "repeat_after_conflict",
     "request_priority",
