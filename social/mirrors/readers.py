@@ -14,16 +14,22 @@ from mirror.conf import setting
 
 @mirror.register
 class ReaderIndex(IndexMirror):
-    """Active users by name. Each search checks blocks against its viewer."""
+    """Active users by name. Each search checks blocks against its viewer.
+
+    Staff are left out: a search for likely names must not list the accounts that can log in to the admin.
+    """
 
     name = "indexed_reader"
     label = _("search: readers")
+    version = 5
     kind = "r"
     model = User
-    watches = (Watch(User, only=("username", "is_active")),)
+    watches = (Watch(User, only=("username", "is_active", "is_staff", "is_superuser")),)
 
     def make(self, ids: Sequence[int]) -> Iterable[store.DocumentRecord]:
-        rows = User.objects.using(setting("DATABASE")).filter(pk__in=ids, is_active=True)
+        rows = User.objects.using(setting("DATABASE")).filter(
+            pk__in=ids, is_active=True, is_staff=False, is_superuser=False
+        )
         for pk, name in rows.values_list("pk", "username"):
             on = [*entries.build_word_keys("r", words.extract_terms(name)), *entries.build_name_keys([name])]
             yield store.build_document(self.name_document(pk), "", 0, on)

@@ -109,6 +109,18 @@ def test_inactive_readers_are_not_found() -> None:
     assert not Document.objects.filter(id=f"r{ann.pk}").exists()
 
 
+@pytest.mark.parametrize("flag", ["is_staff", "is_superuser"])
+def test_staff_are_not_found(flag: str) -> None:
+    ann = User.objects.create_user("ann")
+    drain_all()
+    for is_staff in (True, False):
+        User.objects.update(**{flag: is_staff})
+        with sql_only():
+            assert bool(search("ann").readers) is not is_staff
+        drain_all()
+        assert [reader.id for reader in search_both_ways("ann").readers] == ([] if is_staff else [ann.pk])
+
+
 def test_a_rolled_back_write_is_never_found() -> None:
     with transaction.atomic():
         make_book("New Lantern")
