@@ -174,7 +174,7 @@ class Capture(ABC):
 
     @abstractmethod
     def statement(self, insert: Insert, operation: Operation) -> str:
-        """Return an INSERT statement, on one line."""
+        """Return what a trigger does for one mirror, on one line of its body."""
 
     @abstractmethod
     def create(self, definition: Definition) -> list[str]:

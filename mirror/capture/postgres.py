@@ -205,7 +205,7 @@ class PostgresCapture(Capture):
         return [f"DROP FUNCTION IF EXISTS {self._schema}.{self.quote(definition.name)}() CASCADE"]
 
     def statement(self, insert: Insert, operation: Operation) -> str:
-        return self._texts.statement(insert, operation)
+        return self._texts.select(insert, operation)
 
     @cached_property
     def _texts(self) -> Texts:

@@ -46,7 +46,10 @@ class Texts:
         return "\n".join(
             [
                 f"BEGIN {MARK}",
-                *(self.statement(insert, operation) for insert in inserts),
+                # One statement for all mirrors, because each one also fires the trigger that notifies the relay.
+                f"INSERT INTO {self.outbox} (mirror, source, key)",
+                "\nUNION ALL\n".join(self.select(insert, operation) for insert in inserts),
+                ";",
                 "RETURN NULL;",
                 "EXCEPTION WHEN OTHERS THEN",
                 "BEGIN",
@@ -70,17 +73,17 @@ class Texts:
         values = f"{literal(mirror)}, '', {literal(WHOLE)}, left(SQLERRM, 2000)"
         return f"INSERT INTO {self.outbox} (mirror, source, key, error) VALUES ({values});"
 
-    def statement(self, insert: Insert, operation: Operation) -> str:
-        """Return an INSERT statement, on one line."""
-        head = insert.head(self.outbox)
+    def select(self, insert: Insert, operation: Operation) -> str:
+        """Return the query for the changes of one mirror, on one line."""
+        head = f"SELECT {literal(insert.mirror)}, {literal(insert.source)},"
         if operation == "truncate":
-            return f"{head} {literal(WHOLE)};"
+            return f"{head} {literal(WHOLE)}"
         if operation == "row":
-            return f"{head} {self._keys_of_row(insert)};"
-        return f"{head} key FROM ({self._keys(insert, operation)}) AS keys WHERE key IS NOT NULL;"
+            return f"{head} {self._keys_of_row(insert)}"
+        return f"{head} key FROM ({self._keys(insert, operation)}) AS keys WHERE key IS NOT NULL"
 
     def _keys_of_row(self, insert: Insert) -> str:
-        """Return the rest of the statement in a trigger for each row, whose OLD or NEW may be null."""
+        """Return the rest of the query in a trigger for each row, whose OLD or NEW may be null."""
         both = f"(VALUES ({self._key(insert, 'OLD.')}), ({self._key(insert, 'NEW.')})) AS keys(key)"
         condition = "key IS NOT NULL"
         if insert.compared:

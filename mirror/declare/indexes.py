@@ -150,8 +150,9 @@ class Index:
 
     def find_fields(self) -> set[str]:
         """Return the fields of the record that the entries are made of."""
-        named = {self.over, self.when if isinstance(self.when, str) else "", *self.template.names}
-        return named - {"", "pk", "value"}
+        # A field may be called "value" as well: only in the key this is the placeholder.
+        placeholders = set(self.template.names) - {"pk", "value"}
+        return ({self.over, self.when if isinstance(self.when, str) else ""} | placeholders) - {""}
 
     def check(self) -> None:
         """Raise DeclarationError if a key does not say which row contributed an entry."""

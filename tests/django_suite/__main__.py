@@ -119,7 +119,7 @@ def run_child(source: Path, application: str, environment: dict[str, str], *opti
     except (IndexError, ValueError):
         last = (done.stderr.strip().splitlines() or ["no output"])[-1]
         empty = {"tests": 0, "models": 0, "mirrored": 0, "compared": 0, "uncompared": 0, "changes": 0}
-        lists = {"refused": [], "differences": [], "log": {}}
+        lists: dict[str, Any] = {"refused": [], "differences": [], "log": {}}
         return {**empty, **lists, "failures": {f"{application} could not run{''.join(options)}": last}}
     return result
 

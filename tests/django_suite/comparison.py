@@ -6,7 +6,8 @@ alone.
 
 import logging
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from django.apps import apps
@@ -45,8 +46,9 @@ class Comparison:
 
     def install(self) -> None:
         """Prepare and compare around each test with a database."""
-        prepare_original = TransactionTestCase._pre_setup.__func__
-        finish_original = TransactionTestCase._post_teardown
+        case: Any = TransactionTestCase  # the stubs do not have its methods
+        prepare_original = case._pre_setup.__func__
+        finish_original = case._post_teardown
         comparison = self
 
         def _pre_setup(cls: Any) -> None:
@@ -59,8 +61,8 @@ class Comparison:
             comparison.guard(self.id(), self, comparison.compare)
             finish_original(self)
 
-        TransactionTestCase._pre_setup = classmethod(_pre_setup)
-        TransactionTestCase._post_teardown = _post_teardown
+        case._pre_setup = classmethod(_pre_setup)
+        case._post_teardown = _post_teardown
 
     def guard(self, test: str, case: Any, work: Any) -> None:
         """Call ``work(test)`` if the test uses the mirrored database and its transaction works."""
@@ -108,12 +110,12 @@ class Comparison:
 
     def _compare_readers(self, test: str, mirror: Mirror, rows: list[str]) -> None:
         declaration = type(mirror)
-        reads = [("get_many", lambda: declaration.get_many(rows))]
+        reads: list[tuple[str, Callable[[], object]]] = [("get_many", partial(declaration.get_many, rows))]
         for key, kind in self._list_keys(mirror, rows):
             if kind == "zset":
-                reads.append((f"top {key}", lambda key=key: declaration.top(key, MOST_ROWS)))
+                reads.append((f"top {key}", partial(declaration.top, key, MOST_ROWS)))
             else:
-                reads.append((f"members {key}", lambda key=key: declaration.members(key)))
+                reads.append((f"members {key}", partial(declaration.members, key)))
         for name, read in reads:
             self._fallbacks.clear()
             by_redis = read()

@@ -364,6 +364,17 @@ def test_record_and_entries_reach_redis(redis: Redis, declare: Declare) -> None:
 
 
 @pytest.mark.usefixtures("committed")
+def test_field_with_the_name_of_a_placeholder_moves_its_members(redis: Redis, declare: Declare) -> None:
+    declare(fields=[Column("name", name="value")], indexes=[SetOf("t:s:{value}", over="value")])
+    install.install()
+    item = make("a")
+    drained()
+    Item.objects.update(name="b")
+    drained()
+    assert (redis.smembers("t:s:a"), redis.smembers("t:s:b")) == (set(), {str(item.pk).encode()})
+
+
+@pytest.mark.usefixtures("committed")
 def test_unchanged_index_keeps_a_member_that_another_index_gave_up(redis: Redis, declare: Declare) -> None:
     declare(fields=["name", "score"], indexes=[SetOf("t:s:{value}", over=name) for name in ("name", "score")])
     install.install()

@@ -124,7 +124,7 @@ def test_replicated_truncate_appends_a_change_of_everything(source: "psycopg.Con
     changes()
     source.execute(f"TRUNCATE {FOLLOW}")
     wait_until(lambda: not Follow.objects.exists(), "the arrival")
-    assert changes() == [("tfollow", "", "*")]
+    assert keys("tfollow") == ["*"]  # the initial copy of the items may arrive meanwhile
 
 
 @pytest.mark.usefixtures("subscribed")
