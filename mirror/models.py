@@ -1,14 +1,14 @@
 """The outbox, and further state of the mirrors and backups in SQL."""
 
+import time
 import uuid
-from datetime import timedelta
 
 from django.db import models
 from django.db.models.functions import Now
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from mirror.indexes import NarrowIndex
+from mirror.utils import moments
 
 
 class ChangeQuerySet(models.QuerySet["Change"]):
@@ -126,7 +126,7 @@ class Job(models.Model):
         REPAIR = "repair", _("repair")
         REBUILD = "rebuild", _("rebuild")
 
-    FOLLOWED = timedelta(hours=1)
+    FOLLOWED_SECONDS = 3600
 
     mirror = models.CharField(_("mirror"), max_length=64, db_index=True)
     kind = models.CharField(_("job"), max_length=10, choices=Kind)
@@ -152,7 +152,8 @@ class Job(models.Model):
     @property
     def is_live(self) -> bool:
         """Whether pages should follow the progress. A job without an end was lost with its relay after some time."""
-        return self.ended_at is None and timezone.now() - self.requested_at < self.FOLLOWED
+        age = time.time() - moments.to_seconds(self.requested_at)
+        return self.ended_at is None and age < self.FOLLOWED_SECONDS
 
 
 class Identity(models.Model):

@@ -21,6 +21,7 @@ from mirror.redis import naming, quick
 from mirror.redis.clients import try_redis
 from mirror.redis.session import get_pool
 from mirror.redis.types import RedisClient
+from mirror.utils import moments
 from mirror.verify import background
 from mirror.verify.background import Position
 from mirror.windows import count as window_count
@@ -173,7 +174,7 @@ def _status(
         quarantined=outstanding.get("quarantined", 0),
         layout_version=str(mirror.version),
         rebuilding_rows=state.rebuild_rows if state and state.rebuild_token else None,
-        verified_at=state.verified_at.isoformat() if state and state.verified_at else None,
+        verified_at=moments.to_text(state.verified_at) if state and state.verified_at else None,
         differences=state.differences if state else None,
         faults=faults,
         background_rows=position.rows.get(mirror.name),

@@ -10,6 +10,7 @@ from mirror.models import BackupState
 from mirror.redis import naming
 from mirror.redis.clients import try_redis
 from mirror.redis.types import RedisClient
+from mirror.utils import moments
 
 __all__ = ["statuses"]
 ERRORS = 10  # maximum number of errors in a status
@@ -120,11 +121,11 @@ def _status(backup: Backup, said: _InRedis, state: BackupState | None) -> Backup
         marked=said.marked,
         oldest_mark_seconds=said.oldest,
         set_aside=said.aside,
-        last_flush=state.flushed_at.isoformat() if state and state.flushed_at else None,
+        last_flush=moments.to_text(state.flushed_at) if state and state.flushed_at else None,
         every_seconds=backup.every_seconds,
         whole=backup.whole,
         restored_items=state.restored_items if state and said.warm is False else None,
-        verified_at=state.verified_at.isoformat() if state and state.verified_at else None,
+        verified_at=moments.to_text(state.verified_at) if state and state.verified_at else None,
         differences=state.differences if state else None,
         errors=said.errors,
     )

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +21,7 @@ from mirror import registry
 from mirror.conf import setting
 from mirror.models import Change
 from mirror.outbox import progress
-from mirror.utils import arrays
+from mirror.utils import arrays, moments
 from mirror.utils.commit import is_in_transaction
 
 MUCH = 200  # with more pending changes, a request drains none: it could not finish within its budget
@@ -293,8 +293,7 @@ def purge(limit: int = PURGE, *, below: int) -> int:
 
     Return their number.
     """
-    now, age = clock(), float(setting("KEEP_SECONDS"))
-    oldest = datetime.fromtimestamp(now - age, tz=UTC)
+    oldest = moments.to_bound(clock() - float(setting("KEEP_SECONDS")))
     found = Change.objects.using(using()).filter(applied_at__lt=oldest, id__lt=below).order_by("applied_at")
     condition, values = arrays.match_any(list(found.values_list("id", flat=True)[:limit]))
     with connections[using()].cursor() as cursor:

@@ -9,8 +9,8 @@ from typing import Any
 
 from django.apps import apps
 from django.db.models import Model
+from django.db.models.functions import Now
 from django.db.models.signals import pre_save
-from django.utils import timezone
 
 from mirror.models import Change, Job
 
@@ -26,9 +26,9 @@ def _keep_own(*, sender: type[Model], instance: Model, raw: bool, using: str, **
     if not raw:
         return
     if isinstance(instance, Change):
-        instance.pk, instance.applied_at, instance.incarnation = None, timezone.now(), ""
+        instance.pk, instance.applied_at, instance.incarnation = None, Now(), ""
     elif isinstance(instance, Job):
-        instance.pk, instance.ended_at = None, instance.ended_at or timezone.now()
+        instance.pk, instance.ended_at = None, instance.ended_at or Now()
     else:
         present = sender._base_manager.using(using).filter(pk=instance.pk).first() or sender(pk=instance.pk)
         for field in sender._meta.concrete_fields:

@@ -6,6 +6,7 @@ from mirror.models import Change
 from mirror.outbox import changes
 from mirror.redis import naming
 from mirror.redis.types import RedisClient
+from mirror.utils import moments
 
 STEP_SECONDS: Final = 10
 KEPT: Final = 90  # values: 15 minutes
@@ -17,7 +18,7 @@ def note_if_due(redis: RedisClient) -> None:
         return
     pending = Change.objects.using(changes.using()).in_order().filter(quarantined_at__isnull=True)
     oldest = pending.values_list("created_at", flat=True).first()
-    seconds = max(0.0, changes.clock() - oldest.timestamp()) if oldest else 0.0
+    seconds = max(0.0, changes.clock() - moments.to_seconds(oldest)) if oldest else 0.0
     pipe, name = redis.pipeline(transaction=False), naming.lag()
     pipe.lpush(name, f"{seconds:.3f}")
     pipe.ltrim(name, 0, KEPT - 1)

@@ -8,7 +8,6 @@ the new change has another time. ``changes.purge`` keeps the witness and all cha
 
 import logging
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from django.db.models import Q, Subquery
@@ -22,6 +21,7 @@ from mirror.redis import naming
 from mirror.redis.session import Command, Session
 from mirror.redis.types import RedisClient
 from mirror.relay import cold
+from mirror.utils import moments
 
 logger = logging.getLogger("mirror")
 APPLIED: Final = "applied"
@@ -98,7 +98,7 @@ def renew(redis: RedisClient, database: str) -> int:
         (reply,) = session.ask([ask()])
         former = {name: change for name, change, kind, _, _ in _read(reply) if kind == WITNESS}
         if former != {member: last[0]}:
-            oldest = datetime.fromtimestamp(changes.clock(), tz=UTC) - timedelta(seconds=float(setting("KEEP_SECONDS")))
+            oldest = moments.to_bound(changes.clock() - float(setting("KEEP_SECONDS")))
             applied.filter(id__in=former.values(), applied_at__lt=oldest).update(applied_at=Now())
             gone = [("ZREM", naming.history(), name) for name in former.keys() - {member}]
             session.execute([*gone, ("ZADD", naming.history(), last[0], member)])

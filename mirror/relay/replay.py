@@ -9,7 +9,6 @@ equals SQL.
 
 import logging
 import math
-from datetime import UTC, datetime
 
 from mirror import registry
 from mirror.cluster import sentinels
@@ -23,6 +22,7 @@ from mirror.redis.rights import LOADING
 from mirror.redis.session import Session, is_cluster, set_with_transaction
 from mirror.redis.types import RedisClient
 from mirror.relay import cold, drains
+from mirror.utils import moments
 from mirror.verify import samples
 from mirror.windows import push
 
@@ -80,7 +80,7 @@ def _begin(redis: RedisClient, identity: Identity, now: str) -> None:
         identity.replay_from = None
     else:
         logger.warning("Redis came back as it was %.1f s ago: replaying", sql_now - last)
-        identity.replay_from = datetime.fromtimestamp(since, tz=UTC)
+        identity.replay_from = moments.to_bound(since)
     identity.incarnation = now
     identity.save(using=changes.using(), update_fields=["incarnation", "replay_from"])
 

@@ -3,9 +3,12 @@
 import os
 from pathlib import Path
 
+import environ
+
 _TIMEOUT = 60.0
 SECRET_KEY = "of a project for tests"
-USE_TZ = True
+USE_TZ = "BOOKSHELF_ZONE" not in os.environ
+TIME_ZONE = os.environ.get("BOOKSHELF_ZONE", "UTC")
 INSTALLED_APPS = ["mirror", "tests.support.mirror.bookshelf"]
 DATABASES = {
     "default": {
@@ -27,4 +30,6 @@ CACHES = {
         },
     }
 }
+if "BOOKSHELF_POSTGRES" in os.environ:
+    DATABASES = {"default": environ.Env.db_url_config(os.environ["BOOKSHELF_POSTGRES"])}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
