@@ -32,7 +32,8 @@ except ModuleNotFoundError as error:
     HAS_CELERY = False
 else:
     HAS_CELERY = True
-troubles = FailureLog(logging.getLogger("mirror"))
+logger = logging.getLogger("mirror")
+troubles = FailureLog(logger)
 broker = Breaker()
 sweep_requests = Throttle("SWEEP_REQUEST_SECONDS")
 MOST = 1000  # keys in one task
@@ -165,6 +166,16 @@ def take(redis: RedisClient, limit: int) -> list[tuple[str, Sequence[Any], dict[
     return [tuple(orjson.loads(request)) for request in found or ()]
 
 
+def _run(name: str, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None, **options: Any) -> bool:
+    """Run a task in this process. Return whether it succeeded."""
+    try:
+        current_app.loader.import_default_modules()  # which only workers have imported
+        return bool(current_app.tasks[name].apply(args, kwargs).successful())
+    except Exception:  # with ``task_eager_propagates`` any error of the task
+        logger.exception("The task %s failed", name)
+        return False
+
+
 def connect() -> Any:
     """Return a connection to the broker with the time-out of requests. Workers wait longer for tasks."""
     hasty = {"max_retries": 0, "socket_timeout": _get_timeout(), "socket_connect_timeout": _get_timeout()}
@@ -177,7 +188,7 @@ def is_waiting(name: str, arguments: Sequence[Any] = (), *, channel: Any = None)
     channel: a channel of kombu (None: one with the time-outs of requests). Return False without Celery, and for a
     broker that does not tell. Raises errors of the given channel only.
     """
-    if not HAS_CELERY or (channel is None and broker.open()):
+    if not HAS_CELERY or current_app.conf.task_always_eager or (channel is None and broker.open()):
         return False
     queue = current_app.amqp.router.route({}, name)["queue"].name
     described = saferepr(arguments, current_app.amqp.argsrepr_maxsize)  # as Celery describes them in a message
@@ -201,10 +212,12 @@ def _get_timeout() -> float:
 def task(name: str, **options: Any) -> bool:
     """Send a task by its name, because callers often cannot import the task's module.
 
-    options: as for Celery's ``send_task``. Return whether the broker accepted the task: False without Celery. Never
-    raises.
+    options: as for Celery's ``send_task``. Return whether the broker accepted the task: False without Celery. With
+    Celery's ``task_always_eager``, run it instead, and return whether it succeeded. Never raises.
     """
     global failures
+    if HAS_CELERY and current_app.conf.task_always_eager:  # ``send_task`` ignores it
+        return _run(name, **options)
     if not HAS_CELERY or broker.open():
         return False
     connection = connect()

@@ -2,13 +2,19 @@
 
 import json
 from base64 import b64decode
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from celery import current_app
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror.relay import send
+from mirror.read.marker import is_warm
+from mirror.redis.clients import client, relay_client
+from mirror.relay import rebuild, send
+from mirror.relay.cold import make_cold
+from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer
 
 
@@ -76,3 +82,38 @@ def test_readers_of_a_cold_mirror_send_one_sweep_task(broker: Redis, settings: S
     for _ in range(5):
         send.sweep_soon()
     assert len(queued(broker)) == 1
+
+
+@pytest.fixture
+def eager() -> Iterator[None]:
+    current_app.conf.update(task_always_eager=True, task_eager_propagates=True)
+    yield
+    current_app.conf.update(task_always_eager=False, task_eager_propagates=False)
+
+
+@pytest.mark.usefixtures("eager", "committed")
+def test_eager_tasks_run_in_this_process_and_not_at_the_broker(broker: Redis, redis_server: RedisServer) -> None:
+    make_cold("titem", relay_client())
+    assert not is_warm(relay_client(), "titem")
+    assert send.rebuild("titem")
+    assert is_warm(relay_client(), "titem")
+    assert not send.is_rebuild_waiting("titem")
+    assert queued(broker) == []
+    redis_server.kill()
+    assert send.task("common.tasks.no_such_task") is False
+
+
+@pytest.mark.usefixtures("eager", "committed")
+def test_failure_of_an_eager_task_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
+    assert send.rebuild("no_such_mirror") is False
+    assert "The task mirror.tasks.rebuild failed" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("eager", "committed")
+def test_with_eager_tasks_a_write_reaches_redis_without_a_worker(settings: Settings) -> None:
+    settings.MIRROR = {**settings.MIRROR, "DRAIN": "worker"}
+    rebuild.rebuild(["titem"])
+    item = Item.objects.create(name="eager")
+    raw = client().get(f"titem:{item.pk}")  # no reader, for which SQL would answer
+    assert raw
+    assert json.loads(raw)["name"] == "eager"
