@@ -162,6 +162,8 @@ class Identity(models.Model):
     id = models.SmallIntegerField(primary_key=True, default=1)
     uuid = models.UUIDField(_("database identity"), default=uuid.uuid4)
     incarnation = models.CharField(_("incarnation"), max_length=80, db_default="")
+    # The prefix of the keys that were last mirrored to; NULL before it was noted. Keys of another one are older.
+    prefix = models.CharField(_("prefix"), max_length=255, null=True)
     # Changes applied since then by an older incarnation become pending again.
     replay_from = models.DateTimeField(_("replay from"), null=True)
     # The stamps of the triggers, by name, under which no change was missed. See ``mirror.capture.triggers``.

@@ -36,6 +36,9 @@ def register(declaration: M) -> M:
 
 def _derive(declaration: type[Mirror]) -> str:
     """Fill in what fields and indexes determine: layout, watches, version and name. Return a mistake in them, or ""."""
+    inherited = _mirrors.get(getattr(declaration, "name", ""))
+    if inherited and "name" not in vars(declaration):
+        return f"extends {type(inherited).__qualname__}, which is registered: give it a name of its own"
     name = "_".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z\d]+", declaration.__name__.removesuffix("Mirror"))).lower()
     declaration.name = getattr(declaration, "name", name)
     if declaration.buckets > 1 and not str(declaration.version).endswith(f".b{declaration.buckets}"):
@@ -63,6 +66,8 @@ def _fault(declaration: type[Mirror]) -> str:
         return "has no name"
     if name in _mirrors:
         return f"is called {name!r}, and so is {type(_mirrors[name]).__qualname__}"
+    if isinstance(model, str):
+        return f"has the text {model!r} as its model: give it the class"
     if not _is_table(model) and not issubclass(declaration, SummaryMirror):
         return "has no model"
     if not isinstance(watches, (list, tuple)) or not watches:
@@ -79,6 +84,11 @@ def _is_table(model: object) -> bool:
 def refused() -> list[tuple[type[Mirror], str]]:
     """Return the declarations that could not be registered, with the reasons."""
     return list(_refused)
+
+
+def is_registered(declaration: type) -> bool:
+    """Return whether a class has been registered as a mirror."""
+    return type(_mirrors.get(getattr(declaration, "name", ""))) is declaration
 
 
 def unregister(name: str) -> None:

@@ -149,9 +149,11 @@ FoundIndex = TypeVar("FoundIndex", bound=Index)
 
 
 def _find(declaration: type[Readers]) -> "Mirror":
-    """Return the registered mirror. Raises TypeError for one without records."""
+    """Return the registered mirror. Raises LookupError if it is not registered, and TypeError if it has no records."""
     from mirror import registry
 
+    if not registry.is_registered(declaration):
+        raise registry.UnknownMirror(f"{declaration.__qualname__} is not registered: decorate it with @mirror.register")
     mirror = registry.get(declaration.name)
     if not mirror.has_record:
         raise TypeError(f"{declaration.__qualname__} has no records to read")

@@ -9,7 +9,7 @@ from django.core.checks import CheckMessage, Error, Warning
 from django_redis import get_redis_connection
 
 from mirror.conf import DEFAULTS, setting
-from mirror.redis.clients import MirrorPool, PoolFactory
+from mirror.redis.clients import SET_POOL, MirrorPool, PoolFactory
 
 MIDDLEWARE: Final = "mirror.middleware.ReadYourWrites"
 
@@ -37,8 +37,7 @@ def _check_alias(alias: str) -> Iterator[CheckMessage]:
         yield Error(f"The cache alias {alias!r} cannot be used: {error}", hint=hint, id="mirror.E032")
         return
     if not isinstance(pool, MirrorPool):
-        hint = 'Set CONNECTION_POOL_CLASS in its OPTIONS to "mirror.redis.MirrorPool".'
-        yield Error(f"The cache alias {alias!r} has connections of another class.", hint=hint, id="mirror.E033")
+        yield Error(f"The cache alias {alias!r} has connections of another class.", hint=SET_POOL, id="mirror.E033")
         return
     if not isinstance(cache.client.connection_factory, PoolFactory):
         hint = 'Set CONNECTION_FACTORY in its OPTIONS to "mirror.redis.PoolFactory".'

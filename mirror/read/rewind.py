@@ -15,9 +15,9 @@ from django.db.models.functions import Now
 
 from mirror import registry
 from mirror.conf import setting
-from mirror.models import Change
+from mirror.models import Change, Identity
 from mirror.outbox import changes
-from mirror.redis import naming
+from mirror.redis import naming, prefix
 from mirror.redis.session import Command, Session
 from mirror.redis.types import RedisClient
 from mirror.relay import cold
@@ -75,8 +75,21 @@ def find_others(redis: RedisClient, database: str) -> set[str]:
 
 
 def check_once(redis: RedisClient, database: str) -> bool:
-    """Run ``check`` if this process has not: it may have started after a restore, before any relay."""
-    return database not in _checked and check(redis, database)
+    """Run ``check`` if this process has not: it may have started after a restore, before any relay.
+
+    Do the same for keys with another prefix than the relay's, which were left there when the prefix changed.
+    """
+    return database not in _checked and (check(redis, database) or _has_other_prefix(redis))
+
+
+def _has_other_prefix(redis: RedisClient) -> bool:
+    """Make every mirror cold if the relay mirrored to keys with another prefix last. Return whether it did."""
+    noted = Identity.objects.using(changes.using()).values_list("prefix", flat=True).first()
+    if noted is None or noted == prefix.current():
+        return False
+    logger.error("Redis has the prefix %r, and the relay used %r: rebuilding every mirror", prefix.current(), noted)
+    cold.make_all_cold([mirror.name for mirror in registry.all_mirrors()], redis)
+    return True
 
 
 def forget() -> None:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from django.core.exceptions import ImproperlyConfigured
 from django_redis import get_redis_connection
 from django_redis.pool import ConnectionFactory
 from redis.connection import Connection, ConnectionPool, SSLConnection, UnixDomainSocketConnection
@@ -348,17 +349,25 @@ class Breaker:
 
 breaker = Breaker()
 outages = FailureLog(logger)
+SET_POOL: Final = 'Set CONNECTION_POOL_CLASS in its OPTIONS to "mirror.redis.MirrorPool".'
 _REDIS: Final = "redis"  # the key of the failure: there is one state server
 
 
 def client() -> RedisClient:
-    """Return the client of requests, with short time-outs."""
-    return with_prefix(get_redis_connection(setting("ALIAS")), prefix.current())
+    """Return the client of requests, with short time-outs. Raises ImproperlyConfigured."""
+    return _connect(str(setting("ALIAS")))
 
 
 def relay_client() -> RedisClient:
-    """Return the client of workers and commands, with longer time-outs."""
-    return with_prefix(get_redis_connection(setting("RELAY_ALIAS") or setting("ALIAS")), prefix.current())
+    """Return the client of workers and commands, with longer time-outs. Raises ImproperlyConfigured."""
+    return _connect(str(setting("RELAY_ALIAS") or setting("ALIAS")))
+
+
+def _connect(alias: str) -> RedisClient:
+    redis = get_redis_connection(alias)
+    if not isinstance(redis.connection_pool, MirrorPool):
+        raise ImproperlyConfigured(f"The cache alias {alias!r} has connections of another class. {SET_POOL}")
+    return with_prefix(redis, prefix.current())
 
 
 def with_prefix(redis: RedisClient, text: str) -> RedisClient:

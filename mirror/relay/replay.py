@@ -17,7 +17,7 @@ from mirror.declare.mirrors import Mirror
 from mirror.models import Identity
 from mirror.outbox import changes
 from mirror.read import marker
-from mirror.redis import naming
+from mirror.redis import naming, prefix
 from mirror.redis.rights import LOADING
 from mirror.redis.session import Session, is_cluster, set_with_transaction
 from mirror.redis.types import RedisClient
@@ -41,12 +41,18 @@ def check(redis: RedisClient) -> str:
     marker.check_database(redis)
     identity = Identity.objects.using(changes.using()).get(pk=1)
     now = marker.now(redis)
-    if identity.incarnation != now:
+    if identity.prefix not in (None, prefix.current()):
+        # Changes of the same incarnation were applied to keys with another prefix, so a replay would not find them.
+        logger.warning("The prefix of the keys has changed: everything is rebuilt")
+        _order_rebuilds(redis, identity)
+        _save(identity, now)
+    elif identity.incarnation != now:
         _begin(redis, identity, now)
     elif sentinels.was_emptied(redis, "mirror"):
         logger.warning("A master of the cluster was emptied: everything is rebuilt")
-        cold.make_all_cold((mirror.name for mirror in registry.all_mirrors()), redis)
-        sentinels.renew(redis, "mirror", emptied=True)
+        _order_rebuilds(redis, identity)
+    if identity.prefix is None:
+        _save(identity, now)
     stale = _stale_markers(redis, now)
     if stale and identity.replay_from is not None and not _finish(redis, identity, now, stale):
         return ""
@@ -75,14 +81,23 @@ def _begin(redis: RedisClient, identity: Identity, now: str) -> None:
     if is_cluster(redis) or since < sql_now - float(setting("KEEP_SECONDS")) or last > sql_now + 1:
         if identity.incarnation:  # otherwise it is the first incarnation
             logger.warning("Redis came back without what is needed for a replay: everything is rebuilt")
-        cold.make_all_cold((mirror.name for mirror in registry.all_mirrors()), redis)
-        sentinels.renew(redis, "mirror", emptied=True)
-        identity.replay_from = None
+        _order_rebuilds(redis, identity)
     else:
         logger.warning("Redis came back as it was %.1f s ago: replaying", sql_now - last)
         identity.replay_from = moments.to_bound(since)
-    identity.incarnation = now
-    identity.save(using=changes.using(), update_fields=["incarnation", "replay_from"])
+    _save(identity, now)
+
+
+def _order_rebuilds(redis: RedisClient, identity: Identity) -> None:
+    """Make every mirror cold, and end the replay."""
+    cold.make_all_cold((mirror.name for mirror in registry.all_mirrors()), redis)
+    sentinels.renew(redis, "mirror", emptied=True)
+    identity.replay_from = None
+
+
+def _save(identity: Identity, now: str) -> None:
+    identity.incarnation, identity.prefix = now, prefix.current()
+    identity.save(using=changes.using(), update_fields=["incarnation", "prefix", "replay_from"])
 
 
 def _read_clock(redis: RedisClient) -> float:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.core.checks import CheckMessage, run_checks
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.core.management.base import SystemCheckError
 from django.db import connection, models
@@ -14,8 +15,10 @@ from pytest_django.fixtures import Settings
 
 from mirror import After, EdgeMirror, Entry, Family, Mirror, Reached, SummaryMirror, Watch, WindowMirror, register
 from mirror.capture import install
+from mirror.redis.clients import client
 from mirror.relay import signals
 from tests.support.mirror.app.models import Follow, Item
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("own_registry")
 
@@ -89,7 +92,7 @@ def declared(**attributes: Any) -> None:
         ({"name": None}, "has no name"),
         ({"name": "titem"}, "is called 'titem', and so is ItemMirror"),
         ({"model": None}, "has no model"),
-        ({"model": "app.Model"}, "has no model"),
+        ({"model": "app.Model"}, "has the text 'app.Model' as its model: give it the class"),
         ({"watches": []}, "has no watches"),
         ({"watches": None}, "has no watches"),
         ({"watches": ["mirrortest.Item"]}, "watches something that is no model"),
@@ -101,6 +104,33 @@ def test_unusable_declaration_is_reported(attributes: dict[str, Any], words: str
     [message] = said()
     assert message.id == "mirror.E001"
     assert message.msg.endswith(f"Bad {words}.")
+
+
+def test_subclass_of_a_registered_mirror_needs_a_name_of_its_own() -> None:
+    register(Sound)
+
+    class Louder(Sound):
+        pass
+
+    class Loudest(Sound):
+        name = "loudest"
+
+    register(Louder)
+    register(Loudest)
+    [message] = said()
+    assert message.msg.endswith("Louder extends Sound, which is registered: give it a name of its own.")
+    with pytest.raises(LookupError, match="Louder is not registered: decorate it"):
+        Louder.get(1)
+
+
+def test_cache_alias_with_connections_of_another_class_is_named(settings: Settings, server: RedisServer) -> None:
+    settings.CACHES = {
+        **settings.CACHES,
+        "plain": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": server.url()},
+    }
+    settings.MIRROR = {**settings.MIRROR, "ALIAS": "plain"}
+    with pytest.raises(ImproperlyConfigured, match="'plain' has connections of another class"):
+        client()
 
 
 def test_mirror_without_attributes_is_reported() -> None:

@@ -12,11 +12,13 @@ from redis import Redis
 from mirror import registry
 from mirror.models import Change, Identity
 from mirror.outbox import changes
-from mirror.read import marker
+from mirror.read import marker, rewind
 from mirror.redis import naming
 from mirror.redis.clients import client, incarnation, relay_client
-from mirror.relay import drains, replay, sweeper
+from mirror.relay import drains, rebuild, replay, sweeper
+from mirror.verify import runs
 from tests.support.mirror import world
+from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Follow, Item, Label
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
@@ -235,3 +237,46 @@ def test_clock_of_sql_agrees_with_marks(postgres: bool) -> None:
     applied = Change.objects.get().applied_at
     assert applied is not None
     assert now - 1 <= applied.timestamp() <= changes.clock() + 1
+
+
+@pytest.fixture
+def moved_back(redis: Redis, settings: Any) -> Item:
+    """Change an item while the site has another prefix, and return to the former one. Return the item."""
+    world.warm()
+    item = Item.objects.create(name="old")
+    drains.drain_all()
+    replay.check(relay_client())
+    former = settings.MIRROR
+    settings.MIRROR = {**former, "PREFIX": "another:"}
+    rewind.forget()
+    sweeper.run_sweep(relay_client())
+    Item.objects.filter(pk=item.pk).update(name="new")
+    drains.drain_all()
+    settings.MIRROR = former
+    rewind.forget()  # as a new process
+    return item
+
+
+def test_readers_of_a_new_process_believe_no_keys_left_by_a_former_prefix(moved_back: Item) -> None:
+    found = ItemMirror.get(moved_back.pk)
+    assert found
+    assert found["name"] == "new"
+    assert not marker.is_warm(client(), "titem")
+
+
+def test_mirrors_are_rebuilt_after_the_prefix_has_changed_back(moved_back: Item) -> None:
+    assert replay.check(relay_client())
+    assert not any(marker.is_warm(client(), mirror.name) for mirror in registry.all_mirrors())
+    rebuild.rebuild()
+    assert runs.verify() == []
+    assert replay.check(relay_client())
+    assert all_warm()
+
+
+def test_prefix_of_a_site_that_did_not_note_it_is_noted_without_a_rebuild(redis: Redis) -> None:
+    world.warm()
+    Identity.objects.update(prefix=None)
+    rewind.forget()
+    assert replay.check(relay_client())
+    assert Identity.objects.get().prefix is not None
+    assert all_warm()
