@@ -19,6 +19,7 @@ from mirror.redis.recorder import Command as RecordedCommand
 from mirror.redis.recorder import Recording, record
 from mirror.redis.rights import check_default_user
 from mirror.redis.scripts import Script
+from mirror.redis.sentinel import SentinelPool, SentinelPoolFactory
 from mirror.redis.session import Command, Conflict, Session
 from mirror.redis.types import RedisClient, RedisPipeline
 
@@ -33,6 +34,8 @@ __all__ = [
     "RedisClient",
     "RedisPipeline",
     "Script",
+    "SentinelPool",
+    "SentinelPoolFactory",
     "Session",
     "breaker",
     "check_default_user",

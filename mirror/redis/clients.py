@@ -117,7 +117,7 @@ class NotNamedAsCluster(RedisConnectionError):
     """The URL of a single server names a master of a cluster."""
 
 
-class _Learning:
+class Learning:
     """Mixin for redis-py's connections, which learn the incarnation when they open, and record and time commands."""
 
     pool: "MirrorPool"
@@ -208,15 +208,15 @@ class _Learning:
         return replies
 
 
-class LearningConnection(_Learning, Connection):
+class LearningConnection(Learning, Connection):
     """A TCP connection."""
 
 
-class LearningSSLConnection(_Learning, SSLConnection):
+class LearningSSLConnection(Learning, SSLConnection):
     """A TLS connection."""
 
 
-class LearningUnixConnection(_Learning, UnixDomainSocketConnection):
+class LearningUnixConnection(Learning, UnixDomainSocketConnection):
     """A connection over a unix socket."""
 
 
@@ -276,13 +276,17 @@ class MirrorPool(ConnectionPool):
         """Return a client like ``redis``, which uses this pool, that puts ``text`` before each key."""
         if text not in self._prefixed:
             packer = prefix.Packer(text)
-            pool = MirrorPool(
-                self.connection_class,
-                max_connections=self.max_connections,
-                **self.connection_kwargs | {"command_packer": packer},
-            )
+            pool = self._copy(packer)
             self._prefixed.setdefault(text, prefix.strip_replies(type(redis)(connection_pool=pool), packer))
         return self._prefixed[text]
+
+    def _copy(self, packer: prefix.Packer) -> "MirrorPool":
+        """Return a pool of the same servers with another packer."""
+        return MirrorPool(
+            self.connection_class,
+            max_connections=self.max_connections,
+            **self.connection_kwargs | {"command_packer": packer},
+        )
 
     def disconnect(self, inuse_connections: bool = True) -> None:
         super().disconnect(inuse_connections)

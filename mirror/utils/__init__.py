@@ -1,6 +1,6 @@
 """Helpers without knowledge of mirrors: arrays in SQL, callbacks, bounded dictionaries, logs of lasting failures."""
 
-from mirror.utils import arrays, moments
+from mirror.utils import arrays
 from mirror.utils.bounded import Bounded
 from mirror.utils.callbacks import CountCallback, ProgressCallback, Step, ignore
 from mirror.utils.commit import after_commit
@@ -17,5 +17,4 @@ __all__ = [
     "after_commit",
     "arrays",
     "ignore",
-    "moments",
 ]

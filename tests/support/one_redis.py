@@ -39,6 +39,7 @@ REASONS: Final[dict[str, tuple[str, ...]]] = {
     "after a loss a cluster is rebuilt instead of replayed": (
         "mirror/test_push_tasks.py::TestReplay",
         "mirror/test_replay.py",
+        "mirror/test_sentinel.py",
     ),
     "it names keys of several slots in one command": (
         "mirror/test_prefix.py",
