@@ -39,6 +39,7 @@ def run(application: str, *, is_plain: bool) -> dict[str, Any]:
     labels, _ = runtests.setup_run_tests(0, None, None, [application])
 
     from django.apps import apps
+    from django.db import connection
     from django.test.runner import DiscoverRunner
 
     runner = DiscoverRunner(verbosity=0, interactive=False, parallel=1)
@@ -47,14 +48,12 @@ def run(application: str, *, is_plain: bool) -> dict[str, Any]:
         from mirror import registry
         from mirror.relay import signals
         from tests.django_suite.comparison import Comparison, Log
-        from tests.django_suite.declarations import declare_all
+        from tests.django_suite.declarations import declare_all, drop_without_tables
 
         config = apps.get_app_config(application)
         logging.getLogger("mirror").addHandler(log := Log())
         found["refused"] = declare_all([config])
         found["models"] = len(list(config.get_models(include_auto_created=True)))
-        found["mirrored"] = len({mirror.model for mirror in registry.all_mirrors()})
-        found["mirrors"] = len(registry.all_mirrors())
         signals.connect()
         comparison = Comparison()
         comparison.install()
@@ -62,6 +61,10 @@ def run(application: str, *, is_plain: bool) -> dict[str, Any]:
     suite = runner.build_suite(labels)
     aliases = {"default", *runner.get_databases(suite)}
     databases = runner.setup_databases(aliases=aliases)
+    if not is_plain:
+        found["refused"] += drop_without_tables(connection.introspection.table_names())
+        found["mirrored"] = len({mirror.model for mirror in registry.all_mirrors()})
+        signals.connect()
     result = runner.run_suite(suite)
     runner.teardown_databases(databases)
     if not is_plain:

@@ -40,6 +40,17 @@ def declare_all(apps: Iterable[AppConfig]) -> list[Refused]:
     return refused + _drop_faulty()
 
 
+def drop_without_tables(tables: Iterable[str]) -> list[Refused]:
+    """Unregister the mirrors of models that Django creates on other databases only. Return them."""
+    refused: list[Refused] = []
+    present = set(tables)
+    for mirror in registry.all_mirrors():
+        if lacking := [watch.table for watch in mirror.watches if watch.table not in present]:
+            registry.unregister(mirror.name)
+            refused.append(Refused(mirror.model._meta.label, mirror.name, f"this database has no table {lacking[0]}"))
+    return refused
+
+
 def list_columns(model: type[models.Model]) -> Iterator[Candidate]:
     """Yield the columns of a model, each with a set of the rows with each of its values, and rankings of numbers."""
     start = f"index:{model._meta.label_lower}"
