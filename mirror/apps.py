@@ -15,6 +15,7 @@ class MirrorConfig(AppConfig):
         from mirror.capture import install
         from mirror.declare import checks  # noqa: F401  (checks register on import)
         from mirror.outbox import fixtures
+        from mirror.read import own_writes
         from mirror.redis import namespace
         from mirror.relay import signals
 
@@ -22,4 +23,5 @@ class MirrorConfig(AppConfig):
         autodiscover_modules("mirrors", "backups")
         signals.connect()
         fixtures.connect()
+        own_writes.connect()
         install.connect()

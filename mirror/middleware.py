@@ -12,16 +12,15 @@ Mirrors with ``drain = "after_response"`` are drained when the server closes the
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.db import Error as DatabaseError
-from django.db import connections
-from django.http import HttpRequest, HttpResponse
+from django.http import FileResponse, HttpRequest, HttpResponse
 
 from mirror import registry
 from mirror.conf import setting
-from mirror.models import BackupState, Change, Identity, Job, State
 from mirror.outbox import changes
 from mirror.read import sql_only
 from mirror.redis.clients import breaker
@@ -33,17 +32,7 @@ __all__ = ["COOKIE", "ReadYourWrites", "done_before"]
 COOKIE = "mirror_behind"
 WROTE_COOKIE = "mirror_wrote"
 _VALUE = re.compile(r"([0-9]{1,18})(\+?)")
-_COMMENTS = r"(?:\s|--[^\n]*\n|/\*.*?\*/)*"
-_WRITES = re.compile(
-    _COMMENTS + r"(?:INSERT|UPDATE|DELETE|REPLACE|MERGE|TRUNCATE|COPY|CALL|DO|WITH)\b", re.IGNORECASE | re.DOTALL
-)
 _DONE = "mirror.done_before"
-_OWN_TABLES = "|".join(model._meta.db_table for model in (BackupState, Change, Identity, Job, State))
-# The mirror's own tables are not read through a mirror. Other tables may have similar names (shop_mirror_change).
-_OWN_WRITES = re.compile(
-    _COMMENTS + rf"(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|UPDATE|DELETE\s+FROM)\s+[\"'`]?(?:{_OWN_TABLES})\b",
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 def done_before(request: HttpRequest) -> None:
@@ -52,18 +41,6 @@ def done_before(request: HttpRequest) -> None:
     Then its response, too, waits for the change or sets the cookie.
     """
     request.META[_DONE] = True
-
-
-class _Writes:
-    """Detects whether a request wrote to SQL."""
-
-    seen = False
-
-    def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
-        if not self.seen and _WRITES.match(sql) and not _OWN_WRITES.match(sql):
-            self.seen = True
-            sql_only.note_write()
-        return execute(sql, params, many, context)
 
 
 class ReadYourWrites:
@@ -76,11 +53,12 @@ class ReadYourWrites:
         hints.take_postponed()  # of a request that failed
         cookie = request.COOKIES.get(COOKIE)
         behind = _find_behind(cookie) if cookie else None
-        writes = _Writes()
-        state = sql_only.request(wanted=behind is not None, has_written=WROTE_COOKIE in request.COOKIES)
-        with state, connections[changes.using()].execute_wrapper(writes):
-            response = self.get_response(request)
-        if writes.seen or _DONE in request.META:
+        state = sql_only.Request(wanted=behind is not None, wrote_before=WROTE_COOKIE in request.COOKIES)
+        with sql_only.request(state):
+            response: Any = self.get_response(request)
+        if response.streaming and not isinstance(response, FileResponse):
+            _continue_in_stream(response, state)
+        if state.writes or _DONE in request.META:
             if setting("REPLICA"):
                 _set_cookie(response, request, WROTE_COOKIE, "1")
             left, own = _catch_up("inline"), hints.take_postponed()
@@ -92,6 +70,44 @@ class ReadYourWrites:
         elif cookie and not behind:
             response.delete_cookie(COOKIE, samesite="Lax")
         return response
+
+
+def _continue_in_stream(response: Any, state: sql_only.Request) -> None:
+    """Let the parts of a streaming response belong to the request, and drain their writes at its end.
+
+    No cookie can follow, so changes that are left then are the relay's.
+    """
+    content, writes = response.streaming_content, state.writes
+
+    def catch_up() -> None:
+        if state.writes > writes:
+            _catch_up("inline", "after_response", own=hints.take_postponed())
+
+    def iterate() -> Iterator[bytes]:
+        parts = iter(content)
+        try:
+            while True:
+                with sql_only.request(state):
+                    part = next(parts, None)
+                if part is None:
+                    break
+                yield part
+        finally:
+            catch_up()
+
+    async def iterate_async() -> AsyncIterator[bytes]:
+        parts = aiter(content)
+        try:
+            while True:
+                with sql_only.request(state):
+                    part = await anext(parts, None)
+                if part is None:
+                    break
+                yield part
+        finally:
+            await sync_to_async(catch_up)()
+
+    response.streaming_content = iterate_async() if response.is_async else iterate()
 
 
 def _set_cookie(response: HttpResponse, request: HttpRequest, name: str, value: str) -> None:

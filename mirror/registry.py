@@ -137,6 +137,17 @@ def is_table(name: str) -> bool:
     return isinstance(_mirrors.get(name), TableMirror)
 
 
+def table_mirrors() -> list[str]:
+    """Return the names of the mirrors that compute rows in SQL."""
+    return [name for name in _mirrors if is_table(name)]
+
+
+def list_tables(name: str) -> set[str]:
+    """Return the watched tables of the mirror called ``name`` and of those that it comes after."""
+    names = (name, *all_ahead(name))
+    return {watch.table for one in names if one in _mirrors for watch in _mirrors[one].watches}
+
+
 def drain_mode(name: str) -> str:
     """Return when the changes of the mirror called ``name`` are drained (``Mirror.drain``)."""
     mirror = _mirrors.get(name)

@@ -22,6 +22,7 @@ from mirror.redis.clients import try_redis
 from mirror.redis.session import get_pool
 from mirror.redis.types import RedisClient
 from mirror.utils import moments
+from mirror.utils.rows import all_rows
 from mirror.verify import background
 from mirror.verify.background import Position
 from mirror.windows import count as window_count
@@ -99,7 +100,7 @@ def rows_of(name: str) -> int | None:
         return 1
     if isinstance(mirror, WindowMirror) and not mirror.is_of_rows():
         return None
-    return mirror.model._base_manager.using(changes.using()).count()
+    return all_rows(mirror.model).count()
 
 
 def statuses(*, count_rows: bool = True) -> list[Status]:

@@ -12,6 +12,7 @@ from mirror.conf import setting
 from mirror.declare.mirrors import Mirror, SummaryMirror
 from mirror.declare.windows import WindowMirror
 from mirror.models import Job
+from mirror.utils.rows import all_rows
 
 
 class Finding(NamedTuple):
@@ -48,7 +49,7 @@ class MirrorPage:
         """Return the number of rows in SQL, or None for windows and summaries."""
         if isinstance(self.mirror, WindowMirror | SummaryMirror):
             return None
-        return count_rows(self.mirror.model._base_manager.using(setting("DATABASE")))
+        return count_rows(all_rows(self.mirror.model))
 
     def _make_finding(self, row: str, kind: str, place: str) -> Finding:
         kinds = {

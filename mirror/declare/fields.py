@@ -15,7 +15,6 @@ from django.db import models
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 
-from mirror.conf import setting
 from mirror.declare.paths import (
     DeclarationError,
     Use,
@@ -27,6 +26,7 @@ from mirror.declare.paths import (
     resolve_plain,
     resolve_relation,
 )
+from mirror.utils.rows import all_rows
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Values:
         column = relation.prefix + self.field
         if relation.other is not None and self.field == "pk":
             column = relation.other.attname
-        rows = relation.link._base_manager.using(setting("DATABASE")).filter(
+        rows = all_rows(relation.link).filter(
             prefix_condition(self.where, relation.prefix), **{f"{relation.own.name}__in": pks}
         )
         order = relation.other.attname if relation.other is not None else last
@@ -183,7 +183,7 @@ def _aggregate(
     model: type[models.Model], name: str, where: models.Q | None, aggregate: Any, output: "models.Field[Any, Any]"
 ) -> models.expressions.Combinable:
     relation = resolve_plain(model, name)
-    rows = relation.link._base_manager.filter(
+    rows = all_rows(relation.link).filter(
         prefix_condition(where, relation.prefix), **{relation.own.name: models.OuterRef("pk")}
     )
     summed = rows.order_by().values(relation.own.name).annotate(mirror_value=aggregate).values("mirror_value")

@@ -3,13 +3,15 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models.expressions import RawSQL
+from django.utils import timezone
 
-from mirror.conf import database, setting
+from mirror.conf import database
 from mirror.declare.buckets import find_bucket_start
 from mirror.declare.entries import Contribution
 from mirror.declare.fields import Column, Count, Sum, Values, is_array, make_plain
@@ -18,6 +20,7 @@ from mirror.declare.mirrors import can_hold, get_primary
 from mirror.declare.paths import DeclarationError, Use, resolve_column, resolve_condition
 from mirror.declare.watches import Family, Watch
 from mirror.utils.compiled import KeyedQuery
+from mirror.utils.rows import all_rows
 
 if TYPE_CHECKING:
     from mirror.declare.mirrors import Mirror
@@ -107,6 +110,11 @@ class Layout:
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Record]:
         """Return the records of the existing rows that meet the condition, in one query and one more for each list."""
+        # Years and dates in conditions are those of UTC, in each process and under each visitor's time zone.
+        with timezone.override(UTC):
+            return self._load(pks)
+
+    def _load(self, pks: Sequence[str]) -> Mapping[str, Record]:
         using, names = database(), [*self.paths, *self.expressions]
         found = self._rows.fetch((self.pk.to_python(pk) for pk in dict.fromkeys(pks) if can_hold(self.pk, pk)), using)
         records = {str(pk): dict(zip(names, values, strict=False)) for pk, *values in found}
@@ -125,9 +133,7 @@ class Layout:
         return records
 
     def _select_rows(self, pks: RawSQL) -> "models.QuerySet[Any, Any]":
-        rows = (
-            self.model._base_manager.using(setting("DATABASE")).filter(self.where or models.Q(), pk__in=pks).order_by()
-        )
+        rows = all_rows(self.model).filter(self.where or models.Q(), pk__in=pks).order_by()
         if self.expressions:
             rows = rows.annotate(**{f"mirror_{name}": made for name, made in self.expressions.items()})
         return rows.values_list("pk", *self.paths.values(), *(f"mirror_{name}" for name in self.expressions))
@@ -215,7 +221,7 @@ def find_rows_behind(
 ) -> list[str]:
     """Return the next keys of rows of ``model`` that one of these relations leads to rows with these primary keys."""
     condition = models.Q(*((f"{path}__in", values) for path in paths), _connector=models.Q.OR)
-    rows = model._base_manager.using(setting("DATABASE")).filter(condition)
+    rows = all_rows(model).filter(condition)
     if after is not None:
         rows = rows.filter(pk__gt=after)
     return [str(pk) for pk in rows.order_by("pk").values_list("pk", flat=True).distinct()[:limit]]

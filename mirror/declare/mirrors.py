@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from django.core.exceptions import ValidationError
 from django.db.models import Field, ForeignKey, IntegerField, Model, Q
 
-from mirror.conf import setting
 from mirror.declare.entries import Contribution
 from mirror.declare.fields import RecordField
 from mirror.declare.indexes import Index, parse_template
 from mirror.declare.readers import Readers
 from mirror.declare.watches import Family, Watch
 from mirror.redis.session import Command
+from mirror.utils.rows import all_rows
 
 if TYPE_CHECKING:
     from mirror.declare.layout import Layout
@@ -101,7 +101,7 @@ class Mirror(Readers):
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         """Return the next ``limit`` primary keys in ascending order (keyset; never OFFSET)."""
-        rows = self.model._base_manager.using(setting("DATABASE")).order_by("pk")
+        rows = all_rows(self.model).order_by("pk")
         if after is not None:
             rows = rows.filter(pk__gt=after)
         return [str(pk) for pk in rows.values_list("pk", flat=True)[:limit]]
@@ -174,7 +174,7 @@ class EdgeMirror(Mirror):
         """Return the next ``limit`` edges, ordered by the key columns of the first watch."""
         watch = self.watches[0]
         fields = [f.attname for c in watch.key_columns for f in watch.model._meta.concrete_fields if f.column == c]
-        rows = watch.model._base_manager.using(setting("DATABASE")).order_by(*fields)
+        rows = all_rows(watch.model).order_by(*fields)
         if after is not None:
             rows = rows.filter(_greater(fields, after.split(":")))
         return [":".join(map(str, values)) for values in rows.values_list(*fields)[:limit]]

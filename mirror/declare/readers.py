@@ -4,11 +4,13 @@ Each of them needs one round trip. The asynchronous twins run in a thread, as th
 """
 
 from collections.abc import Iterable
+from datetime import UTC
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import models
+from django.utils import timezone
 
 from mirror.declare.buckets import list_bucket_keys, merge_top
 from mirror.declare.indexes import Index, Lookup, Ranking, SetOf
@@ -83,18 +85,16 @@ class Readers:
             return _read_pks(layout, index, key, members)
         score = index.score
         rows = filter_rows(layout, index, candidates)
-        order = []
+        order: list[Any] = []
         if score in layout.expressions:
             rows = rows.annotate(mirror_score=layout.expressions[score])
             order = [models.F("mirror_score").desc()]
         elif isinstance(score, str):
             order = [models.F(layout.paths[score]).desc()]
             rows = rows.filter(**{f"{layout.paths[score]}__isnull": False})
-        return list(
-            rows.order_by(*order, order_by_bytes("pk").desc()).values_list("pk", flat=True)[
-                start : start + max(count, 0)
-            ]
-        )
+        ordered = rows.order_by(*order, order_by_bytes("pk").desc()).values_list("pk", flat=True)
+        with timezone.override(UTC):  # as in ``Layout.load``
+            return list(ordered[start : start + max(count, 0)])
 
     @classmethod
     def members(cls, key: str) -> set[Any]:
@@ -106,7 +106,8 @@ class Readers:
         found = read([mirror.name], lambda pipe: [pipe.smembers(name) for name in names])
         if found is not None:
             return set(_read_pks(layout, index, key, chain.from_iterable(found.replies)))
-        return set(filter_rows(layout, index, candidates).values_list("pk", flat=True))
+        with timezone.override(UTC):
+            return set(filter_rows(layout, index, candidates).values_list("pk", flat=True))
 
     @classmethod
     def find(cls, key: str) -> Any:
@@ -117,7 +118,8 @@ class Readers:
         found = read([mirror.name], lambda pipe: pipe.get(key))
         if found is not None:
             return None if found.replies[0] is None else _read_pks(layout, index, key, found.replies)[0]
-        return filter_rows(layout, index, candidates).values_list("pk", flat=True).first()
+        with timezone.override(UTC):
+            return filter_rows(layout, index, candidates).values_list("pk", flat=True).first()
 
     @classmethod
     async def aget(cls, pk: object) -> dict[str, Any] | None:

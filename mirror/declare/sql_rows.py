@@ -18,6 +18,7 @@ from mirror.conf import setting
 from mirror.declare.fields import Column, Count, Sum, Values, is_array, make_plain
 from mirror.declare.indexes import Index, write_text
 from mirror.declare.paths import prefix_condition, resolve_column, resolve_relation
+from mirror.utils.rows import all_rows
 
 if TYPE_CHECKING:
     from mirror.declare.layout import Layout
@@ -34,7 +35,7 @@ def filter_rows(layout: "Layout", index: Index, candidates: list[dict[str, str]]
 
     candidates: the values that the placeholders of its key may have (``Template.find_matches``).
     """
-    rows = layout.model._base_manager.using(setting("DATABASE")).filter(layout.where or models.Q())
+    rows = all_rows(layout.model).filter(layout.where or models.Q())
     rows = _filter_by_when(rows, layout, index)
     if not index.template.names:
         return rows
@@ -156,7 +157,7 @@ def _match_list(model: type[models.Model], field: Values, text: str) -> models.Q
 def _list_links(model: type[models.Model], field: Values) -> Rows:
     """Return the keys of the rows that have related rows in the list."""
     relation = resolve_relation(model, field.relation)
-    links = relation.link._base_manager.using(setting("DATABASE"))
+    links = all_rows(relation.link)
     return links.filter(prefix_condition(field.where, relation.prefix)).order_by().values(relation.own.attname)
 
 

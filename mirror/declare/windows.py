@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 
-from mirror.conf import setting
 from mirror.declare.mirrors import Mirror, can_hold, get_primary
+from mirror.utils.rows import all_rows
 
 SENTINEL: Final = "0"  # this member's score gives the state of a lazy window:
 WHOLE: Final = 0.0  # the window holds all rows
@@ -71,7 +71,7 @@ class WindowMirror(Mirror):
     def owners(self, pks: Sequence[str]) -> set[str]:
         """Return the existing owners among ``pks``: only they have lazy windows. Default: rows of ``model``."""
         possible = [pk for pk in pks if can_hold(get_primary(self.model), pk)]
-        rows = self.model._base_manager.using(setting("DATABASE")).filter(pk__in=possible)
+        rows = all_rows(self.model).filter(pk__in=possible)
         return {str(pk) for pk in rows.values_list("pk", flat=True)}
 
     def reach(self, rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:

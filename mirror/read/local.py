@@ -90,7 +90,7 @@ class LocalCopy(Generic[S]):
         answer)`` adds further reads of Redis. mirrors: further mirrors that these reads need. At most 2 round trips;
         none without a copy.
         """
-        if sql_only.wanted() or breaker.open():
+        if sql_only.wanted((*self._sources(), *mirrors)) or breaker.open():
             return None
         held = self._held
         if held is None:

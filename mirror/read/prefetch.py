@@ -83,13 +83,15 @@ class Prefetched:
     """Fetched replies.
 
     said: for each requested read, None where a mirror was cold. beside: replies to further commands. asked: the
-    reads of the block. missed: number of reads that were not covered.
+    reads of the block. missed: number of reads that were not covered. writes: the number of the request's statements
+    that wrote before.
     """
 
     said: list[Said | None]
     beside: list[Any]
     asked: list[Asked] = field(default_factory=list)
     missed: int = 0
+    writes: int = 0
     _known: dict[tuple[Any, ...], list[tuple[dict[str, Any], Any]]] = field(default_factory=dict, repr=False)
     _generations: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -102,7 +104,9 @@ class Prefetched:
 
     def fork(self) -> "Prefetched":
         """Return a copy with the same replies, which records its own reads."""
-        return Prefetched(self.said, self.beside, _known=self._known, _generations=self._generations)
+        return Prefetched(
+            self.said, self.beside, writes=self.writes, _known=self._known, _generations=self._generations
+        )
 
     def learn(self, asked: Asked, said: Said) -> None:
         """Store the replies to a read."""
@@ -160,9 +164,10 @@ def fetch(
     A guess with a cold mirror is left out. beside: adds further commands to the pipeline.
     """
     groups = (needed, *guesses)
-    fetched = None if sql_only.wanted() else try_redis(lambda redis: _send(redis, groups, beside), lambda: None)
+    writes, is_own = sql_only.count_writes(), sql_only.wanted(needed.mirrors)
+    fetched = None if is_own else try_redis(lambda redis: _send(redis, groups, beside), lambda: None)
     if fetched is None:
-        count_fallback(needed.mirrors, "own_write" if sql_only.wanted() else "unavailable")
+        count_fallback(needed.mirrors, "own_write" if is_own else "unavailable")
         return None
     evidence, found, others = fetched
     if None in found:
@@ -171,7 +176,7 @@ def fetch(
     if said[0] is None:
         count_fallback(needed.mirrors, "cold" if found[0] is None else "doubt")
         return None
-    ahead = Prefetched(said, others)
+    ahead = Prefetched(said, others, writes=writes)
     for group, answer in zip(groups, said, strict=True):
         if answer is not None:
             ahead.learn(group, answer)

@@ -29,12 +29,14 @@ def read(mirrors: Sequence[str], ask: Callable[[RedisPipeline], object]) -> Read
     change of these rows (``mirror.read.doubt``), or that this request must see a write that Redis does not have yet.
     Never raises errors of Redis: the wrong use of a command (WRONGTYPE) is logged, and SQL answers as well.
     """
-    if sql_only.wanted():
+    if sql_only.wanted(mirrors):
         return _fall_back(mirrors, "own_write")
     pipe = client().pipeline(transaction=False)
     ask(pipe)
     foreseen = prefetch.present()
-    if foreseen and (said := foreseen.answer(mirrors, pipe.command_stack)):
+    # Replies that were fetched before a write of this request are older than the write.
+    is_older = foreseen is not None and sql_only.wrote_since(foreseen.writes, mirrors)
+    if foreseen and not is_older and (said := foreseen.answer(mirrors, pipe.command_stack)):
         return Reading(*said)
 
     def send_commands(redis: RedisClient) -> tuple[list[Any], tuple[str, ...] | None, doubt.Evidence] | None:

@@ -64,13 +64,16 @@ def hint(mirror: str, source: str, keys: Iterable[str]) -> None:
 def hint_all(due: Iterable[tuple[Group, Iterable[str]]]) -> None:
     """Drain the keys of several groups together, like ``hint``. A transaction has one callback for all its hints."""
     for name, keys in due:
-        if _due.count < MOST:
+        if _due.count >= MOST:
+            sql_only.prefer()
+        else:
             group = _due.keys[name]
             before = len(group)
             group.update(keys)
             _due.count += len(group) - before
     if _due.keys and commits_by_hand(changes.using()):
         _forget()  # the relay finds the changes when they are committed
+        sql_only.prefer()
         return
     # Django's own list is asked, because it forgets a callback when its savepoint is rolled back. A flag of ours would
     # survive the rollback and suppress later hints.
@@ -83,6 +86,7 @@ def flush() -> None:
     """Drain the hinted keys within the budget. Never raises errors of Redis, SQL or the broker."""
     if _due.keys:
         drain(_forget(), drains.Deadline(float(setting("BUDGET_SECONDS"))))
+        sql_only.note_drain()
 
 
 def _forget() -> Due:
@@ -117,6 +121,8 @@ def drain(due: Due, deadline: drains.Deadline) -> None:
         undone: Drained = [], keys
         done, left[group] = _guard(partial(_drain, group, keys, deadline), undone, group[0])
         _add_chained(due, {group[0]: done})
+    if due or any(left.values()):
+        sql_only.prefer()
     if not breaker.open():  # workers could not write to Redis either, and a hung broker would cost another time-out
         _send(left)
 
@@ -182,7 +188,10 @@ def _drain(group: Group, keys: list[str], deadline: drains.Deadline, redis: Redi
     ]:  # pushed rows: one slice, which reaches the authors' windows and a few others; nothing is chained to it
         is_left = deadline.passed() or push.first(*group, keys, redis)
         return [], keys if is_left else []
-    rest = drains.drain_keys(group[0], keys, deadline, redis=redis, tries=drains.HASTY)[1]
+    failed: set[tuple[str, str]] = set()
+    rest = drains.drain_keys(group[0], keys, deadline, redis=redis, tried=failed, tries=drains.HASTY)[1]
+    if failed:
+        sql_only.prefer()
     return keys[: len(keys) - len(rest)], rest
 
 

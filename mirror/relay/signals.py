@@ -8,7 +8,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection
 from functools import wraps
-from typing import Any
+from typing import Any, Final
 
 from django.db import Error as DatabaseError
 from django.db.models import Model
@@ -16,10 +16,13 @@ from django.db.models.signals import m2m_changed, post_delete, post_save
 
 from mirror import registry
 from mirror.declare.watches import Watch
+from mirror.read import sql_only
 from mirror.relay.hints import hint_all
+from mirror.utils.rows import all_rows
 
 logger = logging.getLogger("mirror")
 Watching = tuple[str, Watch]  # the mirror's name, its watch
+UNKNOWN: Final = object()  # the value of a deferred field
 _by_model: dict[type[Model], list[Watching]] = defaultdict(list)
 
 
@@ -64,15 +67,43 @@ def _never_failing(receiver: Callable[..., None]) -> Callable[..., None]:
 
 @_never_failing
 def _row_changed(sender: type[Model], instance: Model, **kwargs: Any) -> None:
-    is_update = kwargs.get("created") is False  # post_delete has no "created"
-    found = []
+    is_update, fields = kwargs.get("created") is False, kwargs.get("update_fields")  # post_delete has no "created"
+    found, is_complete = [], _has_columns(sender)
     for name, watch in _by_model[sender]:
-        if (watch.updates and not is_update) or not _concerns(watch, kwargs.get("update_fields")):
+        if (watch.updates and not is_update) or not _concerns(watch, fields):
             continue
         values = [_column(instance, column) for column in watch.key_columns]
-        if None not in values:
+        # An UPDATE of a key is also a change of the key before it, which is not known here.
+        is_complete &= UNKNOWN not in values and not (is_update and _may_move(watch, fields))
+        if None not in values and UNKNOWN not in values:  # a row whose key is NULL has no change
             found.append(((name, watch.source), [":".join(map(str, values))]))
+    if is_complete and _hints_all(sender):
+        sql_only.note_hint(sender._meta.db_table, is_change=bool(found))
     hint_all(found)
+
+
+def _may_move(watch: Watch, fields: Collection[str] | None) -> bool:
+    """Return whether saving these fields (None: all) can change the key that a row has for this watch."""
+    return any(
+        field.column in watch.key_columns and not field.primary_key
+        for field in watch.model._meta.concrete_fields
+        if fields is None or field.name in fields or field.attname in fields
+    )
+
+
+def _hints_all(model: type[Model]) -> bool:
+    """Return whether signals of this model hint all mirrors of its table: not those that watch a proxy of it."""
+    hinted = {name for name, _ in _by_model[model]}
+    return not sql_only.in_request() or all(
+        mirror.name in hinted
+        for mirror in registry.all_mirrors()
+        if any(watch.table == model._meta.db_table for watch in mirror.watches)
+    )
+
+
+def _has_columns(model: type[Model]) -> bool:
+    """Return whether saving writes to the model's own table in any case: not if that has a primary key only."""
+    return any(not field.primary_key for field in model._meta.local_concrete_fields)
 
 
 def _concerns(watch: Watch, fields: Collection[str] | None) -> bool:
@@ -90,13 +121,18 @@ def _links_changed(
     sender: type[Model], instance: Model, action: str, reverse: bool, pk_set: set[Any] | None, **kwargs: Any
 ) -> None:
     """Hint the keys of changed many-to-many links, at either end. Links are read before ``clear`` removes them."""
+    if action.startswith("pre_"):
+        sql_only.expect_statement()
     if action not in ("post_add", "post_remove", "pre_clear"):
         return
-    hint_all(
-        ((name, watch.source), ends)
+    found = [
+        ((name, watch.source), _ends(sender, watch, instance, reverse, pk_set))
         for name, watch in _by_model[sender]
-        if not watch.updates and (ends := _ends(sender, watch, instance, reverse, pk_set))
-    )
+        if not watch.updates
+    ]
+    if all(ends for _, ends in found) and _hints_all(sender):
+        sql_only.note_hint(sender._meta.db_table)
+    hint_all((group, ends) for group, ends in found if ends)
 
 
 def _ends(through: type[Model], watch: Watch, instance: Model, reverse: bool, pk_set: set[Any] | None) -> list[str]:
@@ -111,7 +147,7 @@ def _ends(through: type[Model], watch: Watch, instance: Model, reverse: bool, pk
         return [str(instance.pk)]
     if pk_set is not None:
         return [str(pk) for pk in pk_set]
-    links = through._base_manager.filter(**{_field(through, own): instance.pk})
+    links = all_rows(through).filter(**{_field(through, own): instance.pk})
     return [str(v) for v in links.values_list(_field(through, watch.key_columns[0]), flat=True)[:1000]]
 
 
@@ -120,5 +156,5 @@ def _field(model: type[Model], column: str | None) -> str:
 
 
 def _column(instance: Model, column: str) -> Any:
-    """Return a loaded value or None. Loading a deferred field would fail for a deleted row."""
-    return instance.__dict__.get(_field(type(instance), column))
+    """Return a loaded value or ``UNKNOWN``. Loading a deferred field would fail for a deleted row."""
+    return instance.__dict__.get(_field(type(instance), column), UNKNOWN)

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from django.db.models import IntegerField
 
-from mirror.conf import setting
 from mirror.declare.mirrors import Mirror, TableMirror, get_primary
 from mirror.outbox import changes
 from mirror.outbox.errors import raise_if_away
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
+from mirror.utils.rows import all_rows
 from mirror.verify import compare, runs, scan
 from mirror.windows.shapes import is_lazy
 from mirror.windows.verify import Windows
@@ -76,7 +76,7 @@ def _choose_rows(mirror: Mirror) -> list[str]:
     model: Any = getattr(mirror, "model", None)
     if type(mirror).keys_after is not Mirror.keys_after or not isinstance(get_primary(model), IntegerField):
         return mirror.keys_after(None, ROWS)
-    ordered = model._base_manager.using(setting("DATABASE")).order_by("pk").values_list("pk", flat=True)
+    ordered: Any = all_rows(model).order_by("pk").values_list("pk", flat=True)
     first, last = ordered.first(), ordered.last()  # not Min and Max, for which SQLite would read all rows
     if first is None:
         return []

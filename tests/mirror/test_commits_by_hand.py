@@ -84,5 +84,5 @@ def test_database_without_autocommit_is_reported(monkeypatch: pytest.MonkeyPatch
 def test_replica_is_not_asked_within_a_transaction_by_hand(settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "REPLICA": "standby"}
     Item.objects.create(name="a")
-    with sql_only.request(wanted=False):
+    with sql_only.request():
         assert replica.ask_sql(["titem"], database) == "default"

@@ -26,7 +26,7 @@ def declared(settings: Settings) -> None:
 
 
 def in_request() -> AbstractContextManager[None]:
-    return sql_only.request(wanted=False)
+    return sql_only.request()
 
 
 def test_replica_answers_requests_for_mirrors_that_may_be_old() -> None:
@@ -39,8 +39,8 @@ def test_replica_answers_requests_for_mirrors_that_may_be_old() -> None:
     "case",
     [
         nullcontext,
-        lambda: sql_only.request(wanted=True),
-        lambda: sql_only.request(wanted=False, has_written=True),
+        lambda: sql_only.request(sql_only.Request(wanted=True)),
+        lambda: sql_only.request(sql_only.Request(wrote_before=True)),
     ],
     ids=["no request", "own write not in Redis", "own write lately"],
 )

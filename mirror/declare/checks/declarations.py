@@ -11,6 +11,7 @@ from mirror import registry
 from mirror.capture import install
 from mirror.conf import setting
 from mirror.declare.checks.aliases import check_aliases
+from mirror.declare.checks.constancy import check_constancy
 from mirror.declare.checks.watches import check_chains, check_watches
 from mirror.declare.checks.windows import check_window
 from mirror.declare.mirrors import Drain, EdgeMirror, Mirror, SummaryMirror, TableMirror
@@ -37,6 +38,7 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
         found += _check_drain(mirror.drain, f"Mirror {mirror.name!r}: drain", type(mirror)) if mirror.drain else []
         found += check_watches(mirror)
         found += check_window(mirror)
+        found += check_constancy(mirror)
         if len(mirror.name) > LONGEST_NAME:
             hint = f"A mirror's name has at most {LONGEST_NAME} characters."
             found.append(Error(f"The name {mirror.name!r} is too long.", hint=hint, obj=mirror, id="mirror.E002"))

@@ -1,0 +1,85 @@
+"""System checks that a declaration means the same in each process: columns that managers rewrite, and moments."""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterator
+from datetime import datetime, time
+from typing import Any, Final
+
+from django.core.checks import CheckMessage, Error
+from django.db import models
+
+from mirror.declare.mirrors import Mirror
+from mirror.declare.watches import Watch
+
+# Functions whose result depends on the moment, the process or chance.
+INCONSTANT: Final = {
+    *("now", "utcnow", "today", "localdate", "localtime", "time", "time_ns", "monotonic"),
+    *("uuid1", "uuid4", "random", "randint", "getpid", "getenv"),
+}
+
+
+def check_constancy(mirror: Mirror) -> Iterator[CheckMessage]:
+    """Check that no column is rewritten by a manager, and that no condition contains the moment of the import."""
+    for watch in mirror.watches:
+        for name, other in _find_rewritten(watch):
+            column = f"{watch.model._meta.label}.{name}"
+            yield Error(
+                f"Mirror {mirror.name!r} reads {column}, but the model's manager reads {other}.",
+                hint=f'Name the columns that contain the values: Column("{other}", name="{name}").',
+                obj=type(mirror),
+                id="mirror.E028",
+            )
+    conditions = [mirror.where, *(getattr(field, "where", None) for field in mirror.fields)]
+    found = _find_calls(type(mirror)) + [text for condition in conditions for text in _find_moments(condition)]
+    if found:
+        yield Error(
+            f"A condition of mirror {mirror.name!r} depends on the moment or the process: {', '.join(found)}.",
+            hint="Use constants. Leave out rows by time where they are read, or store the state in a column.",
+            obj=type(mirror),
+            id="mirror.E029",
+        )
+
+
+def _find_rewritten(watch: Watch) -> Iterator[tuple[str, str]]:
+    """Yield the watched columns for which queries of the default manager read others (translations of a field)."""
+    manager: models.Manager[Any] = watch.model._default_manager
+    for field in watch.model._meta.concrete_fields:
+        if field.column in watch.only and field.model is watch.model:
+            selected: Any = manager.values_list(field.attname).query.select
+            read = [column.target.column for column in selected]
+            if read and read != [field.column]:
+                yield field.name, ", ".join(read)
+
+
+def _find_calls(declaration: type[Mirror]) -> list[str]:
+    """Return the calls of inconstant functions in the conditions that the class writes."""
+    try:
+        [written] = ast.parse(textwrap.dedent(inspect.getsource(declaration))).body
+    except (OSError, TypeError, SyntaxError, ValueError):  # made without a source
+        return []
+    assert isinstance(written, ast.ClassDef)
+    assigned = [
+        statement.value
+        for statement in written.body
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None
+    ]
+    calls = [node for value in assigned for node in ast.walk(value) if isinstance(node, ast.Call)]
+    names = [(call, ast.unparse(call.func).rpartition(".")[2]) for call in calls]
+    return [ast.unparse(call) for call, name in names if name in INCONSTANT]
+
+
+def _find_moments(condition: Any) -> Iterator[str]:
+    """Yield the values that are moments of an import (written ones have no microseconds) or have no constant text."""
+    if isinstance(condition, models.Q):
+        for child in condition.children:
+            yield from _find_moments(child[1] if isinstance(child, tuple) else child)
+    elif isinstance(condition, list | tuple):
+        for part in condition:
+            yield from _find_moments(part)
+    elif isinstance(condition, datetime | time):
+        if condition.microsecond:
+            yield str(condition)
+    elif callable(condition) or " at 0x" in repr(condition):
+        yield repr(condition)

@@ -1,0 +1,31 @@
+"""Notices the statements by which a request writes to SQL, on whichever connection of a thread they are executed."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
+
+from mirror.conf import setting
+from mirror.read import sql_only, statements
+
+
+def connect() -> None:
+    """Watch the statements of every new connection. Repeated calls are harmless."""
+    connection_created.connect(_watch, dispatch_uid="mirror.own_writes")
+
+
+def _watch(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
+    if _note_statement not in connection.execute_wrappers:  # a connection that is opened again has it
+        connection.execute_wrappers.append(_note_statement)
+
+
+def _note_statement(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+    is_watched = sql_only.in_request() and context["connection"].alias == setting("DATABASE")
+    if not (is_watched and statements.may_write(sql)):
+        return execute(sql, params, many, context)
+    sql_only.note_write()
+    result = execute(sql, params, many, context)
+    if not statements.wrote_nothing(sql, context["cursor"].rowcount) and (table := statements.find_table(sql)):
+        sql_only.note_table(table)
+    return result

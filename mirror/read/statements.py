@@ -1,0 +1,59 @@
+"""Statements in SQL: whether they write, and to which tables."""
+
+import re
+from functools import cache
+from typing import Final
+
+from django.apps import apps
+
+from mirror.models import BackupState, Change, Identity, Job, State
+
+ANY: Final = "*"  # a table that cannot be told from the statement: any may be written
+_COMMENTS = r"(?:\s|--[^\n]*\n|/\*.*?\*/)*"
+_WRITES = re.compile(
+    _COMMENTS + r"(?:INSERT|UPDATE|DELETE|REPLACE|MERGE|TRUNCATE|COPY|CALL|DO|WITH)\b", re.IGNORECASE | re.DOTALL
+)
+_OWN_TABLES = "|".join(model._meta.db_table for model in (BackupState, Change, Identity, Job, State))
+# The mirror's own tables are not read through a mirror. Other tables may have similar names (shop_mirror_change).
+_OWN_WRITES = re.compile(
+    _COMMENTS + rf"(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|UPDATE|DELETE\s+FROM)\s+[\"'`]?(?:{_OWN_TABLES})\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_PART = r'(?:"(?:[^"]|"")+"|`[^`]+`|[^\s"`(.,;]+)'
+_WRITTEN = re.compile(
+    r"(?:(?:INSERT|REPLACE)\s+(?:OR\s+\w+\s+)?INTO|UPDATE(?:\s+OR\s+\w+)?|DELETE\s+FROM)"
+    rf"\s+(?P<table>{_PART}(?:\.{_PART})*)",
+    re.IGNORECASE,
+)
+_BEGINNING = re.compile(_COMMENTS, re.DOTALL)
+_QUERY = re.compile(_COMMENTS + r"WITH\b(?!.*\b(?:INSERT|UPDATE|DELETE|MERGE)\b)", re.IGNORECASE | re.DOTALL)
+
+
+def may_write(sql: str) -> bool:
+    """Return whether the statement may write to a table that is not the mirror's own."""
+    return bool(_WRITES.match(sql)) and not _OWN_WRITES.match(sql)
+
+
+def wrote_nothing(sql: str, rows: int) -> bool:
+    """Return whether a statement with this ``rowcount`` surely changed no row, like the UPDATE of a new row's save."""
+    return rows == 0 and "RETURNING" not in sql.upper()  # SQLite counts the rows after they were fetched
+
+
+def find_table(sql: str) -> str:
+    """Return the table of a model that a statement of ``may_write`` writes to, "" if it only reads, or ``ANY``."""
+    if _QUERY.match(sql):
+        return ""
+    start = _BEGINNING.match(sql)
+    assert start is not None
+    found = _WRITTEN.match(sql, start.end())
+    if found is None:  # of several tables, or of a procedure
+        return ANY
+    # A schema is written as in ``db_table``: inventory"."book
+    name = found["table"].replace("`", '"').replace('"."', "\0").strip('"').replace("\0", '"."')
+    return name if name in _list_tables() else ANY  # a partition, a view or a name in other letters
+
+
+@cache
+def _list_tables() -> frozenset[str]:
+    models = apps.get_models(include_auto_created=True)
+    return frozenset(str(model._meta.db_table) for model in models)
