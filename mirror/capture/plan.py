@@ -11,9 +11,11 @@ from typing import Final, Literal, NamedTuple
 
 from django.apps import apps as django_apps
 from django.core.exceptions import ImproperlyConfigured
+from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from mirror import registry
+from mirror.declare.paths import find_value_field
 from mirror.declare.watches import Watch
 from mirror.models import Change
 from mirror.outbox import changes
@@ -35,6 +37,7 @@ class Insert(NamedTuple):
     primary: tuple[str, ...] = ()  # set if only some UPDATEs are changes:
     compared: tuple[str, ...] = ()  # those where one of these columns differs
     updates: bool = False  # only UPDATEs are changes
+    uuids: tuple[str, ...] = ()  # those of ``columns`` that hold UUIDs, which a database may store as other text
 
     @property
     def named(self) -> set[str]:
@@ -240,11 +243,13 @@ def _insert(mirror: str, watch: Watch) -> Insert:
         raise ImproperlyConfigured(f"mirror {mirror!r} watches {watch.table}.{unknown[0]}, and there is no such column")
     key, primary = watch.key_columns, tuple(str(field.column) for field in watch.model._meta.pk_fields)
     unique = set(primary) <= set(key)
+    fields = {str(field.column): find_value_field(field) for field in watch.model._meta.concrete_fields}
+    uuids = tuple(column for column in key if isinstance(fields[column], models.UUIDField))
     if not watch.only:
-        return Insert(mirror, watch.source, key, unique, updates=watch.updates)
+        return Insert(mirror, watch.source, key, unique, updates=watch.updates, uuids=uuids)
     # The primary key is compared too, because a row's data may depend on it.
     compared = tuple(dict.fromkeys((*primary, *key, *watch.only)))
-    return Insert(mirror, watch.source, key, unique, primary, compared, watch.updates)
+    return Insert(mirror, watch.source, key, unique, primary, compared, watch.updates, uuids)
 
 
 def unknown_columns(watch: Watch) -> list[str]:

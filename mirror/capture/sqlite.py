@@ -23,6 +23,7 @@ STAMPS: Final = """
       FROM sqlite_master m, pragma_schema_version s
      WHERE m.type = 'trigger' AND instr(m.sql, %s) > 0
 """
+UUID_GROUPS: Final = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))  # beginning and length of each group of digits
 
 
 class SqliteCapture(Capture):
@@ -93,8 +94,16 @@ class SqliteCapture(Capture):
         return " OR ".join(f"OLD.{c} IS NOT NEW.{c} COLLATE BINARY" for c in map(self.quote, columns))
 
     def _key(self, row: str, insert: Insert) -> str:
-        texts = (f"CAST({row}.{self.quote(column)} AS TEXT)" for column in insert.columns)
+        texts = (self._text(f"{row}.{self.quote(column)}", column in insert.uuids) for column in insert.columns)
         return " || ':' || ".join(texts) or "''"
+
+    def _text(self, value: str, is_uuid: bool) -> str:
+        if not is_uuid:
+            return f"CAST({value} AS TEXT)"
+        # SQLite keeps the 32 digits, and Python writes a UUID with dashes.
+        groups = (f"substr({value}, {start}, {length})" for start, length in UUID_GROUPS)
+        joined = " || '-' || ".join(groups)
+        return f"lower({joined})"
 
 
 def _find_obstacle(kind: str, sql: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import models
+from django.db.models.constants import LOOKUP_SEP
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 
@@ -19,6 +20,7 @@ from mirror.declare.paths import (
     DeclarationError,
     Use,
     find_field,
+    find_value_field,
     lacks_constraint,
     prefix_condition,
     resolve_column,
@@ -72,7 +74,7 @@ class Values:
     def find_uses(self, model: type[models.Model]) -> list[Use]:
         """Return the columns that the list depends on."""
         column = resolve_column(resolve_plain(model, self.relation).related, self.field)
-        if column.rest or any(use.path or use.key for use in column.uses):
+        if column.rest or any(use.key for use in column.uses):
             raise DeclarationError(f"{self.field!r} is no column of {self.relation!r}")
         return _find_uses(model, self.relation, self.where, "" if self.field == "pk" else self.field)
 
@@ -126,7 +128,7 @@ class Count:
 
     def build_expression(self, model: type[models.Model]) -> models.expressions.Combinable:
         """Return the number as a subquery."""
-        return _aggregate(model, self.relation, self.where, models.Count("pk"), models.IntegerField())
+        return _aggregate(model, self.relation, self.where, models.Count("*"), models.IntegerField())
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ class Sum:
 
     def find_uses(self, model: type[models.Model]) -> list[Use]:
         """Return the columns that the sum depends on."""
-        field = find_field(resolve_plain(model, self.relation).related, self.field)
+        field = find_value_field(find_field(resolve_plain(model, self.relation).related, self.field))
         if not isinstance(field, (models.IntegerField, models.FloatField, models.DecimalField)):
             raise DeclarationError(f"{self.field!r} of {self.relation!r} is no number")
         return _find_uses(model, self.relation, self.where, self.field)
@@ -153,7 +155,7 @@ class Sum:
     def build_expression(self, model: type[models.Model]) -> models.expressions.Combinable:
         """Return the sum as a subquery."""
         relation = resolve_plain(model, self.relation)
-        field = find_field(relation.related, self.field)
+        field = find_value_field(find_field(relation.related, self.field))
         output = models.BigIntegerField() if isinstance(field, models.IntegerField) else field.clone()
         return _aggregate(model, self.relation, self.where, models.Sum(relation.prefix + self.field), output)
 
@@ -163,20 +165,23 @@ RecordField = str | Column | Values | Count | Sum
 
 def _find_uses(model: type[models.Model], name: str, where: models.Q | None, column: str) -> list[Use]:
     relation = resolve_plain(model, name)
-    own = relation.own.column
+    own, is_loose = relation.own.column, relation.other is not None and lacks_constraint(relation.other)
     related = resolve_condition(relation.related, where)
     if column:
         related += resolve_column(relation.related, column).uses
-    if any(use.path or use.key for use in related):
-        raise DeclarationError(f"the condition of {name!r} names another table than that of the related rows")
-    if relation.other is None:
-        pk = relation.link._meta.pk
-        assert pk is not None
-        return [Use(relation.link, str(pk.column), key=own), *(use._replace(key=own) for use in related)]
-    return [
-        Use(relation.link, relation.other.column, key=own),
-        *(use._replace(path=name, is_loose=lacks_constraint(relation.other)) for use in related),
+    if any(use.key for use in related):
+        raise DeclarationError(f"{name!r} depends on rows that point at the related ones, and cannot be watched")
+    direct = [use for use in related if not use.path]
+    further = [
+        use._replace(path=f"{name}{LOOKUP_SEP}{use.path}", is_loose=use.is_loose or is_loose)
+        for use in related
+        if use.path
     ]
+    if relation.other is None:
+        primary = [Use(relation.link, str(field.column), key=own) for field in relation.link._meta.pk_fields]
+        return [*primary, *(use._replace(key=own) for use in direct), *further]
+    links = Use(relation.link, relation.other.column, key=own)
+    return [links, *(use._replace(path=name, is_loose=is_loose) for use in direct), *further]
 
 
 def _aggregate(

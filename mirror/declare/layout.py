@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
+from django.db.models.constants import LOOKUP_SEP
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
@@ -17,7 +18,15 @@ from mirror.declare.entries import Contribution
 from mirror.declare.fields import Column, Count, Sum, Values, is_array, make_plain
 from mirror.declare.indexes import Index
 from mirror.declare.mirrors import can_hold, get_primary
-from mirror.declare.paths import DeclarationError, Use, resolve_column, resolve_condition
+from mirror.declare.paths import (
+    DeclarationError,
+    Use,
+    find_parent_links,
+    find_value_field,
+    get_concrete,
+    resolve_column,
+    resolve_condition,
+)
 from mirror.declare.watches import Family, Watch
 from mirror.utils.compiled import KeyedQuery
 from mirror.utils.rows import all_rows
@@ -41,6 +50,11 @@ class Layout:
         for name in ("fields", "indexes"):
             if not isinstance(getattr(mirror, name), (list, tuple)):
                 raise DeclarationError(f"{name} must be a list")
+        if len(mirror.model._meta.pk_fields) > 1:
+            raise DeclarationError(
+                f"the primary key of {mirror.model._meta.label} has several columns; declare an EdgeMirror that "
+                "watches them, or give the model a primary key of one column"
+            )
         self.model, self.where, self.indexes = mirror.model, mirror.where, tuple(mirror.indexes)
         self.fields: dict[str, Column | Values | Count | Sum] = {}
         for field in mirror.fields:
@@ -85,7 +99,7 @@ class Layout:
             self._check_texts(index)
             score = getattr(index, "score", "")
             if path := self.paths.get(str(score)):
-                field = resolve_column(self.model, path).field
+                field = find_value_field(resolve_column(self.model, path).field)
                 if not isinstance(field, NUMBERS_AND_TIMES):
                     raise DeclarationError(f"{index!r}: {score!r} is neither a number nor a time")
 
@@ -183,8 +197,7 @@ class Layout:
 
 def _is_plain(field: "models.Field[Any, Any]") -> bool:
     """Return whether all values of a column are valid in JSON."""
-    while isinstance(field, models.ForeignKey):
-        field = field.target_field
+    field = find_value_field(field)
     return isinstance(field, PLAIN) and not hasattr(field, "from_db_value")
 
 
@@ -192,16 +205,17 @@ def build_watches(model: type[models.Model], uses: Iterable[Use]) -> tuple[Watch
     """Return the watches on the columns: one for each table and key, and one for each table behind relations."""
     own: dict[tuple[type[models.Model], str], dict[str, None]] = defaultdict(dict)
     behind: dict[type[models.Model], tuple[dict[str, None], dict[str, None]]] = defaultdict(lambda: ({}, {}))
-    own[model, ""] = {}
+    own[get_concrete(model), ""] = {}
     loose: set[type[models.Model]] = set()
     for use in uses:
-        if use.path:
-            paths, columns = behind[use.model]
+        table = get_concrete(use.model)  # of a proxy
+        if use.path and not _is_own_part(model, use):
+            paths, columns = behind[table]
             paths[use.path] = None
             if use.is_loose:
-                loose.add(use.model)
+                loose.add(table)
         else:
-            columns = own[use.model, use.key]
+            columns = own[table, use.key]
         columns[use.column] = None
     direct = [
         Watch(table, key, only=tuple(columns) or (str(get_primary(table).column),))
@@ -216,11 +230,18 @@ def build_watches(model: type[models.Model], uses: Iterable[Use]) -> tuple[Watch
     return (*direct, *via)
 
 
+def _is_own_part(model: type[models.Model], use: Use) -> bool:
+    """Return whether a path leads to the part of the row itself in its parent's table, which has the same key."""
+    links = find_parent_links(model, use.model)
+    return use.path == LOOKUP_SEP.join(link.name for link in links) and all(link.primary_key for link in links)
+
+
 def find_rows_behind(
     model: type[models.Model], paths: Sequence[str], values: Sequence[str], after: str | None, limit: int
 ) -> list[str]:
     """Return the next keys of rows of ``model`` that one of these relations leads to rows with these primary keys."""
-    condition = models.Q(*((f"{path}__in", values) for path in paths), _connector=models.Q.OR)
+    # With "pk", because a foreign key may hold another column (to_field).
+    condition = models.Q(*((f"{path}__pk__in", values) for path in paths), _connector=models.Q.OR)
     rows = all_rows(model).filter(condition)
     if after is not None:
         rows = rows.filter(pk__gt=after)

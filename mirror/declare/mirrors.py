@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from django.core.exceptions import ValidationError
-from django.db.models import Field, ForeignKey, IntegerField, Model, Q
+from django.db.models import Field, IntegerField, Model, Q
 
 from mirror.declare.entries import Contribution
 from mirror.declare.fields import RecordField
 from mirror.declare.indexes import Index, parse_template
+from mirror.declare.paths import find_value_field, get_concrete
 from mirror.declare.readers import Readers
 from mirror.declare.watches import Family, Watch
 from mirror.redis.session import Command
@@ -116,7 +117,9 @@ class Mirror(Readers):
 
     def is_possible(self, pk: str) -> bool:
         """Return whether a row could have this key, by the types of the key columns (a stray's key may be anything)."""
-        watch = next((w for w in self.watches if not w.source and w.model is self.model), None)
+        watch = next(
+            (w for w in self.watches if not w.source and get_concrete(w.model) is get_concrete(self.model)), None
+        )
         if watch is None:
             return True
         columns = watch.key_columns
@@ -136,8 +139,7 @@ def get_primary(model: type[Model]) -> "Field[Any, Any]":
 
 def can_hold(field: "Field[Any, Any]", text: str) -> bool:
     """Return whether a column can hold the value that ``text`` represents."""
-    while isinstance(field, ForeignKey):
-        field = field.target_field
+    field = find_value_field(field)
     # a fast path for nearly all keys
     if len(text) < 10 and text.isdecimal() and text.isascii() and isinstance(field, IntegerField):
         return text == "0" or text[0] != "0"

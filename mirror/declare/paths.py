@@ -62,6 +62,7 @@ class Relation(NamedTuple):
 
 def find_field(model: type[models.Model], name: str) -> Any:
     """Return a field or relation of a model. Raises DeclarationError, which suggests a similar name."""
+    found: Any
     try:
         found = model._meta.pk if name == "pk" else model._meta.get_field(name)
     except FieldDoesNotExist:
@@ -69,9 +70,47 @@ def find_field(model: type[models.Model], name: str) -> Any:
         similar = difflib.get_close_matches(name, names, 1)
         hint = f"; did you mean {similar[0]!r}?" if similar else f"; it has: {', '.join(sorted(names))}"
         raise DeclarationError(f"{model._meta.label} has no field {name!r}{hint}") from None
-    if hasattr(found, "object_id_field_name") or hasattr(found, "ct_field"):
-        raise DeclarationError(f"{model._meta.label}.{name} is generic, and generic relations cannot be watched")
+    reference = found.field if found.auto_created and not found.concrete else found
+    if hasattr(reference, "object_id_field_name") or hasattr(reference, "ct_field"):
+        raise DeclarationError(
+            f"{model._meta.label}.{name} is generic, and generic relations cannot be watched; write load() and "
+            "record(), with a Watch on each table"
+        )
+    if isinstance(reference, models.ForeignObject) and not isinstance(reference, models.ForeignKey):
+        raise DeclarationError(
+            f"{model._meta.label}.{name} is a ForeignObject without a column of its own, and cannot be watched; use a "
+            "ForeignKey, or write load() and record(), with a Watch on each table"
+        )
+    if isinstance(found, models.CompositePrimaryKey):
+        raise DeclarationError(f"the primary key of {model._meta.label} has several columns; name one of them")
     return found
+
+
+def find_value_field(field: Any) -> Any:
+    """Return the field that determines a column's values: the target of a foreign key, the output of an expression."""
+    while isinstance(field, (models.ForeignKey, models.GeneratedField)):
+        field = field.target_field if isinstance(field, models.ForeignKey) else field.output_field
+    return field
+
+
+def get_concrete(model: type[models.Model]) -> type[models.Model]:
+    """Return the model whose table a model uses: another one for a proxy."""
+    return model._meta.concrete_model or model
+
+
+def find_parent_links(model: type[models.Model], parent: type[models.Model]) -> "list[models.ForeignKey[Any, Any]]":
+    """Return the one-to-one fields that lead from a model to one that it inherits from; none to itself or a proxy."""
+    here = get_concrete(model)
+    link: Any = None if here is parent else here._meta.get_ancestor_link(parent)
+    if link is None:
+        return []
+    # Django answers for a grandparent with the field of the parent.
+    return [*find_parent_links(here, link.model), link, *find_parent_links(link.related_model, parent)]
+
+
+def shares_key(model: type[models.Model], parent: type[models.Model]) -> bool:
+    """Return whether a row has the primary key of its part in the table of ``parent``."""
+    return all(link.primary_key for link in find_parent_links(model, get_concrete(parent)))
 
 
 def resolve_column(model: type[models.Model], path: str) -> Resolved:
@@ -83,30 +122,68 @@ def resolve_column(model: type[models.Model], path: str) -> Resolved:
     here, before, names = model, "", path.split(LOOKUP_SEP)
     is_loose = False
     for position, name in enumerate(names):
-        field = find_field(here, name)
+        field, rest = find_field(here, name), names[position + 1 :]
         if field.one_to_many or field.many_to_many:
             raise DeclarationError(f"{path!r} leads to many rows; use Values, Count or Sum for {name!r}")
         if field.auto_created and field.is_relation and not field.concrete:  # the other side of a one-to-one relation
             if before:
                 raise DeclarationError(f"{path!r}: {name!r} can only come first in a path")
+            _require_key_of(model, field.field)
             uses.append(Use(field.related_model, field.field.column, key=field.field.column))
             key = field.field.column
         else:
             # An inherited column belongs to the table of the model that defines it.
-            uses.append(Use(here if before else field.model, field.column, before, is_loose=is_loose))
-            is_loose |= field.is_relation and lacks_constraint(field)
+            owner = before
+            for link in find_parent_links(here, field.model):
+                if not link.primary_key:
+                    uses.append(Use(link.model, link.column, owner, is_loose=is_loose))
+                is_loose |= lacks_constraint(link)
+                owner = _join(owner, link.name)
+            uses.append(Use(field.model, field.column, owner, is_loose=is_loose))
             key = ""
-        rest = names[position + 1 :]
-        is_last = not rest or not field.is_relation
-        if is_last:
+        if not rest or not field.is_relation or _is_lookup(field, rest[0]):
             return Resolved(field if field.concrete else field.field, uses, LOOKUP_SEP.join(rest))
+        if not key:
+            _require_findable(field)
+            is_loose |= lacks_constraint(field)
         here, before = field.related_model, LOOKUP_SEP.join(names[: position + 1])
         if key:  # the columns of such a row are watched by its own key
             last = resolve_column(here, LOOKUP_SEP.join(rest))
             direct = [use._replace(key=key) for use in last.uses if not use.path]
-            further = [use._replace(path=f"{before}{LOOKUP_SEP}{use.path}") for use in last.uses if use.path]
+            further = [use._replace(path=_join(before, use.path)) for use in last.uses if use.path]
             return last._replace(uses=[*uses, *direct, *further])
     raise AssertionError("a path has at least one name")
+
+
+def _join(before: str, name: str) -> str:
+    return f"{before}{LOOKUP_SEP}{name}" if before else name
+
+
+def _is_lookup(field: Any, name: str) -> bool:
+    """Return whether a name after a relation is a lookup of its foreign key (``isnull``), and no field behind it."""
+    known = {found.name for found in field.related_model._meta.get_fields()} | {"pk"}
+    known |= {found.attname for found in field.related_model._meta.concrete_fields}
+    return name not in known and field.get_lookup(name) is not None
+
+
+def _require_key_of(model: type[models.Model], link: Any) -> None:
+    """Refuse a foreign key whose values are not the primary keys of the mirrored rows at which it points."""
+    if not link.target_field.primary_key:
+        raise DeclarationError(f"{link} does not point at a primary key, so its changes name no row")
+    if not shares_key(model, link.related_model):
+        raise DeclarationError(
+            f"{link} points at {link.related_model._meta.label}, whose primary key is another than that of "
+            f"{model._meta.label}, so its changes name no row; mirror {link.related_model._meta.label} instead"
+        )
+
+
+def _require_findable(link: Any) -> None:
+    """Refuse a foreign key from which no row is found after the row behind it was deleted."""
+    if lacks_constraint(link) and not link.target_field.primary_key:
+        raise DeclarationError(
+            f"{link} has neither a constraint nor the primary key of {link.related_model._meta.label} as its target, "
+            "so a deleted row names none; give it one of them"
+        )
 
 
 def lacks_constraint(link: Any) -> bool:
@@ -118,25 +195,25 @@ def resolve_relation(model: type[models.Model], name: str) -> Relation:
     """Return the relation to many rows called ``name``. Raises DeclarationError if it is none."""
     field = find_field(model, name)
     if field.many_to_many:
-        through = getattr(field, "remote_field" if field.concrete or not field.auto_created else "field")
-        through = through.through if hasattr(through, "through") else field.field.remote_field.through
-        return Relation(through, _find_link(through, model), _find_link(through, field.related_model))
+        is_forward = isinstance(field, models.ManyToManyField)
+        many = field if is_forward else field.field
+        ends = [many.m2m_field_name(), many.m2m_reverse_field_name()]
+        own, other = ends if is_forward else reversed(ends)
+        through = many.remote_field.through
+        return Relation(through, _get_link(through, own), _get_link(through, other))
     if field.one_to_many:
         return Relation(field.related_model, field.field, None)
     raise DeclarationError(f"{model._meta.label}.{name} does not lead to many rows; name the column instead")
 
 
-def _find_link(through: type[models.Model], target: type[models.Model]) -> "models.ForeignKey[Any, Any]":
-    found = [
-        field
-        for field in through._meta.concrete_fields
-        if isinstance(field, models.ForeignKey) and issubclass(target, field.related_model)
-    ]
-    if len(found) != 1:
+def _get_link(through: type[models.Model], name: str) -> "models.ForeignKey[Any, Any]":
+    link = find_field(through, name)
+    if find_parent_links(through, link.model):
         raise DeclarationError(
-            f"{through._meta.label} has {len(found)} foreign keys to {target._meta.label}; one is needed"
+            f"{through._meta.label} inherits {name!r} from {link.model._meta.label}, so its links are in two tables; "
+            "define both foreign keys in one model"
         )
-    return found[0]
+    return cast("models.ForeignKey[Any, Any]", link)
 
 
 def resolve_condition(model: type[models.Model], condition: models.Q | None, prefix: str = "") -> list[Use]:
@@ -156,6 +233,8 @@ def resolve_condition(model: type[models.Model], condition: models.Q | None, pre
             uses += resolve_column(model, _get_name(value)).uses
         elif hasattr(value, "resolve_expression"):
             raise DeclarationError(f"the value of {path!r} is an expression, whose result can change without a write")
+        elif any(isinstance(part, models.Model) for part in (value if isinstance(value, (list, tuple)) else [value])):
+            raise DeclarationError(f"the value of {path!r} is a row, whose text can change; use its primary key")
     return uses
 
 
@@ -181,7 +260,7 @@ def prefix_condition(condition: models.Q | None, prefix: str) -> models.Q:
 def resolve_plain(model: type[models.Model], name: str) -> Relation:
     """Return a relation whose foreign key contains the primary key of the mirrored row."""
     relation = resolve_relation(model, name)
-    for link in filter(None, (relation.own, relation.other)):
-        if not link.target_field.primary_key:
-            raise DeclarationError(f"{link} does not point at a primary key, so its changes name no row")
+    _require_key_of(model, relation.own)
+    if relation.other is not None:
+        _require_key_of(relation.related, relation.other)
     return relation

@@ -17,7 +17,7 @@ from django.db.models.functions import Cast, Collate
 from mirror.conf import setting
 from mirror.declare.fields import Column, Count, Sum, Values, is_array, make_plain
 from mirror.declare.indexes import Index, write_text
-from mirror.declare.paths import prefix_condition, resolve_column, resolve_relation
+from mirror.declare.paths import find_value_field, prefix_condition, resolve_column, resolve_relation
 from mirror.utils.rows import all_rows
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ def order_by_bytes(name: str) -> Collate:
 
 def parse_value(field: "models.Field[Any, Any]", text: str) -> Any:
     """Return the value of a column whose text in a key is exactly ``text``, or None if the column has no such value."""
-    while isinstance(field, models.ForeignKey):
-        field = field.target_field
+    field = find_value_field(field)
     if "\0" in text:  # PostgreSQL refuses it
         return None
     try:
@@ -134,8 +133,7 @@ def _equals(field: "models.Field[Any, Any]", path: str, value: Any) -> models.Q:
 
     A collation of the column may hold different texts for equal; the first half of the condition uses its index.
     """
-    while isinstance(field, models.ForeignKey):
-        field = field.target_field
+    field = find_value_field(field)
     equal = models.Q(**{path: value})
     if isinstance(field, TEXT_FIELDS):
         text = models.Value(value, output_field=models.TextField())
@@ -179,8 +177,7 @@ def _filter_by_when(rows: Rows, layout: "Layout", index: Index) -> Rows:
     else:
         path, output = _annotation(name), _get_output(field, layout, name)
         rows = rows.annotate(**{path: layout.expressions[name]})
-    while isinstance(output, models.ForeignKey):
-        output = output.target_field
+    output = find_value_field(output)
     rows = rows.exclude(**{f"{path}__isnull": True})
     return rows.exclude(**{path: zero}) if (zero := _find_false(output)) is not None else rows
 

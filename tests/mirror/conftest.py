@@ -13,8 +13,18 @@ from mirror.models import Identity
 from mirror.relay import hints, signals
 from tests.support import flush
 from tests.support.mirror.backup_world import lives
+from tests.support.mirror.schemas import declare, tables
 
-__all__ = ["committed", "inline_deletes", "lives", "no_hints", "own_registry", "unhurried"]
+__all__ = [
+    "committed",
+    "declare",
+    "inline_deletes",
+    "lives",
+    "no_hints",
+    "own_registry",
+    "tables",
+    "unhurried",
+]
 UNHURRIED: dict[str, float] = {
     "SWEEP_BUDGET_SECONDS": 3600.0,
     "PUSH_BUDGET_SECONDS": 3600.0,

@@ -324,17 +324,17 @@ def test_circular_after_is_reported() -> None:
     assert set(ids()) == {"mirror.E021"}
 
 
-def test_key_columns_must_be_integers_or_text() -> None:
+def test_key_columns_must_be_integers_text_or_uuids() -> None:
     with isolate_apps("tests.support.mirror.app"):
 
-        class Uuid(models.Model):  # noqa: DJ008
-            id = models.UUIDField(primary_key=True)
+        class Day(models.Model):  # noqa: DJ008
+            day = models.DateField(primary_key=True)
 
             class Meta:
                 app_label = "mirrortest"
 
         class Child(models.Model):  # noqa: DJ008
-            parent = models.ForeignKey(Uuid, models.CASCADE)
+            parent = models.ForeignKey(Day, models.CASCADE)
             item = models.ForeignKey(Item, models.CASCADE)
             slug = models.SlugField()
 

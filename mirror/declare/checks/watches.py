@@ -10,10 +10,11 @@ from django.db import models
 from mirror import registry
 from mirror.capture.plan import unknown_columns
 from mirror.declare.mirrors import EdgeMirror, Mirror
+from mirror.declare.paths import find_value_field
 from mirror.declare.watches import Watch
 from mirror.declare.windows import WindowMirror
 
-TEXTUAL: Final = (models.IntegerField, models.CharField, models.TextField)
+KEYS: Final = (models.IntegerField, models.CharField, models.TextField, models.UUIDField)
 
 
 def check_watches(mirror: Mirror) -> Iterator[CheckMessage]:
@@ -34,7 +35,15 @@ def check_watches(mirror: Mirror) -> Iterator[CheckMessage]:
 
 def _check_columns(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMessage]:
     unknown = unknown_columns(watch)
-    if unknown:
+    if unknown == ["None"]:
+        names = tuple(str(field.column) for field in watch.model._meta.pk_fields)
+        yield Error(
+            f"{where}: its primary key has several columns.",
+            hint=f"Watch({watch.model.__name__}, {names}) in an EdgeMirror, or give the model a key of one column.",
+            obj=type(mirror),
+            id="mirror.E004",
+        )
+    elif unknown:
         yield Error(
             f"{where}: the table {watch.table!r} has no column {unknown[0]!r}.",
             hint="Use the names of columns in SQL: those of foreign keys end in _id.",
@@ -42,20 +51,13 @@ def _check_columns(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMe
             id="mirror.E004",
         )
     for field in watch.model._meta.concrete_fields:
-        if field.column in watch.key_columns and not isinstance(_target(field), TEXTUAL):
+        if field.column in watch.key_columns and not isinstance(find_value_field(field), KEYS):
             yield Error(
-                f"{where}: {field.column!r} is neither an integer nor text.",
+                f"{where}: {field.column!r} is neither an integer nor text nor a UUID.",
                 hint="SQL and Python format other types differently, so that keys would not match.",
                 obj=type(mirror),
                 id="mirror.E006",
             )
-
-
-def _target(field: models.Field) -> models.Field:
-    """Return the field that determines a column's values: for a foreign key, its target."""
-    while isinstance(field, models.ForeignKey):
-        field = field.target_field
-    return field
 
 
 def _check_fields(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMessage]:

@@ -1,0 +1,274 @@
+"""Kinds of keys and columns: a mirror is equal to SQL after every write, or a check refuses it."""
+
+import uuid
+
+import pytest
+from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
+from django.contrib.contenttypes.models import ContentType
+from django.db import models
+from django.db.models import F
+from django.test.utils import isolate_apps
+
+from mirror import Count, Ids, Mirror, Names, Ranking, SetOf, Sum, Watch, register, registry
+from mirror.declare.checks import check_declarations
+from mirror.models import Change
+from mirror.outbox.changes import WHOLE
+from tests.support.mirror.schemas import Create, Declare, assert_equal, refuse
+
+pytestmark = pytest.mark.usefixtures("own_registry", "committed", "no_hints")
+
+
+class TestUuids:
+    def test_rows_with_uuids_as_keys_are_equal(self, tables: Create, declare: Declare) -> None:
+        with isolate_apps("tests.support.mirror.app"):
+
+            class Shelf(models.Model):  # noqa: DJ008
+                id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+                name = models.TextField()
+
+                class Meta:
+                    app_label = "mirrortest"
+
+            class Tome(models.Model):  # noqa: DJ008
+                id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+                name = models.TextField()
+                shelf = models.ForeignKey(Shelf, models.CASCADE, related_name="tomes")
+                others = models.ManyToManyField(Shelf, related_name="+")
+
+                class Meta:
+                    app_label = "mirrortest"
+
+        tables(Shelf, Tome)
+        shelf = Shelf._base_manager.create(name="s")
+        tome = Tome._base_manager.create(name="t", shelf=shelf)
+        mirror = declare(
+            Tome,
+            fields=["name", "shelf_id", "shelf__name", Ids("others")],
+            indexes=[SetOf("tkinds:{value}", over="shelf_id")],
+        )
+        shelves = declare(Shelf, name="odd_shelves", key="tkind_shelves:{pk}", fields=[Names("tomes"), Count("tomes")])
+        other = Tome._base_manager.create(name="o", shelf=shelf)
+        rows = Change.objects.exclude(key=WHOLE)  # the new triggers ordered rebuilds
+        assert {*rows.values_list("key", flat=True)} == {str(other.pk), str(shelf.pk)}
+        tome.others.add(shelf)
+        Shelf._base_manager.update(name="S")
+        Tome._base_manager.filter(pk=tome.pk).update(name="T")
+        record = {"name": "T", "shelf_id": str(shelf.pk), "shelf__name": "S", "others": [str(shelf.pk)]}
+        assert assert_equal(mirror)[str(tome.pk)] == mirror.get(tome.pk) == record
+        assert mirror.members(f"tkinds:{shelf.pk}") == {tome.pk, other.pk}
+        assert sorted(assert_equal(shelves)[str(shelf.pk)]["tomes"]) == ["T", "o"]
+        Tome._base_manager.filter(pk=tome.pk).delete()
+        assert [*assert_equal(mirror)] == [str(other.pk)]
+        assert mirror.get(tome.pk) is None
+
+
+class TestInheritance:
+    def test_inherited_columns_over_relations_are_equal(self, tables: Create, declare: Declare) -> None:
+        with isolate_apps("tests.support.mirror.app"):
+
+            class Place(models.Model):  # noqa: DJ008
+                name = models.TextField()
+
+                class Meta:
+                    app_label = "mirrortest"
+
+            class Town(models.Model):  # noqa: DJ008
+                class Meta:
+                    app_label = "mirrortest"
+
+            class Inn(Place):  # noqa: DJ008
+                town = models.ForeignKey(Town, models.CASCADE, related_name="inns")
+
+                class Meta:
+                    app_label = "mirrortest"
+
+            class Manor(Inn):  # noqa: DJ008
+                rooms = models.IntegerField()
+
+                class Meta:
+                    app_label = "mirrortest"
+
+            class Cook(models.Model):  # noqa: DJ008
+                inn = models.ForeignKey(Inn, models.CASCADE, null=True)
+                manor = models.ForeignKey(Manor, models.CASCADE, null=True)
+
+                class Meta:
+                    app_label = "mirrortest"
+
+        tables(Place, Town, Inn, Manor, Cook)
+        town = Town._base_manager.create()
+        Place._base_manager.create(name="of another key")
+        manor = Manor._base_manager.create(name="a", town=town, rooms=1)
+        Cook._base_manager.create(inn=manor, manor=manor)
+        mirrors = [
+            declare(model, name=f"odd{number}", key=f"tkind{number}:" + "{pk}", fields=fields)
+            for number, (model, fields) in enumerate(
+                [
+                    (Cook, ["inn__name", "manor__name"]),
+                    (Town, [Names("inns")]),
+                    (Place, ["inn__name", "inn__town_id"]),
+                    (Manor, ["name", "town_id", "rooms"]),
+                ]
+            )
+        ]
+        Place._base_manager.filter(pk=manor.pk).update(name="b")
+        found = [str(assert_equal(mirror)) for mirror in mirrors]
+        assert ["'b'" in text for text in found] == [True] * 4
+
+    @pytest.mark.parametrize("own_key", [False, True])
+    def test_parents_with_keys_of_their_own_are_equal(self, own_key: bool, tables: Create, declare: Declare) -> None:
+        with isolate_apps("tests.support.mirror.app"):
+
+            class Text(models.Model):  # noqa: DJ008
+                text_id = models.AutoField(primary_key=True)
+                title = models.TextField()
+
+                class Meta:
+                    app_label = "mirrortest"
+
+            class Thing(models.Model):  # noqa: DJ008
+                thing_id = models.AutoField(primary_key=True)
+                weight = models.IntegerField()
+
+                class Meta:
+                    app_label = "mirrortest"
+
+            class Review(models.Model):  # noqa: DJ008
+                thing = models.ForeignKey(Thing, models.CASCADE, related_name="reviews")
+
+                class Meta:
+                    app_label = "mirrortest"
+
+            if own_key:
+
+                class Scroll(Thing):  # noqa: DJ008
+                    number = models.AutoField(primary_key=True)
+                    link = models.OneToOneField(Thing, models.CASCADE, parent_link=True)
+
+                    class Meta:
+                        app_label = "mirrortest"
+
+            else:
+
+                class Scroll(Text, Thing):  # type: ignore[no-redef]  # noqa: DJ008
+                    class Meta:
+                        app_label = "mirrortest"
+
+        tables(Text, Thing, Review, Scroll)
+        for weight in range(3):  # so that the keys differ
+            Thing._base_manager.create(weight=weight)
+        scroll = Scroll._base_manager.create(weight=5)
+        assert scroll.pk != scroll.thing_id
+        mirror = declare(Scroll, fields=["weight"], where=models.Q(weight__gt=0))
+        Thing._base_manager.filter(pk=scroll.thing_id).update(weight=7)
+        assert [*assert_equal(mirror).values()] == [{"weight": 7}]
+        Thing._base_manager.filter(pk=scroll.thing_id).update(weight=0)
+        assert assert_equal(mirror) == {}
+        registry.unregister("odd")
+        assert "mirror mirrortest.Thing instead" in refuse(Scroll, fields=[Count("reviews")])
+
+
+class TestColumns:
+    def test_generated_number_is_a_score(self, tables: Create, declare: Declare) -> None:
+        with isolate_apps("tests.support.mirror.app"):
+
+            class Square(models.Model):  # noqa: DJ008
+                side = models.IntegerField()
+                owner = models.ForeignKey("self", models.CASCADE, null=True, related_name="squares")
+                area = models.GeneratedField(
+                    expression=F("side") * F("side"), output_field=models.IntegerField(), db_persist=True
+                )
+
+                class Meta:
+                    app_label = "mirrortest"
+
+        tables(Square)
+        small, large = (Square._base_manager.create(side=side) for side in (2, 3))
+        mirror = declare(
+            Square, fields=["area", Sum("squares", "area")], indexes=[Ranking("tkinds:area", score="area")]
+        )
+        Square._base_manager.filter(pk=small.pk).update(side=4, owner=large)
+        assert assert_equal(mirror)[str(large.pk)] == {"area": 9, "squares_area_sum": 16}
+        assert mirror.top("tkinds:area", 2) == [small.pk, large.pk]
+
+
+class TestRefusedKinds:
+    """What cannot be watched is refused with the model and the alternative."""
+
+    def test_generic_relations(self) -> None:
+        with isolate_apps("tests.support.mirror.app", "django.contrib.contenttypes"):
+
+            class Mark(models.Model):  # noqa: DJ008
+                kind = models.ForeignKey(ContentType, models.CASCADE, related_name="+")
+                number = models.IntegerField()
+                target = GenericForeignKey("kind", "number")
+
+                class Meta:
+                    app_label = "mirrortest"
+
+            class Marked(models.Model):  # noqa: DJ008
+                marks = GenericRelation(Mark, "number", "kind", related_query_name="marked")
+
+                class Meta:
+                    app_label = "mirrortest"
+
+        for model, field in ((Mark, "target"), (Mark, "marked"), (Marked, Count("marks"))):
+            registry._refused.clear()
+            name = field if isinstance(field, str) else field.relation
+            reason = refuse(model, fields=[field])
+            assert f"mirrortest.{model.__name__}.{name} is generic" in reason
+            assert "write load() and record(), with a Watch on each table" in reason
+
+    def test_foreign_objects(self) -> None:
+        with isolate_apps("tests.support.mirror.app"):
+
+            class Pair(models.Model):  # noqa: DJ008
+                a, b = models.IntegerField(), models.IntegerField()
+
+                class Meta:
+                    app_label, unique_together = "mirrortest", [("a", "b")]
+
+            class Half(models.Model):  # noqa: DJ008
+                a, b = models.IntegerField(), models.IntegerField()
+                pair = models.ForeignObject(Pair, models.CASCADE, ["a", "b"], ["a", "b"], related_name="halves")
+
+                class Meta:
+                    app_label = "mirrortest"
+
+        for model, field in ((Half, "pair"), (Half, "pair__a"), (Pair, Count("halves")), (Pair, Names("halves", "a"))):
+            registry._refused.clear()
+            reason = refuse(model, fields=[field])
+            assert f"mirrortest.{model.__name__}.{'pair' if model is Half else 'halves'} is a ForeignObject" in reason
+            assert "use a ForeignKey" in reason
+
+    def test_primary_keys_of_several_columns(self, tables: Create, declare: Declare) -> None:
+        with isolate_apps("tests.support.mirror.app"):
+
+            class Bill(models.Model):  # noqa: DJ008
+                class Meta:
+                    app_label = "mirrortest"
+
+            class Line(models.Model):  # noqa: DJ008
+                pk = models.CompositePrimaryKey("bill_id", "number")
+                bill = models.ForeignKey(Bill, models.CASCADE, related_name="lines")
+                number = models.IntegerField()
+
+                class Meta:
+                    app_label = "mirrortest"
+
+        reason = refuse(Line, fields=["number"])
+        assert "the primary key of mirrortest.Line has several columns" in reason
+        assert "EdgeMirror" in reason
+        registry._refused.clear()
+        register(type("OddMirror", (Mirror,), {"model": Line, "key": "tkind:{pk}", "watches": [Watch(Line)]}))
+        [message] = [found for found in check_declarations() if found.id == "mirror.E004"]
+        assert "mirrortest.Line: its primary key has several columns" in message.msg
+        assert "Watch(Line, ('bill_id', 'number'))" in str(message.hint)
+        registry.unregister("odd")
+        tables(Bill, Line)
+        bill = Bill._base_manager.create()
+        mirror = declare(Bill, fields=[Names("lines", "number"), Count("lines")])
+        Line._base_manager.create(bill=bill, number=7)
+        assert [*assert_equal(mirror).values()] == [{"lines": [7], "lines_count": 1}]
+        Line._base_manager.all().delete()
+        assert [*assert_equal(mirror).values()] == [{"lines": [], "lines_count": 0}]

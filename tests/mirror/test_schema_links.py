@@ -1,0 +1,180 @@
+"""Kinds of many-to-many relations: a mirror is equal to SQL after every write, or a check refuses it."""
+
+import pytest
+from django.db import models
+from django.test.utils import isolate_apps
+
+from mirror import Count, Ids, Names
+from tests.support.mirror.schemas import Create, Declare, assert_equal, refuse
+
+pytestmark = pytest.mark.usefixtures("own_registry", "committed", "no_hints")
+
+
+class TestManyToMany:
+    def test_relations_to_the_model_itself_are_equal(self, tables: Create, declare: Declare) -> None:
+        with isolate_apps("tests.support.mirror.app"):
+
+            class Person(models.Model):  # noqa: DJ008
+                name = models.TextField()
+                friends = models.ManyToManyField("self")
+                idols = models.ManyToManyField("self", symmetrical=False, related_name="fans")
+
+                class Meta:
+                    app_label = "mirrortest"
+
+        tables(Person)
+        a, b, c = (Person._base_manager.create(name=name) for name in "abc")
+        mirror = declare(Person, fields=["name", Names("friends"), Names("idols"), Names("fans"), Count("fans")])
+        a.friends.add(b)
+        a.idols.add(b, c)
+        found = assert_equal(mirror)
+        assert found[str(a.pk)] == {"name": "a", "friends": ["b"], "idols": ["b", "c"], "fans": [], "fans_count": 0}
+        assert found[str(b.pk)] == {"name": "b", "friends": ["a"], "idols": [], "fans": ["a"], "fans_count": 1}
+        Person._base_manager.filter(pk=b.pk).update(name="B")
+        Person._base_manager.filter(pk=a.pk).update(name="A")
+        found = assert_equal(mirror)
+        assert found[str(a.pk)]["friends"] == ["B"]
+        assert found[str(b.pk)]["fans"] == ["A"]
+        Person.friends.through._base_manager.all().delete()
+        c.fans.clear()
+        assert assert_equal(mirror)[str(a.pk)] == {
+            "name": "A", "friends": [], "idols": ["B"], "fans": [], "fans_count": 0,
+        }  # fmt: skip
+
+    def test_through_fields_choose_between_two_foreign_keys(self, tables: Create, declare: Declare) -> None:
+        with isolate_apps("tests.support.mirror.app"):
+
+            class Member(models.Model):  # noqa: DJ008
+                name = models.TextField()
+
+                class Meta:
+                    app_label = "mirrortest"
+
+            class Club(models.Model):  # noqa: DJ008
+                members = models.ManyToManyField(
+                    Member, through="Joining", through_fields=("club", "member"), related_name="clubs"
+                )
+
+                class Meta:
+                    app_label = "mirrortest"
+
+            class Joining(models.Model):  # noqa: DJ008
+                inviter = models.ForeignKey(Member, models.CASCADE, related_name="+")
+                club = models.ForeignKey(Club, models.CASCADE)
+                member = models.ForeignKey(Member, models.CASCADE)
+
+                class Meta:
+                    app_label = "mirrortest"
+
+        tables(Member, Club, Joining)
+        a, b = (Member._base_manager.create(name=name) for name in "ab")
+        club = Club._base_manager.create()
+        mirror = declare(Club, fields=[Names("members"), Ids("members", name="ids")])
+        Joining._base_manager.create(club=club, member=a, inviter=b)
+        Member._base_manager.update(name="new")
+        assert [*assert_equal(mirror).values()] == [{"members": ["new"], "ids": [a.pk]}]
+        Joining._base_manager.update(member=b, inviter=a)
+        assert [*assert_equal(mirror).values()] == [{"members": ["new"], "ids": [b.pk]}]
+        Joining._base_manager.all().delete()
+        assert [*assert_equal(mirror).values()] == [{"members": [], "ids": []}]
+
+    def test_relations_to_a_proxy_are_equal_from_both_ends(self, tables: Create, declare: Declare) -> None:
+        with isolate_apps("tests.support.mirror.app"):
+
+            class Genre(models.Model):  # noqa: DJ008
+                name = models.TextField()
+
+                class Meta:
+                    app_label = "mirrortest"
+
+            class Style(Genre):  # noqa: DJ008
+                class Meta:
+                    app_label, proxy = "mirrortest", True
+
+            class Song(models.Model):  # noqa: DJ008
+                name = models.TextField()
+                styles = models.ManyToManyField(Style, related_name="songs")
+                genre = models.ForeignKey(Genre, models.CASCADE, null=True, related_name="+")
+                style = models.ForeignKey(Style, models.CASCADE, null=True, related_name="+")
+
+                class Meta:
+                    app_label = "mirrortest"
+
+        tables(Genre, Song)
+        genre = Genre._base_manager.create(name="old")
+        song = Song._base_manager.create(name="s", genre=genre, style=Style(pk=genre.pk))
+        mirror = declare(Song, fields=[Names("styles"), "genre__name", "style__name"])
+        song.styles.add(genre.pk)
+        Genre._base_manager.update(name="new")
+        assert [*assert_equal(mirror).values()] == [{"styles": ["new"], "genre__name": "new", "style__name": "new"}]
+        for number, model in enumerate((Genre, Style)):
+            other = declare(model, name=f"odd{number}", key=f"tkind{number}:" + "{pk}", fields=[Names("songs")])
+            Song._base_manager.update(name=str(number))
+            assert [*assert_equal(other).values()] == [{"songs": [str(number)]}]
+
+    def test_through_model_with_inherited_foreign_keys_is_refused(self) -> None:
+        with isolate_apps("tests.support.mirror.app"):
+
+            class Tag(models.Model):  # noqa: DJ008
+                name = models.TextField()
+
+                class Meta:
+                    app_label = "mirrortest"
+
+            class Tagging(models.Model):  # noqa: DJ008
+                tag = models.ForeignKey(Tag, models.CASCADE)
+
+                class Meta:
+                    app_label = "mirrortest"
+
+            class PageTagging(Tagging):  # noqa: DJ008
+                page = models.ForeignKey("Page", models.CASCADE)
+
+                class Meta:
+                    app_label = "mirrortest"
+
+            class Page(models.Model):  # noqa: DJ008
+                tags = models.ManyToManyField(Tag, through=PageTagging)
+
+                class Meta:
+                    app_label = "mirrortest"
+
+        reason = refuse(Page, fields=[Names("tags")])
+        assert "mirrortest.PageTagging inherits 'tag' from mirrortest.Tagging" in reason
+
+    def test_through_model_with_an_inherited_key_is_equal(self, tables: Create, declare: Declare) -> None:
+        with isolate_apps("tests.support.mirror.app"):
+
+            class Noted(models.Model):  # noqa: DJ008
+                note = models.TextField()
+
+                class Meta:
+                    app_label = "mirrortest"
+
+            class Tag(models.Model):  # noqa: DJ008
+                name = models.TextField()
+
+                class Meta:
+                    app_label = "mirrortest"
+
+            class Page(models.Model):  # noqa: DJ008
+                tags = models.ManyToManyField(Tag, through="Tagging")
+
+                class Meta:
+                    app_label = "mirrortest"
+
+            class Tagging(Noted):  # noqa: DJ008
+                tag = models.ForeignKey(Tag, models.CASCADE)
+                page = models.ForeignKey(Page, models.CASCADE)
+
+                class Meta:
+                    app_label = "mirrortest"
+
+        tables(Noted, Tag, Page, Tagging)
+        page, tag = Page._base_manager.create(), Tag._base_manager.create(name="a")
+        mirror = declare(Page, fields=[Names("tags"), Count("tags")])
+        Tagging._base_manager.create(page=page, tag=tag, note="n")
+        Tag._base_manager.update(name="b")
+        assert [*assert_equal(mirror).values()] == [{"tags": ["b"], "tags_count": 1}]
+        Noted._base_manager.all().delete()
+        assert [*assert_equal(mirror).values()] == [{"tags": [], "tags_count": 0}]
