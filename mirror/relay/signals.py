@@ -15,6 +15,7 @@ from django.db.models import Model
 from django.db.models.signals import m2m_changed, post_delete, post_save
 
 from mirror import registry
+from mirror.declare.paths import get_concrete
 from mirror.declare.watches import Watch
 from mirror.read import sql_only
 from mirror.relay.hints import hint_all
@@ -31,12 +32,24 @@ def connect() -> None:
     _disconnect()
     for mirror in registry.all_mirrors():
         for watch in mirror.watches:
-            _by_model[watch.model].append((mirror.name, watch))
-            uid = _uid(watch.model)
-            post_save.connect(_row_changed, sender=watch.model, dispatch_uid=uid)
-            if mirror.inline_deletes:
-                post_delete.connect(_row_changed, sender=watch.model, dispatch_uid=uid)
-                m2m_changed.connect(_links_changed, sender=watch.model, dispatch_uid=uid)
+            for model in _find_writers(watch.model):
+                _by_model[model].append((mirror.name, watch))
+                post_save.connect(_row_changed, sender=model, dispatch_uid=_uid(model))
+                if mirror.inline_deletes:
+                    post_delete.connect(_row_changed, sender=model, dispatch_uid=_uid(model))
+                    m2m_changed.connect(_links_changed, sender=model, dispatch_uid=_uid(model))
+
+
+def _find_writers(model: type[Model]) -> list[type[Model]]:
+    """Return the models whose instances write rows of a model's table: itself, its proxies and its children.
+
+    Django sends the signals of the instance's own class alone.
+    """
+    table = get_concrete(model)
+    return [
+        table,
+        *(found for found in table._meta.apps.get_models(include_auto_created=True) if table in found.__mro__[1:]),
+    ]
 
 
 def _disconnect() -> None:
@@ -72,7 +85,7 @@ def _row_changed(sender: type[Model], instance: Model, **kwargs: Any) -> None:
     for name, watch in _by_model[sender]:
         if (watch.updates and not is_update) or not _concerns(watch, fields):
             continue
-        values = [_column(instance, column) for column in watch.key_columns]
+        values = [_column(instance, watch, column) for column in watch.key_columns]
         # An UPDATE of a key is also a change of the key before it, which is not known here.
         is_complete &= UNKNOWN not in values and not (is_update and _may_move(watch, fields))
         if None not in values and UNKNOWN not in values:  # a row whose key is NULL has no change
@@ -155,6 +168,7 @@ def _field(model: type[Model], column: str | None) -> str:
     return next(f.attname for f in model._meta.concrete_fields if f.column == column)
 
 
-def _column(instance: Model, column: str) -> Any:
+def _column(instance: Model, watch: Watch, column: str) -> Any:
     """Return a loaded value or ``UNKNOWN``. Loading a deferred field would fail for a deleted row."""
-    return instance.__dict__.get(_field(type(instance), column), UNKNOWN)
+    # The field of the watched model, because a child's column may have the same name.
+    return instance.__dict__.get(_field(watch.model, column), UNKNOWN)
