@@ -1,6 +1,6 @@
 """Hints of rows that are written as instances of a proxy or of a child: Redis has them when the write returns."""
 
-from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.db import models
@@ -12,7 +12,6 @@ from mirror.relay import signals
 from tests.support.mirror.schemas import Create, Declare, Model
 
 pytestmark = pytest.mark.usefixtures("own_registry", "committed")
-Save = Callable[..., models.Model]
 
 
 @pytest.fixture
@@ -49,7 +48,7 @@ def family(tables: Create, declare: Declare) -> tuple[type[Mirror], dict[str, Mo
 @pytest.mark.parametrize("name", ["Venue", "OldVenue", "Bar", "OldBar"])
 def test_row_of_a_relative_is_drained_at_once(family: tuple[type[Mirror], dict[str, Model]], name: str) -> None:
     mirror, relatives = family
-    row = relatives[name](name="a")
+    row: Any = relatives[name](name="a")
     row.save()
     assert mirror.get(row.pk) == {"name": "a"}
     assert not Change.objects.pending().filter(mirror=mirror.name).exclude(key="*").exists()

@@ -44,7 +44,8 @@ def declare(tables: object) -> Declare:
     """Return a function that registers a mirror with these attributes, and makes it warm."""
 
     def declare(model: Model, *, kind: type[Mirror] = Mirror, **attributes: Any) -> type[Mirror]:
-        made = register(type("OddMirror", (kind,), {"model": model, "key": "tkind:{pk}", **attributes}))
+        made: type[Mirror] = type("OddMirror", (kind,), {"model": model, "key": "tkind:{pk}", **attributes})
+        register(made)
         assert [fault for _, fault in registry.refused()] == []
         assert [message.msg for message in check_declarations()] == []
         install.install()
