@@ -39,7 +39,7 @@ class Change(models.Model):
     """A row of the outbox: a modification of a watched row. Only triggers, repairs and rebuilds write it.
 
     A change with ``source`` names a row of that table. The keys that depend on it are determined when it is
-    drained. ``key`` "*" means that the whole table was emptied.
+    drained. The key ``outbox.changes.WHOLE`` means that any row may have changed.
     """
 
     id = models.BigAutoField(primary_key=True)

@@ -48,9 +48,13 @@ class Column:
         column = resolve_column(model, self.path)
         if column.rest:
             raise DeclarationError(f"{self.path!r}: {column.field.name!r} has no {column.rest!r}")
-        if isinstance(column.field, models.BinaryField):
-            raise DeclarationError(f"{self.path!r} is binary, and records are JSON")
+        check_json(self.path, column.field)
         return column.uses
+
+    def find_column(self, model: type[models.Model]) -> "models.Field[Any, Any]":
+        """Return the field that determines the values."""
+        field: models.Field[Any, Any] = find_value_field(resolve_column(model, self.path).field)
+        return field
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,14 @@ class Values:
         column = resolve_column(resolve_plain(model, self.relation).related, self.field)
         if column.rest or any(use.key for use in column.uses):
             raise DeclarationError(f"{self.field!r} is no column of {self.relation!r}")
+        check_json(self.field, column.field)
         return _find_uses(model, self.relation, self.where, "" if self.field == "pk" else self.field)
+
+    def find_column(self, model: type[models.Model]) -> "models.Field[Any, Any]":
+        """Return the field of the related model that determines the values."""
+        related = resolve_plain(model, self.relation).related
+        field: models.Field[Any, Any] = find_value_field(resolve_column(related, self.field).field)
+        return field
 
     def select(self, model: type[models.Model], pks: RawSQL) -> "models.QuerySet[Any, Any]":
         """Return the query for the primary key of the mirrored row and the value, for each related row."""
@@ -195,6 +206,7 @@ def _aggregate(
     return Coalesce(models.Subquery(summed, output_field=output), models.Value(0, output_field=output))
 
 
+JSON: Final = (str, int, float, list, dict, type(None))
 _PLAIN: Final[dict[type, Callable[[Any], Any]]] = {
     Decimal: str,
     UUID: str,
@@ -206,16 +218,37 @@ _PLAIN: Final[dict[type, Callable[[Any], Any]]] = {
 
 
 def is_array(field: "models.Field[Any, Any]") -> bool:
-    """Return whether a column is an array. (PostgreSQL's ranges have a class as ``base_field``, arrays an object.)"""
-    return isinstance(getattr(field, "base_field", None), models.Field)
+    """Return whether a column is an array."""
+    return isinstance(getattr(field, "base_field", None), models.Field) and not _is_range(field)
 
 
-def make_plain(value: Any) -> Any:
+def _is_range(field: "models.Field[Any, Any]") -> bool:
+    """Return whether a column is a range. These fields can be imported only with PostgreSQL's driver."""
+    return hasattr(field, "range_type")
+
+
+def check_json(path: str, field: "models.Field[Any, Any]") -> None:
+    """Raise DeclarationError if the values of a column cannot be written as JSON."""
+    kind = find_value_field(field)
+    if is_array(kind):
+        check_json(path, kind.base_field)
+    elif isinstance(kind, models.BinaryField):
+        raise DeclarationError(f"{path!r} is binary, and records are JSON")
+    elif _is_range(kind):
+        raise DeclarationError(
+            f"{path!r} is a range, and records are JSON; mirror its bounds from columns of their own, or write record()"
+        )
+
+
+def make_plain(value: Any, field: "models.Field[Any, Any] | None" = None) -> Any:
     """Return a column's value in the form of JSON: times as ISO 8601, durations in seconds, decimals as text.
 
-    The values of an array become plain one by one.
+    The values of an array become plain one by one. field: the one that determines the column's values. A value of its
+    own type becomes what the field stores in SQL.
     """
     if type(value) is list:
-        return [make_plain(part) for part in value]
+        return [make_plain(part, getattr(field, "base_field", None)) for part in value]
     convert = _PLAIN.get(type(value))
-    return value if convert is None else convert(value)
+    if convert is not None:
+        return convert(value)
+    return value if field is None or isinstance(value, JSON) else make_plain(field.get_prep_value(value))

@@ -22,7 +22,6 @@ from mirror.declare.paths import (
     DeclarationError,
     Use,
     find_parent_links,
-    find_value_field,
     get_concrete,
     resolve_column,
     resolve_condition,
@@ -70,7 +69,12 @@ class Layout:
             if isinstance(field, (Count, Sum))
         }
         self.pk, self.key = get_primary(self.model), mirror.key
-        self.plain = {name for name, path in self.paths.items() if _is_plain(resolve_column(self.model, path).field)}
+        self.kinds = {
+            name: field.find_column(self.model)
+            for name, field in self.fields.items()
+            if isinstance(field, (Column, Values))
+        }
+        self.plain = {name for name in self.paths if _is_plain(self.kinds[name])}
         self.is_hash = mirror.record_kind == "hash"
         if self.is_hash and self.lists:
             raise DeclarationError(f"a hash cannot contain the list {next(iter(self.lists))!r}")
@@ -98,21 +102,19 @@ class Layout:
                     raise DeclarationError(f"{index!r} needs the field {name!r}, which fields does not contain")
             self._check_texts(index)
             score = getattr(index, "score", "")
-            if path := self.paths.get(str(score)):
-                field = find_value_field(resolve_column(self.model, path).field)
-                if not isinstance(field, NUMBERS_AND_TIMES):
-                    raise DeclarationError(f"{index!r}: {score!r} is neither a number nor a time")
+            if str(score) in self.paths and not isinstance(self.kinds[str(score)], NUMBERS_AND_TIMES):
+                raise DeclarationError(f"{index!r}: {score!r} is neither a number nor a time")
 
     def _check_texts(self, index: Index) -> None:
         """Refuse fields whose values have no text that SQL could look up, as a part of a key or as ``when``."""
         when = index.when if isinstance(index.when, str) else ""
         for name in sorted({index.over, when, *index.template.names} & self.fields.keys()):
-            path = self.paths.get(name, "")
-            if path and isinstance(resolve_column(self.model, path).field, models.JSONField):
+            kind = self.kinds.get(name)
+            if isinstance(kind, models.JSONField):
                 raise DeclarationError(
                     f"{index!r}: SQL cannot look up {name!r}, which is JSON; name a column or relation"
                 )
-            is_list = name in self.lists or (path and is_array(resolve_column(self.model, path).field))
+            is_list = name in self.lists or (kind is not None and is_array(kind))
             if is_list and name in index.template.names:
                 raise DeclarationError(f'{index!r}: {name!r} is a list; write over={name!r} and "{{value}}" in the key')
 
@@ -135,7 +137,7 @@ class Layout:
         for name in names:
             if name not in self.plain:
                 for record in records.values():
-                    record[name] = make_plain(record[name])
+                    record[name] = make_plain(record[name], self.kinds.get(name))
         for name in self.lists:
             for record in records.values():
                 record[name] = []
@@ -143,7 +145,7 @@ class Layout:
                 break
             for owner, value in self._lists[name].fetch(map(self.pk.to_python, records), using):
                 if str(owner) in records:  # otherwise it was added after the query before
-                    records[str(owner)][name].append(make_plain(value))
+                    records[str(owner)][name].append(make_plain(value, self.kinds[name]))
         return records
 
     def _select_rows(self, pks: RawSQL) -> "models.QuerySet[Any, Any]":
@@ -197,7 +199,6 @@ class Layout:
 
 def _is_plain(field: "models.Field[Any, Any]") -> bool:
     """Return whether all values of a column are valid in JSON."""
-    field = find_value_field(field)
     return isinstance(field, PLAIN) and not hasattr(field, "from_db_value")
 
 

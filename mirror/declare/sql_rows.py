@@ -65,7 +65,7 @@ def parse_value(field: "models.Field[Any, Any]", text: str) -> Any:
             field.run_validators(value)  # checks the range, and the form of an address
         if text.startswith("-") and value == 0:  # SQL does not distinguish it from 0
             return None
-        return value if write_text(make_plain(value)) == text else None
+        return value if write_text(make_plain(value, field)) == text else None
     except NO_VALUE:
         return None
 
@@ -136,7 +136,7 @@ def _equals(field: "models.Field[Any, Any]", path: str, value: Any) -> models.Q:
     field = find_value_field(field)
     equal = models.Q(**{path: value})
     if isinstance(field, TEXT_FIELDS):
-        text = models.Value(value, output_field=models.TextField())
+        text = models.Value(field.get_prep_value(value), output_field=models.TextField())
         equal &= models.Q(models.lookups.Exact(order_by_bytes(path), text))
     return equal
 

@@ -28,7 +28,8 @@ MUCH = 200  # with more pending changes, a request drains none: it could not fin
 PURGE = 5000  # applied changes deleted in one statement
 MOST = 2000  # changes of one key applied by one drain
 MOST_AT_ONCE = 20_000  # changes of many keys applied by one drain
-WHOLE = "*"  # the key of a change of everything, which concerns a whole mirror
+# The key of a change of everything, which concerns a whole mirror. A row may have any printable text as its key.
+WHOLE = "\1everything"
 ANEW = "[]"  # no stray is known, but every entry has to be written again
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import pytest
 from django.db.models import F
 
+from mirror.outbox.changes import WHOLE
 from tests.support.mirror.app.models import Follow, Group, Item, Label, Odd
 from tests.support.mirror.outbox import changes, of_items, run
 
@@ -228,9 +229,9 @@ def test_truncate_appends_a_change_of_everything_for_each_watching_mirror(item: 
     item.labels.add(label)
     changes()
     run(f"TRUNCATE {LABEL} CASCADE")
-    assert changes() == [("titem", "", "*")]  # for the links, which CASCADE truncates
+    assert changes() == [("titem", "", WHOLE)]  # for the links, which CASCADE truncates
     run(f"TRUNCATE {Follow._meta.db_table}")
-    assert changes() == [("tfollow", "", "*")]
+    assert changes() == [("tfollow", "", WHOLE)]
 
 
 @pytest.mark.on_postgres

@@ -16,6 +16,7 @@ from mirror import Mirror, Watch, register, status
 from mirror.capture import install, triggers
 from mirror.declare import checks
 from mirror.models import Change
+from mirror.outbox.changes import WHOLE
 from mirror.read import marker
 from mirror.redis.clients import relay_client
 from mirror.relay import sweeper
@@ -130,7 +131,7 @@ class TestSchemas:
         place.model._base_manager.update(name="b")
         assert keys() == [str(row.pk)] * 2
         run("TRUNCATE inventory.place")
-        assert keys() == ["*"]
+        assert keys() == [WHOLE]
         assert install.install() == []
 
     def test_tables_of_one_name_in_two_schemas_have_triggers_of_their_own(self, watching: Watching) -> None:
@@ -256,7 +257,7 @@ class TestPartitions:
         run("INSERT INTO tplace VALUES (1, 'a'), (101, 'b')", "INSERT INTO tplace_low VALUES (2, 'c')")
         assert keys() == ["1", "2"]
         run("TRUNCATE tplace")
-        assert keys() == ["*"]
+        assert keys() == [WHOLE]
 
     @pytest.mark.parametrize(
         "how",
@@ -334,7 +335,7 @@ class TestAlteredTables:
             cursor.execute("SELECT title FROM tplace")
             assert cursor.fetchall() == [("b",)]
         [noted] = Change.objects.all()
-        assert (noted.mirror, noted.source, noted.key) == ("place", "", "*")
+        assert (noted.mirror, noted.source, noted.key) == ("place", "", WHOLE)
         assert "name" in noted.error
         sweeper.sweep()
         assert not is_warm()
@@ -357,7 +358,7 @@ class TestAlteredTables:
     def test_write_after_a_watched_column_was_dropped_succeeds(self, watching: Watching) -> None:
         watching("tplace")
         run("ALTER TABLE tplace DROP COLUMN id", "INSERT INTO tplace (name) VALUES ('a')", "DELETE FROM tplace")
-        assert keys() == ["*", "*"]
+        assert keys() == [WHOLE, WHOLE]
         assert "tplace: no column 'id'" in reasons()
 
     @pytest.mark.on_postgres
@@ -377,7 +378,7 @@ class TestAlteredTables:
         taken = range(last + 1, last + 11)
         Change.objects.bulk_create([Change(id=pk, mirror="nobody", key="k") for pk in taken])
         run("INSERT INTO tplace VALUES (2, 'b')", "INSERT INTO tplace VALUES (3, 'c')")
-        assert keys() == ["*", "1", "3"]
+        assert keys() == [WHOLE, "1", "3"]
 
     @pytest.mark.on_postgres
     def test_writes_succeed_while_the_outbox_cannot_be_written_and_its_mirrors_are_cold(

@@ -8,6 +8,7 @@ from django.test.utils import isolate_apps
 
 from mirror import Mirror, registry
 from mirror.models import Change
+from mirror.outbox.changes import WHOLE
 from mirror.relay import signals
 from tests.support.mirror.schemas import Create, Declare, Model
 
@@ -51,13 +52,13 @@ def test_row_of_a_relative_is_drained_at_once(family: tuple[type[Mirror], dict[s
     row: Any = relatives[name](name="a")
     row.save()
     assert mirror.get(row.pk) == {"name": "a"}
-    assert not Change.objects.pending().filter(mirror=mirror.name).exclude(key="*").exists()
+    assert not Change.objects.pending().filter(mirror=mirror.name).exclude(key=WHOLE).exists()
     row.name = "b"
     row.save(update_fields=["name"])
-    assert not Change.objects.pending().filter(mirror=mirror.name).exclude(key="*").exists()
+    assert not Change.objects.pending().filter(mirror=mirror.name).exclude(key=WHOLE).exists()
     key = row.pk
     row.delete()
-    assert not Change.objects.pending().filter(mirror=mirror.name).exclude(key="*").exists()
+    assert not Change.objects.pending().filter(mirror=mirror.name).exclude(key=WHOLE).exists()
     assert mirror.get(key) is None
 
 
@@ -69,4 +70,4 @@ def test_mirror_of_a_proxy_is_drained_after_writes_of_its_model(
     signals.connect()
     row = family[1]["Bar"]._base_manager.create(name="a")
     assert mirror.get(row.pk) == {"name": "a"}
-    assert not Change.objects.pending().filter(mirror=mirror.name).exclude(key="*").exists()
+    assert not Change.objects.pending().filter(mirror=mirror.name).exclude(key=WHOLE).exists()

@@ -13,6 +13,7 @@ from mirror import Count, Ids, Mirror, Names, Ranking, SetOf, Sum, Watch, regist
 from mirror.declare.checks import check_declarations
 from mirror.models import Change
 from mirror.outbox.changes import WHOLE
+from mirror.read.sql_only import sql_only
 from tests.support.mirror.schemas import Create, Declare, assert_equal, refuse
 
 pytestmark = pytest.mark.usefixtures("own_registry", "committed", "no_hints")
@@ -272,3 +273,80 @@ class TestRefusedKinds:
         assert [*assert_equal(mirror).values()] == [{"lines": [7], "lines_count": 1}]
         Line._base_manager.all().delete()
         assert [*assert_equal(mirror).values()] == [{"lines": [], "lines_count": 0}]
+
+
+class Coin:
+    """A value of its own type, which JSON does not know."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+class CoinField(models.CharField):  # type: ignore[type-arg]
+    """A column whose values are coins."""
+
+    def from_db_value(self, value: str | None, expression: object, connection: object) -> Coin | None:
+        return None if value is None else Coin(value)
+
+    def to_python(self, value: object) -> object:
+        return Coin(value) if isinstance(value, str) else value
+
+    def get_prep_value(self, value: object) -> object:
+        return value.text if isinstance(value, Coin) else value
+
+
+class TestValues:
+    def test_values_of_other_types_become_the_stored_ones(self, tables: Create, declare: Declare) -> None:
+        with isolate_apps("tests.support.mirror.app"):
+
+            class Purse(models.Model):  # noqa: DJ008
+                coin = CoinField(max_length=9, null=True)
+
+                class Meta:
+                    app_label = "mirrortest"
+
+        tables(Purse)
+        mirror = declare(Purse, fields=["coin"], indexes=[SetOf("tkinds:{value}", over="coin")])
+        row = Purse._base_manager.create(coin=Coin("gold"))
+        assert assert_equal(mirror) == {str(row.pk): {"coin": "gold"}}
+        assert mirror.members("tkinds:gold") == {row.pk}
+        with sql_only():
+            assert mirror.members("tkinds:gold") == {row.pk}
+            assert mirror.members("tkinds:silver") == set()
+        Purse._base_manager.update(coin=None)
+        assert assert_equal(mirror) == {str(row.pk): {"coin": None}}
+
+    @pytest.mark.on_postgres
+    def test_ranges_are_refused_with_the_alternative(self) -> None:
+        from django.contrib.postgres.fields import ArrayField, IntegerRangeField
+
+        with isolate_apps("tests.support.mirror.app"):
+
+            class Stay(models.Model):  # noqa: DJ008
+                nights = IntegerRangeField()
+                others = ArrayField(IntegerRangeField())
+
+                class Meta:
+                    app_label = "mirrortest"
+
+        for name in ("nights", "others"):
+            registry._refused.clear()
+            assert f"{name!r} is a range, and records are JSON; mirror its bounds" in refuse(Stay, fields=[name])
+
+    def test_row_with_the_key_of_an_asterisk_is_a_row(self, tables: Create, declare: Declare) -> None:
+        with isolate_apps("tests.support.mirror.app"):
+
+            class Code(models.Model):  # noqa: DJ008
+                code = models.TextField(primary_key=True)
+                name = models.TextField()
+
+                class Meta:
+                    app_label = "mirrortest"
+
+        tables(Code)
+        mirror = declare(Code, fields=["name"])
+        Code._base_manager.create(code="*", name="a")
+        Code._base_manager.create(code="b", name="b")
+        assert [*assert_equal(mirror)] == ["*", "b"]
+        Code._base_manager.update(name="c")
+        assert assert_equal(mirror)["*"] == {"name": "c"}

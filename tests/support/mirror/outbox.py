@@ -3,6 +3,7 @@
 from django.db import connection
 
 from mirror.models import Change
+from mirror.outbox.changes import WHOLE
 from tests.support.mirror.app.models import Item
 
 Line = tuple[str, str, str]
@@ -22,7 +23,7 @@ def of_items(*items: Item) -> list[Line]:
 
 def orders() -> list[str]:
     """Return the mirrors with an order to rebuild, oldest order first."""
-    return list(Change.objects.filter(source="", key="*").order_by("id").values_list("mirror", flat=True))
+    return list(Change.objects.filter(source="", key=WHOLE).order_by("id").values_list("mirror", flat=True))
 
 
 def run(*statements: str) -> None:
