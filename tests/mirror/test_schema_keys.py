@@ -282,7 +282,7 @@ class Coin:
         self.text = text
 
 
-class CoinField(models.CharField):  # type: ignore[type-arg]
+class CoinField(models.CharField):
     """A column whose values are coins."""
 
     def from_db_value(self, value: str | None, expression: object, connection: object) -> Coin | None:
