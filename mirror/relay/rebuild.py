@@ -63,11 +63,11 @@ def rebuild(
     """
     redis = redis or relay_client()
     replay.check(redis)
-    mirrors = sorted(registry.all_mirrors(names), key=_order)
+    mirrors = sorted(registry.all_mirrors(names), key=order)
     return [_single(mirror, redis, progress) for mirror in mirrors]
 
 
-def _order(mirror: Mirror) -> tuple[bool, int]:
+def order(mirror: Mirror) -> tuple[bool, int]:
     """Sort table mirrors first, because other mirrors mirror their rows. Sort mirrors after those they depend on."""
     return not isinstance(mirror, TableMirror), len(registry.all_ahead(mirror.name))
 

@@ -13,10 +13,15 @@ from django.db import connections
 from django.test import override_settings
 
 from mirror import registry
+from mirror.capture import triggers
+from mirror.models import Change, State
 from mirror.outbox import changes
-from mirror.redis import namespace, prefix
+from mirror.read import marker
+from mirror.redis import namespace, naming, prefix
 from mirror.redis.clients import breaker, relay_client
-from mirror.relay import drains, rebuild
+from mirror.redis.types import RedisClient
+from mirror.relay import drains, rebuild, replay
+from mirror.testing.warm import make_warm
 
 Drain = Callable[[], int]
 STEP = 1000  # keys removed in one command
@@ -31,9 +36,27 @@ def drain_mirrors() -> int:
     """
     _refuse_inner_transaction()
     with changes.within_test():
-        for mirror in sorted(registry.all_mirrors(), key=lambda mirror: len(registry.all_ahead(mirror.name))):
-            rebuild.rebuild_if_cold(mirror.name)
+        _warm_all(relay_client())
         return drains.drain_all()
+
+
+def _warm_all(redis: RedisClient) -> None:
+    """Make all mirrors warm: quickly at a test's first drain, and by rebuilds if something made them cold later."""
+    mirrors = sorted(registry.all_mirrors(), key=rebuild.order)
+    names = [mirror.name for mirror in mirrors]
+    found = redis.mget([naming.marker(name) for name in names]) if names else []
+    if marker.generations(redis, names, found) is not None:
+        return
+    replay.check(redis)
+    touched = {
+        *State.objects.using(changes.using()).exclude(rebuild_token="", rebuild_rows=0).values_list("mirror", flat=True)
+    }
+    touched |= triggers.check(redis).keys()
+    touched |= {*Change.objects.pending().filter(key=changes.WHOLE).values_list("mirror", flat=True)}
+    make_warm([mirror for mirror in mirrors if mirror.name not in touched], redis)
+    for name in names:
+        if name in touched:
+            rebuild.rebuild_if_cold(name)
 
 
 def _refuse_inner_transaction() -> None:

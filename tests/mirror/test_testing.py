@@ -7,12 +7,12 @@ from django.db.utils import ProgrammingError
 from django.test import TestCase, TransactionTestCase
 from redis import Redis
 
-from mirror import testing
+from mirror import registry, testing
 from mirror.models import Change
 from mirror.outbox import changes
 from mirror.read.reads import read
-from mirror.redis import client, namespace
-from mirror.relay import drains
+from mirror.redis import client, namespace, record, relay_client
+from mirror.relay import cold, drains
 from mirror.testing import MirrorTestMixin
 from mirror.testing.plugin import drain_mirrors
 from tests.support.mirror.app.models import Item
@@ -95,3 +95,25 @@ def test_keys_of_the_site_are_never_removed(redis: Redis, monkeypatch: pytest.Mo
     with pytest.raises(ImproperlyConfigured), testing.own_mirrors():
         pass
     assert redis.exists("titem:1")
+
+
+@pytest.mark.django_db
+def test_first_drain_of_a_test_rebuilds_nothing(drain_mirrors: testing.Drain) -> None:
+    Item.objects.create(pk=1, name="a")
+    with record() as seen:
+        drain_mirrors()
+    assert find_item(1)
+    # A rebuild of one mirror needs more than ten.
+    assert len(seen.sql) < 3 * len(registry.all_mirrors())
+
+
+@pytest.mark.django_db
+def test_mirror_that_a_test_makes_cold_is_rebuilt(drain_mirrors: testing.Drain, redis: Redis) -> None:
+    Item.objects.create(pk=1, name="a")
+    drain_mirrors()
+    cold.make_cold("titem", relay_client())
+    redis.set("titem:2", "a stray")
+    assert find_item(1) is None
+    drain_mirrors()
+    assert find_item(1)
+    assert not redis.exists("titem:2")

@@ -1,25 +1,23 @@
 """Warm mirrors quickly: those of the site, or those of the mirror's own tests."""
 
-import uuid
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from django.db import connections
 from redis import Redis
 
 from mirror import registry
-from mirror.conf import setting
-from mirror.declare.mirrors import Mirror, TableMirror
+from mirror.declare.mirrors import Mirror
 from mirror.models import Change, State
-from mirror.outbox import changes, spread
+from mirror.outbox import changes
 from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
-from mirror.redis.session import Command, Session
-from mirror.relay import apply, drains, heartbeat, replay
+from mirror.redis.session import Session
+from mirror.relay import drains, heartbeat, replay
 from mirror.relay import rebuild as mirror_rebuild
+from mirror.testing.warm import list_readers, make_warm
 from mirror.verify import scan
-from mirror.windows.shapes import at_once, is_lazy
+from mirror.windows.shapes import is_lazy
 
 OWN = [mirror.name for mirror in registry.all_mirrors() if type(mirror).__module__.startswith("tests.")]
 SITE = [mirror.name for mirror in registry.all_mirrors() if mirror.name not in OWN]
@@ -35,8 +33,7 @@ def rebuild(names: Iterable[str] = SITE) -> None:
     names, redis = list(names), relay_client()
     replay.check(redis)
     new = _find_new(names, redis)
-    _write_rows(new, redis)
-    _mark_warm(new, redis)
+    make_warm(new, redis)
     done = {mirror.name for mirror in new}
     if left := [name for name in names if name not in done]:
         mirror_rebuild.rebuild(left)
@@ -65,11 +62,11 @@ def _find_new(names: list[str], redis: Redis) -> list[Mirror]:
     with Session(redis) as session:
         keys = [key for some in scan.keys(session) for key in some]
         new: dict[str, Mirror] = {}
-        for mirror in sorted(registry.all_mirrors(names), key=mirror_rebuild._order):
+        for mirror in sorted(registry.all_mirrors(names), key=mirror_rebuild.order):
             if mirror.name in old or not new.keys() >= {*registry.ahead(mirror.name)}:
                 continue
             owned = [*filter(scan.Owned(mirror).has, keys)] if keys else []
-            if in_transaction and (owned or any(read(None, 1) for read in _readers(mirror))):
+            if in_transaction and (owned or any(read(None, 1) for read in list_readers(mirror))):
                 continue
             if owned and is_lazy(mirror):
                 continue
@@ -77,44 +74,3 @@ def _find_new(names: list[str], redis: Redis) -> list[Mirror]:
                 session.ask([("UNLINK", key) for key in owned])
             new[mirror.name] = mirror
     return [*new.values()]
-
-
-def _write_rows(mirrors: Iterable[Mirror], redis: Redis) -> None:
-    """Write all rows of these mirrors; their changes are applied, and so are those of other tables."""
-    sources = defaultdict(list)
-    for name, change in spread.pending_sources().values_list("mirror", "id"):
-        sources[name].append(change)
-    for mirror in mirrors:
-        size = at_once(mirror, int(setting("CHUNK")))
-        for read in [] if is_lazy(mirror) else _readers(mirror):  # lazy windows are filled when they are read
-            cursor = None
-            while pks := read(cursor, size):
-                apply.drain(mirror, pks, redis=redis, full=True)
-                cursor = pks[-1]
-    applied = [change for mirror in mirrors if not registry.chained(mirror.name) for change in sources[mirror.name]]
-    if applied:
-        with Session(redis) as session:
-            changes.mark_applied(applied, session.incarnation)
-
-
-def _readers(mirror: Mirror) -> list[Callable[[str | None, int], list[str]]]:
-    """Return the functions that read the keys of a mirror's rows, and of its stored rows if it is a table mirror."""
-    return [mirror.keys_after, *([mirror.stored_after] if isinstance(mirror, TableMirror) else [])]
-
-
-def _mark_warm(mirrors: Iterable[Mirror], redis: Redis) -> None:
-    # migrate has made the rows, with the layouts; the number of rows tells later calls that these are no longer new.
-    State.objects.using(changes.using()).bulk_create(
-        [State(mirror=mirror.name, rebuild_rows=1) for mirror in mirrors],
-        update_conflicts=True,
-        update_fields=["rebuild_rows"],
-        unique_fields=["mirror"],
-    )
-    with Session(redis) as session:
-        commands: list[Command] = []
-        for mirror in mirrors:
-            generation = uuid.uuid4().hex[:12]
-            value = marker.value(mirror.name, session.incarnation, generation)
-            commands += [("SET", naming.marker(mirror.name), value), *marker._reset(mirror, generation)]
-        if commands:
-            session.ask(commands)
