@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from pytest_django.fixtures import Settings
 from redis import Redis
 
@@ -13,8 +13,10 @@ from mirror.models import Change
 from mirror.outbox.changes import InTransaction
 from mirror.read import replica, sql_only
 from mirror.relay import drains, sweeper
+from mirror.verify import runs
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item, Label
+from tests.support.warm_mirrors import OWN
 
 pytestmark = pytest.mark.usefixtures("committed")
 
@@ -86,3 +88,21 @@ def test_replica_is_not_asked_within_a_transaction_by_hand(settings: Settings) -
     Item.objects.create(name="a")
     with sql_only.request():
         assert replica.ask_sql(["titem"], database) == "default"
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_rows_of_a_failed_transaction_are_in_neither(redis: Redis) -> None:
+    kept = Item.objects.create(name="kept")
+    transaction.commit()
+    first = Item.objects.create(name="first")
+    with pytest.raises(IntegrityError):
+        Item(pk=first.pk, name="second").save(force_insert=True)
+    transaction.rollback()
+    Item.objects.filter(pk=kept.pk).delete()
+    assert Item.objects.last() is None
+    transaction.commit()
+    transaction.set_autocommit(True)
+    sweeper.sweep()
+    assert runs.verify(OWN) == []
+    assert not redis.exists(f"titem:{first.pk}", f"titem:{kept.pk}")
+    transaction.set_autocommit(False)
