@@ -1,8 +1,8 @@
 """A state server that Redis Sentinel supervises: redis-py's client asks the sentinels for the present master.
 
 Set ``SentinelPool`` and ``SentinelPoolFactory`` instead of ``MirrorPool`` and ``PoolFactory``, the sentinels in the
-option ``SENTINELS``, and the service's name as the host of ``LOCATION``. The new master after a failover is another
-incarnation: the relay replays what it lacks, or rebuilds.
+option that django-redis has for them, and the service's name as the host of ``LOCATION``. The new master after a
+failover is another incarnation: the relay replays what it lacks, or rebuilds.
 """
 
 from typing import Any

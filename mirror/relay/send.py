@@ -171,7 +171,7 @@ def _run(name: str, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = No
     try:
         current_app.loader.import_default_modules()  # which only workers have imported
         return bool(current_app.tasks[name].apply(args, kwargs).successful())
-    except Exception:  # with ``task_eager_propagates`` any error of the task
+    except Exception:  # any error of the task, if Celery passes errors of eager tasks on
         logger.exception("The task %s failed", name)
         return False
 

@@ -117,9 +117,8 @@ def test_unknown_host_gets_the_error_page() -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize("page", ["change", "delete"])
 def test_admin_refuses_an_empty_to_field(client: Client, page: str) -> None:
-    staff = User.objects.create_superuser("alice")
-    client.force_login(staff)
-    path = f"/admin/accounts/user/{staff.pk}/{page}/"
+    client.force_login(User.objects.create_superuser("alice"))
+    path = f"/admin/accounts/user/{User.objects.create_user('rita').pk}/{page}/"
     assert client.get(f"{path}?_to_field=").status_code == 400
     assert client.post(path, {"_to_field": ""}).status_code == 400
     assert client.get(f"{path}?_to_field=id").status_code == 200

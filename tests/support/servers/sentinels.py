@@ -60,17 +60,17 @@ class SupervisedRedis:
     def __init__(self) -> None:
         self.ports = [free_port(), free_port()]
         own = {"bind": "127.0.0.1", "repl-diskless-sync-delay": "0"}
-        following = {"replicaof": f"127.0.0.1 {self.ports[0]}"}
-        self.servers = [
-            RedisServer(options={"port": str(port), **own, **more})
-            for port, more in zip(self.ports, ({}, following), strict=True)
-        ]
+        self.servers = [RedisServer(options={"port": str(port), **own}) for port in self.ports]
         self.sentinels = [Sentinel(self.ports[0]) for _ in range(QUORUM + 1)]
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        for server in (*self.servers, *self.sentinels):
+        for server in self.servers:
             self._stack.enter_context(server)
+        with self.servers[1].plain_client() as replica:
+            replica.replicaof("127.0.0.1", self.ports[0])  # Redis 6.2 does not take it on the command line
+        for sentinel in self.sentinels:
+            self._stack.enter_context(sentinel)
         wait_until(lambda: all(each.knows_all() for each in self.sentinels), "the sentinels know one another")
         return self
 
