@@ -126,7 +126,7 @@ def test_subclass_of_a_registered_mirror_needs_a_name_of_its_own() -> None:
 def test_cache_alias_with_connections_of_another_class_is_named(settings: Settings, server: RedisServer) -> None:
     settings.CACHES = {
         **settings.CACHES,
-        "plain": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": server.url()},
+        "plain": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": server.url(7)},  # pools are shared by URL
     }
     settings.MIRROR = {**settings.MIRROR, "ALIAS": "plain"}
     with pytest.raises(ImproperlyConfigured, match="'plain' has connections of another class"):
