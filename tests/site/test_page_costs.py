@@ -13,10 +13,12 @@ from typing import Final
 import pytest
 from django.conf import settings
 
+from catalog.local.index import local_copy
 from mirror.redis.recorder import record
 from tests.support.matrix.addresses import find_addresses
 from tests.support.matrix.browser import Browser
 from tests.support.matrix.world import MatrixWorld
+from tests.support.servers import PATIENCE_SECONDS
 from tests.support.shop.carts import restore_backups
 from tests.support.social.timelines import warm_up
 
@@ -49,6 +51,7 @@ def _measure(world: MatrixWorld) -> Iterator[tuple[str, dict[str, Cost]]]:
     people = {"anonymous": Browser(), "reader": world.browser}
     warm_up(world.owner)
     restore_backups()
+    assert local_copy.ensure_loaded(PATIENCE_SECONDS)  # a thread loads it, and SQL answers meanwhile
     done: set[str] = set()
     for address in find_addresses(world):
         if address.is_of_admin or address.name in done:
