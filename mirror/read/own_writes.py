@@ -17,7 +17,8 @@ def connect() -> None:
 
 def _watch(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
     if _note_statement not in connection.execute_wrappers:  # a connection that is opened again has it
-        connection.execute_wrappers.append(_note_statement)
+        # First: a connection may open in a block of ``execute_wrapper``, which removes the last one at its end.
+        connection.execute_wrappers.insert(0, _note_statement)
 
 
 def _note_statement(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:

@@ -15,7 +15,7 @@ from pytest_django.fixtures import Settings
 from mirror import Mirror, Names, SetOf, register
 from mirror.capture import install
 from mirror.middleware import ReadYourWrites
-from mirror.read import Asked, fetch, known, read, sql_only
+from mirror.read import Asked, fetch, known, own_writes, read, sql_only
 from mirror.read.statements import ANY, find_table
 from mirror.redis.recorder import record
 from mirror.relay import rebuild, signals
@@ -311,3 +311,14 @@ def test_writes_are_forgotten_with_the_request(item: Item) -> None:
 )
 def test_written_table_is_found_in_a_statement(sql: str, table: str) -> None:
     assert find_table(sql) == table
+
+
+def test_connection_that_opens_in_a_wrapped_block_is_watched_afterwards() -> None:
+    fresh = connection.copy()
+
+    def other(execute: Callable[..., Any], *arguments: Any) -> Any:
+        return execute(*arguments)
+
+    with fresh.execute_wrapper(other):
+        own_writes._watch(fresh)
+    assert fresh.execute_wrappers == [own_writes._note_statement]
