@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
@@ -11,8 +12,10 @@ from mirror.read import sql_only, statements
 
 
 def connect() -> None:
-    """Watch the statements of every new connection. Repeated calls are harmless."""
+    """Watch the statements of every connection. Repeated calls are harmless."""
     connection_created.connect(_watch, dispatch_uid="mirror.own_writes")
+    for connection in connections.all(initialized_only=True):  # another app may have asked SQL before
+        _watch(connection)
 
 
 def _watch(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:

@@ -13,12 +13,13 @@ from mirror.models import Identity
 from mirror.relay import hints, signals
 from tests.support import flush
 from tests.support.mirror.backup_world import lives
-from tests.support.mirror.schemas import declare, tables
+from tests.support.mirror.schemas import declare, isolated, tables
 
 __all__ = [
     "committed",
     "declare",
     "inline_deletes",
+    "isolated",
     "lives",
     "no_hints",
     "own_registry",

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from django.db import models
 from django.db.models import Q
-from django.test.utils import isolate_apps
 from django.utils import timezone
 
 from mirror import Column, Count, Mirror, register
 from mirror.declare.checks import check_declarations
 from tests.support.mirror.app.models import Group, Item
+from tests.support.mirror.schemas import Sample
 
 pytestmark = pytest.mark.usefixtures("own_registry")
 
@@ -28,17 +28,18 @@ class TranslatedRows(models.QuerySet[Any]):
         return super().values_list(*("title_en" if field == "title" else field for field in fields), **options)
 
 
-@isolate_apps("tests.support.mirror.app")
-def test_column_that_the_manager_rewrites_is_refused() -> None:
-    class Translated(models.Model):  # noqa: DJ008
+@pytest.fixture
+def translated(isolated: None) -> type[models.Model]:
+    class Translated(Sample):
         title = models.CharField(max_length=20)
         title_en = models.CharField(max_length=20)
         objects = TranslatedRows.as_manager()
 
-        class Meta:
-            app_label = "mirrortest"
+    return Translated
 
-    attributes = {"model": Translated, "key": "translated:{pk}"}
+
+def test_column_that_the_manager_rewrites_is_refused(translated: type[models.Model]) -> None:
+    attributes = {"model": translated, "key": "translated:{pk}"}
     register(type("TranslatedMirror", (Mirror,), {**attributes, "fields": ["title"]}))
     [error] = found()
     assert error.id == "mirror.E028"
@@ -46,18 +47,9 @@ def test_column_that_the_manager_rewrites_is_refused() -> None:
     assert 'Column("title_en", name="title")' in error.hint
 
 
-@isolate_apps("tests.support.mirror.app")
-def test_column_with_the_translation_is_accepted() -> None:
-    class Translated(models.Model):  # noqa: DJ008
-        title = models.CharField(max_length=20)
-        title_en = models.CharField(max_length=20)
-        objects = TranslatedRows.as_manager()
-
-        class Meta:
-            app_label = "mirrortest"
-
+def test_column_with_the_translation_is_accepted(translated: type[models.Model]) -> None:
     fields = [Column("title_en", name="title")]
-    register(type("TranslatedMirror", (Mirror,), {"model": Translated, "key": "translated:{pk}", "fields": fields}))
+    register(type("TranslatedMirror", (Mirror,), {"model": translated, "key": "translated:{pk}", "fields": fields}))
     assert found() == []
 
 

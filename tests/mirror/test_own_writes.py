@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import RequestFactory
 from pytest_django.fixtures import Settings
@@ -322,3 +322,10 @@ def test_connection_that_opens_in_a_wrapped_block_is_watched_afterwards() -> Non
     with fresh.execute_wrapper(other):
         own_writes._watch(fresh)
     assert fresh.execute_wrappers == [own_writes._note_statement]
+
+
+def test_connection_that_was_open_before_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections["default"], "execute_wrappers", [])
+    own_writes.connect()
+    own_writes.connect()
+    assert connection.execute_wrappers == [own_writes._note_statement]

@@ -3,37 +3,25 @@
 import pytest
 from django.db import models
 from django.db.models import Q
-from django.test.utils import isolate_apps
 
 from mirror import Column, Count, registry
-from tests.support.mirror.schemas import Create, Declare, Model, assert_equal, refuse
+from tests.support.mirror.schemas import Create, Declare, Model, Sample, assert_equal, refuse
 
-pytestmark = pytest.mark.usefixtures("own_registry", "committed", "no_hints")
+pytestmark = pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated")
 
 
 class TestForeignKeysToAnotherColumn:
     @pytest.fixture
     def world(self, tables: Create) -> tuple[Model, Model, Model]:
-        with isolate_apps("tests.support.mirror.app"):
+        class Country(Sample):
+            code = models.CharField(max_length=2, unique=True)
+            name = models.TextField()
 
-            class Country(models.Model):  # noqa: DJ008
-                code = models.CharField(max_length=2, unique=True)
-                name = models.TextField()
+        class Press(Sample):
+            country = models.ForeignKey(Country, models.CASCADE, to_field="code", related_name="presses")
 
-                class Meta:
-                    app_label = "mirrortest"
-
-            class Press(models.Model):  # noqa: DJ008
-                country = models.ForeignKey(Country, models.CASCADE, to_field="code", related_name="presses")
-
-                class Meta:
-                    app_label = "mirrortest"
-
-            class Copy(models.Model):  # noqa: DJ008
-                press = models.ForeignKey(Press, models.CASCADE)
-
-                class Meta:
-                    app_label = "mirrortest"
+        class Copy(Sample):
+            press = models.ForeignKey(Press, models.CASCADE)
 
         tables(Country, Press, Copy)
         Country._base_manager.create(code="xx", name="first, so that no key is equal to another by chance")
@@ -69,38 +57,22 @@ class TestForeignKeysToAnotherColumn:
         assert "mirrortest.Press.country does not point at a primary key" in refuse(world[0], fields=[Count("presses")])
 
     def test_one_to_one_relation_that_points_at_another_column_is_refused(self) -> None:
-        with isolate_apps("tests.support.mirror.app"):
+        class Land(Sample):
+            code = models.CharField(max_length=2, unique=True)
 
-            class Land(models.Model):  # noqa: DJ008
-                code = models.CharField(max_length=2, unique=True)
-
-                class Meta:
-                    app_label = "mirrortest"
-
-            class Flag(models.Model):  # noqa: DJ008
-                land = models.OneToOneField(Land, models.CASCADE, to_field="code")
-                colour = models.TextField()
-
-                class Meta:
-                    app_label = "mirrortest"
+        class Flag(Sample):
+            land = models.OneToOneField(Land, models.CASCADE, to_field="code")
+            colour = models.TextField()
 
         assert "mirrortest.Flag.land does not point at a primary key" in refuse(Land, fields=["flag__colour"])
 
     def test_foreign_key_without_a_constraint_is_refused(self) -> None:
-        with isolate_apps("tests.support.mirror.app"):
+        class Land(Sample):
+            code = models.CharField(max_length=2, unique=True)
+            name = models.TextField()
 
-            class Land(models.Model):  # noqa: DJ008
-                code = models.CharField(max_length=2, unique=True)
-                name = models.TextField()
-
-                class Meta:
-                    app_label = "mirrortest"
-
-            class Town(models.Model):  # noqa: DJ008
-                land = models.ForeignKey(Land, models.DO_NOTHING, to_field="code", db_constraint=False)
-
-                class Meta:
-                    app_label = "mirrortest"
+        class Town(Sample):
+            land = models.ForeignKey(Land, models.DO_NOTHING, to_field="code", db_constraint=False)
 
         assert "mirrortest.Town.land has neither a constraint nor" in refuse(Town, fields=["land__name"])
 
@@ -108,19 +80,11 @@ class TestForeignKeysToAnotherColumn:
 class TestConditionsOnForeignKeys:
     @pytest.mark.parametrize("condition", ["isnull", "in", "gt"])
     def test_lookup_of_a_foreign_key_is_a_condition(self, condition: str, tables: Create, declare: Declare) -> None:
-        with isolate_apps("tests.support.mirror.app"):
+        class Rack(Sample):
+            name = models.TextField()
 
-            class Rack(models.Model):  # noqa: DJ008
-                name = models.TextField()
-
-                class Meta:
-                    app_label = "mirrortest"
-
-            class Bottle(models.Model):  # noqa: DJ008
-                rack = models.ForeignKey(Rack, models.SET_NULL, null=True, related_name="bottles")
-
-                class Meta:
-                    app_label = "mirrortest"
+        class Bottle(Sample):
+            rack = models.ForeignKey(Rack, models.SET_NULL, null=True, related_name="bottles")
 
         tables(Rack, Bottle)
         low, high = (Rack._base_manager.create(name=name) for name in ("low", "high"))
@@ -142,19 +106,11 @@ class TestConditionsOnForeignKeys:
         assert assert_equal(mirror) == {}
 
     def test_reverse_relation_that_is_missing_is_a_condition(self, tables: Create, declare: Declare) -> None:
-        with isolate_apps("tests.support.mirror.app"):
+        class Seat(Sample):
+            name = models.TextField()
 
-            class Seat(models.Model):  # noqa: DJ008
-                name = models.TextField()
-
-                class Meta:
-                    app_label = "mirrortest"
-
-            class Guest(models.Model):  # noqa: DJ008
-                seat = models.OneToOneField(Seat, models.CASCADE)
-
-                class Meta:
-                    app_label = "mirrortest"
+        class Guest(Sample):
+            seat = models.OneToOneField(Seat, models.CASCADE)
 
         tables(Seat, Guest)
         seat = Seat._base_manager.create(name="s")
@@ -165,14 +121,9 @@ class TestConditionsOnForeignKeys:
         assert len(assert_equal(mirror)) == 1
 
     def test_row_as_a_value_is_refused(self) -> None:
-        with isolate_apps("tests.support.mirror.app"):
-
-            class Rack(models.Model):  # noqa: DJ008
-                name = models.TextField()
-                other = models.ForeignKey("self", models.CASCADE)
-
-                class Meta:
-                    app_label = "mirrortest"
+        class Rack(Sample):
+            name = models.TextField()
+            other = models.ForeignKey("self", models.CASCADE)
 
         for where in (Q(other=Rack(pk=1)), Q(other__in=[Rack(pk=1)])):
             registry._refused.clear()

@@ -4,41 +4,36 @@ from typing import Any
 
 import pytest
 from django.db import models
-from django.test.utils import isolate_apps
 
 from mirror import Mirror, registry
 from mirror.models import Change
 from mirror.outbox.changes import WHOLE
 from mirror.relay import signals
-from tests.support.mirror.schemas import Create, Declare, Model
+from tests.support.mirror.schemas import Create, Declare, Model, Sample
 
-pytestmark = pytest.mark.usefixtures("own_registry", "committed")
+pytestmark = pytest.mark.usefixtures("own_registry", "committed", "isolated")
 
 
 @pytest.fixture
 def family(tables: Create, declare: Declare) -> tuple[type[Mirror], dict[str, Model]]:
     """Return a mirror of a parent that deletes inline, and the models whose instances write its rows."""
-    with isolate_apps("tests.support.mirror.app"):
 
-        class Venue(models.Model):  # noqa: DJ008
-            name = models.TextField()
+    class Venue(Sample):
+        name = models.TextField()
 
-            class Meta:
-                app_label = "mirrortest"
+    class OldVenue(Venue):
+        class Meta:
+            app_label, proxy = "mirrortest", True
 
-        class OldVenue(Venue):  # noqa: DJ008
-            class Meta:
-                app_label, proxy = "mirrortest", True
+    class Bar(Venue):
+        seats = models.IntegerField(default=1)
 
-        class Bar(Venue):  # noqa: DJ008
-            seats = models.IntegerField(default=1)
+        class Meta:
+            app_label = "mirrortest"
 
-            class Meta:
-                app_label = "mirrortest"
-
-        class OldBar(Bar):  # noqa: DJ008
-            class Meta:
-                app_label, proxy = "mirrortest", True
+    class OldBar(Bar):
+        class Meta:
+            app_label, proxy = "mirrortest", True
 
     tables(Venue, Bar)
     mirror = declare(Venue, fields=["name"], inline_deletes=True)

@@ -7,37 +7,28 @@ from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelatio
 from django.contrib.contenttypes.models import ContentType
 from django.db import models
 from django.db.models import F
-from django.test.utils import isolate_apps
 
 from mirror import Count, Ids, Mirror, Names, Ranking, SetOf, Sum, Watch, register, registry
 from mirror.declare.checks import check_declarations
 from mirror.models import Change
 from mirror.outbox.changes import WHOLE
 from mirror.read.sql_only import sql_only
-from tests.support.mirror.schemas import Create, Declare, assert_equal, refuse
+from tests.support.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
 
-pytestmark = pytest.mark.usefixtures("own_registry", "committed", "no_hints")
+pytestmark = pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated")
 
 
 class TestUuids:
     def test_rows_with_uuids_as_keys_are_equal(self, tables: Create, declare: Declare) -> None:
-        with isolate_apps("tests.support.mirror.app"):
+        class Shelf(Sample):
+            id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+            name = models.TextField()
 
-            class Shelf(models.Model):  # noqa: DJ008
-                id = models.UUIDField(primary_key=True, default=uuid.uuid4)
-                name = models.TextField()
-
-                class Meta:
-                    app_label = "mirrortest"
-
-            class Tome(models.Model):  # noqa: DJ008
-                id = models.UUIDField(primary_key=True, default=uuid.uuid4)
-                name = models.TextField()
-                shelf = models.ForeignKey(Shelf, models.CASCADE, related_name="tomes")
-                others = models.ManyToManyField(Shelf, related_name="+")
-
-                class Meta:
-                    app_label = "mirrortest"
+        class Tome(Sample):
+            id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+            name = models.TextField()
+            shelf = models.ForeignKey(Shelf, models.CASCADE, related_name="tomes")
+            others = models.ManyToManyField(Shelf, related_name="+")
 
         tables(Shelf, Tome)
         shelf = Shelf._base_manager.create(name="s")
@@ -65,36 +56,27 @@ class TestUuids:
 
 class TestInheritance:
     def test_inherited_columns_over_relations_are_equal(self, tables: Create, declare: Declare) -> None:
-        with isolate_apps("tests.support.mirror.app"):
+        class Place(Sample):
+            name = models.TextField()
 
-            class Place(models.Model):  # noqa: DJ008
-                name = models.TextField()
+        class Town(Sample):
+            pass
 
-                class Meta:
-                    app_label = "mirrortest"
+        class Inn(Place):
+            town = models.ForeignKey(Town, models.CASCADE, related_name="inns")
 
-            class Town(models.Model):  # noqa: DJ008
-                class Meta:
-                    app_label = "mirrortest"
+            class Meta:
+                app_label = "mirrortest"
 
-            class Inn(Place):  # noqa: DJ008
-                town = models.ForeignKey(Town, models.CASCADE, related_name="inns")
+        class Manor(Inn):
+            rooms = models.IntegerField()
 
-                class Meta:
-                    app_label = "mirrortest"
+            class Meta:
+                app_label = "mirrortest"
 
-            class Manor(Inn):  # noqa: DJ008
-                rooms = models.IntegerField()
-
-                class Meta:
-                    app_label = "mirrortest"
-
-            class Cook(models.Model):  # noqa: DJ008
-                inn = models.ForeignKey(Inn, models.CASCADE, null=True)
-                manor = models.ForeignKey(Manor, models.CASCADE, null=True)
-
-                class Meta:
-                    app_label = "mirrortest"
+        class Cook(Sample):
+            inn = models.ForeignKey(Inn, models.CASCADE, null=True)
+            manor = models.ForeignKey(Manor, models.CASCADE, null=True)
 
         tables(Place, Town, Inn, Manor, Cook)
         town = Town._base_manager.create()
@@ -118,42 +100,31 @@ class TestInheritance:
 
     @pytest.mark.parametrize("own_key", [False, True])
     def test_parents_with_keys_of_their_own_are_equal(self, own_key: bool, tables: Create, declare: Declare) -> None:
-        with isolate_apps("tests.support.mirror.app"):
+        class Text(Sample):
+            text_id = models.AutoField(primary_key=True)
+            title = models.TextField()
 
-            class Text(models.Model):  # noqa: DJ008
-                text_id = models.AutoField(primary_key=True)
-                title = models.TextField()
+        class Thing(Sample):
+            thing_id = models.AutoField(primary_key=True)
+            weight = models.IntegerField()
 
-                class Meta:
-                    app_label = "mirrortest"
+        class Review(Sample):
+            thing = models.ForeignKey(Thing, models.CASCADE, related_name="reviews")
 
-            class Thing(models.Model):  # noqa: DJ008
-                thing_id = models.AutoField(primary_key=True)
-                weight = models.IntegerField()
+        if own_key:
 
-                class Meta:
-                    app_label = "mirrortest"
-
-            class Review(models.Model):  # noqa: DJ008
-                thing = models.ForeignKey(Thing, models.CASCADE, related_name="reviews")
+            class Scroll(Thing):
+                number = models.AutoField(primary_key=True)
+                link = models.OneToOneField(Thing, models.CASCADE, parent_link=True)
 
                 class Meta:
                     app_label = "mirrortest"
 
-            if own_key:
+        else:
 
-                class Scroll(Thing):  # noqa: DJ008
-                    number = models.AutoField(primary_key=True)
-                    link = models.OneToOneField(Thing, models.CASCADE, parent_link=True)
-
-                    class Meta:
-                        app_label = "mirrortest"
-
-            else:
-
-                class Scroll(Text, Thing):  # type: ignore[no-redef]  # noqa: DJ008
-                    class Meta:
-                        app_label = "mirrortest"
+            class Scroll(Text, Thing):  # type: ignore[no-redef]
+                class Meta:
+                    app_label = "mirrortest"
 
         tables(Text, Thing, Review, Scroll)
         for weight in range(3):  # so that the keys differ
@@ -171,17 +142,12 @@ class TestInheritance:
 
 class TestColumns:
     def test_generated_number_is_a_score(self, tables: Create, declare: Declare) -> None:
-        with isolate_apps("tests.support.mirror.app"):
-
-            class Square(models.Model):  # noqa: DJ008
-                side = models.IntegerField()
-                owner = models.ForeignKey("self", models.CASCADE, null=True, related_name="squares")
-                area = models.GeneratedField(
-                    expression=F("side") * F("side"), output_field=models.IntegerField(), db_persist=True
-                )
-
-                class Meta:
-                    app_label = "mirrortest"
+        class Square(Sample):
+            side = models.IntegerField()
+            owner = models.ForeignKey("self", models.CASCADE, null=True, related_name="squares")
+            area = models.GeneratedField(
+                expression=F("side") * F("side"), output_field=models.IntegerField(), db_persist=True
+            )
 
         tables(Square)
         small, large = (Square._base_manager.create(side=side) for side in (2, 3))
@@ -197,21 +163,13 @@ class TestRefusedKinds:
     """What cannot be watched is refused with the model and the alternative."""
 
     def test_generic_relations(self) -> None:
-        with isolate_apps("tests.support.mirror.app", "django.contrib.contenttypes"):
+        class Mark(Sample):
+            kind = models.ForeignKey(ContentType, models.CASCADE, related_name="+")
+            number = models.IntegerField()
+            target = GenericForeignKey("kind", "number")
 
-            class Mark(models.Model):  # noqa: DJ008
-                kind = models.ForeignKey(ContentType, models.CASCADE, related_name="+")
-                number = models.IntegerField()
-                target = GenericForeignKey("kind", "number")
-
-                class Meta:
-                    app_label = "mirrortest"
-
-            class Marked(models.Model):  # noqa: DJ008
-                marks = GenericRelation(Mark, "number", "kind", related_query_name="marked")
-
-                class Meta:
-                    app_label = "mirrortest"
+        class Marked(Sample):
+            marks = GenericRelation(Mark, "number", "kind", related_query_name="marked")
 
         for model, field in ((Mark, "target"), (Mark, "marked"), (Marked, Count("marks"))):
             registry._refused.clear()
@@ -221,20 +179,15 @@ class TestRefusedKinds:
             assert "write load() and record(), with a Watch on each table" in reason
 
     def test_foreign_objects(self) -> None:
-        with isolate_apps("tests.support.mirror.app"):
+        class Pair(Sample):
+            a, b = models.IntegerField(), models.IntegerField()
 
-            class Pair(models.Model):  # noqa: DJ008
-                a, b = models.IntegerField(), models.IntegerField()
+            class Meta:
+                app_label, unique_together = "mirrortest", [("a", "b")]
 
-                class Meta:
-                    app_label, unique_together = "mirrortest", [("a", "b")]
-
-            class Half(models.Model):  # noqa: DJ008
-                a, b = models.IntegerField(), models.IntegerField()
-                pair = models.ForeignObject(Pair, models.CASCADE, ["a", "b"], ["a", "b"], related_name="halves")
-
-                class Meta:
-                    app_label = "mirrortest"
+        class Half(Sample):
+            a, b = models.IntegerField(), models.IntegerField()
+            pair = models.ForeignObject(Pair, models.CASCADE, ["a", "b"], ["a", "b"], related_name="halves")
 
         for model, field in ((Half, "pair"), (Half, "pair__a"), (Pair, Count("halves")), (Pair, Names("halves", "a"))):
             registry._refused.clear()
@@ -243,19 +196,13 @@ class TestRefusedKinds:
             assert "use a ForeignKey" in reason
 
     def test_primary_keys_of_several_columns(self, tables: Create, declare: Declare) -> None:
-        with isolate_apps("tests.support.mirror.app"):
+        class Bill(Sample):
+            pass
 
-            class Bill(models.Model):  # noqa: DJ008
-                class Meta:
-                    app_label = "mirrortest"
-
-            class Line(models.Model):  # noqa: DJ008
-                pk = models.CompositePrimaryKey("bill_id", "number")
-                bill = models.ForeignKey(Bill, models.CASCADE, related_name="lines")
-                number = models.IntegerField()
-
-                class Meta:
-                    app_label = "mirrortest"
+        class Line(Sample):
+            pk = models.CompositePrimaryKey("bill_id", "number")
+            bill = models.ForeignKey(Bill, models.CASCADE, related_name="lines")
+            number = models.IntegerField()
 
         reason = refuse(Line, fields=["number"])
         assert "the primary key of mirrortest.Line has several columns" in reason
@@ -297,13 +244,8 @@ class CoinField(models.CharField):
 
 class TestValues:
     def test_values_of_other_types_become_the_stored_ones(self, tables: Create, declare: Declare) -> None:
-        with isolate_apps("tests.support.mirror.app"):
-
-            class Purse(models.Model):  # noqa: DJ008
-                coin = CoinField(max_length=9, null=True)
-
-                class Meta:
-                    app_label = "mirrortest"
+        class Purse(Sample):
+            coin = CoinField(max_length=9, null=True)
 
         tables(Purse)
         mirror = declare(Purse, fields=["coin"], indexes=[SetOf("tkinds:{value}", over="coin")])
@@ -320,28 +262,18 @@ class TestValues:
     def test_ranges_are_refused_with_the_alternative(self) -> None:
         from django.contrib.postgres.fields import ArrayField, IntegerRangeField
 
-        with isolate_apps("tests.support.mirror.app"):
-
-            class Stay(models.Model):  # noqa: DJ008
-                nights = IntegerRangeField()
-                others = ArrayField(IntegerRangeField())
-
-                class Meta:
-                    app_label = "mirrortest"
+        class Stay(Sample):
+            nights = IntegerRangeField()
+            others = ArrayField(IntegerRangeField())
 
         for name in ("nights", "others"):
             registry._refused.clear()
             assert f"{name!r} is a range, and records are JSON; mirror its bounds" in refuse(Stay, fields=[name])
 
     def test_row_with_the_key_of_an_asterisk_is_a_row(self, tables: Create, declare: Declare) -> None:
-        with isolate_apps("tests.support.mirror.app"):
-
-            class Code(models.Model):  # noqa: DJ008
-                code = models.TextField(primary_key=True)
-                name = models.TextField()
-
-                class Meta:
-                    app_label = "mirrortest"
+        class Code(Sample):
+            code = models.TextField(primary_key=True)
+            name = models.TextField()
 
         tables(Code)
         mirror = declare(Code, fields=["name"])

@@ -2,25 +2,19 @@
 
 import pytest
 from django.db import models
-from django.test.utils import isolate_apps
 
 from mirror import Count, Ids, Names
-from tests.support.mirror.schemas import Create, Declare, assert_equal, refuse
+from tests.support.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
 
-pytestmark = pytest.mark.usefixtures("own_registry", "committed", "no_hints")
+pytestmark = pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated")
 
 
 class TestManyToMany:
     def test_relations_to_the_model_itself_are_equal(self, tables: Create, declare: Declare) -> None:
-        with isolate_apps("tests.support.mirror.app"):
-
-            class Person(models.Model):  # noqa: DJ008
-                name = models.TextField()
-                friends = models.ManyToManyField("self")
-                idols = models.ManyToManyField("self", symmetrical=False, related_name="fans")
-
-                class Meta:
-                    app_label = "mirrortest"
+        class Person(Sample):
+            name = models.TextField()
+            friends = models.ManyToManyField("self")
+            idols = models.ManyToManyField("self", symmetrical=False, related_name="fans")
 
         tables(Person)
         a, b, c = (Person._base_manager.create(name=name) for name in "abc")
@@ -42,29 +36,18 @@ class TestManyToMany:
         }  # fmt: skip
 
     def test_through_fields_choose_between_two_foreign_keys(self, tables: Create, declare: Declare) -> None:
-        with isolate_apps("tests.support.mirror.app"):
+        class Member(Sample):
+            name = models.TextField()
 
-            class Member(models.Model):  # noqa: DJ008
-                name = models.TextField()
+        class Club(Sample):
+            members = models.ManyToManyField(
+                Member, through="Joining", through_fields=("club", "member"), related_name="clubs"
+            )
 
-                class Meta:
-                    app_label = "mirrortest"
-
-            class Club(models.Model):  # noqa: DJ008
-                members = models.ManyToManyField(
-                    Member, through="Joining", through_fields=("club", "member"), related_name="clubs"
-                )
-
-                class Meta:
-                    app_label = "mirrortest"
-
-            class Joining(models.Model):  # noqa: DJ008
-                inviter = models.ForeignKey(Member, models.CASCADE, related_name="+")
-                club = models.ForeignKey(Club, models.CASCADE)
-                member = models.ForeignKey(Member, models.CASCADE)
-
-                class Meta:
-                    app_label = "mirrortest"
+        class Joining(Sample):
+            inviter = models.ForeignKey(Member, models.CASCADE, related_name="+")
+            club = models.ForeignKey(Club, models.CASCADE)
+            member = models.ForeignKey(Member, models.CASCADE)
 
         tables(Member, Club, Joining)
         a, b = (Member._base_manager.create(name=name) for name in "ab")
@@ -79,26 +62,18 @@ class TestManyToMany:
         assert [*assert_equal(mirror).values()] == [{"members": [], "ids": []}]
 
     def test_relations_to_a_proxy_are_equal_from_both_ends(self, tables: Create, declare: Declare) -> None:
-        with isolate_apps("tests.support.mirror.app"):
+        class Genre(Sample):
+            name = models.TextField()
 
-            class Genre(models.Model):  # noqa: DJ008
-                name = models.TextField()
+        class Style(Genre):
+            class Meta:
+                app_label, proxy = "mirrortest", True
 
-                class Meta:
-                    app_label = "mirrortest"
-
-            class Style(Genre):  # noqa: DJ008
-                class Meta:
-                    app_label, proxy = "mirrortest", True
-
-            class Song(models.Model):  # noqa: DJ008
-                name = models.TextField()
-                styles = models.ManyToManyField(Style, related_name="songs")
-                genre = models.ForeignKey(Genre, models.CASCADE, null=True, related_name="+")
-                style = models.ForeignKey(Style, models.CASCADE, null=True, related_name="+")
-
-                class Meta:
-                    app_label = "mirrortest"
+        class Song(Sample):
+            name = models.TextField()
+            styles = models.ManyToManyField(Style, related_name="songs")
+            genre = models.ForeignKey(Genre, models.CASCADE, null=True, related_name="+")
+            style = models.ForeignKey(Style, models.CASCADE, null=True, related_name="+")
 
         tables(Genre, Song)
         genre = Genre._base_manager.create(name="old")
@@ -113,62 +88,40 @@ class TestManyToMany:
             assert [*assert_equal(other).values()] == [{"songs": [str(number)]}]
 
     def test_through_model_with_inherited_foreign_keys_is_refused(self) -> None:
-        with isolate_apps("tests.support.mirror.app"):
+        class Tag(Sample):
+            name = models.TextField()
 
-            class Tag(models.Model):  # noqa: DJ008
-                name = models.TextField()
+        class Tagging(Sample):
+            tag = models.ForeignKey(Tag, models.CASCADE)
 
-                class Meta:
-                    app_label = "mirrortest"
+        class PageTagging(Tagging):
+            page = models.ForeignKey("Page", models.CASCADE)
 
-            class Tagging(models.Model):  # noqa: DJ008
-                tag = models.ForeignKey(Tag, models.CASCADE)
+            class Meta:
+                app_label = "mirrortest"
 
-                class Meta:
-                    app_label = "mirrortest"
-
-            class PageTagging(Tagging):  # noqa: DJ008
-                page = models.ForeignKey("Page", models.CASCADE)
-
-                class Meta:
-                    app_label = "mirrortest"
-
-            class Page(models.Model):  # noqa: DJ008
-                tags = models.ManyToManyField(Tag, through=PageTagging)
-
-                class Meta:
-                    app_label = "mirrortest"
+        class Page(Sample):
+            tags = models.ManyToManyField(Tag, through=PageTagging)
 
         reason = refuse(Page, fields=[Names("tags")])
         assert "mirrortest.PageTagging inherits 'tag' from mirrortest.Tagging" in reason
 
     def test_through_model_with_an_inherited_key_is_equal(self, tables: Create, declare: Declare) -> None:
-        with isolate_apps("tests.support.mirror.app"):
+        class Noted(Sample):
+            note = models.TextField()
 
-            class Noted(models.Model):  # noqa: DJ008
-                note = models.TextField()
+        class Tag(Sample):
+            name = models.TextField()
 
-                class Meta:
-                    app_label = "mirrortest"
+        class Page(Sample):
+            tags = models.ManyToManyField(Tag, through="Tagging")
 
-            class Tag(models.Model):  # noqa: DJ008
-                name = models.TextField()
+        class Tagging(Noted):
+            tag = models.ForeignKey(Tag, models.CASCADE)
+            page = models.ForeignKey(Page, models.CASCADE)
 
-                class Meta:
-                    app_label = "mirrortest"
-
-            class Page(models.Model):  # noqa: DJ008
-                tags = models.ManyToManyField(Tag, through="Tagging")
-
-                class Meta:
-                    app_label = "mirrortest"
-
-            class Tagging(Noted):  # noqa: DJ008
-                tag = models.ForeignKey(Tag, models.CASCADE)
-                page = models.ForeignKey(Page, models.CASCADE)
-
-                class Meta:
-                    app_label = "mirrortest"
+            class Meta:
+                app_label = "mirrortest"
 
         tables(Noted, Tag, Page, Tagging)
         page, tag = Page._base_manager.create(), Tag._base_manager.create(name="a")

@@ -5,6 +5,7 @@ import inspect
 import textwrap
 from collections.abc import Iterator
 from datetime import datetime, time
+from itertools import chain
 from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error
@@ -15,9 +16,9 @@ from mirror.declare.watches import Watch
 
 # Functions whose result depends on the moment, the process or chance.
 INCONSTANT: Final = {
-    *("now", "utcnow", "today", "localdate", "localtime", "time", "time_ns", "monotonic"),
-    *("uuid1", "uuid4", "random", "randint", "getpid", "getenv"),
-}
+    "now", "utcnow", "today", "localdate", "localtime", "time", "time_ns", "monotonic",
+    "uuid1", "uuid4", "random", "randint", "getpid", "getenv",
+}  # fmt: skip
 
 
 def check_constancy(mirror: Mirror) -> Iterator[CheckMessage]:
@@ -32,7 +33,9 @@ def check_constancy(mirror: Mirror) -> Iterator[CheckMessage]:
                 id="mirror.E028",
             )
     conditions = [mirror.where, *(getattr(field, "where", None) for field in mirror.fields)]
-    found = _find_calls(type(mirror)) + [text for condition in conditions for text in _find_moments(condition)]
+    found = _find_calls(type(mirror))
+    for condition in conditions:
+        found += _find_moments(condition)
     if found:
         yield Error(
             f"A condition of mirror {mirror.name!r} depends on the moment or the process: {', '.join(found)}.",
@@ -65,9 +68,12 @@ def _find_calls(declaration: type[Mirror]) -> list[str]:
         for statement in written.body
         if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None
     ]
-    calls = [node for value in assigned for node in ast.walk(value) if isinstance(node, ast.Call)]
-    names = [(call, ast.unparse(call.func).rpartition(".")[2]) for call in calls]
-    return [ast.unparse(call) for call, name in names if name in INCONSTANT]
+    nodes = chain.from_iterable(map(ast.walk, assigned))
+    return [ast.unparse(node) for node in nodes if _is_inconstant(node)]
+
+
+def _is_inconstant(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in INCONSTANT
 
 
 def _find_moments(condition: Any) -> Iterator[str]:

@@ -34,8 +34,9 @@ def check_watches(mirror: Mirror) -> Iterator[CheckMessage]:
 
 
 def _check_columns(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMessage]:
+    has_default_key = not (watch.columns or watch.whole)
     unknown = unknown_columns(watch)
-    if unknown == ["None"]:
+    if has_default_key and len(watch.model._meta.pk_fields) > 1:
         names = tuple(str(field.column) for field in watch.model._meta.pk_fields)
         yield Error(
             f"{where}: its primary key has several columns.",

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.db import connection, models
+from django.test.utils import isolate_apps
 
 from mirror import Mirror, register, registry
 from mirror.capture import install
@@ -19,8 +20,23 @@ Create = Callable[..., None]
 Declare = Callable[..., type[Mirror]]
 
 
+class Sample(models.Model):
+    """Base of a test's own models. They are registered while the fixture ``isolated`` is in use."""
+
+    class Meta:
+        abstract = True
+        app_label = "mirrortest"
+
+
 @pytest.fixture
-def tables(committed: None) -> Iterator[Callable[..., None]]:
+def isolated() -> Iterator[None]:
+    """Give the models that a test defines a registry of their own, so that no other test finds them."""
+    with isolate_apps("tests.support.mirror.app", "django.contrib.contenttypes"):
+        yield
+
+
+@pytest.fixture
+def tables(committed: None, isolated: None) -> Iterator[Callable[..., None]]:
     """Return a function that creates the tables of models, and of their many-to-many relations. They are dropped."""
     made: list[Model] = []
 
