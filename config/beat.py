@@ -1,4 +1,4 @@
-"""Beat's scheduler.
+"""Beat's scheduler, and beat as a thread of a worker.
 
 Celery's default would log two tracebacks every second for each task that the broker refuses. And it would fill a queue
 while its worker is away: expired tasks stay there until a worker takes them.
@@ -7,7 +7,8 @@ while its worker is away: expired tasks stay there until a worker takes them.
 import logging
 from typing import Any, Final
 
-from celery.beat import PersistentScheduler
+from celery.beat import EmbeddedService, PersistentScheduler
+from celery.bootsteps import StartStopStep
 
 from mirror.relay import send
 from mirror.utils import FailureLog
@@ -35,3 +36,22 @@ class Scheduler(PersistentScheduler):
             failures.add(BROKER, "Tasks cannot be sent: %s", error)
         else:
             failures.end(BROKER, "Tasks are sent again")
+
+
+class BeatThread(StartStopStep):
+    """Start beat as a thread of a worker with the option ``--beat-thread``.
+
+    Celery's own option, ``--beat``, starts a process, which needs 75 MB more.
+    """
+
+    label = "beat as a thread"
+    conditional = True  # only if enabled
+
+    def __init__(self, worker: Any, beat_thread: bool = False, **kwargs: Any) -> None:
+        super().__init__(worker, **kwargs)
+        self.enabled = beat_thread
+
+    def create(self, worker: Any) -> Any:
+        """Return the thread. The worker starts and stops it."""
+        names = {"schedule_filename": worker.schedule_filename, "scheduler_cls": worker.scheduler}
+        return EmbeddedService(worker.app, thread=True, **names)

@@ -4,6 +4,7 @@ import logging
 import os
 from typing import Any, Final
 
+import click
 from celery import Celery
 from celery.signals import before_task_publish, celeryd_init, setup_logging, task_postrun, task_prerun
 from django.utils.log import configure_logging
@@ -49,6 +50,8 @@ app = Celery("diptych")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 redis.Channel.QoS = ForgetfulQoS
+app.user_options["worker"].add(click.Option(["--beat-thread"], is_flag=True, help="Also run beat, as a thread."))
+app.steps["worker"].add("config.beat:BeatThread")
 
 
 @setup_logging.connect

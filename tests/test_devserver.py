@@ -23,8 +23,8 @@ from tools.devserver import keep, runner
 from tools.devserver.redis_server import RedisNotFound, find_redis, find_wheel_redis, read_version
 
 pytestmark = [pytest.mark.slow(30), pytest.mark.on_sqlite]
-# Two web workers, one process for all tasks, beat and Redis, and those that keep them running.
-MAX_PROCESSES, MAX_MEMORY = 14, 600_000_000
+# Two web workers, one process for all tasks and beat, and Redis, and those that keep them running.
+MAX_PROCESSES, MAX_MEMORY = 13, 600_000_000
 
 
 @pytest.fixture

@@ -103,7 +103,7 @@ class Stack:
         self.commands = {name: re.sub(r"\$\{PORT:-\d+\}", str(self.port), line) for name, line in lines.items()}
         if is_small:
             web = self.commands["web"].replace("--workers 2", "--workers 1")
-            self.commands = {"web": web, "worker": f"{WORKER} --beat"}
+            self.commands = {"web": web, "worker": f"{WORKER} --beat-thread"}
         elif relay == "run":
             self.commands["relay"] = STANDALONE_RELAY
 

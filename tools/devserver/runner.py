@@ -31,7 +31,7 @@ HOST = "127.0.0.1"
 # One process does the work of all workers and starts beat. The Procfile has a worker for each kind of task, so that
 # they do not wait for one another. On one private machine the memory of ten processes counts more.
 WORKER = (
-    "celery --quiet -A config worker --beat --queues relay,fanout,rebuild,default --pool threads --concurrency 6"
+    "celery --quiet -A config worker --beat-thread --queues relay,fanout,rebuild,default --pool threads --concurrency 6"
     " --without-gossip --without-mingle --loglevel warning"
 )
 # Keepers need time to stop their commands (``keep.GRACE_SECONDS``). On a busy machine, a keeper that honcho kills too
