@@ -98,6 +98,12 @@ def is_warm(redis: RedisClient, name: str) -> bool:
     return generations(redis, [name], [redis.get(naming.marker(name))]) is not None
 
 
+def list_cold(redis: RedisClient, names: Sequence[str]) -> list[str]:
+    """Return which of the mirrors ``names`` are cold (one or two round trips)."""
+    found = redis.mget([naming.marker(name) for name in names]) if names else []
+    return [name for name, text in zip(names, found, strict=True) if generations(redis, [name], [text]) is None]
+
+
 def now(redis: RedisClient) -> str:
     """Ask ``redis`` for its incarnation, which may have changed since the connection opened."""
     return incarnation(redis, ask=True)

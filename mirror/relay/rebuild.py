@@ -79,7 +79,7 @@ def rebuild_if_cold(name: str, progress: ProgressCallback = ignore) -> int:
     """
     redis = relay_client()
     replay.check(redis)
-    if marker.is_warm(redis, name) or not all(marker.is_warm(redis, first) for first in registry.ahead(name)):
+    if marker.is_warm(redis, name) or marker.list_cold(redis, registry.ahead(name)):
         return 0
     return _single(registry.get(name), redis, progress, if_cold=True).rows
 
@@ -87,8 +87,8 @@ def rebuild_if_cold(name: str, progress: ProgressCallback = ignore) -> int:
 def _single(mirror: Mirror, redis: RedisClient, progress: ProgressCallback, *, if_cold: bool = False) -> Rebuilt:
     if faults := triggers.check(redis).get(mirror.name):
         return Rebuilt(mirror.name, skipped=True, faults=faults)
-    if cold_ones := tuple(name for name in registry.ahead(mirror.name) if not marker.is_warm(redis, name)):
-        return Rebuilt(mirror.name, skipped=True, waits=cold_ones)
+    if cold_ones := marker.list_cold(redis, registry.ahead(mirror.name)):
+        return Rebuilt(mirror.name, skipped=True, waits=tuple(cold_ones))
     with few_collections(), lease(redis, f"rebuild:{mirror.name}") as mine:
         if not mine or (if_cold and marker.is_warm(redis, mirror.name)):
             return Rebuilt(mirror.name, skipped=True)

@@ -36,12 +36,11 @@ def _sweep_alone(redis: RedisClient) -> int:
     checked, blocked = replay.check(redis), triggers.watch(redis)
     lag.note_if_due(redis)  # before the drain
     # before the drain, which may use all the time while readers wait for rebuilds
-    for mirror in registry.all_mirrors():
-        if mirror.name in blocked or marker.is_warm(redis, mirror.name):
-            continue
+    names = [mirror.name for mirror in registry.all_mirrors() if mirror.name not in blocked]
+    for name in marker.list_cold(redis, names):
         # While no worker takes tasks, each mirror has one in the queue, and not one more every second.
-        if not send.is_rebuild_waiting(mirror.name):
-            send.rebuild(mirror.name)
+        if not send.is_rebuild_waiting(name):
+            send.rebuild(name)
     push.send_pending(redis)
     seconds = float(setting("SWEEP_BUDGET_SECONDS"))
     applied = drains.drain_all(seconds, redis=redis)

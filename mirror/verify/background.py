@@ -141,7 +141,8 @@ class _Walk:
 
     def _keys(self, count: int) -> tuple[int, list[Difference]]:
         read = [m for m in registry.all_mirrors() if m.name in self.position.rows and not isinstance(m, TableMirror)]
-        owned = [scan.Owned(mirror) for mirror in read if marker.is_warm(self.redis, mirror.name)]
+        cold = marker.list_cold(self.redis, [mirror.name for mirror in read])
+        owned = [scan.Owned(mirror) for mirror in read if mirror.name not in cold]
         rows: _Rows = defaultdict(lambda: defaultdict(list))
         done = 0
         with Session(self.redis) as session:

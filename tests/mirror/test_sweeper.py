@@ -12,6 +12,7 @@ from mirror.outbox import changes
 from mirror.redis import naming
 from mirror.redis.clients import client, relay_client
 from mirror.redis.lease import lease
+from mirror.redis.recorder import record
 from mirror.relay import drains, send, sweeper
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Odd
@@ -40,6 +41,15 @@ def test_rebuilds_are_requested_for_cold_mirrors_only(asked: list[str], redis: R
     redis.delete(naming.marker("titem"))
     sweeper.sweep()
     assert asked == ["titem"]
+
+
+def test_an_idle_sweep_reads_all_markers_at_once() -> None:
+    world.warm()
+    sweeper.sweep()
+    with record() as seen:
+        sweeper.sweep()
+    own = {naming.marker(mirror.name) for mirror in registry.all_mirrors()}
+    assert sum(not own.isdisjoint(command.named()) for command in seen.commands) == 2  # replay, cold mirrors
 
 
 def test_clock_is_written_after_the_drain(redis: Redis) -> None:
