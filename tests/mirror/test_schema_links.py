@@ -35,6 +35,30 @@ class TestManyToMany:
             "name": "A", "friends": [], "idols": ["B"], "fans": [], "fans_count": 0,
         }  # fmt: skip
 
+    def test_a_name_of_a_related_rows_own_relation(self, tables: Create, declare: Declare) -> None:
+        class Press(Sample):
+            name = models.TextField()
+
+        class Poet(Sample):
+            name = models.TextField()
+
+        class Poem(Sample):
+            poet = models.ForeignKey(Poet, models.CASCADE, related_name="poems")
+            press = models.ForeignKey(Press, models.CASCADE)
+
+        tables(Press, Poet, Poem)
+        one, two = (Press._base_manager.create(name=name) for name in ("one", "two"))
+        poet = Poet._base_manager.create(name="w")
+        poem = Poem._base_manager.create(poet=poet, press=one)
+        mirror = declare(Poet, fields=["name", Names("poems", "press__name", name="houses")])
+        assert assert_equal(mirror)[str(poet.pk)]["houses"] == ["one"]
+        Press._base_manager.filter(pk=one.pk).update(name="new")
+        assert assert_equal(mirror)[str(poet.pk)]["houses"] == ["new"]
+        Poem._base_manager.filter(pk=poem.pk).update(press=two)
+        assert assert_equal(mirror)[str(poet.pk)]["houses"] == ["two"]
+        Poem._base_manager.all().delete()
+        assert assert_equal(mirror)[str(poet.pk)]["houses"] == []
+
     def test_through_fields_choose_between_two_foreign_keys(self, tables: Create, declare: Declare) -> None:
         class Member(Sample):
             name = models.TextField()
