@@ -1,15 +1,13 @@
 """The session engine alone: it behaves like Django's and stores only digests of tokens."""
 
-import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import timedelta
 
 import pytest
-from asgiref.sync import sync_to_async
 from django.contrib.sessions.backends.base import CreateError, UpdateError
-from django.db import connections, transaction
+from django.db import transaction
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 from redis import Redis
@@ -25,6 +23,7 @@ from accounts.sessions.signals import sessions_ending, token_rotated
 from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
+from tests.support.asynchronous import run_asynchronously
 from tests.support.faults.tools import at_once
 from tests.support.warm_mirrors import rebuild
 
@@ -343,10 +342,8 @@ def test_asynchronous_methods_work() -> None:
         assert await session.aget("colour") == "blue"
         await session.aflush()
         assert session.session_key is None
-        await sync_to_async(connections.close_all)()  # connections of the executor thread, which lives on
 
-    with at_once(lambda: asyncio.run(story())):  # in another thread, because this one may have a browser's event loop
-        pass
+    run_asynchronously(story)
     assert Session.objects.count() == 0
 
 

@@ -1,6 +1,5 @@
 """A request sees its own writes through a mirror before Redis has them: in a transaction, without hints, in streams."""
 
-import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -19,6 +18,7 @@ from mirror.read import Asked, fetch, known, own_writes, read, sql_only
 from mirror.read.statements import ANY, find_table
 from mirror.redis.recorder import record
 from mirror.relay import rebuild, signals
+from tests.support.asynchronous import run_asynchronously
 from tests.support.mirror.app.models import Group, Item, Label, Odd
 from tests.support.mirror.items import drained
 
@@ -192,7 +192,7 @@ def test_async_view_reads_the_value_that_it_wrote(write: Callable[[Item], None],
         assert found
         assert found["name"] == "new"
 
-    asyncio.run(sync_to_async(visit)(async_to_sync(view)))
+    run_asynchronously(lambda: sync_to_async(visit)(async_to_sync(view)))
 
 
 @WRITES
@@ -219,7 +219,7 @@ def test_asynchronous_stream_reads_the_value_that_it_wrote(write: Callable[[Item
         response: Any = await sync_to_async(visit)(lambda: StreamingHttpResponse(iterate()))
         return [part async for part in response]
 
-    assert asyncio.run(answer()) == [b"old", b"new"]
+    assert run_asynchronously(answer) == [b"old", b"new"]
     assert name_of(item) == "new"
 
 
