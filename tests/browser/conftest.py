@@ -14,7 +14,7 @@ import socket
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakSet
@@ -250,6 +250,25 @@ def find_overflows(page: Page, widths: Iterable[int]) -> list[str]:
         if (actual := page.evaluate("document.documentElement.scrollWidth")) > width:
             found.append(f"{width}: the page is {actual} pixels wide")
     return found
+
+
+@contextmanager
+def text_size(page: Page, percent: int) -> Iterator[None]:
+    """Set the size of text as a reader does in the browser's settings. Media queries in ``rem`` follow it.
+
+    Other pages of the browser have this size, too.
+    """
+    session = page.context.new_cdp_session(page)
+
+    def set_to(percent: int) -> None:
+        sizes = {"standard": 16 * percent // 100, "fixed": 13 * percent // 100}
+        session.send("Page.setFontSizes", {"fontSizes": sizes})
+
+    set_to(percent)
+    try:
+        yield
+    finally:
+        set_to(100)
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,7 @@
 """Every page of the site in a browser: axe-core finds no violation, nothing overflows, and the console has no error.
 
+Nothing overflows with text at 200% either.
+
 Addresses come from the URL resolver, with the arguments of ``tests.support.matrix.world``. ``test_admin.py`` checks
 pages of the admin, whose layout belongs to a library.
 """
@@ -12,7 +14,7 @@ import pytest
 from playwright.sync_api import Page, ViewportSize
 from pytest_django.live_server_helper import LiveServer
 
-from tests.browser.conftest import PHONE, Audit, OpenPage
+from tests.browser.conftest import PHONE, Audit, OpenPage, find_overflows, text_size
 from tests.support.matrix.addresses import find_addresses
 from tests.support.matrix.browser import Browser
 from tests.support.matrix.world import MatrixWorld
@@ -52,6 +54,9 @@ def test_every_page_is_accessible_and_fits(open_page: OpenPage, live_server: Liv
         for person, path in pages:
             windows[person].goto(path)
             lines = audit(windows[person], [(look.viewport["width"], look.scheme)])
+            if look is LOOKS[0]:
+                with text_size(windows[person], 200):
+                    lines += [f"large text, {line}" for line in find_overflows(windows[person], [390, 1280])]
             found += [f"{path} as {person}, {look.language}, {line}" for line in lines]
     assert found == []
 

@@ -11,7 +11,7 @@ from accounts.models import User
 from catalog.models import Book
 from mirror.relay.drains import drain_all
 from social.services.posts import create_post
-from tests.browser.conftest import PAPER, PHONE, Audit, OpenPage, find_overflows, read_paper, settled
+from tests.browser.conftest import PAPER, PHONE, Audit, OpenPage, find_overflows, read_paper, settled, text_size
 from tests.browser.test_loginlog import sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -178,16 +178,16 @@ def test_admin_works_under_its_content_security_policy(person: Page) -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
-@pytest.mark.parametrize("text_size", ["100%", "200%"])
+@pytest.mark.parametrize("percent", [100, 200])
 def test_header_text_and_footer_of_a_reader_fit_at_every_width(
-    open_page: OpenPage, live_server: LiveServer, language: str, text_size: str
+    open_page: OpenPage, live_server: LiveServer, language: str, percent: int
 ) -> None:
     page = sign_in(open_page(), User.objects.create_superuser("Maximiliana", password=None), live_server)
     page.context.add_cookies([{"name": "django_language", "value": language, "url": live_server.url}])
     page.goto("/help/")
     settled(page)
-    page.evaluate("size => { document.documentElement.style.fontSize = size }", text_size)
-    assert find_overflows(page, range(320, 1300, 14)) == []
+    with text_size(page, percent):
+        assert find_overflows(page, range(320, 1300, 14)) == []
 
 
 @pytest.mark.parametrize("width", [390, 1280])
