@@ -23,6 +23,7 @@ from accounts.models import User
 from accounts.second_factor.recent import lacks_factor
 from accounts.sessions.engine import RIGHTS_KEY, current_request
 from common.text import fold
+from common.web import remember_reader
 from mirror import Record
 from mirror.conf import setting
 
@@ -39,7 +40,9 @@ RECORD_FIELDS = {
 
 
 class SessionMiddleware(DjangoSessionMiddleware):
-    """Django's middleware, which also passes the user agent to the session and sets the current request."""
+    """Django's middleware, which also passes the user agent to the session, sets the current request, and remembers
+    in the browser who has logged in.
+    """
 
     def process_request(self, request: HttpRequest) -> None:
         super().process_request(request)
@@ -48,6 +51,8 @@ class SessionMiddleware(DjangoSessionMiddleware):
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         current_request.set(None)
+        if user_id := getattr(request, "logged_in_id", None):  # set at a login (``accounts.sessions.receivers``)
+            remember_reader(request, response, user_id)
         return super().process_response(request, response)
 
 

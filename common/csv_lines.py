@@ -6,9 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-# A spreadsheet starts a cell at the start of a field, and in many languages after each semicolon, also in quotes.
+# A spreadsheet starts a cell at the start of a field, and in many languages after each semicolon, also in quotes. Where
+# it expects semicolons, a comma does not end a field, so its quotes do not hold the lines of a text together.
 # Full-width signs start a formula in Japanese and Chinese.
-_FORMULA: Final = re.compile(r"""(^|;)(?=["\s]*[=+\-@|%\t\r\n＝＋－＠｜％])""")
+_FORMULA: Final = re.compile(
+    r"""(^|;)(?=["\s]*[=+\-@|%\t\r\n＝＋－＠｜％])|(?<=[\r\n])(?=["\s]*[=+\-@|%＝＋－＠｜％])"""
+)
 
 
 def escape_formula(value: object) -> object:

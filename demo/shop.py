@@ -1,8 +1,9 @@
 """A shop with a history for ``make demo``: prices, customers with views and orders, and a sale."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import chain
 from random import Random
 from typing import Final, NamedTuple
 
@@ -19,8 +20,10 @@ from demo.people import READER_NAMES
 from shop.book_views import popularity
 from shop.importer import bulk_insert, synthetic
 from shop.models import (
+    EventKind,
     FakeCharge,
     Order,
+    OrderEvent,
     OrderLine,
     OrderState,
     Payment,
@@ -211,6 +214,19 @@ def _add_orders(visits: dict[int, Visit], names: dict[int, str], now: datetime) 
             if (at := order.paid_at)
         ),
     )
+    payments = dict(Payment.objects.filter(key__in=keys.values()).values_list("key", "pk"))
+    events = (_build_events(order, ids[order.key], payments.get(order.key)) for order in orders)
+    bulk_insert(OrderEvent, chain.from_iterable(events))
+
+
+def _build_events(order: Order, order_id: int, payment_id: int | None) -> Iterator[OrderEvent]:
+    """Yield the steps that the services record."""
+    steps = [(EventKind.ORDERED, order.created_at), (EventKind.PAID, order.paid_at)]
+    for kind, at in [*steps, (EventKind.CANCELLED, order.cancelled_at), (EventKind.SENT, order.sent_at)]:
+        if at is not None:
+            paid_with = payment_id if kind is EventKind.PAID else None
+            buyer = order.user_id if kind is EventKind.ORDERED else None
+            yield OrderEvent(order_id=order_id, kind=kind, payment_id=paid_with, by_id=buyer, created_at=at)
 
 
 def _build_payment(order: Order, order_id: int) -> Payment:

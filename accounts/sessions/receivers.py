@@ -13,6 +13,7 @@ from accounts.second_factor import recent
 from accounts.sessions.engine import RIGHTS_KEY, SessionStore, current_request
 from accounts.sessions.rows import read_rights
 from accounts.sessions.services import end_other_sessions
+from common.web import forget_forms_of_others
 
 
 @receiver(user_logged_in, dispatch_uid="accounts.remember_rights")
@@ -23,6 +24,8 @@ def remember_rights(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
         session.cycle_key()
     session[RIGHTS_KEY] = read_rights([user])[user.pk]
     recent.record_proof(session)
+    forget_forms_of_others(request, user.pk)
+    request.logged_in_id = user.pk  # type: ignore[attr-defined]
 
 
 @receiver(post_save, sender=User, dispatch_uid="accounts.end_sessions_of_old_password")

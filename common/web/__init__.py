@@ -12,7 +12,8 @@ from common.web.answers import (
     wants_json,
 )
 from common.web.appearance import get_theme
-from common.web.kept_forms import KeptForm, keep_form, take_form
+from common.web.kept_forms import KeptForm, forget_forms_of_others, keep_form, take_form
+from common.web.readers import remember_reader
 from common.web.redirects import get_next_address, redirect_to, redirect_to_view, redirect_window
 from common.web.visitors import get_visitor
 
@@ -20,6 +21,7 @@ __all__ = [
     "JSON_TYPE",
     "KeptForm",
     "appearance",
+    "forget_forms_of_others",
     "get_next_address",
     "get_theme",
     "get_user_id",
@@ -32,6 +34,7 @@ __all__ = [
     "redirect_to",
     "redirect_to_view",
     "redirect_window",
+    "remember_reader",
     "require_login",
     "take_form",
     "wants_json",

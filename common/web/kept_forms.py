@@ -1,4 +1,7 @@
-"""Forms that were submitted without a login. They are kept in the session and submitted again after the login."""
+"""Forms that were submitted without a login. They are kept in the session and submitted again after the login.
+
+A form belongs to the reader whose page sent it. Nobody else sees or submits it.
+"""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -7,6 +10,8 @@ from django.contrib.auth import SESSION_KEY as LOGIN_KEY
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.crypto import get_random_string
+
+from common.web.readers import get_author, make_mark
 
 SESSION_KEY: Final = "_kept_forms"
 MAX_FORMS: Final = 3  # per session; the oldest is dropped first
@@ -17,10 +22,11 @@ ALL_FIELDS: Final = "__ALL__"  # Django's mark of a request whose fields are all
 
 
 class KeptForm(NamedTuple):
-    """A submitted form: its address, and the names and values of its fields."""
+    """A submitted form: its address, and the names and values of its fields. is_sure: it may be sent at once."""
 
     action: str
     fields: list[tuple[str, str]]
+    is_sure: bool
 
     @property
     def text(self) -> str:
@@ -28,9 +34,10 @@ class KeptForm(NamedTuple):
         return dict(self.fields).get("text", "")
 
 
-def keep_form(request: HttpRequest) -> str:
+def keep_form(request: HttpRequest, *, is_sure: bool = True) -> str:
     """Keep the form that the request submits. Return the address that submits it again; "" if none is kept.
 
+    is_sure: False if the visitor has to confirm it, because it may be of another reader's page.
     Passwords, card numbers and other sensitive fields are left out, and have to be typed again.
     """
     if not _may_keep(request):
@@ -43,18 +50,28 @@ def keep_form(request: HttpRequest) -> str:
         request.session.flush()
     key, kept = get_random_string(12), request.session.get(SESSION_KEY, {})
     newest = dict(list(kept.items())[1 - MAX_FORMS :])
-    request.session[SESSION_KEY] = newest | {key: [request.get_full_path(), fields]}
+    request.session[SESSION_KEY] = newest | {key: [request.get_full_path(), fields, get_author(request), is_sure]}
     return reverse("accounts:resume", args=[key])
 
 
 def take_form(request: HttpRequest, key: str) -> KeptForm | None:
-    """Remove a kept form from the session and return it; None if the session has no such form."""
+    """Remove a kept form from the session and return it; None if the session has no such form of this reader."""
     kept = dict(request.session.get(SESSION_KEY, {}))
     if key not in kept:
         return None
-    action, fields = kept.pop(key)
+    action, fields, author, is_sure = kept.pop(key)
     request.session[SESSION_KEY] = kept
-    return KeptForm(action, [(name, value) for name, value in fields])
+    if author not in ("", get_author(request)):
+        return None
+    return KeptForm(action, [(name, value) for name, value in fields], is_sure)
+
+
+def forget_forms_of_others(request: HttpRequest, user_id: int) -> None:
+    """Remove the kept forms of other readers from the session in which this user logs in."""
+    kept = request.session.get(SESSION_KEY, {})
+    own = {key: form for key, form in kept.items() if form[2] in ("", make_mark(user_id))}
+    if own != kept:
+        request.session[SESSION_KEY] = own
 
 
 def _may_keep(request: HttpRequest) -> bool:

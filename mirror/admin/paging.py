@@ -12,12 +12,13 @@ from typing import Any, ClassVar, Final, Self
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR
+from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR, SEARCH_VAR, ChangeListSearchForm
 from django.core.exceptions import FieldDoesNotExist, SuspiciousOperation, ValidationError
 from django.core.paginator import Paginator
 from django.db import DataError, connections
 from django.db.models import F, Model, Q, QuerySet
 from django.db.models.expressions import OrderBy
+from django.forms import CharField
 from django.http import HttpRequest
 from django.utils.formats import number_format
 from django.utils.functional import cached_property
@@ -31,6 +32,7 @@ DIGITS: Final = 2  # significant digits of an estimate
 NOTHING: Final = Q(pk__in=[])
 # The lookups of Django's filters by a choice, a boolean, a relation or a date.
 FILTER_ENDINGS: Final = ("exact", "isnull", "id__exact", "gte", "lt")
+MAX_SEARCH: Final = 200  # characters in the search box
 MAX_VALUE_CHARACTERS: Final = 2_000  # of a parameter: places of pages contain the values of several columns
 
 
@@ -123,9 +125,18 @@ def _is_nullable(rows: QuerySet[Any], name: str) -> bool:
         return True
 
 
+class BoundedSearchForm(ChangeListSearchForm):
+    """The search box of a list. Each word is a condition, and a database refuses hundreds of them."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields[SEARCH_VAR] = CharField(required=False, strip=False, max_length=MAX_SEARCH)
+
+
 class KeysetChangeList(ChangeList):
     """A page of a list. ``places`` are the links to other pages: label, and address or None."""
 
+    search_form_class = BoundedSearchForm
     places: Sequence[tuple[str, str | None]] = ()
 
     def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
@@ -171,7 +182,7 @@ class KeysetChangeList(ChangeList):
             found.reverse()
         self.result_list = keyed._chain()
         self.result_list._result_cache, self.result_list._prefetch_done = found, True
-        has_previous = has_more if is_backward else bool(side)
+        has_previous = has_more if is_backward else side == "after"
         has_next = side == "before" or (has_more and not is_backward)
         if not has_previous and not has_next:
             return

@@ -88,7 +88,7 @@ class OrderStateRefused(Refused):
 
 
 class NotRefundable(OrderStateRefused):
-    """The order has no payment to refund: it was free, or is refunded already."""
+    """The order has no payment to refund: it was free, cancelled or is refunded already."""
 
     message = _("there is no payment to refund")
 

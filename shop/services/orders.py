@@ -77,6 +77,8 @@ def refund_order(order_id: int, by: User | None = None) -> Order:
     """Refund the payment of an order that was sent. Raises OrderNotFound, NotSent, or NotRefundable (no payment)."""
     with transaction.atomic():
         order = _lock_order_of(order_id, None)
+        if order.state == OrderState.CANCELLED:
+            raise NotRefundable
         if order.state != OrderState.SENT:
             raise NotSent
         if not payments.mark_refunds_due(order, payments.REFUNDED_BY_STAFF, by=by):

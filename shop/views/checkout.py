@@ -42,8 +42,7 @@ class Checkout(View):
         if made is not None:
             return redirect_to_view("shop:order", made.pk)
         if not now.lines:
-            messages.info(request, str(CartEmpty()))
-            return redirect_to_view("shop:cart")
+            return _leave_empty_cart(request)
         form = CheckoutForm(initial=get_initial_address(request.user))  # type: ignore[arg-type]
         return self._page(request, form, now=now)
 
@@ -52,7 +51,8 @@ class Checkout(View):
         if wait := count_event("checkout", request.user.pk, *SUBMISSION_LIMIT):
             return _set_too_many(self._page(request, form, _get_limit_message()), wait)
         if not form.is_valid():
-            return self._page(request, form)
+            now = reading.read_cart(get_session_digest(request))
+            return self._page(request, form, now=now) if now.lines else _leave_empty_cart(request)
         try:
             order = self._begin(request, form.cleaned_data)
         except CartEmpty as refusal:
@@ -83,6 +83,11 @@ class Checkout(View):
         now = now or reading.read_cart(get_session_digest(request))
         context = {"form": form, "error": error, "cart": make_checkout_page(now.lines, now.version, shortages)}
         return render(request, "shop/checkout.html", context, status=status)
+
+
+def _leave_empty_cart(request: HttpRequest) -> HttpResponse:
+    messages.info(request, str(CartEmpty()))
+    return redirect_to_view("shop:cart")
 
 
 @method_decorator([sensitive_post_parameters("card"), personal_page], name="dispatch")

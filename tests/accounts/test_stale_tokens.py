@@ -128,6 +128,46 @@ def test_kept_form_waits_for_the_login(client: Client, reader: User) -> None:
     assert "A long thought" in log_in(client, target).content.decode()
 
 
+@pytest.fixture
+def other() -> User:
+    return User.objects.create_user("otto", password="a quiet bookshop")
+
+
+def test_kept_form_is_only_for_the_reader_who_was_logged_in(client: Client, reader: User, other: User) -> None:
+    log_in(client, "/home/")
+    client.post("/accounts/logout/")
+    target = submit_post(client)
+    answer = client.post("/accounts/login/", {"username": "otto", "password": "a quiet bookshop", "next": target})
+    assert "A long thought" not in str(dict(client.session))
+    assert "A long thought" not in client.get(answer["Location"], follow=True).content.decode()
+    assert not Post.objects.exists()
+
+
+def test_kept_form_returns_to_the_reader_who_was_logged_in(client: Client, reader: User) -> None:
+    log_in(client, "/home/")
+    del client.cookies["sessionid"]
+    page = log_in(client, submit_post(client)).content.decode()
+    assert "A long thought" in page
+    assert "data-send-at-once" in page
+
+
+def test_an_outdated_page_of_another_reader_has_to_be_confirmed(reader: User, other: User, book: Book) -> None:
+    client = Client(enforce_csrf_checks=True)
+    headers = {"Origin": OWN, "Sec-Fetch-Site": "same-origin"}
+    for name in ("rita", "otto"):
+        client.cookies.pop("sessionid", None)
+        form = {"username": name, "password": "a quiet bookshop"}
+        assert client.post("/accounts/login/", form, headers=headers, secure=True).status_code == 302
+    answer = shelve(client, book, headers, csrfmiddlewaretoken=OUTDATED)
+    assert not ShelfEntry.objects.exists()
+    page = client.get(answer["Location"], secure=True).content.decode()
+    assert "Someone else was logged in here" in page
+    assert "data-send-at-once" not in page
+    token = page.partition('name="csrfmiddlewaretoken" value="')[2].partition('"')[0]
+    shelve(client, book, headers, csrfmiddlewaretoken=token)
+    assert ShelfEntry.objects.get().user == other
+
+
 def test_logout_forgets_kept_forms(client: Client, reader: User) -> None:
     target = submit_post(client)
     client.force_login(reader)

@@ -148,9 +148,18 @@ def test_text_that_a_spreadsheet_would_execute_is_quoted(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "shown"),
-    [("a;=1+1", "a;'=1+1"), ('a; "=1', "a;' \"=1"), ("a;b;＝1", "a;b;'＝1"), ("=1;=2", "'=1;'=2"), ("a;b=1", "a;b=1")],
+    [
+        ("a;=1+1", "a;'=1+1"),
+        ('a; "=1', "a;' \"=1"),
+        ("a;b;＝1", "a;b;'＝1"),
+        ("=1;=2", "'=1;'=2"),
+        ("a;b=1", "a;b=1"),
+        ("a\n=1", "a\n'=1"),
+        ("a\n\n =1\nb", "a\n'\n' =1\nb"),
+        ("a\n\nb\n", "a\n\nb\n"),
+    ],
 )
-def test_text_after_a_semicolon_is_quoted_as_well(text: str, shown: str) -> None:
+def test_text_after_a_semicolon_or_in_a_line_is_quoted_as_well(text: str, shown: str) -> None:
     """Spreadsheets in many languages separate cells by semicolons."""
     made = "".join(write_lines(["a"], [[text]]))
     assert list(csv.reader(io.StringIO(made)))[1:] == [[shown]]

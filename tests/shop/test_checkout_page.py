@@ -102,6 +102,8 @@ def test_an_empty_cart_redirects_to_the_cart(desk: Client) -> None:
     assert desk.get("/shop/checkout/")["Location"] == "/shop/cart/"
     response = desk.post("/shop/checkout/", GIVEN | {"version": "5", "total": "5"})
     assert response["Location"] == "/shop/cart/"
+    response = desk.post("/shop/checkout/", {"card": "4242", "version": "5", "total": "5"})
+    assert response["Location"] == "/shop/cart/", "also if the form is not valid"
 
 
 @pytest.mark.parametrize("field", ["name", "address"])

@@ -26,6 +26,7 @@ from shop.models import (
 )
 from shop.recommend import build
 from shop.recommend.selectors import get_recommendation_strips
+from shop.selectors.figures import read_sales_by_day
 from shop.services import payments
 from shop.services.orders import refund_order
 from tests.support.shop.book_views import PERIOD
@@ -78,6 +79,8 @@ def test_staff_can_refund_an_order_of_the_demo(demo: None) -> None:
     assert payments.refund_payment(order.payments.get())
     assert order.payments.get().state == PaymentState.REFUNDED
     assert FakeCharge.objects.get(key=order.key).refunded_at is not None
+    sales = read_sales_by_day(NOW - timedelta(days=1))
+    assert [*sales.refunds.values()] == [order.total], "staff see it among the figures"
 
 
 def test_a_sale_is_on_and_is_renewed_after_its_end(demo: None) -> None:

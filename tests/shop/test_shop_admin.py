@@ -181,16 +181,18 @@ def test_sent_orders_are_refunded_once_with_an_email(staff: Client, monkeypatch:
     emails: list[tuple[str, int]] = []
     monkeypatch.setattr("shop.emails.send_email_soon", lambda about, order_id: emails.append((about, order_id)))
     product = make_product()
-    sent, paid = (make_order(None, product, key=state, state=state) for state in (OrderState.SENT, OrderState.PAID))
+    states = (OrderState.SENT, OrderState.PAID, OrderState.CANCELLED)
+    sent, paid, gone = (make_order(None, product, key=state, state=state) for state in states)
     payment, other = (
         Payment.objects.create(order=order, key=order.key, amount=1250, state=PaymentState.SUCCEEDED)
         for order in (sent, paid)
     )
     refused = (
-        f"Not changed: #{sent.pk} (there is no payment to refund); #{paid.pk} (it was not sent: cancel it instead)"
+        f"Not changed: #{sent.pk}, #{gone.pk} (there is no payment to refund);"
+        f" #{paid.pk} (it was not sent: cancel it instead)"
     )
     for text in ("1 order will be refunded.", refused):
-        page = act(staff, ORDERS, "refund_orders", sent, paid, confirmed="yes")
+        page = act(staff, ORDERS, "refund_orders", sent, paid, gone, confirmed="yes")
         assert text in page
     for row in (payment, other):
         row.refresh_from_db()

@@ -78,6 +78,27 @@ def test_no_value_breaks_a_list(staff: Client, monkeypatch: pytest.MonkeyPatch) 
     assert wrong == []
 
 
+@pytest.mark.parametrize(
+    "query", [{"p": "2"}, {"p": "abc"}, {"q": "zzzqqq", "p": "2"}, {"q": "zzzqqq", "p": "last"}], ids=str
+)
+def test_no_page_of_an_empty_list_breaks(client: Client, query: dict[str, str]) -> None:
+    client.force_login(User.objects.create_superuser("carol"))
+    client.raise_request_exception = False
+    answers = {address: client.get(address, query).status_code for _, address in list_pages()}
+    assert {address: status for address, status in answers.items() if status >= 500} == {}
+
+
+@pytest.mark.parametrize("count", [100, 1000])
+def test_no_number_of_words_breaks_a_search(client: Client, count: int) -> None:
+    client.force_login(User.objects.create_superuser("carol"))
+    client.raise_request_exception = False
+    for page, address in list_pages():
+        if page.search_fields:
+            answer = client.get(address, {"q": "a " * count})
+            assert answer.status_code < 500, address
+            assert ("at most 200 characters" in answer.content.decode()) is (count > 100), address
+
+
 def test_links_of_declared_filters_work(staff: Client) -> None:
     for page, address in list_pages():
         request = RequestFactory().get("/")
