@@ -45,7 +45,10 @@ def _download(version: str) -> Path:
 
 def _unpack(archive: Path, folder: Path) -> None:
     with tarfile.open(archive) as packed:
-        packed.extractall(FOLDER, filter="data")
+        if hasattr(tarfile, "data_filter"):  # Python 3.11.4
+            packed.extractall(FOLDER, filter="data")
+        else:
+            packed.extractall(FOLDER, [one for one in packed if (one.isfile() or one.isdir()) and ".." not in one.name])
     archive.unlink()
     unpacked = next(path for path in FOLDER.iterdir() if path.is_dir())
     if unpacked != folder:

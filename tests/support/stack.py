@@ -52,7 +52,11 @@ class Site:
                 stderr=subprocess.STDOUT,
                 preexec_fn=die_with_parent(signal.SIGTERM),
             )
-        wait_until(lambda: self.get("/healthz") == 200, f"the start of the site: {self.output}", START_SECONDS)
+        wait_until(self._has_started, f"the start of the site: {self.output}", START_SECONDS)
+
+    def _has_started(self) -> bool:
+        """Return whether the site answers and has told its address."""
+        return self.get("/healthz") == 200 and "Ctrl-C" in self.output.read_text()
 
     def get(self, path: str) -> int:
         """Return the status of a page, or 0 without an answer. Raises AssertionError when the runner has ended."""

@@ -191,9 +191,20 @@ def _serve_until_stopped(port: int, address: str, *, demo: bool) -> int:
     crew = StoppableManager(QuietPrinter(sys.stdout))
     for name, command in list_processes():
         crew.add_process(name, command, env=environment)
-    print_addresses(address, demo=demo)
+    threading.Thread(target=_tell_when_it_answers, args=[port, address, demo], daemon=True).start()
     crew.loop()
     return 0 if crew.returncode in (0, 130, 143) else 1
+
+
+def _tell_when_it_answers(port: int, address: str, demo: bool) -> None:
+    while True:
+        try:
+            socket.create_connection((HOST, port), timeout=1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            print_addresses(address, demo=demo)
+            return
 
 
 def print_addresses(address: str, *, demo: bool) -> None:
