@@ -25,6 +25,7 @@ logger = logging.getLogger("mirror")
 Watching = tuple[str, Watch]  # the mirror's name, its watch
 UNKNOWN: Final = object()  # the value of a deferred field
 _by_model: dict[type[Model], list[Watching]] = defaultdict(list)
+_complete: set[type[Model]] = set()  # signals of these models hint all mirrors of their tables
 
 
 def connect() -> None:
@@ -38,6 +39,7 @@ def connect() -> None:
                 if mirror.inline_deletes:
                     post_delete.connect(_row_changed, sender=model, dispatch_uid=_uid(model))
                     m2m_changed.connect(_links_changed, sender=model, dispatch_uid=_uid(model))
+    _complete.update(filter(_hints_all, _by_model))
 
 
 def _find_writers(model: type[Model]) -> list[type[Model]]:
@@ -57,6 +59,7 @@ def _disconnect() -> None:
         for signal in (post_save, post_delete, m2m_changed):
             signal.disconnect(sender=model, dispatch_uid=_uid(model))
     _by_model.clear()
+    _complete.clear()
 
 
 def _uid(model: type[Model]) -> str:
@@ -90,7 +93,7 @@ def _row_changed(sender: type[Model], instance: Model, **kwargs: Any) -> None:
         is_complete &= UNKNOWN not in values and not (is_update and _may_move(watch, fields))
         if None not in values and UNKNOWN not in values:  # a row whose key is NULL has no change
             found.append(((name, watch.source), [":".join(map(str, values))]))
-    if is_complete and _hints_all(sender):
+    if is_complete and sender in _complete:
         sql_only.note_hint(sender._meta.db_table, is_change=bool(found))
     hint_all(found)
 
@@ -107,7 +110,7 @@ def _may_move(watch: Watch, fields: Collection[str] | None) -> bool:
 def _hints_all(model: type[Model]) -> bool:
     """Return whether signals of this model hint all mirrors of its table: not those that watch a proxy of it."""
     hinted = {name for name, _ in _by_model[model]}
-    return not sql_only.in_request() or all(
+    return all(
         mirror.name in hinted
         for mirror in registry.all_mirrors()
         if any(watch.table == model._meta.db_table for watch in mirror.watches)
@@ -143,7 +146,7 @@ def _links_changed(
         for name, watch in _by_model[sender]
         if not watch.updates
     ]
-    if all(ends for _, ends in found) and _hints_all(sender):
+    if all(ends for _, ends in found) and sender in _complete:
         sql_only.note_hint(sender._meta.db_table)
     hint_all((group, ends) for group, ends in found if ends)
 
