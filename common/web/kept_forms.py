@@ -13,7 +13,7 @@ from django.utils.crypto import get_random_string
 
 from common.web.readers import get_author, make_mark
 
-SESSION_KEY: Final = "_kept_forms"
+SESSION_KEY: Final = "_forms_of_readers"  # another than that of forms without a reader, in older sessions
 MAX_FORMS: Final = 3  # per session; the oldest is dropped first
 # A session's data is read with each of its requests. The longest post has about 8,000 characters.
 MAX_CHARACTERS: Final = 10_000  # in the names and values of a form

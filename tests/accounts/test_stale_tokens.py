@@ -168,6 +168,16 @@ def test_an_outdated_page_of_another_reader_has_to_be_confirmed(reader: User, ot
     assert ShelfEntry.objects.get().user == other
 
 
+def test_a_session_with_a_form_of_an_older_release_can_log_in(client: Client, reader: User) -> None:
+    submit_post(client)
+    session = client.session
+    session["_kept_forms"] = {"old": ["/posts/", [["text", "without a reader"]]]}
+    session.save()
+    page = log_in(client, "/accounts/resume/old/")
+    assert page.status_code == 200
+    assert "without a reader" not in page.content.decode()
+
+
 def test_logout_forgets_kept_forms(client: Client, reader: User) -> None:
     target = submit_post(client)
     client.force_login(reader)
