@@ -149,7 +149,12 @@ def resolve_column(model: type[models.Model], path: str) -> Resolved:
         here, before = field.related_model, LOOKUP_SEP.join(names[: position + 1])
         if key:  # the columns of such a row are watched by its own key
             last = resolve_column(here, LOOKUP_SEP.join(rest))
-            direct = [use._replace(key=key) for use in last.uses if not use.path]
+            if any(use.key for use in last.uses) and not field.field.primary_key:
+                raise DeclarationError(
+                    f"{path!r}: {name!r} cannot be followed by another such relation, because the primary key of "
+                    f"{here._meta.label} is not that of {model._meta.label}; mirror {here._meta.label} instead"
+                )
+            direct = [use._replace(key=use.key or key) for use in last.uses if not use.path]
             further = [use._replace(path=_join(before, use.path)) for use in last.uses if use.path]
             return last._replace(uses=[*uses, *direct, *further])
     raise AssertionError("a path has at least one name")
@@ -229,17 +234,33 @@ def resolve_condition(model: type[models.Model], condition: models.Q | None, pre
         uses += resolve_column(model, path).uses
         if isinstance(value, (set, frozenset)):
             raise DeclarationError(f"the value of {path!r} is a set, whose order differs in each process; use a list")
-        if isinstance(value, models.F):
-            uses += resolve_column(model, _get_name(value)).uses
-        elif hasattr(value, "resolve_expression"):
-            raise DeclarationError(f"the value of {path!r} is an expression, whose result can change without a write")
-        elif any(isinstance(part, models.Model) for part in (value if isinstance(value, (list, tuple)) else [value])):
-            raise DeclarationError(f"the value of {path!r} is a row, whose text can change; use its primary key")
+        for part in value if isinstance(value, (list, tuple)) else [value]:
+            uses += _resolve_value(model, path, part)
     return uses
+
+
+def _resolve_value(model: type[models.Model], path: str, value: Any) -> list[Use]:
+    """Return the columns in a value of a condition. Raises DeclarationError for other expressions than F."""
+    if type(value) is models.F:
+        return resolve_column(model, _get_name(value)).uses
+    if hasattr(value, "resolve_expression"):
+        raise DeclarationError(
+            f"the value of {path!r} is an expression, and no trigger sees when its result changes; "
+            "use F(field) or a plain value"
+        )
+    if isinstance(value, models.Model):
+        raise DeclarationError(f"the value of {path!r} is a row, whose text can change; use its primary key")
+    return []
 
 
 def _get_name(reference: models.F) -> str:
     return str(reference.name)  # type: ignore[attr-defined]  # missing in the stubs
+
+
+def _prefix_value(value: Any, prefix: str) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(_prefix_value(part, prefix) for part in value)
+    return models.F(prefix + _get_name(value)) if isinstance(value, models.F) else value
 
 
 def prefix_condition(condition: models.Q | None, prefix: str) -> models.Q:
@@ -250,7 +271,7 @@ def prefix_condition(condition: models.Q | None, prefix: str) -> models.Q:
     children: list[Any] = [
         prefix_condition(child, prefix)
         if isinstance(child, models.Q)
-        else (prefix + child[0], models.F(prefix + _get_name(child[1])) if isinstance(child[1], models.F) else child[1])
+        else (prefix + child[0], _prefix_value(child[1], prefix))
         for child in cast("list[Any]", condition.children)
     ]
     made = models.Q(*children, _connector=condition.connector)

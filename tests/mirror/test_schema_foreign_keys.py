@@ -2,7 +2,8 @@
 
 import pytest
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, OuterRef, Q
+from django.db.models.functions import Now
 
 from mirror import Column, Count, registry
 from tests.support.mirror.schemas import Create, Declare, Model, Sample, assert_equal, refuse
@@ -128,3 +129,84 @@ class TestConditionsOnForeignKeys:
         for where in (Q(other=Rack(pk=1)), Q(other__in=[Rack(pk=1)])):
             registry._refused.clear()
             assert "use its primary key" in refuse(Rack, fields=["name"], where=where)
+
+
+class TestConditions:
+    @pytest.fixture
+    def shelves(self, tables: Create) -> tuple[Model, Model]:
+        class Board(Sample):
+            low = models.IntegerField(default=1)
+            high = models.IntegerField(default=9)
+
+        class Slot(Sample):
+            board = models.ForeignKey(Board, models.CASCADE, related_name="slots")
+            low = models.IntegerField(default=1)
+            high = models.IntegerField(default=9)
+            score = models.IntegerField(default=5)
+
+        tables(Board, Slot)
+        Slot._base_manager.create(board=Board._base_manager.create(low=5))
+        return Board, Slot
+
+    def test_a_column_in_a_list_is_watched(self, shelves: tuple[Model, Model], declare: Declare) -> None:
+        board, _ = shelves
+        mirror = declare(board, fields=["high"], where=Q(high__in=[F("low"), 9]))
+        [row] = board._base_manager.all()
+        board._base_manager.update(high=5)
+        assert_equal(mirror)
+        assert mirror.get(row.pk) == {"high": 5}
+        board._base_manager.update(low=1)
+        assert_equal(mirror)
+        assert mirror.get(row.pk) is None
+
+    def test_a_column_in_a_range_of_a_count_is_watched(self, shelves: tuple[Model, Model], declare: Declare) -> None:
+        board, slot = shelves
+        mirror = declare(board, fields=[Count("slots", where=Q(score__range=(F("low"), F("high"))))])
+        slot._base_manager.update(high=2)
+        assert [*assert_equal(mirror).values()] == [{"slots_count": 0}]
+
+    @pytest.mark.parametrize("value", [Now(), [1, Now()], F("low") + 1, OuterRef("pk"), [OuterRef("pk")]], ids=str)
+    def test_other_expressions_are_refused(self, shelves: tuple[Model, Model], value: object) -> None:
+        lookup = "high__in" if isinstance(value, list) else "high"
+        assert "use F(field) or a plain value" in refuse(shelves[0], fields=["low"], where=Q(**{lookup: value}))
+
+    def test_a_slice_of_a_column_in_a_count_is_refused(self, shelves: tuple[Model, Model]) -> None:
+        where = Q(score=F("low")[0:3])
+        assert "use F(field) or a plain value" in refuse(shelves[0], fields=[Count("slots", where=where)])
+
+
+class TestReverseOneToOneRelations:
+    def test_two_of_them_with_keys_of_their_own_are_refused(self) -> None:
+        class First(Sample):
+            pass
+
+        class Second(Sample):
+            first = models.OneToOneField(First, models.CASCADE)
+
+        class Third(Sample):
+            second = models.OneToOneField(Second, models.CASCADE)
+            name = models.TextField()
+
+        assert "mirror mirrortest.Second instead" in refuse(First, fields=["second__third__name"])
+
+    def test_two_of_them_that_share_the_key_are_captured(self, tables: Create, declare: Declare) -> None:
+        class Base(Sample):
+            pass
+
+        class Middle(Sample):
+            base = models.OneToOneField(Base, models.CASCADE, primary_key=True)
+
+        class Last(Sample):
+            middle = models.OneToOneField(Middle, models.CASCADE)
+            name = models.TextField()
+
+        tables(Base, Middle, Last)
+        Base._base_manager.create()
+        base = Base._base_manager.create()
+        mirror = declare(Base, fields=["middle__last__name"])
+        last = Last._base_manager.create(middle=Middle._base_manager.create(base=base), name="a")
+        assert assert_equal(mirror)[str(base.pk)] == {"middle__last__name": "a"}
+        Last._base_manager.update(name="b")
+        assert assert_equal(mirror)[str(base.pk)] == {"middle__last__name": "b"}
+        last.delete()
+        assert assert_equal(mirror)[str(base.pk)] == {"middle__last__name": None}
