@@ -91,10 +91,13 @@ class Layout:
         }
 
     def _check_indexes(self) -> None:
+        known: dict[str, Index] = {}
         for index in self.indexes:
             if not isinstance(index, Index):
                 raise DeclarationError(f"indexes contains {index!r}, which is no index")
             index.check()
+            if known.setdefault(index.key, index).kind != index.kind:
+                raise DeclarationError(f"{index!r} has the key of {known[index.key]!r}; give each a key of its own")
             if self.is_hash and isinstance(index.when, str) and index.when:
                 raise DeclarationError(f'{index!r}: a hash has only text, and "0" is true; use a function as when=')
             for name in sorted(index.find_fields()):
@@ -104,6 +107,8 @@ class Layout:
             score = getattr(index, "score", "")
             if str(score) in self.paths and not isinstance(self.kinds[str(score)], NUMBERS_AND_TIMES):
                 raise DeclarationError(f"{index!r}: {score!r} is neither a number nor a time")
+            if self.is_hash and str(score) in self.paths and self.kinds[str(score)].null:
+                raise DeclarationError(f"{index!r}: in a hash, a missing {score!r} is an empty text and no number")
 
     def _check_texts(self, index: Index) -> None:
         """Refuse fields whose values have no text that SQL could look up, as a part of a key or as ``when``."""

@@ -224,6 +224,7 @@ def test_hash_has_text_only(declare: Declare) -> None:
         ({"fields": ["name"], "indexes": [SetOf("s", over="name")]}, "all values of 'name' would share it"),
         ({"fields": ["name"], "indexes": [SetOf("s:{value}", over="score")]}, "needs the field 'score'"),
         ({"fields": ["name"], "indexes": [Ranking("r", score="name")]}, "neither a number nor a time"),
+        ({"fields": ["id"], "indexes": [SetOf("s"), Ranking("s", score="id")]}, "give each a key of its own"),
         ({"fields": ["name"], "indexes": [Ranking("r")]}, "needs score="),
         ({"fields": ["name"], "indexes": [Alphabetical("r")]}, "needs by="),
         ({"fields": ["name"], "indexes": [SetOf("{tag")]}, "is no template"),

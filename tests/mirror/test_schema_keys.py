@@ -13,6 +13,7 @@ from mirror.declare.checks import check_declarations
 from mirror.models import Change
 from mirror.outbox.changes import WHOLE
 from mirror.read.sql_only import sql_only
+from mirror.relay import drains
 from tests.support.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
 
 pytestmark = pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated")
@@ -282,3 +283,55 @@ class TestValues:
         assert [*assert_equal(mirror)] == ["*", "b"]
         Code._base_manager.update(name="c")
         assert assert_equal(mirror)["*"] == {"name": "c"}
+
+    def test_a_ranking_over_a_nullable_column_of_a_hash_is_refused(self) -> None:
+        class Dated(Sample):
+            at = models.DateTimeField(null=True)
+
+        kind = {"fields": ["at"], "record_kind": "hash", "indexes": [Ranking("ranked", score="at")]}
+        assert "a missing 'at' is an empty text" in refuse(Dated, **kind)
+
+    @pytest.mark.on_sqlite  # PostgreSQL adds up to a larger type
+    def test_a_sum_that_overflows_is_quarantined_and_stops_no_other_row(self, tables: Create, declare: Declare) -> None:
+        class Account(Sample):
+            name = models.TextField()
+
+        class Entry(Sample):
+            account = models.ForeignKey(Account, models.CASCADE, related_name="entries")
+            amount = models.BigIntegerField()
+
+        tables(Account, Entry)
+        rich, poor = (Account._base_manager.create(name=name) for name in ("rich", "poor"))
+        mirror = declare(Account, fields=["name", Sum("entries", "amount")])
+        Entry._base_manager.bulk_create(Entry(account=rich, amount=2**62) for _ in range(2))
+        Account._base_manager.filter(pk=poor.pk).update(name="less poor")
+        while Change.objects.pending().exists():
+            drains.drain_all()
+        assert {change.key for change in Change.objects.quarantined()} == {str(rich.pk)}
+        assert mirror.get(poor.pk) == {"name": "less poor", "entries_amount_sum": 0}
+
+
+class TestOverlappingKeys:
+    @pytest.mark.parametrize(
+        ("key", "index"),
+        [("doc:r:{pk}", SetOf("doc:{value}", over="kind")), ("doc:{pk}", SetOf("doc:{value}", over="kind"))],
+    )
+    def test_a_structure_with_the_keys_of_records_is_refused(self, key: str, index: SetOf) -> None:
+        class Doc(Sample):
+            kind = models.TextField()
+
+        register(type("OddMirror", (Mirror,), {"model": Doc, "key": key, "fields": ["kind"], "indexes": [index]}))
+        [message] = check_declarations()
+        assert message.id == "mirror.E008"
+        assert "belong to several structures" in message.msg
+
+    def test_a_structure_with_the_keys_of_another_is_refused(self) -> None:
+        class Pair(Sample):
+            low = models.IntegerField()
+            high = models.IntegerField()
+
+        indexes = [SetOf("pairs:{low}:{high}"), Ranking("pairs:r", score="low")]
+        kind = {"model": Pair, "key": "pair:{pk}", "fields": ["low", "high"], "indexes": indexes}
+        register(type("OddMirror", (Mirror,), kind))
+        [message] = check_declarations()
+        assert message.id == "mirror.E008"

@@ -54,7 +54,11 @@ def _hint_of(fault: str) -> str:
 
 def _check_shape(mirror: Mirror) -> list[CheckMessage]:
     """Check methods, keys and families. Without its methods a mirror has neither of the others."""
-    return list(_check_methods(mirror)) or [*_check_record_key(mirror), *_check_families(mirror)]
+    return list(_check_methods(mirror)) or [
+        *_check_record_key(mirror),
+        *_check_families(mirror),
+        *_check_own_keys(mirror),
+    ]
 
 
 def _check_drain(mode: object, name: str, place: type[Mirror] | None = None) -> Iterator[CheckMessage]:
@@ -132,6 +136,23 @@ def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:
 def _record_start(mirror: Mirror) -> str | None:
     """Return the common beginning of the records' keys (for a summary: the key), or None without records."""
     return mirror.record_key("\0").partition("\0")[0] if mirror.has_record else None
+
+
+def _check_own_keys(mirror: Mirror) -> Iterator[CheckMessage]:
+    """Check that no key can belong to two structures of a mirror: they would overwrite each other."""
+    with suppress(Exception):  # reported for the families themselves
+        families, keys = list(mirror.families()), [key for _, key in _list_examples(mirror)]
+        for key in keys if all(family.start for family in families) else ():
+            of_record = mirror.has_record and not isinstance(mirror, SummaryMirror) and mirror.pk_of(key) is not None
+            forms = {(family.start, family.end, family.whole) for family in families if family.has(key)}
+            if len(forms) + of_record > 1:
+                yield Error(
+                    f"Keys such as {key!r} belong to several structures of mirror {mirror.name!r}.",
+                    hint="Begin the key of each structure in another way.",
+                    obj=type(mirror),
+                    id="mirror.E008",
+                )
+                return
 
 
 def _check_starts() -> list[CheckMessage]:
