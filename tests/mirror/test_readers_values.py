@@ -39,7 +39,7 @@ class ReadKinds(Mirror):
         SetOf("kinds_two:{text}:{other}"),
         SetOf("kinds_owner:{first-name}"),
         Ranking("kinds_ranked:{other}", score="price"),
-        Lookup("kinds_code:{value}", on="code"),
+        Lookup("kinds_by_code:{value}", on="code"),
     ]
 
 
@@ -174,8 +174,8 @@ def test_rankings_and_lookups_take_any_value(rows: list[Kinds]) -> None:
             assert ReadKinds.top("kinds_ranked:c", 5) == [rows[1].pk]
             assert set(ReadKinds.top("kinds_ranked:", 5)) == {rows[0].pk, rows[3].pk}
             assert ReadKinds.top("kinds_ranked:a\0", 5) == []
-            assert ReadKinds.find(f"kinds_code:{uuid.UUID(int=7)}") == rows[1].pk
-            assert ReadKinds.find("kinds_code:7") is None
+            assert ReadKinds.find(f"kinds_by_code:{uuid.UUID(int=7)}") == rows[1].pk
+            assert ReadKinds.find("kinds_by_code:7") is None
 
 
 def test_lists_with_conditions_and_aggregates_are_answered_by_sql() -> None:
