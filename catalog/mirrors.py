@@ -107,8 +107,8 @@ class BookMirror(Mirror):
         Watch(Tagging, "book_id"),
         Watch(Book.authors.through, "book_id"),
         Watch(TagVote, "book_id"),
-        Watch(Tag, via=find_books_with_tags, only=("name", "hidden"), updates=True),
-        Watch(Author, via=find_books_by_authors, only=("name",), updates=True),
+        Watch(Tag, via=find_books_with_tags, only=("name", "hidden"), inserts=False),
+        Watch(Author, via=find_books_by_authors, only=("name",), inserts=False),
     )
 
     def load(self, pks: Sequence[str]) -> Mapping[str, BookRow]:

@@ -53,7 +53,7 @@ class SessionMirror(Mirror):
     buckets = settings.SESSION_BUCKETS
     watches = (
         Watch(Session),
-        Watch(User, via=find_sessions_of_users, only=USER_COLUMNS, updates=True),
+        Watch(User, via=find_sessions_of_users, only=USER_COLUMNS, inserts=False),
         Watch(User.groups.through, "user_id", via=find_sessions_of_users),
         Watch(User.user_permissions.through, "user_id", via=find_sessions_of_users),
         Watch(Group.permissions.through, "group_id", via=find_sessions_of_groups),

@@ -80,7 +80,7 @@ class LastLoginsMirror(SummaryMirror):
     model = LoginStats
     watches = (
         Watch(LoginStats, whole=True),
-        Watch(User, whole=True, only=("is_active",), updates=True),
+        Watch(User, whole=True, only=("is_active",), inserts=False),
     )
 
     def record_key(self, pk: str) -> str:

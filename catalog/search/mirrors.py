@@ -65,8 +65,8 @@ class BookIndex(IndexMirror):
         Watch(Book, only=("title", "original_title", "isbn", "popularity")),
         Watch(Tagging, "book_id"),
         Watch(Book.authors.through, "book_id"),
-        Watch(Tag, via=find_books_with_tags, only=("name", "hidden"), updates=True),
-        Watch(Author, via=find_books_by_authors, only=("name",), updates=True),
+        Watch(Tag, via=find_books_with_tags, only=("name", "hidden"), inserts=False),
+        Watch(Author, via=find_books_by_authors, only=("name",), inserts=False),
     )
 
     def make(self, ids: Sequence[int]) -> Iterable[store.DocumentRecord]:
@@ -98,7 +98,7 @@ class AuthorIndex(IndexMirror):
     watches = (
         Watch(Author),
         Watch(Book.authors.through, "author_id"),
-        Watch(Book, via=_find_authors_of_books, only=("popularity",), updates=True),
+        Watch(Book, via=_find_authors_of_books, only=("popularity",), inserts=False),
     )
 
     def make(self, ids: Sequence[int]) -> Iterable[store.DocumentRecord]:

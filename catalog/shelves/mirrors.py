@@ -66,7 +66,7 @@ class ShelfEntryMirror(Mirror):
     watches = (
         Watch(ShelfEntry, ("user_id", "book_id")),
         Watch(ShelfSettings, via=find_entries_of_users, only=PRIVACY_COLUMNS),
-        Watch(User, via=find_entries_of_users, only=("is_active",), updates=True),
+        Watch(User, via=find_entries_of_users, only=("is_active",), inserts=False),
     )
 
     def load(self, pks: Sequence[str]) -> Mapping[str, EntryRow]:

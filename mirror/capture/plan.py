@@ -36,7 +36,7 @@ class Insert(NamedTuple):
     unique: bool = True  # no two rows of a statement have the same key
     primary: tuple[str, ...] = ()  # set if only some UPDATEs are changes:
     compared: tuple[str, ...] = ()  # those where one of these columns differs
-    updates: bool = False  # only UPDATEs are changes
+    inserts: bool = True  # whether an INSERT is a change
     uuids: tuple[str, ...] = ()  # those of ``columns`` that hold UUIDs, which a database may store as other text
 
     @property
@@ -230,8 +230,8 @@ def _mirrors_of(inserts: Iterable[Insert]) -> tuple[str, ...]:
 def _for(operation: Operation, inserts: Iterable[Insert]) -> tuple[Insert, ...]:
     if operation == "row":
         # A partition key or a row filter turns an UPDATE into an INSERT or a DELETE.
-        return tuple(dict.fromkeys(insert._replace(updates=False) for insert in inserts))
-    concerned = [insert for insert in inserts if operation == "update" or not insert.updates]
+        return tuple(dict.fromkeys(insert._replace(inserts=True) for insert in inserts))
+    concerned = [insert for insert in inserts if insert.inserts or operation != "insert"]
     if operation == "truncate":
         return tuple(dict.fromkeys(Insert(insert.mirror) for insert in concerned))
     return tuple(concerned)
@@ -246,10 +246,10 @@ def _insert(mirror: str, watch: Watch) -> Insert:
     fields = {str(field.column): find_value_field(field) for field in watch.model._meta.concrete_fields}
     uuids = tuple(column for column in key if isinstance(fields[column], models.UUIDField))
     if not watch.only:
-        return Insert(mirror, watch.source, key, unique, updates=watch.updates, uuids=uuids)
+        return Insert(mirror, watch.source, key, unique, inserts=watch.inserts, uuids=uuids)
     # The primary key is compared too, because a row's data may depend on it.
     compared = tuple(dict.fromkeys((*primary, *key, *watch.only)))
-    return Insert(mirror, watch.source, key, unique, primary, compared, watch.updates, uuids)
+    return Insert(mirror, watch.source, key, unique, primary, compared, watch.inserts, uuids)
 
 
 def unknown_columns(watch: Watch) -> list[str]:

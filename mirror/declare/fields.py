@@ -21,7 +21,7 @@ from mirror.declare.paths import (
     Use,
     find_field,
     find_value_field,
-    lacks_constraint,
+    is_loose_link,
     prefix_condition,
     resolve_column,
     resolve_condition,
@@ -176,7 +176,7 @@ RecordField = str | Column | Values | Count | Sum
 
 def _find_uses(model: type[models.Model], name: str, where: models.Q | None, column: str) -> list[Use]:
     relation = resolve_plain(model, name)
-    own, is_loose = relation.own.column, relation.other is not None and lacks_constraint(relation.other)
+    own, is_loose = relation.own.column, relation.other is not None and is_loose_link(relation.other)
     related = resolve_condition(relation.related, where)
     if column:
         related += resolve_column(relation.related, column).uses

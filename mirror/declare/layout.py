@@ -229,7 +229,7 @@ def build_watches(model: type[models.Model], uses: Iterable[Use]) -> tuple[Watch
     ]
     via = [
         Watch(
-            table, via=partial(find_rows_behind, model, tuple(paths)), only=tuple(columns), updates=table not in loose
+            table, via=partial(find_rows_behind, model, tuple(paths)), only=tuple(columns), inserts=table in loose
         )
         for table, (paths, columns) in behind.items()
     ]

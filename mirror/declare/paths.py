@@ -16,8 +16,8 @@ class Use(NamedTuple):
     """A column that a record depends on.
 
     path: the relation that leads to its rows, "" for the row itself. key: for rows that point at the mirrored row, the
-    column that does; then the path is "". is_loose: whether rows behind the path can be deleted while others still
-    point at them, because a foreign key has no constraint.
+    column that does; then the path is "". is_loose: whether a new row behind the path can already be pointed at: a
+    foreign key has no constraint, or points at another column, whose value can pass from one row to another.
     """
 
     model: type[models.Model]
@@ -137,16 +137,19 @@ def resolve_column(model: type[models.Model], path: str) -> Resolved:
             for link in find_parent_links(here, field.model):
                 if not link.primary_key:
                     uses.append(Use(link.model, link.column, owner, is_loose=is_loose))
-                is_loose |= lacks_constraint(link)
+                is_loose |= is_loose_link(link)
                 owner = _join(owner, link.name)
             uses.append(Use(field.model, field.column, owner, is_loose=is_loose))
             key = ""
         if not rest or not field.is_relation or _is_lookup(field, rest[0]):
             return Resolved(field if field.concrete else field.field, uses, LOOKUP_SEP.join(rest))
+        here, before = field.related_model, LOOKUP_SEP.join(names[: position + 1])
         if not key:
             _require_findable(field)
-            is_loose |= lacks_constraint(field)
-        here, before = field.related_model, LOOKUP_SEP.join(names[: position + 1])
+            is_loose |= is_loose_link(field)
+            if not field.target_field.primary_key:
+                target = resolve_column(here, field.target_field.name).uses
+                uses += [use._replace(path=_join(before, use.path), is_loose=True) for use in target]
         if key:  # the columns of such a row are watched by its own key
             last = resolve_column(here, LOOKUP_SEP.join(rest))
             if any(use.key for use in last.uses) and not field.field.primary_key:
@@ -161,7 +164,7 @@ def resolve_column(model: type[models.Model], path: str) -> Resolved:
 
 
 def _join(before: str, name: str) -> str:
-    return f"{before}{LOOKUP_SEP}{name}" if before else name
+    return LOOKUP_SEP.join(filter(None, (before, name)))
 
 
 def _is_lookup(field: Any, name: str) -> bool:
@@ -184,16 +187,16 @@ def _require_key_of(model: type[models.Model], link: Any) -> None:
 
 def _require_findable(link: Any) -> None:
     """Refuse a foreign key from which no row is found after the row behind it was deleted."""
-    if lacks_constraint(link) and not link.target_field.primary_key:
+    if not link.db_constraint and not link.target_field.primary_key:
         raise DeclarationError(
             f"{link} has neither a constraint nor the primary key of {link.related_model._meta.label} as its target, "
             "so a deleted row names none; give it one of them"
         )
 
 
-def lacks_constraint(link: Any) -> bool:
-    """Return whether a foreign key has no constraint in SQL."""
-    return not link.db_constraint
+def is_loose_link(link: Any) -> bool:
+    """Return whether a foreign key can point at a row before that row is inserted (``Use.is_loose``)."""
+    return not link.db_constraint or not link.target_field.primary_key
 
 
 def resolve_relation(model: type[models.Model], name: str) -> Relation:

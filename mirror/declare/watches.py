@@ -20,8 +20,8 @@ class Watch:
         ``limit`` keys greater than ``after`` (None: from the start), ascending, of the rows that depend on rows with
         these column values. It runs when the change is drained, never when it is made.
     only: further columns. An UPDATE that modifies none of them, and no key, is no change.
-    updates: only UPDATEs are changes, because dependent rows in another watched table are created and deleted along
-        with these.
+    inserts: False if an INSERT is no change, because the rows that depend on the new one are inserted after it into
+        another watched table.
     whole: the key is always "", for a mirror with this single key.
     pushed: the rows are pushed into the windows of a ``WindowMirror`` (see ``WindowMirror.reach``).
     """
@@ -30,7 +30,7 @@ class Watch:
     columns: str | tuple[str, ...] = ()
     via: Callable[[Sequence[str], str | None, int], list[str]] | None = None
     only: tuple[str, ...] = ()
-    updates: bool = False
+    inserts: bool = True
     whole: bool = False
     pushed: bool = False
 

@@ -83,10 +83,11 @@ def _never_failing(receiver: Callable[..., None]) -> Callable[..., None]:
 
 @_never_failing
 def _row_changed(sender: type[Model], instance: Model, **kwargs: Any) -> None:
-    is_update, fields = kwargs.get("created") is False, kwargs.get("update_fields")  # post_delete has no "created"
+    created, fields = kwargs.get("created"), kwargs.get("update_fields")  # post_delete has no "created"
+    is_update = created is False
     found, is_complete = [], _has_columns(sender)
     for name, watch in _by_model[sender]:
-        if (watch.updates and not is_update) or not _concerns(watch, fields):
+        if (created and not watch.inserts) or not _concerns(watch, fields):
             continue
         values = [_column(instance, watch, column) for column in watch.key_columns]
         # An UPDATE of a key is also a change of the key before it, which is not known here.
@@ -144,7 +145,7 @@ def _links_changed(
     found = [
         ((name, watch.source), _ends(sender, watch, instance, reverse, pk_set))
         for name, watch in _by_model[sender]
-        if not watch.updates
+        if watch.inserts or action != "post_add"
     ]
     if all(ends for _, ends in found) and sender in _complete:
         sql_only.note_hint(sender._meta.db_table)

@@ -38,7 +38,7 @@ class ProductMirror(Mirror):
     watches = (
         Watch(Product),
         Watch(SaleItem, "product_id"),
-        Watch(Sale, via=find_products_in_sales, only=("starts_at", "ends_at"), updates=True),
+        Watch(Sale, via=find_products_in_sales, only=("starts_at", "ends_at"), inserts=False),
     )
     indexes = (
         Ranking(keys.products_by_price(), score="price", when="is_active"),

@@ -77,7 +77,7 @@ class FollowMirror(EdgeMirror):
     model = Follow
     watches = (
         Watch(Follow, ("follower_id", "followee_id")),
-        Watch(User, via=find_follows_of_users, only=("is_active",), updates=True),
+        Watch(User, via=find_follows_of_users, only=("is_active",), inserts=False),
         Watch(
             Pulled, via=find_follows_of_pulled, only=("user_id",)
         ),  # only a row's existence counts; writers read its state

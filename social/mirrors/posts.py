@@ -44,8 +44,8 @@ class PostMirror(Mirror):
     watches = (
         Watch(Post),
         Watch(Mention, "post_id"),
-        Watch(User, via=find_posts_by_users, only=("username", "is_active"), updates=True),
-        Watch(Book, via=find_posts_about_books, only=("title",), updates=True),
+        Watch(User, via=find_posts_by_users, only=("username", "is_active"), inserts=False),
+        Watch(Book, via=find_posts_about_books, only=("title",), inserts=False),
     )
 
     def load(self, pks: Sequence[str]) -> Mapping[str, PostRow]:

@@ -73,7 +73,7 @@ class GlobalMirror(_PostWindow):
     length = 1000
     watches = (
         Watch(Post, whole=True, only=("is_hidden",)),
-        Watch(User, whole=True, only=("is_active",), updates=True),
+        Watch(User, whole=True, only=("is_active",), inserts=False),
     )
 
     def record_key(self, pk: str) -> str:
@@ -98,7 +98,7 @@ class BookPostsMirror(_PostWindow):
     length = 200
     watches = (
         Watch(Post, "book_id", only=("is_hidden",)),
-        Watch(User, via=windows.find_books_in_posts_by, only=("is_active",), updates=True),
+        Watch(User, via=windows.find_books_in_posts_by, only=("is_active",), inserts=False),
     )
 
     def record_key(self, pk: str) -> str:
@@ -121,7 +121,7 @@ class AuthorPostsMirror(_PostWindow):
     watches = (
         Watch(Book.authors.through, "author_id"),
         Watch(Post, "book_id", via=windows.find_authors_of_books, only=("is_hidden",)),
-        Watch(User, via=windows.find_authors_in_posts_by, only=("is_active",), updates=True),
+        Watch(User, via=windows.find_authors_in_posts_by, only=("is_active",), inserts=False),
     )
 
     def record_key(self, pk: str) -> str:
@@ -142,8 +142,8 @@ class MentionsMirror(_PostWindow):
     length = 200
     watches = (
         Watch(Mention, "user_id"),
-        Watch(Post, via=windows.find_mentioned_in_posts, only=("is_hidden",), updates=True),
-        Watch(User, via=windows.find_mentioned_by, only=("is_active",), updates=True),
+        Watch(Post, via=windows.find_mentioned_in_posts, only=("is_hidden",), inserts=False),
+        Watch(User, via=windows.find_mentioned_by, only=("is_active",), inserts=False),
     )
 
     def record_key(self, pk: str) -> str:
@@ -164,8 +164,8 @@ class HashtagMirror(_PostWindow):
     length = 1000
     watches = (
         Watch(Hashtag, "name"),
-        Watch(Post, via=windows.find_hashtags_of_posts, only=("is_hidden",), updates=True),
-        Watch(User, via=windows.find_hashtags_used_by, only=("is_active",), updates=True),
+        Watch(Post, via=windows.find_hashtags_of_posts, only=("is_hidden",), inserts=False),
+        Watch(User, via=windows.find_hashtags_used_by, only=("is_active",), inserts=False),
     )
 
     def record_key(self, pk: str) -> str:

@@ -58,7 +58,7 @@ def made(committed: None) -> Any:
 def watching() -> Watching:
     """Return a function that registers a mirror ``called`` which watches the table ``name``."""
 
-    def watch(table: str, called: str = "place", *, only: Sequence[str] = (), updates: bool = False) -> type[Mirror]:
+    def watch(table: str, called: str = "place", *, only: Sequence[str] = (), inserts: bool = True) -> type[Mirror]:
         with isolate_apps("tests.support.mirror.app"):
 
             class Place(models.Model):  # noqa: DJ008
@@ -69,7 +69,7 @@ def watching() -> Watching:
 
         class PlaceMirror(Mirror):
             model = Place
-            watches = [Watch(Place, only=tuple(only), updates=updates)]
+            watches = [Watch(Place, only=tuple(only), inserts=inserts)]
 
             def record_key(self, pk: str) -> str:
                 return f"tplace:{called}:{pk}"
@@ -246,7 +246,7 @@ class TestPartitions:
 
     @pytest.mark.parametrize("only", [(), ("name",)])
     def test_row_that_moves_to_another_partition_is_captured(self, watching: Watching, only: Sequence[str]) -> None:
-        watching("tplace", only=only, updates=True)
+        watching("tplace", only=only, inserts=False)
         run("INSERT INTO tplace VALUES (1, 'a')")
         keys()
         run("UPDATE tplace SET id = 101")

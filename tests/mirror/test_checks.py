@@ -241,9 +241,9 @@ class Edge(EdgeMirror):
     [
         Watch(Item),
         Watch(Item, only=("score",)),
-        Watch(Item, updates=True),
-        Watch(Item, whole=True, updates=True, only=("score",)),
-        Watch(Item, via=nowhere, updates=True, only=("score",)),
+        Watch(Item, inserts=False),
+        Watch(Item, whole=True, inserts=False, only=("score",)),
+        Watch(Item, via=nowhere, inserts=False, only=("score",)),
     ],
 )
 def test_valid_watches_give_no_message(watch: Watch) -> None:

@@ -70,7 +70,7 @@ class Ownerless(Sound):
 
 class Untold(Sound):
     lazy = True
-    watches = [Watch(Note, "writer_id"), Watch(Writer, updates=True, only=("active",))]
+    watches = [Watch(Note, "writer_id")]
 
 
 class Negative(Sound):

@@ -141,7 +141,7 @@ def test_relation_behind_a_relation_is_watched(declare: Declare) -> None:
     assert watch.via is not None
     assert watch.via([str(note.writer_id)], None, 10) == [str(note.pk)]
     assert watch.via([str(note.writer_id)], str(note.pk), 10) == []
-    assert (watch.only, watch.updates) == (("name",), True)
+    assert (watch.only, watch.inserts) == (("name",), False)
 
 
 def test_entries_families_and_owners_are_derived(declare: Declare) -> None:
@@ -271,11 +271,11 @@ def test_binary_columns_and_keys_other_than_the_primary_one_are_refused() -> Non
 
 
 @isolate_apps("tests.support.mirror.app")
-def test_tables_without_constraint_are_watched_for_deletions() -> None:
+def test_tables_without_constraint_are_watched_for_insertions() -> None:
     shelf = make_model("Shelf", name=models.CharField(max_length=5))
     book = make_model("Book", shelf=models.ForeignKey(shelf, models.DO_NOTHING, db_constraint=False))
     watches = derive(book, "shelf__name").watches
-    assert [(watch.model, watch.updates) for watch in watches] == [(book, False), (shelf, False)]
+    assert [(watch.model, watch.inserts) for watch in watches] == [(book, True), (shelf, True)]
 
 
 @isolate_apps("tests.support.mirror.app")

@@ -1,11 +1,12 @@
 """Foreign keys with ``to_field``, and in conditions: a mirror is equal to SQL after every write, or is refused."""
 
 import pytest
-from django.db import models
+from django.db import connection, models, transaction
 from django.db.models import F, OuterRef, Q
 from django.db.models.functions import Now
 
 from mirror import Column, Count, registry
+from tests.support.mirror.outbox import run
 from tests.support.mirror.schemas import Create, Declare, Model, Sample, assert_equal, refuse
 
 pytestmark = pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated")
@@ -53,6 +54,25 @@ class TestForeignKeysToAnotherColumn:
         [row] = press._base_manager.all()
         assert_equal(mirror)
         assert mirror.get(row.pk) is None
+
+    @pytest.mark.parametrize("how", ["update", "replace"])
+    def test_value_that_passes_to_another_row_is_followed(
+        self, world: tuple[Model, Model, Model], declare: Declare, how: str
+    ) -> None:
+        country, press, copy = world
+        mirror = declare(press, fields=["country__name"])
+        chained = declare(copy, name="odd_copies", key="tkind_copies:{pk}", fields=["press__country__name"])
+        with transaction.atomic():
+            if how == "update":
+                country._base_manager.filter(code="de").update(code="yy")
+                country._base_manager.filter(code="xx").update(code="de")
+            else:
+                deleted = country._base_manager.filter(code="de")
+                deleted._raw_delete(deleted.db)  # type: ignore[attr-defined]
+                country._base_manager.create(code="de", name="new")
+        name = "new" if how == "replace" else "first, so that no key is equal to another by chance"
+        assert [*assert_equal(mirror).values()] == [{"country__name": name}]
+        assert [*assert_equal(chained).values()] == [{"press__country__name": name}]
 
     def test_rows_that_point_at_another_column_are_refused(self, world: tuple[Model, Model, Model]) -> None:
         assert "mirrortest.Press.country does not point at a primary key" in refuse(world[0], fields=[Count("presses")])
@@ -129,6 +149,48 @@ class TestConditionsOnForeignKeys:
         for where in (Q(other=Rack(pk=1)), Q(other__in=[Rack(pk=1)])):
             registry._refused.clear()
             assert "use its primary key" in refuse(Rack, fields=["name"], where=where)
+
+
+class TestReplacedRows:
+    """A row that is deleted and created again in one transaction, while others point at it."""
+
+    @pytest.mark.parametrize("how", ["deletion", "REPLACE"])
+    def test_row_behind_a_foreign_key_is_followed(self, tables: Create, declare: Declare, how: str) -> None:
+        class Poet(Sample):
+            name = models.TextField()
+
+        class Poem(Sample):
+            writer = models.ForeignKey(Poet, models.CASCADE)
+
+        class Print(Sample):
+            poem = models.ForeignKey(Poem, models.CASCADE)
+
+        tables(Poet, Poem, Print)
+        before, after = (Poet._base_manager.create(name=name) for name in ("before", "after"))
+        poem = Poem._base_manager.create(writer=before)
+        Print._base_manager.create(poem=poem)
+        mirror = declare(Poem, fields=["writer__name"])
+        chained = declare(Print, name="odd_prints", key="tkind_prints:{pk}", fields=["poem__writer__name"])
+        condition = declare(
+            Print, name="odd_new", key="tkind_new:{pk}", fields=["poem_id"], where=Q(poem__writer__name="after")
+        )
+        for model, pk, column, value in ((Poet, before.pk, "name", "renamed"), (Poem, poem.pk, "writer_id", after.pk)):
+            table = model._meta.db_table
+            if how == "deletion":
+                with transaction.atomic():
+                    run(f"DELETE FROM {table} WHERE id = {pk}")
+                    model._base_manager.create(pk=pk, **{column: value})
+            elif connection.vendor == "sqlite":
+                run(f"REPLACE INTO {table} (id, {column}) VALUES ({pk}, '{value}')")
+            else:
+                run(
+                    f"INSERT INTO {table} (id, {column}) VALUES ({pk}, '{value}') "
+                    f"ON CONFLICT (id) DO UPDATE SET {column} = EXCLUDED.{column}"
+                )
+            for made in (mirror, chained, condition):
+                assert_equal(made)
+        assert [*assert_equal(chained).values()] == [{"poem__writer__name": "after"}]
+        assert len(assert_equal(condition)) == 1
 
 
 class TestConditions:

@@ -26,7 +26,7 @@ def _faults(mirror: WindowMirror) -> Iterator[tuple[str, str]]:
     if mirror.after and not mirror.lazy:
         yield "only a lazy window comes after other mirrors", "after applies to windows with pushed rows."
     if mirror.lazy and mirror.is_of_rows() and not any(_tells_of_owners(mirror, watch) for watch in mirror.watches):
-        yield "it does not watch deletions of owners", "Watch the model itself, not only its updates."
+        yield "it does not watch deletions of owners", "Watch the model itself, with its primary key."
     if fault := _fault_of_key(mirror):
         yield fault, "key(owner) must be a fixed string that contains the owner once, so that its windows can be found."
     own = type(mirror)
@@ -38,7 +38,7 @@ def _faults(mirror: WindowMirror) -> Iterator[tuple[str, str]]:
 
 
 def _tells_of_owners(mirror: WindowMirror, watch: Watch) -> bool:
-    is_own = watch.model is mirror.model and not watch.source and not watch.updates
+    is_own = watch.model is mirror.model and not watch.source
     return is_own and watch.key_columns == Watch(mirror.model).key_columns
 
 

@@ -136,7 +136,7 @@ class NewestNotes(WindowMirror):
     length = OF_ALL
     watches = [
         Watch(Note, whole=True, only=("hidden",)),
-        Watch(Writer, whole=True, only=("active",), updates=True),
+        Watch(Writer, whole=True, only=("active",), inserts=False),
     ]
 
     def record_key(self, pk: str) -> str:
@@ -164,7 +164,7 @@ class FeedWindow(WindowMirror):
     watches = [
         Watch(Note, ("id", "writer_id"), pushed=True, only=("hidden",)),
         Watch(Writer, only=("active",)),
-        Watch(Writer, via=lambda values, after, limit: _readers(values, after, limit), only=("active",), updates=True),
+        Watch(Writer, via=lambda values, after, limit: _readers(values, after, limit), only=("active",), inserts=False),
     ]
     after: ClassVar[Sequence[After]] = (
         After("treading", lambda edge: edge.partition(":")[0]),
