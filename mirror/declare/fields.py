@@ -7,7 +7,9 @@ or an aggregate over one (``Count``, ``Sum``).
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
+from enum import Enum
+from math import isfinite
 from typing import Any, Final
 from uuid import UUID
 
@@ -19,6 +21,7 @@ from django.db.models.functions import Coalesce
 from mirror.declare.paths import (
     DeclarationError,
     Use,
+    find_alias,
     find_field,
     find_value_field,
     is_loose_link,
@@ -97,7 +100,7 @@ class Values:
         if relation.other is not None and self.field == "pk":
             column = relation.other.attname
         rows = all_rows(relation.link).filter(
-            prefix_condition(self.where, relation.prefix), **{f"{relation.own.name}__in": pks}
+            relation.is_complete, prefix_condition(self.where, relation.prefix), **{f"{relation.own.name}__in": pks}
         )
         order = relation.other.attname if relation.other is not None else last
         return rows.order_by(order).values_list(relation.own.attname, column)
@@ -137,9 +140,13 @@ class Count:
         """Return the columns that the number depends on."""
         return _find_uses(model, self.relation, self.where, "")
 
+    def find_column(self, model: type[models.Model]) -> "models.Field[Any, Any]":
+        """Return a field that determines the values."""
+        return models.IntegerField()
+
     def build_expression(self, model: type[models.Model]) -> models.expressions.Combinable:
         """Return the number as a subquery."""
-        return _aggregate(model, self.relation, self.where, models.Count("*"), models.IntegerField())
+        return _aggregate(model, self.relation, self.where, models.Count("*"), self.find_column(model))
 
 
 @dataclass(frozen=True)
@@ -163,12 +170,17 @@ class Sum:
             raise DeclarationError(f"{self.field!r} of {self.relation!r} is no number")
         return _find_uses(model, self.relation, self.where, self.field)
 
+    def find_column(self, model: type[models.Model]) -> "models.Field[Any, Any]":
+        """Return a field that determines the values."""
+        field: models.Field[Any, Any] = find_value_field(
+            find_field(resolve_plain(model, self.relation).related, self.field)
+        )
+        return models.BigIntegerField() if isinstance(field, models.IntegerField) else field.clone()
+
     def build_expression(self, model: type[models.Model]) -> models.expressions.Combinable:
         """Return the sum as a subquery."""
-        relation = resolve_plain(model, self.relation)
-        field = find_value_field(find_field(relation.related, self.field))
-        output = models.BigIntegerField() if isinstance(field, models.IntegerField) else field.clone()
-        return _aggregate(model, self.relation, self.where, models.Sum(relation.prefix + self.field), output)
+        column = resolve_plain(model, self.relation).prefix + self.field
+        return _aggregate(model, self.relation, self.where, models.Sum(column), self.find_column(model))
 
 
 RecordField = str | Column | Values | Count | Sum
@@ -200,21 +212,23 @@ def _aggregate(
 ) -> models.expressions.Combinable:
     relation = resolve_plain(model, name)
     rows = all_rows(relation.link).filter(
-        prefix_condition(where, relation.prefix), **{relation.own.name: models.OuterRef("pk")}
+        relation.is_complete, prefix_condition(where, relation.prefix), **{relation.own.name: models.OuterRef("pk")}
     )
-    summed = rows.order_by().values(relation.own.name).annotate(mirror_value=aggregate).values("mirror_value")
+    alias = find_alias(relation.link, "mirror_value")
+    summed = rows.order_by().values(relation.own.name).annotate(**{alias: aggregate}).values(alias)
     return Coalesce(models.Subquery(summed, output_field=output), models.Value(0, output_field=output))
 
 
-JSON: Final = (str, int, float, list, dict, type(None))
+JSON: Final = (str, int, list, dict, type(None))
 _PLAIN: Final[dict[type, Callable[[Any], Any]]] = {
-    Decimal: str,
+    float: lambda value: value if isfinite(value) else str(value),
     UUID: str,
     datetime: datetime.isoformat,
     date: date.isoformat,
     time: time.isoformat,
     timedelta: timedelta.total_seconds,
 }
+_LONG: Final = Context(prec=2000)  # a sum has more digits than its column, which has up to 1,000
 
 
 def is_array(field: "models.Field[Any, Any]") -> bool:
@@ -240,14 +254,26 @@ def check_json(path: str, field: "models.Field[Any, Any]") -> None:
         )
 
 
+def _write_decimal(value: Decimal, places: int | None) -> str:
+    """Return a decimal with the decimal places of its column, which SQLite's sums lack."""
+    if places is None or not value.is_finite():
+        return str(value)
+    return str(value.quantize(Decimal(1).scaleb(-places), context=_LONG))
+
+
 def make_plain(value: Any, field: "models.Field[Any, Any] | None" = None) -> Any:
     """Return a column's value in the form of JSON: times as ISO 8601, durations in seconds, decimals as text.
 
-    The values of an array become plain one by one. field: the one that determines the column's values. A value of its
-    own type becomes what the field stores in SQL.
+    JSON has no infinite numbers: these are "inf", "-inf" and "nan". An enum becomes its value, and the values of an
+    array become plain one by one. field: the one that determines the column's values. A value of its own type becomes
+    what the field stores in SQL.
     """
     if type(value) is list:
         return [make_plain(part, getattr(field, "base_field", None)) for part in value]
+    if isinstance(value, Enum):
+        return make_plain(value.value, field)
+    if isinstance(value, Decimal):
+        return _write_decimal(value, getattr(field, "decimal_places", None))
     convert = _PLAIN.get(type(value))
     if convert is not None:
         return convert(value)

@@ -3,6 +3,7 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,9 @@ from mirror.declare.mirrors import can_hold, get_primary
 from mirror.declare.paths import (
     DeclarationError,
     Use,
+    find_alias,
     find_parent_links,
+    find_value_field,
     get_concrete,
     resolve_column,
     resolve_condition,
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 # Fields with values that JSON has. Other values are converted one by one, which every row of a rebuild would pay for.
 PLAIN = (models.IntegerField, models.CharField, models.TextField, models.BooleanField)
+FIELDS = (Column, Values, Count, Sum)
 NUMBERS_AND_TIMES = (models.IntegerField, models.FloatField, models.DecimalField, models.DateField, models.BooleanField)
 
 
@@ -54,13 +58,23 @@ class Layout:
                 f"the primary key of {mirror.model._meta.label} has several columns; declare an EdgeMirror that "
                 "watches them, or give the model a primary key of one column"
             )
+        if hasattr(find_value_field(get_primary(mirror.model)), "from_db_value"):
+            raise DeclarationError(
+                f"Python converts the primary key of {mirror.model._meta.label} (from_db_value), so that triggers name "
+                "its rows in another way; write load(), record() and keys_after(), with keys as SQL has them"
+            )
         self.model, self.where, self.indexes = mirror.model, mirror.where, tuple(mirror.indexes)
         self.fields: dict[str, Column | Values | Count | Sum] = {}
         for field in mirror.fields:
             made = Column(field) if isinstance(field, str) else field
+            if not isinstance(made, FIELDS):
+                raise DeclarationError(
+                    f"fields contains {field!r}; a field is a name, or made by Column, Names, Ids, Values, Count or Sum"
+                )
             if made.record_name in self.fields:
                 raise DeclarationError(f"two fields are called {made.record_name!r}; give one of them another name=")
             self.fields[made.record_name] = made
+        uses = [use for field in self.fields.values() for use in field.find_uses(self.model)]
         self.paths = {name: field.path for name, field in self.fields.items() if isinstance(field, Column)}
         self.lists = {name: field for name, field in self.fields.items() if isinstance(field, Values)}
         self.expressions = {
@@ -69,11 +83,10 @@ class Layout:
             if isinstance(field, (Count, Sum))
         }
         self.pk, self.key = get_primary(self.model), mirror.key
-        self.kinds = {
-            name: field.find_column(self.model)
-            for name, field in self.fields.items()
-            if isinstance(field, (Column, Values))
+        self.aliases = {
+            name: find_alias(self.model, f"mirror_value_{number}") for number, name in enumerate(self.expressions)
         }
+        self.kinds = {name: field.find_column(self.model) for name, field in self.fields.items()}
         self.plain = {name for name in self.paths if _is_plain(self.kinds[name])}
         self.is_hash = mirror.record_kind == "hash"
         if self.is_hash and self.lists:
@@ -82,7 +95,6 @@ class Layout:
         self.index_rows = [index.compile() for index in self.indexes]
         # None: a function of the record, which may use any field.
         self.index_fields = [None if callable(index.when) else sorted(index.find_fields()) for index in self.indexes]
-        uses = [use for field in self.fields.values() for use in field.find_uses(self.model)]
         self.watches = build_watches(self.model, [*uses, *resolve_condition(self.model, self.where)])
         self.version = self._digest()
         self._rows = KeyedQuery(self.pk, self._select_rows)
@@ -96,7 +108,7 @@ class Layout:
             if not isinstance(index, Index):
                 raise DeclarationError(f"indexes contains {index!r}, which is no index")
             index.check()
-            if known.setdefault(index.key, index).kind != index.kind:
+            if not _can_share(known.setdefault(index.key, index), index):
                 raise DeclarationError(f"{index!r} has the key of {known[index.key]!r}; give each a key of its own")
             if self.is_hash and isinstance(index.when, str) and index.when:
                 raise DeclarationError(f'{index!r}: a hash has only text, and "0" is true; use a function as when=')
@@ -115,9 +127,10 @@ class Layout:
         when = index.when if isinstance(index.when, str) else ""
         for name in sorted({index.over, when, *index.template.names} & self.fields.keys()):
             kind = self.kinds.get(name)
-            if isinstance(kind, models.JSONField):
+            if isinstance(kind, models.JSONField) or _makes_lists(kind):
+                what = "JSON" if isinstance(kind, models.JSONField) else "a list in one column"
                 raise DeclarationError(
-                    f"{index!r}: SQL cannot look up {name!r}, which is JSON; name a column or relation"
+                    f"{index!r}: SQL cannot look up {name!r}, which is {what}; name a column or relation"
                 )
             is_list = name in self.lists or (kind is not None and is_array(kind))
             if is_list and name in index.template.names:
@@ -125,6 +138,8 @@ class Layout:
 
     def _digest(self) -> str:
         types = [resolve_column(self.model, path).field.get_internal_type() for path in self.paths.values()]
+        sums = [kind for name, kind in self.kinds.items() if name in self.expressions]
+        types += [f"sum with {kind.decimal_places} places" for kind in sums if isinstance(kind, models.DecimalField)]
         parts = [self.model._meta.label, self.key, self.where, self.is_hash, *self.fields.items(), *types]
         described = [*map(repr, parts), *(index.describe() for index in self.indexes)]
         return hashlib.sha256("\n".join(described).encode()).hexdigest()[:12]
@@ -156,8 +171,8 @@ class Layout:
     def _select_rows(self, pks: RawSQL) -> "models.QuerySet[Any, Any]":
         rows = all_rows(self.model).filter(self.where or models.Q(), pk__in=pks).order_by()
         if self.expressions:
-            rows = rows.annotate(**{f"mirror_{name}": made for name, made in self.expressions.items()})
-        return rows.values_list("pk", *self.paths.values(), *(f"mirror_{name}" for name in self.expressions))
+            rows = rows.annotate(**{self.aliases[name]: made for name, made in self.expressions.items()})
+        return rows.values_list("pk", *self.paths.values(), *self.aliases.values())
 
     def build_record(self, row: Record) -> Record:
         """Return the record of a row from ``load``."""
@@ -202,6 +217,22 @@ class Layout:
         return [find_bucket_start(index.template.start) for index in divisible]
 
 
+def _can_share(one: Index, other: Index) -> bool:
+    """Return whether two indexes may have one key: each entry says which row it is of, and has one score."""
+    if type(one) is not type(other) or one.buckets != other.buckets:
+        return False
+    return all(getattr(one, name, None) == getattr(other, name, None) for name in ("score", "member"))
+
+
+def _makes_lists(field: "models.Field[Any, Any] | None") -> bool:
+    """Return whether Python makes lists of a column's texts."""
+    if field is None or not hasattr(field, "from_db_value") or is_array(field):
+        return False
+    with suppress(Exception):  # of the field's own code, for which "a" is no value
+        return isinstance(field.to_python("a"), (list, tuple, set))
+    return False
+
+
 def _is_plain(field: "models.Field[Any, Any]") -> bool:
     """Return whether all values of a column are valid in JSON."""
     return isinstance(field, PLAIN) and not hasattr(field, "from_db_value")
@@ -228,9 +259,7 @@ def build_watches(model: type[models.Model], uses: Iterable[Use]) -> tuple[Watch
         for (table, key), columns in own.items()
     ]
     via = [
-        Watch(
-            table, via=partial(find_rows_behind, model, tuple(paths)), only=tuple(columns), inserts=table in loose
-        )
+        Watch(table, via=partial(find_rows_behind, model, tuple(paths)), only=tuple(columns), inserts=table in loose)
         for table, (paths, columns) in behind.items()
     ]
     return (*direct, *via)

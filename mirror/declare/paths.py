@@ -1,11 +1,16 @@
 """Paths in queries, resolved: the columns and relations of models that they lead to, and the columns behind them."""
 
 import difflib
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
-from django.core.exceptions import FieldDoesNotExist
+from django.core.exceptions import FieldDoesNotExist, FieldError, ValidationError
 from django.db import models
 from django.db.models.constants import LOOKUP_SEP
+
+from mirror.utils.rows import all_rows
+
+# Collations under which only equal texts are equal
+BINARY_COLLATIONS: Final = frozenset(["binary", "c", "c.utf8", "c.utf-8", "posix", "ucs_basic", "pg_c_utf8"])
 
 
 class DeclarationError(ValueError):
@@ -59,6 +64,12 @@ class Relation(NamedTuple):
         """Return the path from a link to the related row, with its separator."""
         return "" if self.other is None else f"{self.other.name}{LOOKUP_SEP}"
 
+    @property
+    def is_complete(self) -> models.Q:
+        """Return the condition that a link leads to a row: a through model may have links that lead nowhere."""
+        is_nullable = self.other is not None and self.other.null
+        return models.Q(**{f"{self.prefix}isnull": False}) if is_nullable else models.Q()
+
 
 def find_field(model: type[models.Model], name: str) -> Any:
     """Return a field or relation of a model. Raises DeclarationError, which suggests a similar name."""
@@ -84,6 +95,16 @@ def find_field(model: type[models.Model], name: str) -> Any:
     if isinstance(found, models.CompositePrimaryKey):
         raise DeclarationError(f"the primary key of {model._meta.label} has several columns; name one of them")
     return found
+
+
+def find_alias(model: type[models.Model], name: str) -> str:
+    """Return ``name`` for an annotation, with underscores until no field of the model has it."""
+    taken = {field.name for field in model._meta.get_fields()} | {
+        field.attname for field in model._meta.concrete_fields
+    }
+    while name in taken:
+        name += "_x"
+    return name
 
 
 def find_value_field(field: Any) -> Any:
@@ -124,7 +145,7 @@ def resolve_column(model: type[models.Model], path: str) -> Resolved:
     for position, name in enumerate(names):
         field, rest = find_field(here, name), names[position + 1 :]
         if field.one_to_many or field.many_to_many:
-            raise DeclarationError(f"{path!r} leads to many rows; use Values, Count or Sum for {name!r}")
+            raise DeclarationError(f"{path!r} leads to many rows; use Names, Ids, Values, Count or Sum for {name!r}")
         if field.auto_created and field.is_relation and not field.concrete:  # the other side of a one-to-one relation
             if before:
                 raise DeclarationError(f"{path!r}: {name!r} can only come first in a path")
@@ -178,6 +199,13 @@ def _require_key_of(model: type[models.Model], link: Any) -> None:
     """Refuse a foreign key whose values are not the primary keys of the mirrored rows at which it points."""
     if not link.target_field.primary_key:
         raise DeclarationError(f"{link} does not point at a primary key, so its changes name no row")
+    collation = getattr(find_value_field(link.target_field), "db_collation", None)
+    if collation and collation.lower() not in BINARY_COLLATIONS:
+        raise DeclarationError(
+            f"{link} points at a primary key with the collation {collation!r}, under which another text than the "
+            'key\'s may be equal to it, so its changes name no row; give the key the collation "C" (PostgreSQL) or '
+            '"BINARY" (SQLite)'
+        )
     if not shares_key(model, link.related_model):
         raise DeclarationError(
             f"{link} points at {link.related_model._meta.label}, whose primary key is another than that of "
@@ -224,12 +252,26 @@ def _get_link(through: type[models.Model], name: str) -> "models.ForeignKey[Any,
     return cast("models.ForeignKey[Any, Any]", link)
 
 
-def resolve_condition(model: type[models.Model], condition: models.Q | None, prefix: str = "") -> list[Use]:
-    """Return the columns in a condition. Raises DeclarationError for expressions other than F and plain values."""
+def resolve_condition(model: type[models.Model], condition: models.Q | None) -> list[Use]:
+    """Return the columns in a condition.
+
+    Raises DeclarationError for anything but a Q of names with plain values or F, and for what SQL cannot compare.
+    """
+    if not isinstance(condition, models.Q | None):
+        raise DeclarationError(f"where is {condition!r}; write Q(field=value)")
+    uses = _resolve_children(model, condition)
+    try:
+        all_rows(model).filter(condition or models.Q())
+    except (FieldError, ValueError, TypeError, ValidationError) as error:
+        raise DeclarationError(f"where={condition!r} is no condition: {error}") from None
+    return uses
+
+
+def _resolve_children(model: type[models.Model], condition: models.Q | None) -> list[Use]:
     uses: list[Use] = []
     for child in condition.children if condition else ():
         if isinstance(child, models.Q):
-            uses += resolve_condition(model, child)
+            uses += _resolve_children(model, child)
             continue
         if not isinstance(child, tuple):
             raise DeclarationError(f"the condition {child!r} cannot be watched; use Q(field=value)")
@@ -248,8 +290,8 @@ def _resolve_value(model: type[models.Model], path: str, value: Any) -> list[Use
         return resolve_column(model, _get_name(value)).uses
     if hasattr(value, "resolve_expression"):
         raise DeclarationError(
-            f"the value of {path!r} is an expression, and no trigger sees when its result changes; "
-            "use F(field) or a plain value"
+            f"the value of {path!r} is {value!r}, and no trigger can tell when an expression changes; use a plain "
+            "value or F(field) alone"
         )
     if isinstance(value, models.Model):
         raise DeclarationError(f"the value of {path!r} is a row, whose text can change; use its primary key")

@@ -14,7 +14,8 @@ from django.utils import timezone
 
 from mirror.declare.buckets import list_bucket_keys, merge_top
 from mirror.declare.indexes import Index, Lookup, Ranking, SetOf
-from mirror.declare.sql_rows import filter_rows, order_by_bytes
+from mirror.declare.paths import find_alias
+from mirror.declare.sql_rows import FoundIndex, find_rows, order_by_bytes
 
 if TYPE_CHECKING:
     from mirror.declare.layout import Layout
@@ -34,7 +35,8 @@ class Readers:
     def get(cls, pk: object) -> dict[str, Any] | None:
         """Return the record of a row as a dict by field, or None if the row does not exist or is left out.
 
-        One round trip; without Redis, SQL answers. Raises TypeError for a mirror without records.
+        One round trip; without Redis, SQL answers. Raises TypeError for a mirror without records, and for a quarantined
+        row the error because of which it has no record.
         """
         return cls.get_many([pk]).get(pk)
 
@@ -70,7 +72,8 @@ class Readers:
         """
         from mirror.read.reads import read
 
-        mirror, layout, index, candidates = _find_index(cls, key, Ranking)
+        mirror, layout, indexes = _find_indexes(cls, key, Ranking)
+        index = indexes[0].declared
         names, last = list_bucket_keys(key, index.buckets), start + count - 1
 
         def ask(pipe: "RedisPipeline") -> None:
@@ -83,12 +86,13 @@ class Readers:
         if found is not None:
             members = found.replies[0] if len(names) == 1 else merge_top(found.replies)[start : last + 1]
             return _read_pks(layout, index, key, members)
-        score = index.score
-        rows = filter_rows(layout, index, candidates)
+        score = getattr(index, "score", "")
+        rows = find_rows(layout, indexes)
         order: list[Any] = []
         if score in layout.expressions:
-            rows = rows.annotate(mirror_score=layout.expressions[score])
-            order = [models.F("mirror_score").desc()]
+            alias = find_alias(layout.model, "mirror_score")
+            rows = rows.annotate(**{alias: layout.expressions[score]})
+            order = [models.F(alias).desc()]
         elif isinstance(score, str):
             order = [models.F(layout.paths[score]).desc()]
             rows = rows.filter(**{f"{layout.paths[score]}__isnull": False})
@@ -101,25 +105,26 @@ class Readers:
         """Return the set of all primary keys in the ``SetOf`` at ``key``, or an empty set. Raises like ``top``."""
         from mirror.read.reads import read
 
-        mirror, layout, index, candidates = _find_index(cls, key, SetOf)
+        mirror, layout, indexes = _find_indexes(cls, key, SetOf)
+        index = indexes[0].declared
         names = list_bucket_keys(key, index.buckets)
         found = read([mirror.name], lambda pipe: [pipe.smembers(name) for name in names])
         if found is not None:
             return set(_read_pks(layout, index, key, chain.from_iterable(found.replies)))
         with timezone.override(UTC):
-            return set(filter_rows(layout, index, candidates).values_list("pk", flat=True))
+            return set(find_rows(layout, indexes).values_list("pk", flat=True))
 
     @classmethod
     def find(cls, key: str) -> Any:
         """Return the primary key in the ``Lookup`` at ``key``, or None without such a row. Raises like ``top``."""
         from mirror.read.reads import read
 
-        mirror, layout, index, candidates = _find_index(cls, key, Lookup)
+        mirror, layout, indexes = _find_indexes(cls, key, Lookup)
         found = read([mirror.name], lambda pipe: pipe.get(key))
         if found is not None:
-            return None if found.replies[0] is None else _read_pks(layout, index, key, found.replies)[0]
+            return None if found.replies[0] is None else _read_pks(layout, indexes[0].declared, key, found.replies)[0]
         with timezone.override(UTC):
-            return filter_rows(layout, index, candidates).values_list("pk", flat=True).first()
+            return find_rows(layout, indexes).values_list("pk", flat=True).first()
 
     @classmethod
     async def aget(cls, pk: object) -> dict[str, Any] | None:
@@ -147,9 +152,6 @@ class Readers:
         return await sync_to_async(cls.find)(key)
 
 
-FoundIndex = TypeVar("FoundIndex", bound=Index)
-
-
 def _find(declaration: type[Readers]) -> "Mirror":
     """Return the registered mirror. Raises LookupError if it is not registered, and TypeError if it has no records."""
     from mirror import registry
@@ -162,29 +164,28 @@ def _find(declaration: type[Readers]) -> "Mirror":
     return mirror
 
 
-def _find_index(
-    declaration: type[Readers], key: str, kind: type[FoundIndex]
-) -> "tuple[Mirror, Layout, FoundIndex, list[dict[str, str]]]":
-    """Return the index at ``key``, and the values that the placeholders of its template may have.
+def _find_indexes(declaration: type[Readers], key: str, kind: type[Index]) -> "tuple[Mirror, Layout, list[FoundIndex]]":
+    """Return the indexes with a structure at ``key``: several if they have the same template.
 
     Raises LookupError, which lists the templates, if there is none, or if the key can be divided into values in more
     than ``MAX_CANDIDATES`` ways, and TypeError for an index that SQL cannot answer.
     """
     mirror = _find(declaration)
-    layout, templates = mirror.layout, []
-    for index in layout.indexes if layout else ():
-        if isinstance(index, kind):
-            templates.append(repr(index.key))
-            candidates = list(islice(index.template.find_matches(key), MAX_CANDIDATES + 1))
-            if len(candidates) > MAX_CANDIDATES:
-                raise LookupError(f"{key!r} fits {index.key!r} in more than {MAX_CANDIDATES} ways")
-            if candidates:
-                assert layout is not None
-                if callable(index.when) or not layout.fields:
-                    raise TypeError(f"{index!r}: SQL cannot answer for it without fields, or with a function as when=")
-                return mirror, layout, index, candidates
-    known = ", ".join(templates) or "none"
-    raise LookupError(f"{declaration.__qualname__} has no {kind.__name__} at {key!r} (its keys are: {known})")
+    layout, found = mirror.layout, list[FoundIndex]()
+    indexes = [index for index in layout.indexes if isinstance(index, kind)] if layout else []
+    for index in indexes:
+        candidates = list(islice(index.template.find_matches(key), MAX_CANDIDATES + 1))
+        if len(candidates) > MAX_CANDIDATES:
+            raise LookupError(f"{key!r} fits {index.key!r} in more than {MAX_CANDIDATES} ways")
+        if candidates:
+            found.append(FoundIndex(index, candidates))
+    if not layout or not found:
+        known = ", ".join(repr(index.key) for index in indexes) or "none"
+        raise LookupError(f"{declaration.__qualname__} has no {kind.__name__} at {key!r} (its keys are: {known})")
+    for index, _ in found:
+        if callable(index.when) or not layout.fields:
+            raise TypeError(f"{index!r}: SQL cannot answer for it without fields, or with a function as when=")
+    return mirror, layout, found
 
 
 def _read_pks(layout: "Layout", index: Index, key: str, members: Iterable[bytes]) -> list[Any]:

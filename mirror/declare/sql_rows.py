@@ -7,15 +7,15 @@ A key names values as text. A row belongs to the structure if the text of its ow
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import connections, models
-from django.db.models.functions import Cast, Collate
+from django.db.models.functions import Cast, Collate, Round
 
 from mirror.conf import setting
-from mirror.declare.fields import Column, Count, Sum, Values, is_array, make_plain
+from mirror.declare.fields import Column, Values, is_array, make_plain
 from mirror.declare.indexes import Index, write_text
 from mirror.declare.paths import find_value_field, prefix_condition, resolve_column, resolve_relation
 from mirror.utils.rows import all_rows
@@ -24,23 +24,38 @@ if TYPE_CHECKING:
     from mirror.declare.layout import Layout
 
 Rows = models.QuerySet[Any, Any]
+
+
+class FoundIndex(NamedTuple):
+    """A declared index with a structure at a key. candidates: values that the placeholders of the key may have."""
+
+    declared: Index
+    candidates: list[dict[str, str]]
+
+
 COLLATIONS: Final = {"postgresql": "C", "sqlite": "BINARY"}  # that compare text by its bytes, as Redis does
 # Django's errors for a text that is no value of a column
 NO_VALUE: Final = (ValidationError, ValueError, TypeError, ArithmeticError)
 TEXT_FIELDS: Final = (models.CharField, models.TextField)
 
 
-def filter_rows(layout: "Layout", index: Index, candidates: list[dict[str, str]]) -> Rows:
-    """Return the rows that contribute to a structure. Each appears once.
+def find_rows(layout: "Layout", found: "list[FoundIndex]") -> Rows:
+    """Return the rows that contribute to a structure by one of these indexes. Each appears once."""
+    parts = [filter_rows(layout, one.declared, one.candidates) for one in found]
+    if len(parts) == 1:
+        return parts[0]
+    condition = models.Q(*(("pk__in", rows.values("pk")) for rows in parts), _connector=models.Q.OR)
+    return all_rows(layout.model).filter(condition)
 
-    candidates: the values that the placeholders of its key may have (``Template.find_matches``).
-    """
+
+def filter_rows(layout: "Layout", index: Index, candidates: list[dict[str, str]]) -> Rows:
+    """Return the rows that contribute to a structure by an index."""
     rows = all_rows(layout.model).filter(layout.where or models.Q())
     rows = _filter_by_when(rows, layout, index)
     if not index.template.names:
         return rows
     for name in {index.over, *index.template.names} & layout.expressions.keys():
-        rows = rows.annotate(**{_annotation(name): layout.expressions[name]})
+        rows = rows.annotate(**{layout.aliases[name]: layout.expressions[name]})
     condition = models.Q(pk__in=[])
     for values in candidates:
         equal = _match_values(layout, index, values)
@@ -57,7 +72,7 @@ def order_by_bytes(name: str) -> Collate:
 def parse_value(field: "models.Field[Any, Any]", text: str) -> Any:
     """Return the value of a column whose text in a key is exactly ``text``, or None if the column has no such value."""
     field = find_value_field(field)
-    if "\0" in text:  # PostgreSQL refuses it
+    if "\0" in text and connections[setting("DATABASE")].vendor == "postgresql":  # which refuses it
         return None
     try:
         value = _convert(field, text)
@@ -79,15 +94,9 @@ def _convert(field: "models.Field[Any, Any]", text: str) -> Any:
         if not value.is_finite():
             return None
         return value.quantize(Decimal(1).scaleb(-field.decimal_places)) if field.decimal_places is not None else value  # type: ignore[attr-defined]
-    if isinstance(value, float) and not -float("inf") < value < float("inf"):
-        return None
     if isinstance(value, datetime) and settings.USE_TZ:
         return value.astimezone(UTC) if value.tzinfo else None
     return value
-
-
-def _annotation(name: str) -> str:
-    return f"mirror_{name}"
 
 
 def _match_values(layout: "Layout", index: Index, values: Mapping[str, str]) -> models.Q | None:
@@ -112,8 +121,16 @@ def _match_value(layout: "Layout", name: str, text: str, is_over: bool) -> model
         return _match_column(layout.model, field.path, text)
     if isinstance(field, Values):
         return _match_list(layout.model, field, text)
-    value = parse_value(_get_output(field, layout, name), text)
-    return None if value is None else models.Q(**{_annotation(name): value})
+    output = layout.kinds[name]
+    value = parse_value(output, text)
+    if value is None:
+        return None
+    if not isinstance(output, models.DecimalField):
+        return models.Q(**{layout.aliases[name]: value})
+    # SQLite adds decimals up as floats, and compares them with a text as unequal.
+    places = output.decimal_places
+    number = Cast(models.Value(value, output_field=output), models.DecimalField(max_digits=1000, decimal_places=places))
+    return models.Q(models.lookups.Exact(Round(models.F(layout.aliases[name]), places), number))
 
 
 def _match_column(model: type[models.Model], path: str, text: str) -> models.Q | None:
@@ -136,7 +153,9 @@ def _equals(field: "models.Field[Any, Any]", path: str, value: Any) -> models.Q:
     field = find_value_field(field)
     equal = models.Q(**{path: value})
     if isinstance(field, TEXT_FIELDS):
-        text = models.Value(field.get_prep_value(value), output_field=models.TextField())
+        # Without a conversion from SQL, one to SQL (of capitals, say) must not find rows that Redis has elsewhere.
+        stored = field.get_prep_value(value) if hasattr(field, "from_db_value") else str(value)
+        text = models.Value(stored, output_field=models.TextField())
         equal &= models.Q(models.lookups.Exact(order_by_bytes(path), text))
     return equal
 
@@ -155,13 +174,8 @@ def _match_list(model: type[models.Model], field: Values, text: str) -> models.Q
 def _list_links(model: type[models.Model], field: Values) -> Rows:
     """Return the keys of the rows that have related rows in the list."""
     relation = resolve_relation(model, field.relation)
-    links = all_rows(relation.link)
-    return links.filter(prefix_condition(field.where, relation.prefix)).order_by().values(relation.own.attname)
-
-
-def _get_output(field: Count | Sum, layout: "Layout", name: str) -> "models.Field[Any, Any]":
-    output: models.Field[Any, Any] = layout.expressions[name].output_field  # type: ignore[attr-defined]
-    return output
+    links = all_rows(relation.link).filter(relation.is_complete, prefix_condition(field.where, relation.prefix))
+    return links.order_by().values(relation.own.attname)
 
 
 def _filter_by_when(rows: Rows, layout: "Layout", index: Index) -> Rows:
@@ -175,7 +189,7 @@ def _filter_by_when(rows: Rows, layout: "Layout", index: Index) -> Rows:
     if isinstance(field, Column):
         path, output = field.path, resolve_column(layout.model, field.path).field
     else:
-        path, output = _annotation(name), _get_output(field, layout, name)
+        path, output = layout.aliases[name], layout.kinds[name]
         rows = rows.annotate(**{path: layout.expressions[name]})
     output = find_value_field(output)
     rows = rows.exclude(**{f"{path}__isnull": True})

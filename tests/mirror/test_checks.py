@@ -164,6 +164,14 @@ def test_key_that_all_rows_share_is_reported() -> None:
     assert message.msg == "Mirror 'bad' has the same key for all rows: 'bad'."
 
 
+@pytest.mark.parametrize("key", ["bad:{name}", "bad:{name}:{pk}"])
+def test_key_with_a_field_is_reported(key: str) -> None:
+    register(type("BadMirror", (Mirror,), {"model": Item, "key": key, "fields": ["name"]}))
+    [message] = said()
+    assert message.id == "mirror.E025"
+    assert message.msg == f"The key {key!r} of mirror 'bad' contains 'name', which it cannot know."
+
+
 def test_unknown_watched_column_is_reported() -> None:
     declared(watches=[Watch(Item, ("id", "group"))])
     [message] = said()

@@ -208,7 +208,7 @@ def test_hash_has_text_only(declare: Declare) -> None:
         ({"fields": ["name"], "indexes": SetOf("s")}, "indexes must be a list"),
         ({"fields": ["nam"]}, "has no field 'nam'; did you mean 'name'?"),
         ({"fields": ["xyz"]}, "it has: group, hidden, id, labels, name, score"),
-        ({"fields": ["labels"]}, "leads to many rows; use Values, Count or Sum"),
+        ({"fields": ["labels"]}, "leads to many rows; use Names, Ids, Values, Count or Sum"),
         ({"fields": ["group__titles"]}, "mirrortest.Group has no field 'titles'"),
         ({"fields": ["name__lower"]}, "'name' has no 'lower'"),
         ({"fields": [Names("group")]}, "does not lead to many rows; name the column"),
@@ -218,7 +218,7 @@ def test_hash_has_text_only(declare: Declare) -> None:
         ({"fields": ["name", Column("score", name="name")]}, "two fields are called 'name'"),
         ({"fields": [Names("labels")], "record_kind": "hash"}, "a hash cannot contain the list 'labels'"),
         ({"fields": ["name"], "where": Q(labels=1)}, "leads to many rows"),
-        ({"fields": ["name"], "where": Q(score=F("id") + 1)}, "is an expression"),
+        ({"fields": ["name"], "where": Q(score=F("id") + 1)}, "can tell when an expression changes"),
         ({"fields": ["name"], "where": Q(Q(Q(models.Exists(Item.objects.all()))))}, "cannot be watched"),
         ({"fields": ["name"], "indexes": [SetOf("s:{value}")]}, "needs over="),
         ({"fields": ["name"], "indexes": [SetOf("s", over="name")]}, "all values of 'name' would share it"),
@@ -235,6 +235,16 @@ def test_hash_has_text_only(declare: Declare) -> None:
         ({"fields": ["name"], "indexes": [SetOf("{pk:03}")]}, "formats a value"),
         ({"fields": ["name"], "indexes": [SetOf("s", when="name")], "record_kind": "hash"}, "use a function as when="),
         ({"fields": ["name"], "where": Q(name__in={"a", "b"})}, "is a set, whose order differs"),
+        ({"fields": ["name"], "where": {"name": "a"}}, "where is {'name': 'a'}; write Q(field=value)"),
+        ({"fields": ["name"], "where": Q(score="many")}, "is no condition: Field 'score' expected a number"),
+        ({"fields": ["name"], "where": Q(score__near=1)}, "is no condition: Unsupported lookup 'near'"),
+        ({"fields": [Names("labels", where="red")]}, "where is 'red'; write Q(field=value)"),  # type: ignore[arg-type]
+        ({"fields": [Count("labels", where=Q(name__near=1))]}, "is no condition: Unsupported lookup 'near'"),
+        ({"fields": [Count]}, "a field is a name, or made by Column, Names"),
+        (
+            {"fields": ["id", "score"], "indexes": [Ranking("r", score="id"), Ranking("r", score="score")]},
+            "has the key",
+        ),
     ],
 )
 def test_mistakes_are_system_checks_that_name_the_place(attributes: dict[str, Any], message: str) -> None:

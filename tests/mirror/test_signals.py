@@ -167,9 +167,7 @@ class TestNarrow:
 
         return declare
 
-    def test_created_rows_can_be_left_out(
-        self, watching: Callable[[Watch], None], told: list[Hint]
-    ) -> None:
+    def test_created_rows_can_be_left_out(self, watching: Callable[[Watch], None], told: list[Hint]) -> None:
         watching(Watch(Item, inserts=False))
         item = Item.objects.create(name="a")
         assert told == []

@@ -14,7 +14,9 @@ from mirror.declare.checks.aliases import check_aliases
 from mirror.declare.checks.constancy import check_constancy
 from mirror.declare.checks.watches import check_chains, check_watches
 from mirror.declare.checks.windows import check_window
+from mirror.declare.indexes import parse_template
 from mirror.declare.mirrors import Drain, EdgeMirror, Mirror, SummaryMirror, TableMirror
+from mirror.declare.paths import DeclarationError
 from mirror.declare.watches import Kind
 from mirror.declare.windows import WindowMirror
 from mirror.verify.scan import Owned
@@ -47,9 +49,11 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
 
 
 def _hint_of(fault: str) -> str:
-    if fault.startswith("is wrong"):
-        return "fields, indexes and where contain names of columns and relations of the model, and classes of mirror."
-    return "A mirror needs a unique name, a model, and a list of watches on models."
+    if not fault.startswith("is wrong"):
+        return "A mirror needs a unique name, a model, and a list of watches on models."
+    if ";" in fault:  # the fault itself says what to do
+        return "Without fields and indexes, load(), record() and index() may compute anything; declare their watches."
+    return "fields, indexes and where contain names of columns and relations of the model, and classes of mirror."
 
 
 def _check_shape(mirror: Mirror) -> list[CheckMessage]:
@@ -103,11 +107,23 @@ def _check_record_key(mirror: Mirror) -> Iterator[CheckMessage]:
     """Check that rows have different keys. Otherwise they would overwrite one another's records."""
     if not mirror.has_record or isinstance(mirror, SummaryMirror) or any(watch.whole for watch in mirror.watches):
         return
+    if unknown := _find_unknown(mirror):
+        message = f"The key {mirror.key!r} of mirror {mirror.name!r} contains {unknown!r}, which it cannot know."
+        hint = 'A record has the primary key in its key, and nothing else: key = "book:{pk}".'
+        yield Error(message, hint=hint, obj=type(mirror), id="mirror.E025")
+        return
     with suppress(Exception):  # reported with the families
         if (key := mirror.record_key("1")) == mirror.record_key("2"):
             message = f"Mirror {mirror.name!r} has the same key for all rows: {key!r}."
             hint = 'Put the primary key into it: key = "book:{pk}".'
             yield Error(message, hint=hint, obj=type(mirror), id="mirror.E025")
+
+
+def _find_unknown(mirror: Mirror) -> str:
+    """Return a placeholder of the record's key that is not the primary key, or ""."""
+    with suppress(DeclarationError):  # reported with the families
+        return next((name for name in parse_template(mirror.key).names if name != "pk"), "")
+    return ""
 
 
 def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:
@@ -116,6 +132,8 @@ def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:
         families = mirror.families()
         record = _record_start(mirror)
     except Exception as error:
+        if _find_unknown(mirror):  # reported with the record's key
+            return
         message = f"Mirror {mirror.name!r} fails to list its key families: {error!r}."
         yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
         return
