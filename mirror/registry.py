@@ -1,20 +1,22 @@
 """The registered mirrors."""
 
+import logging
 import re
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from django.db.models import Model
 from django.utils.translation import gettext as translated
 
 from mirror.conf import setting
 from mirror.declare.layout import Layout
-from mirror.declare.mirrors import Mirror, SummaryMirror, TableMirror
+from mirror.declare.mirrors import Mirror, RecordKind, SummaryMirror, TableMirror
 from mirror.declare.paths import DeclarationError
 from mirror.declare.watches import Watch
 from mirror.declare.windows import WindowMirror
 
 __all__ = ["all_mirrors", "get"]
+logger = logging.getLogger("mirror")
 _mirrors: dict[str, Mirror] = {}
 _refused: list[tuple[type[Mirror], str]] = []
 M = TypeVar("M", bound=type[Mirror])
@@ -51,6 +53,9 @@ def _derive(declaration: type[Mirror]) -> str:
         layout = Layout(declaration)
     except DeclarationError as error:
         return f"is wrong: {error}"
+    except Exception as error:  # of a field or model that is itself wrong, which other checks report
+        logger.debug("A declaration is wrong", exc_info=True)
+        return f"is wrong: {type(error).__name__}: {error}"
     declaration.layout = layout
     if declaration.load is Mirror.load:
         declaration.watches = (*layout.watches, *declaration.watches)
@@ -68,6 +73,13 @@ def _fault(declaration: type[Mirror]) -> str:
         return f"is called {name!r}, and so is {type(_mirrors[name]).__qualname__}"
     if isinstance(model, str):
         return f"has the text {model!r} as its model: give it the class"
+    if isinstance(model, type) and issubclass(model, Model) and model._meta.abstract:
+        return f"has the abstract model {model._meta.label}, which has no table: mirror the models that inherit from it"
+    if isinstance(model, type) and issubclass(model, Model) and model._meta.swapped:
+        return f"has the model {model._meta.label}, which is swapped for {model._meta.swapped}: mirror that one"
+    kind = getattr(declaration, "record_kind", "json")
+    if kind not in get_args(RecordKind):
+        return f"has the record kind {kind!r}: there are {', '.join(get_args(RecordKind))}"
     if not _is_table(model) and not issubclass(declaration, SummaryMirror):
         return "has no model"
     if not isinstance(watches, (list, tuple)) or not watches:

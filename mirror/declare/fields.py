@@ -6,7 +6,7 @@ or an aggregate over one (``Count``, ``Sum``).
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Context, Decimal
 from enum import Enum
 from math import isfinite
@@ -166,7 +166,12 @@ class Sum:
     def find_uses(self, model: type[models.Model]) -> list[Use]:
         """Return the columns that the sum depends on."""
         field = find_value_field(find_field(resolve_plain(model, self.relation).related, self.field))
-        if not isinstance(field, (models.IntegerField, models.FloatField, models.DecimalField)):
+        if isinstance(field, models.FloatField):
+            raise DeclarationError(
+                f"{self.field!r} of {self.relation!r} is a float, and a sum of floats depends on the order in which "
+                "SQL reads the rows; use a DecimalField"
+            )
+        if not isinstance(field, (models.IntegerField, models.DecimalField)):
             raise DeclarationError(f"{self.field!r} of {self.relation!r} is no number")
         return _find_uses(model, self.relation, self.where, self.field)
 
@@ -219,11 +224,14 @@ def _aggregate(
     return Coalesce(models.Subquery(summed, output_field=output), models.Value(0, output_field=output))
 
 
+CONVERSIONS: Final = frozenset(
+    ["from_db_value", "to_python", "get_prep_value", "get_db_prep_value", "db_type", "value_to_string"]
+)
 JSON: Final = (str, int, list, dict, type(None))
 _PLAIN: Final[dict[type, Callable[[Any], Any]]] = {
     float: lambda value: value if isfinite(value) else str(value),
     UUID: str,
-    datetime: datetime.isoformat,
+    datetime: lambda value: (value if value.tzinfo is None else value.astimezone(UTC)).isoformat(),
     date: date.isoformat,
     time: time.isoformat,
     timedelta: timedelta.total_seconds,
@@ -241,6 +249,12 @@ def _is_range(field: "models.Field[Any, Any]") -> bool:
     return hasattr(field, "range_type")
 
 
+def is_converted(field: "models.Field[Any, Any]") -> bool:
+    """Return whether a field of a project or library converts its values, so that SQL may have others than Python."""
+    methods = [name for kind in type(field).__mro__ if not kind.__module__.startswith("django.") for name in vars(kind)]
+    return not CONVERSIONS.isdisjoint(methods)
+
+
 def check_json(path: str, field: "models.Field[Any, Any]") -> None:
     """Raise DeclarationError if the values of a column cannot be written as JSON."""
     kind = find_value_field(field)
@@ -256,9 +270,9 @@ def check_json(path: str, field: "models.Field[Any, Any]") -> None:
 
 def _write_decimal(value: Decimal, places: int | None) -> str:
     """Return a decimal with the decimal places of its column, which SQLite's sums lack."""
-    if places is None or not value.is_finite():
+    if not value.is_finite():
         return str(value)
-    return str(value.quantize(Decimal(1).scaleb(-places), context=_LONG))
+    return format(value if places is None else value.quantize(Decimal(1).scaleb(-places), context=_LONG), "f")
 
 
 def make_plain(value: Any, field: "models.Field[Any, Any] | None" = None) -> Any:
@@ -268,10 +282,14 @@ def make_plain(value: Any, field: "models.Field[Any, Any] | None" = None) -> Any
     array become plain one by one. field: the one that determines the column's values. A value of its own type becomes
     what the field stores in SQL.
     """
+    if type(value) is str:  # the usual value
+        return value
     if type(value) is list:
         return [make_plain(part, getattr(field, "base_field", None)) for part in value]
     if isinstance(value, Enum):
         return make_plain(value.value, field)
+    if isinstance(value, str):
+        return str.__str__(value)  # of a subclass, whose own text may be another
     if isinstance(value, Decimal):
         return _write_decimal(value, getattr(field, "decimal_places", None))
     convert = _PLAIN.get(type(value))

@@ -214,8 +214,13 @@ class SetOf(Index):
 
     def check(self) -> None:
         super().check()
-        if "pk" not in self.member_template.names:
+        template = self.member_template
+        if "pk" not in template.names:
             raise DeclarationError(f'{self!r}: member= needs "{{pk}}", because rows may have equal members otherwise')
+        if len(template.names) > 1 and not _ends_with_key(template):
+            raise DeclarationError(
+                f'{self!r}: member= has to end with "\\0{{pk}}", because a value may contain any other separator'
+            )
 
     def find_fields(self) -> set[str]:
         return super().find_fields() | set(self.member_template.names) - {"pk"}
@@ -225,8 +230,16 @@ class SetOf(Index):
         return [Members(keys, member)] if len(keys) > 1 else [Member(key, member) for key in keys]
 
     def find_owner(self, key: str, member: str) -> str:
+        if len(self.member_template.names) > 1:
+            return member.rpartition(SEPARATOR)[2]
         found = self.member_template.match(member)
         return found["pk"] if found else member
+
+
+def _ends_with_key(template: Template) -> bool:
+    """Return whether a template ends with the primary key behind a zero byte."""
+    literal, name = template.parts[-1]
+    return name == "pk" and literal.endswith(SEPARATOR) and template.names.count("pk") == 1
 
 
 @dataclass(frozen=True)
@@ -244,6 +257,8 @@ class Ranking(Index):
         super().check()
         if self.score == "":
             raise DeclarationError(f"{self!r} needs score=")
+        if not isinstance(self.score, (str, int, float)) or self.score != self.score:
+            raise DeclarationError(f"{self!r}: score= is the name of a field, or a number")
 
     def find_fields(self) -> set[str]:
         return super().find_fields() | ({self.score} if isinstance(self.score, str) else set())

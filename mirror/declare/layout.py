@@ -3,11 +3,11 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from django.core.exceptions import EmptyResultSet, FullResultSet
 from django.db import models
 from django.db.models.constants import LOOKUP_SEP
 from django.db.models.expressions import RawSQL
@@ -16,16 +16,18 @@ from django.utils import timezone
 from mirror.conf import database
 from mirror.declare.buckets import find_bucket_start
 from mirror.declare.entries import Contribution
-from mirror.declare.fields import Column, Count, Sum, Values, is_array, make_plain
-from mirror.declare.indexes import Index
+from mirror.declare.fields import Column, Count, Sum, Values, is_array, is_converted, make_plain
+from mirror.declare.indexes import Index, parse_template
 from mirror.declare.mirrors import can_hold, get_primary
 from mirror.declare.paths import (
     DeclarationError,
     Use,
     find_alias,
+    find_inner_path,
     find_parent_links,
-    find_value_field,
     get_concrete,
+    is_nullable,
+    require_plain_key,
     resolve_column,
     resolve_condition,
 )
@@ -58,11 +60,11 @@ class Layout:
                 f"the primary key of {mirror.model._meta.label} has several columns; declare an EdgeMirror that "
                 "watches them, or give the model a primary key of one column"
             )
-        if hasattr(find_value_field(get_primary(mirror.model)), "from_db_value"):
-            raise DeclarationError(
-                f"Python converts the primary key of {mirror.model._meta.label} (from_db_value), so that triggers name "
-                "its rows in another way; write load(), record() and keys_after(), with keys as SQL has them"
-            )
+        if mirror.fields:
+            require_plain_key(mirror.model)
+        if not isinstance(mirror.key, str):
+            raise DeclarationError(f"key is {mirror.key!r}, and has to be text")
+        parse_template(mirror.key)
         self.model, self.where, self.indexes = mirror.model, mirror.where, tuple(mirror.indexes)
         self.fields: dict[str, Column | Values | Count | Sum] = {}
         for field in mirror.fields:
@@ -71,6 +73,8 @@ class Layout:
                 raise DeclarationError(
                     f"fields contains {field!r}; a field is a name, or made by Column, Names, Ids, Values, Count or Sum"
                 )
+            if made.record_name == "pk":
+                raise DeclarationError('no field can be called "pk", which is the primary key in templates')
             if made.record_name in self.fields:
                 raise DeclarationError(f"two fields are called {made.record_name!r}; give one of them another name=")
             self.fields[made.record_name] = made
@@ -87,10 +91,13 @@ class Layout:
             name: find_alias(self.model, f"mirror_value_{number}") for number, name in enumerate(self.expressions)
         }
         self.kinds = {name: field.find_column(self.model) for name, field in self.fields.items()}
+        self.inner_paths = sorted({find_inner_path(self.model, path) for path in self.paths.values()} - {""})
         self.plain = {name for name in self.paths if _is_plain(self.kinds[name])}
         self.is_hash = mirror.record_kind == "hash"
         if self.is_hash and self.lists:
             raise DeclarationError(f"a hash cannot contain the list {next(iter(self.lists))!r}")
+        if self.is_hash and (arrays := [name for name, kind in self.kinds.items() if is_array(kind)]):
+            raise DeclarationError(f"a hash cannot contain the array {arrays[0]!r}")
         self._check_indexes()
         self.index_rows = [index.compile() for index in self.indexes]
         # None: a function of the record, which may use any field.
@@ -116,25 +123,52 @@ class Layout:
                 if self.fields and name not in self.fields:
                     raise DeclarationError(f"{index!r} needs the field {name!r}, which fields does not contain")
             self._check_texts(index)
-            score = getattr(index, "score", "")
-            if str(score) in self.paths and not isinstance(self.kinds[str(score)], NUMBERS_AND_TIMES):
-                raise DeclarationError(f"{index!r}: {score!r} is neither a number nor a time")
-            if self.is_hash and str(score) in self.paths and self.kinds[str(score)].null:
-                raise DeclarationError(f"{index!r}: in a hash, a missing {score!r} is an empty text and no number")
+            self._check_score(index)
+
+    def _check_score(self, index: Index) -> None:
+        score = getattr(index, "score", "")
+        kind = self.kinds.get(score) if isinstance(score, str) else None
+        if kind is None:
+            return
+        if score in self.lists or not isinstance(kind, NUMBERS_AND_TIMES) or is_converted(kind):
+            raise DeclarationError(f"{index!r}: {score!r} is neither a number nor a date nor a time with a date")
+        if self.is_hash and score in self.paths and is_nullable(self.model, self.paths[score]):
+            raise DeclarationError(f"{index!r}: in a hash, a missing {score!r} is an empty text and no number")
 
     def _check_texts(self, index: Index) -> None:
         """Refuse fields whose values have no text that SQL could look up, as a part of a key or as ``when``."""
         when = index.when if isinstance(index.when, str) else ""
-        for name in sorted({index.over, when, *index.template.names} & self.fields.keys()):
-            kind = self.kinds.get(name)
-            if isinstance(kind, models.JSONField) or _makes_lists(kind):
-                what = "JSON" if isinstance(kind, models.JSONField) else "a list in one column"
+        parts = {index.over, when, *index.template.names} & self.fields.keys()
+        for name in sorted(index.find_fields() & self.fields.keys()):
+            kind = self.kinds[name]
+            is_list = name in self.lists or is_array(kind)
+            if _has_no_text(kind) or (is_list and (name in self.lists) + _count_lists(kind) > 1):
                 raise DeclarationError(
-                    f"{index!r}: SQL cannot look up {name!r}, which is {what}; name a column or relation"
+                    f"{index!r}: {name!r} is {_describe(kind)}, and its text is no part of a key or member; name a "
+                    "column or relation"
                 )
-            is_list = name in self.lists or (kind is not None and is_array(kind))
+            if name in parts and is_converted(kind):
+                raise DeclarationError(
+                    f"{index!r}: SQL cannot look up {name!r}, whose values {type(kind).__name__} converts; write "
+                    "index(), or name another column"
+                )
+            if is_list and name not in parts:
+                raise DeclarationError(f"{index!r}: {name!r} is a list, and its text is no part of a member")
             if is_list and name in index.template.names:
                 raise DeclarationError(f'{index!r}: {name!r} is a list; write over={name!r} and "{{value}}" in the key')
+
+    def find_obstacle(self, using: str) -> str:
+        """Return why a database cannot execute the queries of this layout, or "". No query is executed."""
+        nobody = RawSQL("SELECT 1", ())
+        queries = [self._select_rows(nobody), *(field.select(self.model, nobody) for field in self.lists.values())]
+        for rows in queries:
+            try:
+                rows.query.get_compiler(using).as_sql()
+            except (EmptyResultSet, FullResultSet):  # a condition that no row or each row meets
+                continue
+            except Exception as error:
+                return f"{type(error).__name__}: {error}"
+        return ""
 
     def _digest(self) -> str:
         types = [resolve_column(self.model, path).field.get_internal_type() for path in self.paths.values()]
@@ -207,9 +241,11 @@ class Layout:
                 )
             )
             if index.buckets > 1:
-                start, end = find_bucket_start(template.start), "" if is_whole else template.end
+                start = find_bucket_start(template.start)
+                # The text behind the hash tag, without which divided structures with one tag would be one family
+                end = "}" + template.start.partition("}")[2] if is_whole else template.end
                 made.append(Family(start, index.kind, index.find_owner, end=end))
-        return list({(family.start, family.end): family for family in made}.values())
+        return list({(family.start, family.end, family.kind): family for family in made}.values())
 
     def retired(self) -> list[str]:
         """Return the beginnings of the keys of earlier layouts with buckets."""
@@ -224,13 +260,18 @@ def _can_share(one: Index, other: Index) -> bool:
     return all(getattr(one, name, None) == getattr(other, name, None) for name in ("score", "member"))
 
 
-def _makes_lists(field: "models.Field[Any, Any] | None") -> bool:
-    """Return whether Python makes lists of a column's texts."""
-    if field is None or not hasattr(field, "from_db_value") or is_array(field):
-        return False
-    with suppress(Exception):  # of the field's own code, for which "a" is no value
-        return isinstance(field.to_python("a"), (list, tuple, set))
-    return False
+def _has_no_text(field: "models.Field[Any, Any]") -> bool:
+    """Return whether values are JSON or dicts, whose texts are not equal in SQL, in Redis and in Python."""
+    return isinstance(field, models.JSONField) or field.get_internal_type() == "HStoreField"
+
+
+def _count_lists(field: Any) -> int:
+    """Return the number of lists around each value of a column: 1 for an array."""
+    return 1 + _count_lists(field.base_field) if is_array(field) else 0
+
+
+def _describe(field: "models.Field[Any, Any]") -> str:
+    return "JSON" if isinstance(field, models.JSONField) else "a list of lists" if is_array(field) else "a dict or list"
 
 
 def _is_plain(field: "models.Field[Any, Any]") -> bool:

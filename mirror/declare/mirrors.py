@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mirror.declare.layout import Layout
 
 Record = dict[str, Any]
+RecordKind = Literal["json", "hash"]
 # inline: before the write returns. after_response: outside of requests the same. worker: the relay drains.
 Drain = Literal["inline", "after_response", "worker"]
 
@@ -45,7 +46,7 @@ class Mirror(Readers):
     watches: ClassVar[Sequence[Watch]] = ()  # in addition to derived ones
     buckets: ClassVar[int] = 1  # of the structures that ``index`` divides (``mirror.declare.buckets``)
     layout: ClassVar["Layout | None"] = None  # derived when the mirror is registered
-    record_kind: ClassVar[Literal["json", "hash"]] = "json"
+    record_kind: ClassVar[RecordKind] = "json"
     has_record: ClassVar[bool] = True  # whether each row has a key of its own
     drain: ClassVar[Drain | None] = None  # when a process drains its own changes; None: ``MIRROR["DRAIN"]``
     # whether deletions and many-to-many links are hinted as well, although Django then loads the rows first

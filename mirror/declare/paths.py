@@ -4,9 +4,10 @@ import difflib
 from typing import Any, Final, NamedTuple, cast
 
 from django.core.exceptions import FieldDoesNotExist, FieldError, ValidationError
-from django.db import models
+from django.db import connections, models
 from django.db.models.constants import LOOKUP_SEP
 
+from mirror.conf import setting
 from mirror.utils.rows import all_rows
 
 # Collations under which only equal texts are equal
@@ -142,10 +143,15 @@ def resolve_column(model: type[models.Model], path: str) -> Resolved:
     uses: list[Use] = []
     here, before, names = model, "", path.split(LOOKUP_SEP)
     is_loose = False
+    if "" in names:
+        raise DeclarationError(f"{path!r} is no path")
     for position, name in enumerate(names):
         field, rest = find_field(here, name), names[position + 1 :]
         if field.one_to_many or field.many_to_many:
-            raise DeclarationError(f"{path!r} leads to many rows; use Names, Ids, Values, Count or Sum for {name!r}")
+            raise DeclarationError(
+                f"{path!r} of {model._meta.label} leads to many rows; use Names, Ids, Values, Count or Sum for "
+                f"{name!r} in fields, because no condition can contain it"
+            )
         if field.auto_created and field.is_relation and not field.concrete:  # the other side of a one-to-one relation
             if before:
                 raise DeclarationError(f"{path!r}: {name!r} can only come first in a path")
@@ -166,6 +172,7 @@ def resolve_column(model: type[models.Model], path: str) -> Resolved:
             return Resolved(field if field.concrete else field.field, uses, LOOKUP_SEP.join(rest))
         here, before = field.related_model, LOOKUP_SEP.join(names[: position + 1])
         if not key:
+            require_plain_key(here)
             _require_findable(field)
             is_loose |= is_loose_link(field)
             if not field.target_field.primary_key:
@@ -213,6 +220,48 @@ def _require_key_of(model: type[models.Model], link: Any) -> None:
         )
 
 
+def require_plain_key(model: type[models.Model]) -> None:
+    """Refuse a model whose rows Python and the triggers name in different ways."""
+    field = find_value_field(model._meta.pk)
+    methods = {name for kind in type(field).__mro__ if not kind.__module__.startswith("django.") for name in vars(kind)}
+    if methods & {"from_db_value", "get_prep_value", "get_db_prep_value"}:
+        raise DeclarationError(
+            f"Python converts the primary key of {model._meta.label} ({type(field).__name__}), so that triggers name "
+            "its rows in another way; write load(), record() and keys_after(), with keys as SQL has them"
+        )
+    if "db_type" in methods:
+        kind = str(field.db_type(connections[setting("DATABASE")])).lower()
+        if kind.startswith(("char(", "character(", "bpchar")):
+            raise DeclarationError(
+                f"the primary key of {model._meta.label} has the type {kind}, which pads texts with blanks; use varchar"
+            )
+
+
+def is_nullable(model: type[models.Model], path: str) -> bool:
+    """Return whether the column at the end of a path may be missing or NULL."""
+    here: Any = model
+    for name in path.split(LOOKUP_SEP):
+        field = find_field(here, name)
+        if not field.concrete or field.null:
+            return True
+        here = field.related_model
+    return False
+
+
+def find_inner_path(model: type[models.Model], path: str) -> str:
+    """Return the beginning of a path that Django joins with INNER, although a row behind it may not exist, or ""."""
+    here: Any = model
+    names, required = path.split(LOOKUP_SEP), ""
+    for position, name in enumerate(names[:-1]):
+        field = find_field(here, name)
+        if not field.concrete or field.null:
+            break
+        if not field.db_constraint:
+            required = LOOKUP_SEP.join(names[: position + 2])
+        here = field.related_model
+    return required
+
+
 def _require_findable(link: Any) -> None:
     """Refuse a foreign key from which no row is found after the row behind it was deleted."""
     if not link.db_constraint and not link.target_field.primary_key:
@@ -229,6 +278,11 @@ def is_loose_link(link: Any) -> bool:
 
 def resolve_relation(model: type[models.Model], name: str) -> Relation:
     """Return the relation to many rows called ``name``. Raises DeclarationError if it is none."""
+    if LOOKUP_SEP in name:
+        raise DeclarationError(
+            f"{name!r} has several steps, and a relation of {model._meta.label} has one; name a column of its rows as "
+            "field, or mirror the model between"
+        )
     field = find_field(model, name)
     if field.many_to_many:
         is_forward = isinstance(field, models.ManyToManyField)
@@ -290,12 +344,16 @@ def _resolve_value(model: type[models.Model], path: str, value: Any) -> list[Use
         return resolve_column(model, _get_name(value)).uses
     if hasattr(value, "resolve_expression"):
         raise DeclarationError(
-            f"the value of {path!r} is {value!r}, and no trigger can tell when an expression changes; use a plain "
-            "value or F(field) alone"
+            f"the value of {path!r} is {_describe(value)}, and no trigger can tell when an expression changes; use a "
+            "plain value or F(field) alone"
         )
     if isinstance(value, models.Model):
         raise DeclarationError(f"the value of {path!r} is a row, whose text can change; use its primary key")
     return []
+
+
+def _describe(value: Any) -> str:
+    return f"a {type(value).__name__}" if isinstance(value, models.QuerySet) else repr(value)  # whose text is a query
 
 
 def _get_name(reference: models.F) -> str:
@@ -329,4 +387,5 @@ def resolve_plain(model: type[models.Model], name: str) -> Relation:
     _require_key_of(model, relation.own)
     if relation.other is not None:
         _require_key_of(relation.related, relation.other)
+        require_plain_key(relation.related)
     return relation

@@ -67,10 +67,13 @@ class Readers:
         """Return a list of the ``count`` primary keys with the highest scores in the ``Ranking`` at ``key``.
 
         The highest come first, and ``start`` of them are skipped. key: with its values, like ``"books:de"`` for the
-        template ``"books:{value}"``. Raises LookupError if no ranking has such a key, and TypeError for one that SQL
-        cannot answer.
+        template ``"books:{value}"``. Raises LookupError if no ranking has such a key, TypeError for one that SQL cannot
+        answer, and ValueError for a ``start`` below zero.
         """
         from mirror.read.reads import read
+
+        if start < 0:
+            raise ValueError(f"start is {start}, and has to be at least 0")
 
         mirror, layout, indexes = _find_indexes(cls, key, Ranking)
         index = indexes[0].declared

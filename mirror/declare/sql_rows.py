@@ -17,7 +17,7 @@ from django.db.models.functions import Cast, Collate, Round
 from mirror.conf import setting
 from mirror.declare.fields import Column, Values, is_array, make_plain
 from mirror.declare.indexes import Index, write_text
-from mirror.declare.paths import find_value_field, prefix_condition, resolve_column, resolve_relation
+from mirror.declare.paths import find_alias, find_value_field, prefix_condition, resolve_column, resolve_relation
 from mirror.utils.rows import all_rows
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class FoundIndex(NamedTuple):
 COLLATIONS: Final = {"postgresql": "C", "sqlite": "BINARY"}  # that compare text by its bytes, as Redis does
 # Django's errors for a text that is no value of a column
 NO_VALUE: Final = (ValidationError, ValueError, TypeError, ArithmeticError)
-TEXT_FIELDS: Final = (models.CharField, models.TextField)
+TEXT_FIELDS: Final = (models.CharField, models.TextField, models.FileField, models.FilePathField)
 
 
 def find_rows(layout: "Layout", found: "list[FoundIndex]") -> Rows:
@@ -51,6 +51,13 @@ def find_rows(layout: "Layout", found: "list[FoundIndex]") -> Rows:
 def filter_rows(layout: "Layout", index: Index, candidates: list[dict[str, str]]) -> Rows:
     """Return the rows that contribute to a structure by an index."""
     rows = all_rows(layout.model).filter(layout.where or models.Q())
+    # The joins of the records' query, which leave out rows whose foreign key leads nowhere
+    rows = rows.annotate(
+        **{
+            find_alias(layout.model, f"mirror_path_{number}"): models.F(path)
+            for number, path in enumerate(layout.inner_paths)
+        }
+    )
     rows = _filter_by_when(rows, layout, index)
     if not index.template.names:
         return rows
@@ -153,9 +160,7 @@ def _equals(field: "models.Field[Any, Any]", path: str, value: Any) -> models.Q:
     field = find_value_field(field)
     equal = models.Q(**{path: value})
     if isinstance(field, TEXT_FIELDS):
-        # Without a conversion from SQL, one to SQL (of capitals, say) must not find rows that Redis has elsewhere.
-        stored = field.get_prep_value(value) if hasattr(field, "from_db_value") else str(value)
-        text = models.Value(stored, output_field=models.TextField())
+        text = models.Value(str(value), output_field=models.TextField())
         equal &= models.Q(models.lookups.Exact(order_by_bytes(path), text))
     return equal
 
@@ -175,6 +180,8 @@ def _list_links(model: type[models.Model], field: Values) -> Rows:
     """Return the keys of the rows that have related rows in the list."""
     relation = resolve_relation(model, field.relation)
     links = all_rows(relation.link).filter(relation.is_complete, prefix_condition(field.where, relation.prefix))
+    if field.field != "pk":  # the join of the records' query, which leaves out links that lead nowhere
+        links = links.annotate(**{find_alias(relation.link, "mirror_path"): models.F(relation.prefix + field.field)})
     return links.order_by().values(relation.own.attname)
 
 
@@ -193,7 +200,10 @@ def _filter_by_when(rows: Rows, layout: "Layout", index: Index) -> Rows:
         rows = rows.annotate(**{path: layout.expressions[name]})
     output = find_value_field(output)
     rows = rows.exclude(**{f"{path}__isnull": True})
-    return rows.exclude(**{path: zero}) if (zero := _find_false(output)) is not None else rows
+    zero = _find_false(output)
+    if zero == "":  # byte by byte: a collation may ignore blanks
+        return rows.exclude(models.lookups.Exact(order_by_bytes(path), models.Value("", models.TextField())))
+    return rows if zero is None else rows.exclude(**{path: zero})
 
 
 def _find_false(field: "models.Field[Any, Any]") -> Any:
@@ -206,9 +216,9 @@ def _find_false(field: "models.Field[Any, Any]") -> Any:
         models.IntegerField: 0,
         models.FloatField: 0.0,
         models.DurationField: timedelta(0),
-        models.CharField: "",
-        models.TextField: "",
     }
     if is_array(field):
         return []
+    if isinstance(field, TEXT_FIELDS):
+        return ""
     return next((zero for kind, zero in zeros.items() if isinstance(field, kind)), None)

@@ -36,7 +36,7 @@ class ReadItem(Mirror):
         SetOf("{{read_label}}:{value}", over="labels", buckets=3),
         SetOf("read_hidden", when="hidden"),
         SetOf("read_scored", when="score"),
-        SetOf("read_long", member="{name}:{pk}", buckets=3),
+        SetOf("read_long", member="{name}\0{pk}", buckets=3),
         Ranking("read_all", score=0),
         SetOf("read_odd", when=lambda record: record["score"] % 2),
         Alphabetical("read_names", by="name"),

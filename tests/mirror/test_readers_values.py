@@ -223,7 +223,7 @@ def test_json_is_refused_in_keys(index: Index) -> None:
         fields = [*COLUMNS, "facts"]
         indexes = [index]
 
-    with pytest.raises(DeclarationError, match="cannot look up 'facts', which is JSON; name a column or relation"):
+    with pytest.raises(DeclarationError, match="'facts' is JSON, and its text is no part of a key"):
         Layout(OfJson)
 
 

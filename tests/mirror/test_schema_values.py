@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 from django.db import connection, models
 
-from mirror import Count, Ids, Lookup, Mirror, Names, Ranking, SetOf, Sum, registry
+from mirror import Count, Ids, Lookup, Mirror, Names, Ranking, SetOf, Sum, register, registry
+from mirror.declare.checks.database import check_queries
 from mirror.read.sql_only import sql_only
+from mirror.relay import drains
+from mirror.verify import runs
 from tests.support.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
 
 pytestmark = pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated")
@@ -90,24 +93,28 @@ def test_members_of_an_enum_are_their_values(tables: Create, declare: Declare) -
 
     tables(Paint)
     row = Paint._base_manager.create(color=Color.RED)
-    mirror = declare(Paint, fields=["color"], indexes=[SetOf("tkinds:{value}", over="color")])
+    mirror = declare(Paint, fields=["color"])
     assert mirror.get(row.pk) == {"color": "red"}
-    assert ask(mirror, "tkinds:red") == {row.pk}
     Paint._base_manager.update(color=Color.BLUE)
-    assert_equal(mirror)
-    assert ask(mirror, "tkinds:blue") == {row.pk}
-    assert ask(mirror, "tkinds:red") == set()
+    assert assert_equal(mirror) == {str(row.pk): {"color": "blue"}}
 
 
-def test_letters_that_a_column_never_has_find_no_row(tables: Create, declare: Declare) -> None:
-    class Login(Sample):
-        name = LowerField(max_length=9)
+@pytest.mark.parametrize("kind", [ColorField, LowerField, WordsField, CodeField])
+def test_values_that_python_converts_are_refused_where_sql_looks_them_up(kind: Any) -> None:
+    class Poster(Sample):
+        text = kind(max_length=9)
+        number = models.IntegerField()
 
-    tables(Login)
-    row = Login._base_manager.create(name="Ann")
-    mirror = declare(Login, fields=["name"], indexes=[SetOf("tkinds:{value}", over="name")])
-    assert ask(mirror, "tkinds:ann") == {row.pk}
-    assert ask(mirror, "tkinds:Ann") == set()
+    indexes = [
+        SetOf("tkinds:{value}", over="text"),
+        SetOf("tkinds_when", when="text"),
+        Lookup("tkinds_of:{value}", on="text"),
+        Ranking("tkinds_in:{text}", score="number"),
+    ]
+    for index in indexes:
+        registry._refused.clear()
+        reason = refuse(Poster, fields=["text", "number"], indexes=[index])
+        assert f"SQL cannot look up 'text', whose values {kind.__name__} converts" in reason
 
 
 @pytest.mark.on_sqlite  # PostgreSQL refuses such a text
@@ -203,14 +210,10 @@ def test_indexes_with_one_key_are_read_together(tables: Create, declare: Declare
             assert mirror.find(f"tkinds_of:{text}") == two.pk
 
 
-def test_list_in_one_column_is_refused_as_a_part_of_a_key(tables: Create, declare: Declare) -> None:
+def test_list_in_one_column_is_mirrored(tables: Create, declare: Declare) -> None:
     class Poster(Sample):
         words = WordsField()
 
-    assert "'words', which is a list in one column" in refuse(
-        Poster, fields=["words"], indexes=[SetOf("tkinds:{value}", over="words")]
-    )
-    registry._refused.clear()
     tables(Poster)
     row = Poster._base_manager.create(words=["a", "b"])
     assert declare(Poster, fields=["words"]).get(row.pk) == {"words": ["a", "b"]}
@@ -221,7 +224,147 @@ def test_primary_key_that_python_converts_is_refused() -> None:
         code = CodeField(max_length=9, primary_key=True)
         name = models.TextField()
 
-    assert "Python converts the primary key of mirrortest.Ticket" in refuse(Ticket, fields=["name"])
+    class Seat(Sample):
+        ticket = models.ForeignKey(Ticket, models.CASCADE)
+        others = models.ManyToManyField(Ticket, related_name="+")
+
+    for model, fields in ((Ticket, ["name"]), (Seat, ["ticket__name"]), (Seat, [Names("others")])):
+        registry._refused.clear()
+        assert "Python converts the primary key of mirrortest.Ticket (CodeField)" in refuse(model, fields=fields)
+
+
+@pytest.mark.on_postgres
+def test_key_of_a_type_that_pads_is_refused() -> None:
+    class PaddedField(models.CharField):
+        def db_type(self, connection: Any) -> str:
+            return "char(5)"
+
+    class Land(Sample):
+        code = PaddedField(max_length=5, primary_key=True)
+        name = models.TextField()
+
+    assert "has the type char(5), which pads texts" in refuse(Land, fields=["name"])
+
+
+@pytest.mark.parametrize("kind", [models.FileField, models.TextField])
+def test_an_empty_text_is_false(tables: Create, declare: Declare, kind: Any) -> None:
+    class Face(Sample):
+        picture = kind(blank=True)
+
+    tables(Face)
+    row, _ = (Face._base_manager.create(picture=text) for text in ("x.png", ""))
+    blank = Face._base_manager.create(picture="  ")
+    mirror = declare(Face, fields=["picture"], indexes=[SetOf("tkinds", when="picture")])
+    assert ask(mirror, "tkinds") == {row.pk, blank.pk}
+
+
+def test_rows_and_links_that_lead_nowhere_are_left_out_by_sql_too(tables: Create, declare: Declare) -> None:
+    class Land(Sample):
+        name = models.TextField()
+
+    class Town(Sample):
+        land = models.ForeignKey(Land, models.DO_NOTHING, db_constraint=False)
+        lands = models.ManyToManyField(Land, related_name="+", db_constraint=False)
+        size = models.IntegerField(default=0)
+
+    tables(Land, Town)
+    land = Land._base_manager.create(name="a")
+    town, lost = (Town._base_manager.create(land_id=pk) for pk in (land.pk, land.pk + 70))
+    Town.lands.through._base_manager.create(town_id=town.pk, land_id=land.pk + 70)
+    indexes = [SetOf("tkinds"), Ranking("tkinds_ranked", score="size"), SetOf("tkinds_lands", when="lands")]
+    mirror = declare(Town, fields=["land__name", "size", Names("lands")], indexes=indexes)
+    assert mirror.get(lost.pk) is None
+    assert ask(mirror, "tkinds") == {town.pk}
+    assert ask(mirror, "tkinds_lands") == set()
+    with sql_only():
+        assert mirror.top("tkinds_ranked", 5) == [town.pk]
+    Land._base_manager.create(pk=land.pk + 70, name="late")
+    assert len(assert_equal(mirror)) == 2
+    assert ask(mirror, "tkinds_lands") == {town.pk}
+
+
+def test_divided_structures_with_one_hash_tag_are_apart(tables: Create, declare: Declare) -> None:
+    class Book(Sample):
+        size = models.IntegerField()
+
+    tables(Book)
+    rows = [Book._base_manager.create(size=size) for size in range(9)]
+    indexes = [Ranking("{{tkinds}}:top", score="size", buckets=4), SetOf("{{tkinds}}:all", buckets=4)]
+    mirror = declare(Book, fields=["size"], indexes=indexes)
+    Book._base_manager.filter(size=3).delete()
+    drains.drain_all()
+    assert ask(mirror, "{tkinds}:all") == {row.pk for row in rows if row.size != 3}
+    assert runs.verify([mirror.name]) == []
+
+
+def test_members_with_a_value_name_their_rows(tables: Create, declare: Declare) -> None:
+    class Part(Sample):
+        code = models.TextField(primary_key=True)
+        title = models.TextField()
+
+    tables(Part)
+    for code, title in (("a", "b:c"), ("a:b", "c"), ("d", "0")):
+        Part._base_manager.create(code=code, title=title)
+    index = SetOf("tkinds", member="{title}\0{pk}")
+    mirror = declare(Part, fields=["title"], indexes=[index])
+    assert ask(mirror, "tkinds") == {"a", "a:b", "d"}
+    Part._base_manager.filter(pk="a").delete()
+    drains.drain_all()
+    assert ask(mirror, "tkinds") == {"a:b", "d"}
+    for member in ("{pk}:{title}", "{title}:{pk}", "{pk}\0{pk}{title}"):
+        registry._refused.clear()
+        assert "member= has to end with" in refuse(Part, fields=["title"], indexes=[SetOf("tk", member=member)])
+
+
+def test_ranking_in_a_hash_over_a_nullable_relation_is_refused() -> None:
+    class Shelf(Sample):
+        size = models.IntegerField()
+
+    class Roll(Sample):
+        shelf = models.ForeignKey(Shelf, models.CASCADE, null=True)
+
+    kind = {"record_kind": "hash", "indexes": [Ranking("tkinds", score="shelf__size")]}
+    assert "a missing 'shelf__size' is an empty text" in refuse(Roll, fields=["shelf__size"], **kind)
+
+
+def test_sum_of_floats_is_refused() -> None:
+    class Till(Sample):
+        name = models.TextField()
+
+    class Coin(Sample):
+        till = models.ForeignKey(Till, models.CASCADE, related_name="coins")
+        weight = models.FloatField()
+
+    assert "a sum of floats depends on the order" in refuse(Till, fields=[Sum("coins", "weight")])
+
+
+def test_mistakes_of_models_and_queries_give_no_traceback() -> None:
+    class Ghostly(Sample):
+        ghost = models.ForeignKey("mirrortest.Ghost", models.CASCADE)
+        title = models.TextField()
+
+    for attributes in (
+        {"fields": ["ghost__name"]},
+        {"fields": ["title"], "where": models.Q(pk__in=Ghostly._base_manager.all())},
+        {"fields": ["title__"]},
+        {"fields": ["title"], "key": b"x:{pk}"},
+        {"fields": ["title"], "key": "x:{pk"},
+        {"fields": [Count("ghost__titles")]},
+        {"fields": [models.Value(1)]},
+        {"fields": ["title"], "record_kind": "hsh"},
+    ):
+        registry._refused.clear()
+        assert refuse(Ghostly, **attributes)
+
+
+def test_condition_that_a_database_cannot_execute_is_reported() -> None:
+    class Fact(Sample):
+        size = models.IntegerField()
+
+    kind = {"model": Fact, "key": "tkind:{pk}", "fields": ["size"], "where": models.Q(size__isnull="yes")}
+    register(type("OddMirror", (Mirror,), kind))
+    [message] = [found for found in check_queries(databases=["default"]) if "odd" in found.msg]
+    assert "The database cannot select the rows of mirror 'odd'" in message.msg
 
 
 def test_relation_to_a_key_that_ignores_capitals_is_refused(tables: Create, declare: Declare) -> None:

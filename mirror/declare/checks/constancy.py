@@ -4,12 +4,14 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime, time
 from itertools import chain
 from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error
 from django.db import models
+from django.utils.functional import Promise
 
 from mirror.declare.mirrors import Mirror
 from mirror.declare.watches import Watch
@@ -50,8 +52,10 @@ def _find_rewritten(watch: Watch) -> Iterator[tuple[str, str]]:
     manager: models.Manager[Any] = watch.model._default_manager
     for field in watch.model._meta.concrete_fields:
         if field.column in watch.only and field.model is watch.model:
-            selected: Any = manager.values_list(field.attname).query.select
-            read = [column.target.column for column in selected]
+            read = []
+            with suppress(Exception):  # a manager may need a tenant, which no check has
+                selected: Any = manager.values_list(field.attname).query.select
+                read = [column.target.column for column in selected]
             if read and read != [field.column]:
                 yield field.name, ", ".join(read)
 
@@ -87,5 +91,7 @@ def _find_moments(condition: Any) -> Iterator[str]:
     elif isinstance(condition, datetime | time):
         if condition.microsecond:
             yield str(condition)
+    elif isinstance(condition, Promise):
+        yield f"the translated text {str(condition)!r}"
     elif callable(condition) or " at 0x" in repr(condition):
         yield repr(condition)

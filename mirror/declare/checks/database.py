@@ -43,6 +43,22 @@ def check_triggers(*, databases: Sequence[str] | None = None, **kwargs: Any) -> 
 
 
 @register(Tags.database)
+def check_queries(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """Check that the database can execute the queries of all declarations: it may lack a lookup."""
+    found = [(mirror, mirror.layout) for mirror in registry.all_mirrors()] if _asked(databases) else []
+    return [
+        Error(
+            f"The database cannot select the rows of mirror {mirror.name!r}: {fault}.",
+            hint="Use another lookup or value in the conditions of where.",
+            obj=type(mirror),
+            id="mirror.E001",
+        )
+        for mirror, layout in found
+        if layout and layout.fields and (fault := layout.find_obstacle(setting("DATABASE")))
+    ]
+
+
+@register(Tags.database)
 def check_methods(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """Remind of ``version`` if methods were changed since the last ``migrate``, which shows this a last time."""
     try:

@@ -29,7 +29,7 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
     """Check everything about declarations that needs no database."""
     found: list[CheckMessage] = [
         Error(
-            f"{declaration.__module__}.{declaration.__qualname__} {fault}.",
+            f"{declaration.__module__}.{declaration.__qualname__} {_end(fault)}",
             hint=_hint_of(fault),
             id="mirror.E001",
         )
@@ -48,10 +48,14 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
     return [*found, *check_chains(), *_check_starts(), *_check_prefix(), *check_aliases()]
 
 
+def _end(sentence: str) -> str:
+    return sentence if sentence.endswith("?") else f"{sentence.rstrip('.')}."
+
+
 def _hint_of(fault: str) -> str:
     if not fault.startswith("is wrong"):
         return "A mirror needs a unique name, a model, and a list of watches on models."
-    if ";" in fault:  # the fault itself says what to do
+    if ";" in fault and "has no field" not in fault:  # the fault itself says what to do
         return "Without fields and indexes, load(), record() and index() may compute anything; declare their watches."
     return "fields, indexes and where contain names of columns and relations of the model, and classes of mirror."
 
