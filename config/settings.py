@@ -81,7 +81,6 @@ MIDDLEWARE = [
     "shop.pagecache.middleware.PageCache",
     "common.database.request_priority.RequestPriorityMiddleware",
     "mirror.middleware.ReadYourWrites",
-    "shop.middleware.ReadOwnCartMiddleware",
     "accounts.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -95,16 +95,15 @@ def popularity_from_sql(token: str) -> str:
 
 
 def cart(digest: str) -> str:
-    """Hash: quantity by product id. Life: as the session; a day after it was moved. Owner: CartBackup."""
+    """Hash: quantity by product id. Life: as the session. Owner: CartMirror."""
     return f"cart:{{{digest}}}"
 
 
-def cart_state(digest: str) -> str:
-    """Hash: version of a cart (microseconds since 1970), copies in it, floor, moved (the digest of the cart that
-    replaces it); by product id "quantity version price added" of each line, removed ones too; by "order:<key>" the same
-    of orders that took lines out. Life: as the cart's. Owner: CartBackup.
+def cart_record(digest: str) -> str:
+    """String (JSON): version of a cart (microseconds since 1970), and quantity, price and time of each line. Life: as
+    the session. Owner: CartMirror.
     """
-    return f"cart:{{{digest}}}:version"
+    return f"cartlines:{{{digest}}}"
 
 
 def row_schedule() -> str:

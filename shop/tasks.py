@@ -8,7 +8,7 @@ from redis.exceptions import RedisError
 from mirror.redis import lease, relay_client, work_or_wait
 from shop import emails
 from shop.book_views import decay, retention
-from shop.carts import sync
+from shop.carts import storage
 from shop.recommend import build
 from shop.rowcache import daemon
 from shop.services import confirmations
@@ -71,7 +71,7 @@ def tell(about: str, order_id: int) -> int:
     return emails.send_email(about, order_id)
 
 
-@shared_task(name="shop.tasks.settle_carts")
-def settle_carts() -> int:
-    """Bring carts from SQL to Redis. Return their number. Beat starts it every few seconds."""
-    return sync.try_push_all_pending_carts()
+@shared_task(name="shop.tasks.clean_carts")
+def clean_carts() -> int:
+    """Delete carts whose session is gone. Return their number. Beat starts it every hour."""
+    return storage.delete_strays()

@@ -1,4 +1,4 @@
-"""End many sessions at once: first dependent data, then the rows, then the entries in Redis.
+"""End many sessions at once: the rows with dependent data, then the entries in Redis.
 
 A crash may happen after any step, and all steps can be repeated: the next run of
 ``accounts.sessions.cleaning`` finds sessions that were ended only in part.
@@ -27,11 +27,10 @@ SESSIONS_PER_SLICE = 2000  # sessions per transaction, which keeps locks short
 def end_sessions(redis: RedisClient, digests: Sequence[str], *, only: Q = ANY_SESSION) -> list[str]:
     """End up to ``SLICE`` sessions, or those of them for which ``only`` still holds. Return the digests of ended ones.
 
-    Receivers of ``sessions_ending`` handle dependent data; if one raises, no session ends. Raises redis-py's errors.
-    Must not run inside a transaction, because it drains the mirror at the end.
+    Receivers of ``sessions_ending`` handle dependent data in the same transaction; if one raises, no session ends.
+    Raises redis-py's errors. Must not run inside a transaction, because it drains the mirror at the end.
     """
-    sessions_ending.send(sender=Session, digests=list(digests))
-    ended = delete_sessions(digests, only=only)
+    ended = delete_sessions(digests, only=only, tell=True)
     for mirror in registry.all_mirrors():
         if mirror.model is Session:
             drains.drain_keys(mirror.name, digests, redis=redis)  # includes rows that an earlier run deleted
@@ -40,8 +39,10 @@ def end_sessions(redis: RedisClient, digests: Sequence[str], *, only: Q = ANY_SE
 
 
 @repeat_after_conflict
-def delete_sessions(digests: Sequence[str], *, only: Q = ANY_SESSION) -> list[str]:
+def delete_sessions(digests: Sequence[str], *, only: Q = ANY_SESSION, tell: bool = False) -> list[str]:
     """Delete these sessions and their last-seen times. Return the digests of the deleted rows.
+
+    tell: send ``sessions_ending``.
 
     The rows are locked first, in the order in which the flush of last-seen times locks them. So a flush cannot write a
     time for a session that is being deleted, and neither makes the other fail. Triggers capture the changes; no
@@ -51,6 +52,8 @@ def delete_sessions(digests: Sequence[str], *, only: Q = ANY_SESSION) -> list[st
     with transaction.atomic(using=using):
         rows = Session.objects.using(using).filter(only, pk__in=_digests_parameter(digests)).order_by("pk")
         ended = list(rows.select_for_update().values_list("pk", flat=True))
+        if tell and ended:
+            sessions_ending.send(sender=Session, digests=ended)
         LastSeen.objects.filter(session_id__in=_digests_parameter(ended))._raw_delete(using)
         Session.objects.filter(pk__in=_digests_parameter(ended))._raw_delete(using)
     return ended

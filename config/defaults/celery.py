@@ -43,7 +43,7 @@ CELERY_BEAT_SCHEDULE = {
     "mirror-backups": {"task": "mirror.tasks.flush_backups", "schedule": 1.0, "options": {"expires": 5}},
     "loginlog-settle": {"task": "loginlog.tasks.settle", "schedule": 5.0, "options": {"expires": 5}},
     "loginlog-expire": {"task": "loginlog.tasks.expire", "schedule": 86_400.0, "options": {"expires": 3600}},
-    "shop-carts": {"task": "shop.tasks.settle_carts", "schedule": 5.0, "options": {"expires": 5}},
+    "shop-carts": {"task": "shop.tasks.clean_carts", "schedule": 3600.0, "options": {"expires": 3600}},
     "settle-pulled": {"task": "social.tasks.settle_pulled", "schedule": 10.0, "options": {"expires": 10}},
     "shop-settle": {"task": "shop.tasks.settle", "schedule": 2.0, "options": {"expires": 5}},
     "rescale-views": {"task": "shop.tasks.rescale_views", "schedule": 10.0, "options": {"expires": 10}},

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from mirror.read.marker import database_identity
     from mirror.read.prefetch import Asked, Prefetched, fetch, known, select_guesses
     from mirror.read.raw import RawRecord
-    from mirror.read.reads import Reading, read
+    from mirror.read.reads import Reading, add_marker, is_current, read
     from mirror.read.replica import ask_sql
     from mirror.read.sql_only import sql_only as read_from_sql
     from mirror.relay.shapes import get_encoder
@@ -22,10 +22,12 @@ __all__ = [
     "Prefetched",
     "RawRecord",
     "Reading",
+    "add_marker",
     "ask_sql",
     "database_identity",
     "fetch",
     "get_encoder",
+    "is_current",
     "known",
     "read",
     "read_from_sql",
@@ -41,10 +43,12 @@ __getattr__ = export_lazily(
         "Prefetched": "mirror.read.prefetch",
         "RawRecord": "mirror.read.raw",
         "Reading": "mirror.read.reads",
+        "add_marker": "mirror.read.reads",
         "ask_sql": "mirror.read.replica",
         "database_identity": "mirror.read.marker",
         "fetch": "mirror.read.prefetch",
         "get_encoder": "mirror.relay.shapes",
+        "is_current": "mirror.read.reads",
         "known": "mirror.read.prefetch",
         "read": "mirror.read.reads",
         "read_from_sql": "mirror.read.sql_only:sql_only",

@@ -60,6 +60,19 @@ def read(mirrors: Sequence[str], ask: Callable[[RedisPipeline], object]) -> Read
     return Reading(replies, generations)
 
 
+def add_marker(pipe: RedisPipeline, mirror: str) -> None:
+    """Add the command whose reply ``is_current`` examines."""
+    pipe.get(naming.marker(mirror))
+
+
+def is_current(mirror: str, found: bytes | None) -> bool:
+    """Return whether a pipeline's replies may be used: ``found`` is its reply for the marker of ``mirror``.
+
+    For commands that are sent with other reads, whose mirrors alone are checked.
+    """
+    return not sql_only.wanted([mirror]) and marker.generations(client(), [mirror], [found]) is not None
+
+
 def _fall_back(mirrors: Sequence[str], reason: Reason) -> Reading | None:
     count_fallback(mirrors, reason)
     return None

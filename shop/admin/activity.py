@@ -1,6 +1,6 @@
 """Read-only admin pages for carts, views and recommendations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -15,6 +15,7 @@ from accounts.models import User
 from catalog.models import Book
 from common.text import fold
 from shop.admin.base import ReadOnlyAdmin
+from shop.carts.rules import count_copies
 from shop.models import Cart, Recommendation, View
 
 
@@ -46,7 +47,7 @@ class _SearchableByUser(ReadOnlyAdmin):
 
 @admin.register(Cart)
 class CartAdmin(_SearchableByUser):
-    """Carts as SQL has them."""
+    """Carts, with their lines."""
 
     list_display = ["visitor", "user", "copies", "status"]
     list_filter = ["is_parked"]
@@ -59,19 +60,16 @@ class CartAdmin(_SearchableByUser):
 
     @display(description=_("copies"))
     def copies(self, cart: Cart) -> int:
-        lines: Mapping[str, int] = cart.lines
-        return sum(lines.values())
+        return count_copies(cart.content)
 
     @display(description=_("contents"))
     def contents(self, cart: Cart) -> SafeString | str:
-        lines = {int(pk): quantity for pk, quantity in cart.lines.items()}
+        lines = cart.content
         titles = _load_titles(list(lines))
-        return _render_lines([(f"{quantity} × {titles.get(pk, pk)}",) for pk, quantity in sorted(lines.items())])
+        return _render_lines([(f"{line.quantity} × {titles.get(pk, pk)}",) for pk, line in sorted(lines.items())])
 
-    @display(description=_("state"), label={"parked": "warning", "moved": "info", "live": "success"})
+    @display(description=_("state"), label={"parked": "warning", "live": "success"})
     def status(self, cart: Cart) -> tuple[str, Any]:
-        if cart.moved_to:
-            return "moved", _("continued as another cart")
         return ("parked", _("waiting for a login")) if cart.is_parked else ("live", _("in use"))
 
 

@@ -39,7 +39,7 @@ def claim_views(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
 @receiver(sessions_ending, dispatch_uid="shop.forget_views")
 def forget_last_viewed(*, digests: list[str], **kwargs: Any) -> None:
     """Delete the list of an ended session. Its views stay in SQL."""
-    visits.forget_last_viewed(digests)
+    transaction.on_commit(lambda: visits.forget_last_viewed(digests), robust=True)
 
 
 @receiver(pre_delete, sender=User, dispatch_uid="shop.forget_views_of_user")

@@ -1,7 +1,7 @@
 """The number of copies in a visitor's cart, for the header of every page.
 
 The number comes with the round trip that loads the session, so it costs nothing extra. It is left out while Redis is
-away or being restored: one SQL query on every page would be too expensive.
+away or the mirror is cold: one SQL query on every page would be too expensive.
 """
 
 from typing import Any
@@ -11,12 +11,11 @@ from django.http import HttpRequest
 
 from accounts.sessions import companions
 from common.additions import Addition
-from mirror.backup import epoch
-from mirror.redis import RedisPipeline, client, naming
+from mirror.read import add_marker, is_current
+from mirror.redis import RedisPipeline
 from shop import keys
-from shop.carts.reading import CartView, read_cart
-from shop.carts.scripts import BACKUP
-from shop.carts.without_redis import get_request_state
+from shop.carts.reading import CartView
+from shop.mirrors.carts import CartMirror
 from shop.visitors import get_session_digest
 
 NAME = "cart"
@@ -29,8 +28,8 @@ def register_companion() -> None:
 
 
 def _queue_copies(pipe: RedisPipeline, digest: str) -> None:
-    pipe.hmget(keys.cart_state(digest), ["copies", "moved"])
-    pipe.get(naming.restored(BACKUP))
+    add_marker(pipe, CartMirror.name)
+    pipe.hvals(keys.cart(digest))
 
 
 def remember_cart(request: HttpRequest, cart: CartView) -> None:
@@ -46,15 +45,10 @@ def get_copies(request: HttpRequest) -> int | None:
     session: Any = request.session
     if not session.session_key and settings.SESSION_COOKIE_NAME not in request.COOKIES:
         return 0
-    digest = get_session_digest(request)
-    if digest is None:
+    if get_session_digest(request) is None:
         return 0
-    if get_request_state().was_behind:
-        return read_cart(digest).copies
     replies = session.get_companion_replies(NAME)
     if replies is None:
         return None
-    (copies, moved), restored = replies
-    if not epoch.trusted(client(), [restored])[0]:
-        return None
-    return read_cart(digest).copies if moved else int(copies or 0)
+    marker, quantities = replies
+    return sum(map(int, quantities)) if is_current(CartMirror.name, marker) else None

@@ -1,10 +1,9 @@
-"""Receivers that move carts when tokens rotate, users log in, sessions end or users are deleted."""
+"""Receivers that move carts when tokens rotate, users log in or sessions end."""
 
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.signals import user_logged_in
-from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 from django.http import HttpRequest
 from django.utils.translation import ngettext
@@ -12,19 +11,19 @@ from django.utils.translation import ngettext
 from accounts.models import User
 from accounts.sessions import sessions_ending, token_rotated
 from mirror.utils import after_commit
-from shop.carts import moves
+from shop.carts import storage
 
 
 @receiver(token_rotated, dispatch_uid="shop.take_cart_along")
 def take_cart_along(*, old: str, new: str, user_id: int | None, **kwargs: Any) -> None:
     """Move the cart to the new token, in the transaction of the rotation."""
-    moves.move_cart_to_new_token(old, new, user_id)
+    storage.move(old, new, user_id)
 
 
 @receiver(sessions_ending, dispatch_uid="shop.park_carts")
 def park_carts(*, digests: list[str], **kwargs: Any) -> None:
     """Park the carts of ending sessions until their users log in again."""
-    moves.park_carts(digests)
+    storage.park(digests)
 
 
 @receiver(user_logged_in, dispatch_uid="shop.gather_carts")
@@ -34,10 +33,10 @@ def gather_carts(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
     if digest is None:
         return
     # The transaction of the login may be repeated, but the user is told once.
-    after_commit(_report_gathered, request, moves.gather_parked_carts(user.pk, digest))
+    after_commit(_report_gathered, request, storage.gather_parked(user.pk, digest))
 
 
-def _report_gathered(request: HttpRequest, gathered: moves.GatheredCopies) -> None:
+def _report_gathered(request: HttpRequest, gathered: storage.GatheredCopies) -> None:
     if gathered.copies:
         text = ngettext(
             "The %(count)d book from your earlier cart is in your cart again.",
@@ -52,9 +51,3 @@ def _report_gathered(request: HttpRequest, gathered: moves.GatheredCopies) -> No
             gathered.left_out,
         )
         messages.warning(request, text % {"count": gathered.left_out}, fail_silently=True)
-
-
-@receiver(pre_delete, sender=User, dispatch_uid="shop.erase_carts")
-def erase_carts(*, instance: User, **kwargs: Any) -> None:
-    """Erase a deleted user's carts from Redis; their rows in SQL go by cascade."""
-    moves.erase_carts(instance.pk)

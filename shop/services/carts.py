@@ -1,22 +1,12 @@
-"""Change carts in Redis, or in SQL while Redis is away. Each change takes effect once."""
+"""Change carts. Each change checks the product and the limits."""
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
-
-from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from mirror.backup import access
-from mirror.redis import try_redis
-from shop.carts import scripts
-from shop.carts.content import EMPTY_CART, CartContent, CartLimits, LimitExceeded, LineChange, apply_changes
-from shop.carts.reading import CartView, get_cart_backup, make_cart_view, push_cart_to_redis, read_cart
-from shop.carts.without_redis import MAX_MOVES, get_request_state, write_to_sql
+from shop.carts import rules, storage
+from shop.carts.reading import CartView, read_cart
 from shop.selectors.products import get_product
 from shop.services.errors import Refused
-
-logger = logging.getLogger("shop")
 
 
 class CartError(Refused):
@@ -35,8 +25,8 @@ def check_line(product_id: int, quantity: int) -> None:
     if quantity < 1:
         raise CartError(_("Add at least one copy to the cart."))
     try:
-        apply_changes(EMPTY_CART, "set", [LineChange(str(product_id), quantity, _get_price(product_id))], get_limits())
-    except LimitExceeded as error:
+        rules.change_line(rules.EMPTY, product_id, quantity, _get_price(product_id), now=0)
+    except rules.LimitExceeded as error:
         raise CartError(_describe_limit(error)) from error
 
 
@@ -49,23 +39,14 @@ def set_line(digest: str, product_id: int, quantity: int) -> CartView:
     if quantity < 0:
         raise CartError(_("The quantity cannot be negative."))
     price = _get_price(product_id) if quantity else 0
-    return _apply(digest, "set", [LineChange(str(product_id), quantity, price)])
+    return _change(digest, product_id, quantity, price)
 
 
 def add_copies(digest: str, product_id: int, quantity: int = 1) -> CartView:
     """Add copies of a product to a cart. Return the new cart. Raises CartError as ``set_line`` does."""
     if quantity < 1:
         raise CartError(_("Add at least one copy to the cart."))
-    return _apply(digest, "add", [LineChange(str(product_id), quantity, _get_price(product_id))])
-
-
-def take_out_lines(digest: str, version: int, lines: Mapping[int, int], *, key: str) -> CartView:
-    """Remove ordered lines: all of each line if the cart still has this version, else these quantities.
-
-    key: the key of the order. Repeated calls with one key have no effect.
-    """
-    changes = [LineChange(str(product), quantity) for product, quantity in lines.items()]
-    return _apply(digest, "take", changes, key=key, version=version)
+    return _change(digest, product_id, quantity, _get_price(product_id), is_more=True)
 
 
 def _get_price(product_id: int) -> int:
@@ -78,47 +59,17 @@ def _get_price(product_id: int) -> int:
     return product.now.cents
 
 
-def get_limits() -> CartLimits:
-    """Return the limits of a cart."""
-    return CartLimits(settings.SHOP_CART_LINES, settings.SHOP_CART_QUANTITY)
-
-
-def _apply(digest: str, mode: str, changes: Sequence[LineChange], *, key: str = "", version: int = -1) -> CartView:
+def _change(digest: str, product_id: int, quantity: int, price: int, *, is_more: bool = False) -> CartView:
     try:
-        return try_redis(
-            lambda redis: _change_in_redis(digest, mode, changes, key, version),
-            lambda: make_cart_view(write_to_sql(digest, _make_change(mode, changes, key, version))),
-            logger,
-            "Redis did not take a change of a cart, SQL does: %s",
-        )
-    except LimitExceeded as error:
+        return storage.change_line(digest, product_id, quantity, price, is_more=is_more)
+    except rules.LimitExceeded as error:
         raise CartError(_describe_limit(error)) from error
+    except storage.SessionGone as error:
+        raise CartError(_("You have logged in or out in another window. Load the page again.")) from error
 
 
-def _change_in_redis(digest: str, mode: str, changes: Sequence[LineChange], key: str, version: int) -> CartView:
-    """Change a cart in Redis, following its moves. Raises LimitExceeded and redis-py's errors."""
-    for _hop in range(MAX_MOVES):
-        if get_request_state().was_behind and not get_request_state().has_caught_up:
-            push_cart_to_redis(digest)
-        arguments = scripts.make_change_arguments(digest, mode, changes, get_limits(), key, version)
-        names = [*scripts.get_cart_keys(digest), get_cart_backup().marks_of(digest)]
-        what, *rest = access.write(get_cart_backup(), [digest], scripts.change_script, names, arguments)
-        if what == b"ok":
-            return make_cart_view(scripts.decode_content(rest[0]))
-        if what != b"moved":
-            raise LimitExceeded(what.decode())
-        digest = rest[0].decode()
-    raise RuntimeError(f"the cart {digest[:12]} has moved too often")
-
-
-def _make_change(
-    mode: str, changes: Sequence[LineChange], key: str, version: int
-) -> Callable[[CartContent], CartContent]:
-    return lambda content: apply_changes(content, mode, changes, get_limits(), key=key, version=version)
-
-
-def _describe_limit(error: LimitExceeded) -> str:
-    most = get_limits()
+def _describe_limit(error: rules.LimitExceeded) -> str:
+    most = rules.get_limits()
     if error.what == "copies":
         return ngettext(
             "A cart holds at most %(most)d copy of a book.",
@@ -130,4 +81,4 @@ def _describe_limit(error: LimitExceeded) -> str:
     ) % {"most": most.lines}
 
 
-__all__ = ["CartError", "CartView", "add_copies", "read_cart", "set_line", "take_out_lines"]
+__all__ = ["CartError", "CartView", "add_copies", "read_cart", "set_line"]

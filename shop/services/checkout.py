@@ -1,7 +1,7 @@
 """Turn a cart into an order, exactly once for each version of the cart.
 
-The key of an order is derived from the cart and its version, and is unique in SQL. So a checkout that is repeated, from
-another window or after a crash, returns the order that it made.
+The order takes the lines out of the cart in its own transaction. Its key is derived from the cart and its version. So a
+checkout that is repeated, from another window or after a crash, returns the order that it made.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Final, NamedTuple
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils.translation import get_language
 
 from accounts.models import User
@@ -19,12 +19,12 @@ from catalog.models import Book
 from common import clock
 from common.database import repeat_after_conflict
 from shop import shortages
-from shop.carts import reading
+from shop.carts import reading, storage
 from shop.models import EventKind, Order, OrderLine
 from shop.products.prices import get_price_at
 from shop.products.records import load_products, make_product_record
-from shop.services import carts, stock
-from shop.services.errors import CartChanged, CartEmpty, PriceRose, Refused, Shortage, SoldOut
+from shop.services import stock
+from shop.services.errors import CartChanged, CartEmpty, PriceRose, Shortage, SoldOut
 from shop.services.order_steps import record_step
 from shop.services.payments import sell_free_order
 
@@ -40,10 +40,6 @@ class OrderAddress(NamedTuple):
     site: str = ""
 
 
-class _OrderExists(Exception):
-    """The order of this checkout exists already."""
-
-
 def make_order_key(digest: str, version: int) -> str:
     """Return the key of the checkout of a cart. It contains no secret and does not depend on the site's."""
     return hashlib.sha256(f"checkout:{digest}:{version}".encode()).hexdigest()
@@ -56,43 +52,37 @@ def begin_checkout(user: User, digest: str, *, version: int, total: int, address
     CartEmpty), PriceRose or SoldOut; nothing is reserved then.
     """
     now = reading.read_cart(digest)
-    is_changed = now.version != version or not now.lines
-    short = {} if is_changed else shortages.find_shortages(now.lines)
-    if is_changed or short:
-        order = finish_checkout(user, digest, version)  # the same checkout may have made an order before
-        if order is None:
-            raise _make_refusal(now, short)
-        return order
-    order = _place_order(user, make_order_key(digest, version), now.lines, total, address)
-    carts.take_out_lines(digest, version, dict(now.lines), key=order.key)
-    return order
+    key = make_order_key(digest, version)
+    if now.version != version or not now.lines:
+        return _find_order(user, key, now)
+    if short := shortages.find_shortages(now.lines):
+        raise SoldOut([Shortage(pk, now.lines[pk], left) for pk, left in short.items()])
+    try:
+        return _place_order(user, key, digest, version, total, address)
+    except CartChanged:  # Redis was behind, or another window was faster
+        return _find_order(user, key, now)
 
 
-def _make_refusal(now: reading.CartView, short: Mapping[int, int]) -> Refused:
-    if short:
-        return SoldOut([Shortage(pk, now.lines[pk], left) for pk, left in short.items()])
-    return CartChanged() if now.lines else CartEmpty()
-
-
-def finish_checkout(user: User, digest: str, version: int) -> Order | None:
-    """Return the order that this version of a cart has made, or None. Remove its lines from the cart if a crash left
-    them.
-    """
-    order = Order.objects.filter(key=make_order_key(digest, version), user=user).first()
-    if order is not None:
-        carts.take_out_lines(digest, version, stock.get_order_quantities(order.pk), key=order.key)
+def _find_order(user: User, key: str, now: reading.CartView) -> Order:
+    """Return the order that this checkout has made before. Raises CartChanged or CartEmpty."""
+    order = Order.objects.filter(key=key, user=user).first()
+    if order is None:
+        raise CartChanged if now.lines else CartEmpty
     return order
 
 
 @repeat_after_conflict
-def _place_order(user: User, key: str, lines: Mapping[int, int], total: int, address: OrderAddress) -> Order:
+def _place_order(user: User, key: str, digest: str, version: int, total: int, address: OrderAddress) -> Order:
     for _n in range(MAX_ATTEMPTS):
-        asked = time.monotonic()
+        asked, lines = time.monotonic(), dict[int, int]()
         try:
             with transaction.atomic():
+                cart = storage.lock_cart(digest)
+                if cart is None or cart.version != version or not cart.lines:
+                    raise CartChanged
+                lines = {pk: line.quantity for pk, line in cart.content.items()}
+                storage.empty(cart)
                 return _write_order(user, key, lines, total, address)
-        except _OrderExists:
-            return Order.objects.get(key=key, user=user)
         except stock.TooFewCopies:
             short = _list_shortages(lines)
             if short:
@@ -109,16 +99,12 @@ def _list_shortages(lines: Mapping[int, int]) -> list[Shortage]:
 
 
 def _write_order(user: User, key: str, lines: Mapping[int, int], total: int, address: OrderAddress) -> Order:
-    """Write the order first: its unique key makes a concurrent checkout wait and then find the order."""
+    """Write the order of a locked cart."""
     now = clock.now()
     until = now + timedelta(seconds=settings.SHOP_RESERVATION_SECONDS)
     about = {**address._asdict(), "language": get_language() or ""}
     order = Order(user=user, key=key, total=0, created_at=now, reserved_until=until, **about)
-    try:
-        with transaction.atomic():
-            order.save(force_insert=True)
-    except IntegrityError:
-        raise _OrderExists from None
+    order.save(force_insert=True)
     stock.reserve_copies(lines)
     made = _make_lines(order, lines, now.timestamp())
     order.total = sum(line.total for line in made)

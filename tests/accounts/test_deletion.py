@@ -31,7 +31,6 @@ from mirror.redis.clients import relay_client
 from mirror.redis.lease import lease
 from mirror.relay.drains import drain_all
 from mirror.verify.runs import verify
-from shop.carts.sync import push_all_pending_carts
 from shop.models import Order, OrderState, View
 from shop.services.carts import add_copies
 from social.models import Block, Follow, Mention, Mute, Post
@@ -42,7 +41,7 @@ from tests.support.accounts.sessions import PASSWORD, log_in, read_digest, read_
 from tests.support.loginlog.tools import ago, restore_login_log, sync
 from tests.support.servers.cluster import has_cluster
 from tests.support.shop.book_views import flush_views
-from tests.support.shop.carts import flush_carts, restore_backups
+from tests.support.shop.carts import restore_backups
 from tests.support.shop.make import make_order, make_product
 from tests.support.warm_mirrors import rebuild
 
@@ -124,7 +123,6 @@ class Life:
             self.quill, self.product, email=EMAIL, name=NAME, address="1 Feather Lane", state=OrderState.SENT
         )
         add_copies(self.digests[0], self.product.pk, 2)
-        flush_carts()
 
 
 @pytest.fixture
@@ -145,8 +143,7 @@ def finish(clock: Clock, days: float = 15) -> None:
     for backup in registry.all_backups():
         flush(backup)
     settling.settle_redis()
-    push_all_pending_carts()
-    push_all_pending_carts()
+    drain_all()
 
 
 def in_sql() -> Iterator[str]:

@@ -15,7 +15,7 @@ from shop.models import Order, Product
 from shop.services import carts, checkout
 from shop.services.errors import SoldOut
 from tests.bench.table import Comparison
-from tests.support.shop.carts import flush_carts, make_visitor, restore_backups
+from tests.support.shop.carts import make_visitor, restore_backups
 from tests.support.shop.make import make_product
 
 LATE, AT_ONCE = 500, 8
@@ -29,7 +29,6 @@ def comparisons() -> Iterator[Comparison]:
     restore_backups()
     digests = [make_visitor(user) for _ in range(LATE)]
     versions = {digest: carts.set_line(digest, book.pk, 1).version for digest in digests}
-    flush_carts()
     Product.objects.filter(pk=book.pk).update(stock=0)
 
     def come(digest: str) -> None:

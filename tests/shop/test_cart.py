@@ -11,11 +11,10 @@ from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from shop import keys
-from shop.carts.reading import get_cart_backup, read_cart
+from shop.carts.reading import read_cart
 from shop.models import Cart, Product
-from shop.services.carts import CartError, add_copies, set_line, take_out_lines
-from tests.support.mirror.backup_world import marked
-from tests.support.shop.carts import find_differences, flush_carts, make_visitor, read_quantities, restore_backups
+from shop.services.carts import CartError, add_copies, set_line
+from tests.support.shop.carts import find_differences, make_visitor, read_quantities
 from tests.support.shop.make import make_product
 from tests.support.warm_mirrors import rebuild
 
@@ -25,8 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture(autouse=True)
 def warm() -> None:
     """Warm mirrors."""
-    rebuild(["product"])
-    restore_backups()
+    rebuild(["product", "cart"])
 
 
 @pytest.fixture
@@ -35,33 +33,32 @@ def book() -> Product:
     return make_product()
 
 
-def test_an_added_line_is_in_redis_at_once_and_in_sql_after_a_flush(book: Product, redis: Redis) -> None:
+def test_an_added_line_is_in_sql_and_in_redis_at_once(book: Product, redis: Redis) -> None:
     digest, other = make_visitor(), make_product()
     now = set_line(digest, book.pk, 2)
     assert set_line(digest, other.pk, 1).version > now.version
     assert redis.hgetall(keys.cart(digest)) == {b"%d" % book.pk: b"2", b"%d" % other.pk: b"1"}
-    assert marked(redis, get_cart_backup()) == {digest}
-    assert not Cart.objects.exists()
-    flush_carts()
     row = Cart.objects.get()
-    assert (row.lines, row.version) == ({str(book.pk): 2, str(other.pk): 1}, read_cart(digest).version)
-    assert marked(redis, get_cart_backup()) == set()
+    assert {pk: line.quantity for pk, line in row.content.items()} == {book.pk: 2, other.pk: 1}
+    assert row.version == read_cart(digest).version
     assert find_differences() == []
 
 
-def test_a_cart_is_read_in_one_round_trip_and_written_in_two(book: Product) -> None:
+def test_a_cart_is_read_in_one_round_trip_and_written_with_two_statements(book: Product) -> None:
     digest = make_visitor()
     drain_all()
     set_line(digest, book.pk, 1)
     with record() as seen:
         assert read_quantities(digest) == {book.pk: 1}
     assert (seen.round_trips, seen.sql) == (1, [])
-    with record() as seen:  # one for the product and its price, one for the cart
+    with record() as seen:
         set_line(digest, book.pk, 2)
-    assert (seen.round_trips, seen.sql) == (2, [])
+    own = [sql for sql, _ in seen.sql if "shop_cart" in sql]
+    assert [sql.split()[0] for sql in own[:2]] == ["SELECT", "UPDATE"]
+    assert len(own) == 3, "the third reads the row for Redis"
 
 
-def test_a_missing_cart_is_looked_up_in_sql_once() -> None:
+def test_a_missing_cart_costs_no_sql() -> None:
     digest = make_visitor()
     assert read_cart(digest).version == 0
     with record() as seen:
@@ -76,41 +73,31 @@ def test_a_missing_cart_is_looked_up_in_sql_once() -> None:
 def test_an_emptied_cart_stays_empty(book: Product, redis: Redis) -> None:
     digest = make_visitor()
     set_line(digest, book.pk, 1)
-    flush_carts()
-    set_line(digest, book.pk, 0)
-    flush_carts()
+    emptied = set_line(digest, book.pk, 0)
+    assert read_cart(digest) == emptied
+    assert not redis.exists(keys.cart(digest))
     redis.flushall()
     assert read_quantities(digest) == {}
-    restore_backups()
-    assert read_quantities(digest) == {}
+    rebuild(["product", "cart"])
+    assert read_cart(digest) == emptied
 
 
-def test_newer_lines_in_redis_stay(book: Product, redis: Redis) -> None:
-    digest, other = make_visitor(), make_product()
-    set_line(digest, book.pk, 3)
-    set_line(digest, other.pk, 1)
-    flush_carts()
-    set_line(digest, book.pk, 1)
-    set_line(digest, other.pk, 0)
-    get_cart_backup().put_back(redis, get_cart_backup().load([digest]))
-    assert read_quantities(digest) == {book.pk: 1}
-    flush_carts()
+def test_a_removed_line_of_a_visitor_without_a_cart_creates_none(book: Product) -> None:
+    assert set_line(make_visitor(), book.pk, 0).version == 0
+    assert not Cart.objects.exists()
+
+
+def test_adding_sums_up(book: Product) -> None:
+    digest = make_visitor()
+    add_copies(digest, book.pk, 2)
+    assert add_copies(digest, book.pk).lines == {book.pk: 3}
     assert find_differences() == []
 
 
-def test_adding_sums_up_and_ordered_lines_are_removed_once(book: Product) -> None:
-    digest, other = make_visitor(), make_product()
-    add_copies(digest, book.pk, 2)
-    shown = add_copies(digest, book.pk)
-    assert shown.lines == {book.pk: 3}
-    add_copies(digest, other.pk)
-    assert take_out_lines(digest, shown.version, {book.pk: 3}, key="k1").lines == {other.pk: 1}
-    add_copies(digest, book.pk, 2)
-    assert take_out_lines(digest, shown.version, {book.pk: 3}, key="k1").lines == {other.pk: 1, book.pk: 2}
-    now = read_cart(digest)
-    assert take_out_lines(digest, now.version, dict(now.lines), key="k2").lines == {}
-    flush_carts()
-    assert find_differences() == []
+def test_an_equal_quantity_is_no_change(book: Product) -> None:
+    digest = make_visitor()
+    before = set_line(digest, book.pk, 2)
+    assert set_line(digest, book.pk, 2) == before
 
 
 @override_settings(SHOP_CART_LINES=2, SHOP_CART_QUANTITY=5)
@@ -143,6 +130,15 @@ def test_invalid_changes_are_refused_and_have_no_effect(book: Product, away: boo
     assert set_line(digest, third.pk, 1).lines == {book.pk: 5, third.pk: 1}
 
 
+def test_a_quantity_above_a_lowered_limit_may_fall_but_not_rise(book: Product) -> None:
+    digest = make_visitor()
+    set_line(digest, book.pk, 9)
+    with override_settings(SHOP_CART_QUANTITY=5):
+        with pytest.raises(CartError):
+            add_copies(digest, book.pk)
+        assert set_line(digest, book.pk, 8).lines == {book.pk: 8}
+
+
 @pytest.mark.parametrize("away", [False, True])
 def test_a_changed_quantity_keeps_the_order_of_lines(away: bool) -> None:
     digest, books = make_visitor(), [make_product() for _ in range(3)]
@@ -159,56 +155,26 @@ def test_a_changed_quantity_keeps_the_order_of_lines(away: bool) -> None:
         after(partial(add_copies, digest, pk))
     assert after(partial(set_line, digest, third, 5)) == [third, first, second]
     assert after(partial(add_copies, digest, first)) == [third, first, second]
-    assert after(partial(take_out_lines, digest, 0, {third: 1}, key="k")) == [third, first, second]
     after(partial(set_line, digest, third, 0))
     assert after(partial(set_line, digest, third, 1)) == [first, second, third]
     breaker.reset()
 
 
-def test_the_order_of_lines_survives_the_loss_of_redis(redis: Redis) -> None:
-    digest, (first, second) = make_visitor(), (make_product().pk, make_product().pk)
-    for pk in (second, first):
-        add_copies(digest, pk)
-    set_line(digest, second, 3)
-    flush_carts()
-    redis.flushall()
-    rebuild(["product"])
-    restore_backups()
-    assert list(read_cart(digest).lines) == [second, first]
-
-
-@pytest.mark.parametrize("is_told", [False, True])
-def test_lines_of_the_old_format_keep_their_order(is_told: bool, redis: Redis) -> None:
-    digest, (first, second) = make_visitor(), (make_product().pk, make_product().pk)
-    for pk in (second, first):
-        add_copies(digest, pk)
-    state = keys.cart_state(digest)
-    for pk in (second, first):
-        line = redis.hget(state, str(pk))
-        assert isinstance(line, bytes)
-        redis.hset(state, str(pk), line.rsplit(b" ", 1)[0])
-    flush_carts()
-    row = Cart.objects.get()
-    row.versions = {name: since[:2] for name, since in row.versions.items()}
-    row.save()
-    if is_told:
-        redis.flushall()
-        rebuild(["product"])
-        restore_backups()
-    assert list(set_line(digest, second, 3).lines) == [second, first]
-    flush_carts()
-    assert list(read_cart(digest).lines) == [second, first]
-    assert find_differences() == []
+def test_a_change_for_an_ended_session_is_refused(book: Product) -> None:
+    with pytest.raises(CartError, match="another window"):
+        set_line("0" * 64, book.pk, 1)
+    assert not Cart.objects.exists()
 
 
 def test_with_redis_away_a_cart_is_read_from_and_written_to_sql(book: Product, redis: Redis) -> None:
     digest, other = make_visitor(), make_product()
     drain_all()
     set_line(digest, book.pk, 1)
-    flush_carts()
-    set_line(digest, book.pk, 2)
     breaker.failed()
     assert read_quantities(digest) == {book.pk: 1}
     assert set_line(digest, other.pk, 1).lines == {book.pk: 1, other.pk: 1}
+    breaker.failed()
+    assert read_quantities(digest) == {book.pk: 1, other.pk: 1}
     breaker.reset()
-    assert Cart.objects.get().is_owed
+    assert find_differences() == []
+    assert redis.hlen(keys.cart(digest)) == 2

@@ -16,7 +16,7 @@ from shop.services import carts
 from shop.services.errors import SoldOut
 from shop.services.orders import cancel_order, expire_order
 from tests.support.servers import RedisServer, wait_until
-from tests.support.shop.carts import flush_carts, make_visitor, restore_backups
+from tests.support.shop.carts import make_visitor, restore_backups
 from tests.support.shop.checkouts import assert_ledger_is_right, check_out, make_cart
 from tests.support.shop.make import make_product
 
@@ -102,7 +102,6 @@ def test_without_redis_sql_decides_alone(
     visitors = [make_visitor(alice), make_visitor(alice)]
     for digest, quantity in zip(visitors, (2, 1), strict=True):
         carts.set_line(digest, book.pk, quantity)
-    flush_carts()
     redis_server.kill()
     breaker.reset()
     assert check_out(alice, visitors[0]).state == OrderState.RESERVED

@@ -20,20 +20,22 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from accounts.models import User
 from common import clock
-from shop.models import EventKind, Order, OrderEvent, OrderState, Payment, PaymentState, Product
+from shop.models import Cart, EventKind, Order, OrderEvent, OrderState, Payment, PaymentState, Product
 from shop.payments import Answer, Outcome, TypedCard, calls, fake
 from shop.services import checkout
+from shop.services.carts import set_line
 from shop.services.errors import Refused
 from shop.services.orders import cancel_order, expire_order, mark_order_sent
 from shop.services.payments import pay_order, record_answer
 from shop.services.settle import settle_all
 from tests.support import state_machines
+from tests.support.shop.carts import make_session
 from tests.support.shop.checkouts import HOME, assert_ledger_is_right
 from tests.support.shop.make import make_product
 from tests.support.shop.unreliable_provider import Crash, UnreliableProvider
 
 EXAMPLES, STEPS = int(os.environ.get("LEDGER_EXAMPLES", "10")), 120
-MODELS = (OrderEvent, Payment, Order, Product)
+MODELS = (Cart, OrderEvent, Payment, Order, Product)
 numbers = st.integers(0, 5)
 MOODS = ("good", "refused", "late", "taken, no answer", "on its way", "lost", "crash before", "crash after")
 moods = st.sampled_from(MOODS)
@@ -64,6 +66,7 @@ class Ledger(RuleBasedStateMachine):
         self.alice = User.objects.get_or_create(username="alice")[0]
         self.books = [make_product(f"Book {n}", price=100 + n, stock=count) for n, count in enumerate(stock)]
         self.stock = {book.pk: book.stock for book in self.books}
+        self.versions: dict[int, int] = {}  # of carts, by the number of the order
         self.remote, self.now = UnreliableProvider(), clock.now()
         self.stack = ExitStack()
         self.stack.enter_context(override_settings(CLOCK=lambda: self.now))
@@ -107,10 +110,14 @@ class Ledger(RuleBasedStateMachine):
 
     @rule(key=numbers, lines=st.dictionaries(numbers, st.integers(1, 2), min_size=1, max_size=3))
     def order(self, key: int, lines: dict[int, int]) -> None:
-        wanted = {self.books[n % len(self.books)].pk: count for n, count in lines.items()}
-        before = Order.objects.filter(key=f"{key}").first()
+        digest, before = make_session(f"cart {key}"), None
+        if key in self.versions:
+            before = Order.objects.filter(key=checkout.make_order_key(digest, self.versions[key])).first()
         try:
-            made = checkout._place_order(self.alice, f"{key}", wanted, 10_000, HOME)
+            if key not in self.versions:
+                for n, count in lines.items():
+                    self.versions[key] = set_line(digest, self.books[n % len(self.books)].pk, count).version
+            made = checkout.begin_checkout(self.alice, digest, version=self.versions[key], total=10_000, address=HOME)
         except Refused:
             assert before is None
         else:

@@ -50,7 +50,8 @@ def fill(first: int, count: int) -> list[str]:
         payment = Payment.objects.create(order=order, key=f"pay {n}", amount=order.total)
         record_step(order.pk, EventKind.ORDERED, by=user)
         sale = make_sale(product, price=100)
-        cart = Cart.objects.create(digest=f"{n:064}", user=user, lines={str(product.pk): 2}, version=1)
+        lines = {str(product.pk): {"quantity": 2, "price": 1000, "added": 1}}
+        cart = Cart.objects.create(digest=f"{n:064}", user=user, lines=lines, version=1)
         view = View.objects.create(visitor=f"{n:064}", user=user, book=product.book)
         rows = [[product.pk, 2.5, 7, 60]]
         told = Recommendation.objects.create(product=product, bought=rows, viewbuy=rows)

@@ -5,17 +5,10 @@ import time
 from contextlib import ExitStack
 from typing import NamedTuple
 
-from django.db import connections
-
-from mirror.backup import marks
-from shop.carts.reading import get_cart_backup
-from shop.models import Cart
-from tests.storm.ledger import SQL, Calendar, Period
+from tests.storm.ledger import SQL, Calendar
 from tests.storm.stack import REDIS_NAMES, Stack
 
 LOSSES = ("empty", "roll back")
-# A replica that takes over may lack the last writes, and a master that was stopped may come back as a replica.
-CLUSTER_LOSSES = (*LOSSES, "kill", "kill two", "restart", "stop")
 PROCESSES = ("web", "relay", "fanout", "worker", "beat")
 LENGTH_SECONDS = (1.0, 2.5)
 # Two time-outs of workers and more: a hang of the state loses hints, and Redis later executes what they sent.
@@ -62,14 +55,13 @@ def _may_meet(one: Fault, other: Fault) -> bool:
 
 
 class Weather:
-    """Runs the script. losses: by session digest, periods whose carts Redis may have lost before SQL had them."""
+    """Runs the script."""
 
     def __init__(self, stack: Stack, calendar: Calendar, script: list[list[Fault]]) -> None:
         self.stack, self.calendar, self.script = stack, calendar, script
-        self.losses: dict[str, list[Period]] = {}
         self.done: list[Fault] = []
 
-    def run(self, seconds: float, digests: list[str]) -> None:
+    def run(self, seconds: float) -> None:
         """Let all faults happen, evenly distributed over this time. Call this in the main thread."""
         gap, start = seconds / len(self.script), time.monotonic()
         for number, faults in enumerate(self.script):
@@ -79,31 +71,19 @@ class Weather:
             if number % CHECK_EVERY == CHECK_EVERY - 1:
                 self._start_check(number)
             self.stack.tend(start + (number + 0.5) * gap - time.monotonic())
-            self._happen(faults, digests)
+            self._happen(faults)
         self.stack.tend(start + seconds - time.monotonic())
 
-    def _happen(self, faults: list[Fault], digests: list[str]) -> None:
+    def _happen(self, faults: list[Fault]) -> None:
         print("  ".join(f"{fault.name}: {fault.kind}" for fault in faults), flush=True)
         with ExitStack() as stack:
             for fault in faults:
-                if fault.name == "state" and fault.kind in (CLUSTER_LOSSES if self.stack.cluster else LOSSES):
-                    self._note_risks(digests)
                 self.calendar.begin(fault.name, fault.kind)
                 stack.callback(self.calendar.end, fault.name)
                 stack.enter_context(self.stack.fault(fault.name, fault.kind))
                 self.done.append(fault)
             if any(fault.kind not in LOSSES for fault in faults):
                 time.sleep(max(fault.seconds for fault in faults))
-
-    def _note_risks(self, digests: list[str]) -> None:
-        """Note for each cart since when SQL may lack its writes. Later writes are lost with Redis, as promised."""
-        marked = marks.versions(get_cart_backup(), self.stack.state_client(), digests)
-        connections.close_all()  # the last fault may have cut the connection
-        now = time.time()
-        in_sql = dict(Cart.objects.filter(pk__in=digests).values_list("pk", "version"))
-        for digest in digests:
-            since = in_sql.get(digest, 0) / 1e6 if digest in marked else now
-            self.losses.setdefault(digest, []).append(Period(since, now + 0.5))
 
     def _start_check(self, number: int) -> None:
         """Start a rebuild or a verification beside the faults. Its result does not count: the site is in use."""

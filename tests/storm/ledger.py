@@ -4,7 +4,7 @@ import json
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple, TextIO
@@ -131,19 +131,13 @@ class Ledger:
         """Return the cells of this kind."""
         return [cell for cell in [*self.entries] if cell[0] == kind]
 
-    def find_allowed(self, cell: Cell, initial: Hashable, losses: Iterable[Period] = ()) -> set[Hashable]:
-        """Return the values that the cell may have: the last acknowledged one, and later ones of unknown outcome.
-
-        losses: periods whose writes may be lost although they were acknowledged.
-        """
+    def find_allowed(self, cell: Cell, initial: Hashable) -> set[Hashable]:
+        """Return the values that the cell may have: the last acknowledged one, and later ones of unknown outcome."""
         allowed = {initial}
         for entry in self.entries[cell]:
             if entry.outcome == Outcome.REFUSED:
                 continue
-            is_sure = entry.outcome == Outcome.DONE and not any(
-                loss.overlaps(entry.began, entry.ended) for loss in losses
-            )
-            allowed = {entry.value} if is_sure else allowed | {entry.value}
+            allowed = {entry.value} if entry.outcome == Outcome.DONE else allowed | {entry.value}
         return allowed
 
     def count(self, cell: Cell, outcome: Outcome) -> int:

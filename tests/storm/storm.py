@@ -77,7 +77,7 @@ class Storm:
         weather = Weather(self.stack, self.calendar, plan_faults(self.stack, self.seed, self.seconds))
         time.sleep(CALM_SECONDS)
         if self.has_faults:
-            weather.run(self.seconds, [person.digest for person in people])
+            weather.run(self.seconds)
         else:
             self.stack.tend(self.seconds)
         self.stack.tend(CALM_SECONDS)
@@ -89,7 +89,7 @@ class Storm:
         seconds = wait_for_convergence(self.ledger, self.stack)
         for write in self._read_staff():
             self.ledger.add(tuple(write.cell), write.value, Outcome(write.outcome), write.began, write.ended)
-        final = FinalCheck(self.ledger, people, weather.losses)
+        final = FinalCheck(self.ledger, people)
         final.run(self.stack, stock)
         self._print_report(people, weather, final, seconds)
         return 1 if self.ledger.violations else 0
@@ -129,7 +129,6 @@ class Storm:
             ("writes", _list({str(outcome): number for outcome, number in counts.items()})),
             ("refusals", _list({f"{kind} {code}": n for (kind, code), n in sorted(ledger.refusals.items())})),
             ("lost, doubled", f"{final.lost}, {final.doubled}"),
-            ("cart lines at risk, as promised", f"{final.at_risk}; lost: {final.lost_at_risk}"),
             ("5xx and cut requests", _list(ledger.failures) or "0"),
             ("sessions", f"{live} live, {sum(len(person.ended) for person in people)} ended"),
             ("convergence", f"{seconds:.1f} s"),

@@ -101,7 +101,7 @@ mirror:marks:{viewed:} | 1 | views in 2 s
 {viewed:}:since | 0
 {viewed:}:before:<token> | 0
 cart:{<digest>} | carts | 3
-cart:{<digest>}:version | carts | 5
+cartlines:{<digest>} | carts
 schedule: | 1 | 500 | viewed:
 delay: | 1 | 500 | viewed:
 rowcache:sales | 1 | 500 | viewed:

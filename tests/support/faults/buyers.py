@@ -17,7 +17,7 @@ from shop.payments import fake
 from shop.services import carts
 from tests.support.faults.crew import Crew
 from tests.support.servers import PATIENCE_SECONDS, free_port, wait_until
-from tests.support.shop.carts import flush_carts, restore_backups
+from tests.support.shop.carts import restore_backups
 from tests.support.warm_mirrors import rebuild
 
 WEB = (
@@ -113,7 +113,6 @@ def make_people(count: int, product: Product) -> dict[str, dict[str, str]]:
     for token in tokens:
         now = carts.set_line(hash_token(token), product.pk, 1)
         forms[token] = {"version": str(now.version), "total": total}
-    flush_carts()
     return forms
 
 

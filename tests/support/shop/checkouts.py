@@ -10,19 +10,19 @@ from django.db import connections
 from django.db.models import Q, Sum
 
 from accounts.models import User
-from accounts.sessions.rows import hash_token
 from common import clock
 from shop.carts import reading
 from shop.models import FakeCharge, Order, OrderLine, OrderState, Payment, PaymentState, Product
 from shop.services import carts
 from shop.services.checkout import OrderAddress, begin_checkout
+from tests.support.shop.carts import make_session
 
 HOME = OrderAddress("Alice", "alice@example.org", "1 Long Lane\nLondon")
 
 
 def make_cart(name: str, *products: Product, quantity: int = 1) -> str:
     """Fill the cart of session ``name`` with these products and return its digest."""
-    digest = hash_token(name)
+    digest = make_session(name)
     for product in products:
         carts.set_line(digest, product.pk, quantity)
     return digest

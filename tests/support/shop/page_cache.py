@@ -19,6 +19,7 @@ from tests.support.shop.make import make_product
 from tests.support.warm_mirrors import rebuild
 
 MIRRORS = [
+    "cart",
     "user",
     "session",
     "book",

@@ -1,0 +1,122 @@
+"""Write carts in SQL. Whatever happens to a session happens to its cart in the same transaction."""
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+
+from accounts.models import Session
+from common import clock
+from common.database import SLICE_SIZE, repeat_after_conflict
+from mirror.conf import setting
+from mirror.relay import hint
+from shop.carts import rules
+from shop.carts.reading import CartView, make_view
+from shop.mirrors.carts import CartMirror
+from shop.models.cart import Cart, CartQuerySet
+
+KEPT_MICROSECONDS = 3_600_000_000  # how long a cart without a session stays, because a request may be writing it
+
+
+class SessionGone(Exception):
+    """The session of a cart has ended or has another token."""
+
+
+class GatheredCopies(NamedTuple):
+    """copies: the copies that came back into the cart. left_out: the copies that did not fit."""
+
+    copies: int = 0
+    left_out: int = 0
+
+
+@repeat_after_conflict
+def change_line(digest: str, product: int, quantity: int, price: int, *, is_more: bool = False) -> CartView:
+    """Set a product's quantity in the cart of a session, or add to it with ``is_more``. Return the new cart.
+
+    price: the current price in cents. Raises LimitExceeded and SessionGone.
+    """
+    with transaction.atomic(using=setting("DATABASE")):
+        cart = lock_cart(digest)
+        if cart is None:
+            if not quantity:
+                return CartView()
+            cart = _create(digest)
+        lines, version = cart.content, rules.next_version(cart.version)
+        if is_more and product in lines:
+            quantity += lines[product].quantity
+        changed = rules.change_line(lines, product, quantity, price, version)
+        if changed != lines:
+            cart.content, cart.version = changed, version
+            cart.save(update_fields=["lines", "version"])
+    return make_view(cart.lines, cart.version)
+
+
+def lock_cart(digest: str) -> Cart | None:
+    """Lock and return the cart of a live session, or None without one. Call it in a transaction."""
+    return _query().live().select_for_update(of=("self",)).filter(pk=digest).first()
+
+
+def empty(cart: Cart) -> None:
+    """Take all lines out of a locked cart, because they are ordered."""
+    cart.content, cart.version = rules.EMPTY, rules.next_version(cart.version)
+    cart.save(update_fields=["lines", "version"])
+
+
+def _create(digest: str) -> Cart:
+    users = Session.objects.using(setting("DATABASE")).filter(pk=digest).values_list("user_id", flat=True)
+    if not users:
+        raise SessionGone(digest)
+    _query().bulk_create([Cart(digest=digest, user_id=users[0])], ignore_conflicts=True)  # another tab may create it
+    cart = lock_cart(digest)
+    if cart is None:
+        raise SessionGone(digest)
+    return cart
+
+
+def move(old: str, new: str, user_id: int | None) -> None:
+    """Move a cart to the session's new token, in the transaction of the rotation."""
+    if _query().filter(pk=old).update(digest=new, user_id=user_id):
+        hint(CartMirror.name, "", [old, new])
+
+
+@repeat_after_conflict
+def gather_parked(user_id: int, digest: str) -> GatheredCopies:
+    """Merge a user's parked carts into the cart of the new session. Call it in the transaction of the login."""
+    with transaction.atomic(using=setting("DATABASE")):
+        rows = _query().filter(Q(pk=digest) | Q(user_id=user_id, is_parked=True)).order_by("pk")
+        found = {row.pk: row for row in rows.select_for_update(of=("self",))}
+        own = found.pop(digest, None) or Cart(digest=digest)
+        own.user_id = user_id
+        if not found:
+            _query().filter(pk=digest).update(user_id=user_id)
+            return GatheredCopies()
+        before = own.content
+        own.content = rules.combine(before, [row.content for row in found.values()])
+        own.version = rules.next_version(max(row.version for row in (own, *found.values())))
+        own.save()
+        _query().filter(pk__in=found).delete()
+    came = rules.count_copies(own.content) - rules.count_copies(before)
+    return GatheredCopies(came, sum(rules.count_copies(row.content) for row in found.values()) - came)
+
+
+def park(digests: Collection[str]) -> None:
+    """Park the carts of ending sessions until their users log in again, in the transaction that ends the sessions."""
+    ending = _query().live().filter(pk__in=digests)
+    found = list(ending.values_list("pk", flat=True))
+    if found:
+        ending.filter(Q(user=None) | Q(lines={})).delete()
+        ending.update(is_parked=True, ended_at=clock.now())
+        hint(CartMirror.name, "", found)
+
+
+def delete_strays() -> int:
+    """Delete carts whose session is gone, such as one that ended while a request wrote. Return their number."""
+    since = rules.next_version(0) - KEPT_MICROSECONDS
+    strays = _query().live().filter(~Exists(Session.objects.filter(pk=OuterRef("pk"))), version__lt=since)
+    digests: Iterable[str] = list(strays.values_list("pk", flat=True)[:SLICE_SIZE])
+    return strays.filter(pk__in=digests).delete()[0] if digests else 0
+
+
+def _query() -> CartQuerySet:
+    return Cart.objects.using(setting("DATABASE"))
