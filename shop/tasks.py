@@ -73,5 +73,5 @@ def tell(about: str, order_id: int) -> int:
 
 @shared_task(name="shop.tasks.clean_carts")
 def clean_carts() -> int:
-    """Delete carts whose session is gone. Return their number. Beat starts it every hour."""
-    return storage.delete_strays()
+    """Park carts whose session is gone. Return their number. Beat starts it every hour."""
+    return storage.park_strays()

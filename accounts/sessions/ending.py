@@ -42,7 +42,8 @@ def end_sessions(redis: RedisClient, digests: Sequence[str], *, only: Q = ANY_SE
 def delete_sessions(digests: Sequence[str], *, only: Q = ANY_SESSION, tell: bool = False) -> list[str]:
     """Delete these sessions and their last-seen times. Return the digests of the deleted rows.
 
-    tell: send ``sessions_ending``.
+    tell: send ``sessions_ending`` for those that are deleted. They are locked then, so a receiver sees all that
+    requests of these sessions wrote.
 
     The rows are locked first, in the order in which the flush of last-seen times locks them. So a flush cannot write a
     time for a session that is being deleted, and neither makes the other fail. Triggers capture the changes; no

@@ -7,7 +7,6 @@ from django.db.models import QuerySet
 
 from accounts.models import Session, User, new_secret
 from accounts.sessions import ending, last_seen
-from accounts.sessions.signals import sessions_ending
 from common.database import repeat_after_conflict
 from mirror.relay import hint
 from mirror.utils import after_commit
@@ -22,10 +21,10 @@ def end_by_digest(digests: Sequence[str]) -> int:
     Return the number of ended sessions.
     """
     with transaction.atomic():
-        sessions_ending.send(Session, digests=list(digests))
-        count = delete_session_rows(digests)
+        gone = ending.delete_sessions(digests, tell=True)
+        hint("session", "", gone)
         after_commit(last_seen.forget, list(digests))
-    return count
+    return len(gone)
 
 
 def delete_session_rows(digests: Sequence[str]) -> int:

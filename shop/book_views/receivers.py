@@ -5,7 +5,6 @@ deleted.
 from typing import Any
 
 from django.contrib.auth.signals import user_logged_in
-from django.db import transaction
 from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 from django.http import HttpRequest
@@ -13,6 +12,7 @@ from django.http import HttpRequest
 from accounts.models import Session, User
 from accounts.sessions import sessions_ending, token_rotated
 from catalog.signals import book_shown
+from mirror.utils import after_commit
 from shop.book_views import visits
 from shop.visitors import get_session_digest
 
@@ -39,11 +39,11 @@ def claim_views(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
 @receiver(sessions_ending, dispatch_uid="shop.forget_views")
 def forget_last_viewed(*, digests: list[str], **kwargs: Any) -> None:
     """Delete the list of an ended session. Its views stay in SQL."""
-    transaction.on_commit(lambda: visits.forget_last_viewed(digests), robust=True)
+    after_commit(visits.forget_last_viewed, digests)
 
 
 @receiver(pre_delete, sender=User, dispatch_uid="shop.forget_views_of_user")
 def forget_last_viewed_of_user(*, instance: User, **kwargs: Any) -> None:
     """Delete the lists of a deleted user's sessions. The views in SQL stay without a user."""
     digests = list(Session.objects.filter(user=instance).values_list("pk", flat=True))
-    transaction.on_commit(lambda: visits.forget_last_viewed(digests), robust=True)
+    after_commit(visits.forget_last_viewed, digests)

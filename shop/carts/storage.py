@@ -1,6 +1,6 @@
 """Write carts in SQL. Whatever happens to a session happens to its cart in the same transaction."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import NamedTuple
 
 from django.db import transaction
@@ -16,7 +16,7 @@ from shop.carts.reading import CartView, make_view
 from shop.mirrors.carts import CartMirror
 from shop.models.cart import Cart, CartQuerySet
 
-KEPT_MICROSECONDS = 3_600_000_000  # how long a cart without a session stays, because a request may be writing it
+STRAY_MICROSECONDS = 3_600_000_000  # the age at which a cart without a session is a stray
 
 
 class SessionGone(Exception):
@@ -64,7 +64,9 @@ def empty(cart: Cart) -> None:
 
 
 def _create(digest: str) -> Cart:
-    users = Session.objects.using(setting("DATABASE")).filter(pk=digest).values_list("user_id", flat=True)
+    # The lock lets the end or rotation of this session wait, which then finds the new cart.
+    sessions = Session.objects.using(setting("DATABASE")).select_for_update(of=("self",), no_key=True)
+    users = list(sessions.filter(pk=digest).values_list("user_id", flat=True))
     if not users:
         raise SessionGone(digest)
     _query().bulk_create([Cart(digest=digest, user_id=users[0])], ignore_conflicts=True)  # another tab may create it
@@ -76,7 +78,7 @@ def _create(digest: str) -> Cart:
 
 def move(old: str, new: str, user_id: int | None) -> None:
     """Move a cart to the session's new token, in the transaction of the rotation."""
-    if _query().filter(pk=old).update(digest=new, user_id=user_id):
+    if _query().live().filter(pk=old).update(digest=new, user_id=user_id):
         hint(CartMirror.name, "", [old, new])
 
 
@@ -110,12 +112,15 @@ def park(digests: Collection[str]) -> None:
         hint(CartMirror.name, "", found)
 
 
-def delete_strays() -> int:
-    """Delete carts whose session is gone, such as one that ended while a request wrote. Return their number."""
-    since = rules.next_version(0) - KEPT_MICROSECONDS
+@repeat_after_conflict
+def park_strays() -> int:
+    """Park carts whose session is gone without a signal, as after a deletion by raw SQL. Return their number."""
+    since = rules.next_version(0) - STRAY_MICROSECONDS
     strays = _query().live().filter(~Exists(Session.objects.filter(pk=OuterRef("pk"))), version__lt=since)
-    digests: Iterable[str] = list(strays.values_list("pk", flat=True)[:SLICE_SIZE])
-    return strays.filter(pk__in=digests).delete()[0] if digests else 0
+    digests = list(strays.values_list("pk", flat=True)[:SLICE_SIZE])
+    with transaction.atomic(using=setting("DATABASE")):
+        park(digests)
+    return len(digests)
 
 
 def _query() -> CartQuerySet:

@@ -249,14 +249,24 @@ def test_empty_and_anonymous_carts_end_with_their_sessions(alice: User, book: Pr
     agree()
 
 
-def test_a_cart_without_a_session_is_deleted_after_an_hour(book: Product) -> None:
-    late, fresh, live = make_visitor(), make_visitor(), make_visitor()
-    for digest in (late, fresh, live):
+def test_a_cart_without_a_session_is_parked_or_deleted_after_an_hour(alice: User, book: Product) -> None:
+    late, of_alice, fresh, live = make_visitor(), make_visitor(alice), make_visitor(), make_visitor()
+    for digest in (late, of_alice, fresh, live):
         set_line(digest, book.pk, 1)
     Cart.objects.exclude(pk=fresh).update(version=1)
     Session.objects.exclude(pk=live).delete()
-    assert clean_carts() == 1
-    assert {row.pk for row in Cart.objects.all()} == {fresh, live}
+    assert clean_carts() == 2
+    assert {row.pk: row.is_parked for row in Cart.objects.all()} == {of_alice: True, fresh: False, live: False}
+    agree()
+
+
+def test_a_parked_cart_does_not_move(alice: User, book: Product) -> None:
+    old, new = make_visitor(alice), make_visitor()
+    set_line(old, book.pk, 1)
+    storage.park([old])
+    storage.move(old, new, None)
+    assert Cart.objects.get().pk == old
+    assert set_line(new, book.pk, 2).lines == {book.pk: 2}
     agree()
 
 
