@@ -24,7 +24,7 @@ from shop.models import EventKind, Order, OrderLine
 from shop.products.prices import get_price_at
 from shop.products.records import load_products, make_product_record
 from shop.services import stock
-from shop.services.errors import CartChanged, CartEmpty, PriceRose, Shortage, SoldOut
+from shop.services.errors import CartChanged, CartEmpty, PriceRose, Refused, Shortage, SoldOut
 from shop.services.order_steps import record_step
 from shop.services.payments import sell_free_order
 
@@ -54,20 +54,21 @@ def begin_checkout(user: User, digest: str, *, version: int, total: int, address
     now = reading.read_cart(digest)
     key = make_order_key(digest, version)
     if now.version != version or not now.lines:
-        return _find_order(user, key, now)
+        return _find_order(user, key, CartChanged() if now.lines else CartEmpty())
+    # Redis may be behind, or another window may be faster: then this checkout has its order already.
     if short := shortages.find_shortages(now.lines):
-        raise SoldOut([Shortage(pk, now.lines[pk], left) for pk, left in short.items()])
+        return _find_order(user, key, SoldOut([Shortage(pk, now.lines[pk], left) for pk, left in short.items()]))
     try:
         return _place_order(user, key, digest, version, total, address)
-    except CartChanged:  # Redis was behind, or another window was faster
-        return _find_order(user, key, now)
+    except CartChanged as refusal:
+        return _find_order(user, key, refusal)
 
 
-def _find_order(user: User, key: str, now: reading.CartView) -> Order:
-    """Return the order that this checkout has made before. Raises CartChanged or CartEmpty."""
+def _find_order(user: User, key: str, refusal: Refused) -> Order:
+    """Return the order that this checkout has made before. Raises the refusal if there is none."""
     order = Order.objects.filter(key=key, user=user).first()
     if order is None:
-        raise CartChanged if now.lines else CartEmpty
+        raise refusal
     return order
 
 

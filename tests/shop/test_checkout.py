@@ -1,5 +1,6 @@
 """A cart becomes an order once, at no more than the price that was shown, or not at all."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -8,6 +9,7 @@ from redis import Redis
 
 from accounts.models import User
 from common import clock
+from shop import shortages
 from shop.carts import reading
 from shop.models import Order, OrderLine, OrderState, Product
 from shop.services import carts, checkout, stock
@@ -58,6 +60,19 @@ def test_a_repeated_checkout_returns_the_same_order_after_the_last_copy(alice: U
     with pytest.raises(SoldOut):  # Redis remembers the shortage
         check_out(bob, make_cart("bob", product))
     assert begin_checkout(alice, digest, version=version, total=product.price, address=HOME) == first
+
+
+def test_a_repeated_checkout_returns_its_order_while_redis_is_behind(
+    alice: User, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    product = make_product(stock=1)
+    digest = make_cart("alice", product)
+    shown = reading.read_cart(digest)
+    first = check_out(alice, digest)
+    monkeypatch.setattr(reading, "read_cart", lambda digest: shown)
+    assert check_out(alice, digest) == first
+    shortages.remember_stock({product.pk: 0}, time.monotonic())
+    assert check_out(alice, digest) == first
 
 
 def test_a_new_secret_key_does_not_duplicate_an_order(alice: User, settings: Settings) -> None:
