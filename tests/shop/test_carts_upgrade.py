@@ -7,15 +7,20 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.operations import RemoveIndex
 from django.utils import timezone
 from redis import Redis
+from redis.exceptions import RedisError
 
 from accounts.models import Session, User
 from mirror.capture import install
 from shop import keys
 from shop.carts.rules import CartLine
-from shop.models import Cart
+from shop.models import Cart, Order
+from shop.services.checkout import make_order_key
+from tests.support.servers import RedisServer
 from tests.support.shop.carts import find_differences, make_visitor, read_quantities
+from tests.support.timeouts import hung
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,13 +50,14 @@ def _state(redis: Redis, digest: str, lines: dict[str, str], moved: str = "") ->
 
 def test_carts_of_the_former_release_are_taken_over(former: Any, redis: Redis) -> None:
     alice = User.objects.create_user("alice")
-    both, only_sql, only_redis, old, parked, gone = make_visitor(alice), *(make_visitor() for _ in range(5))
+    both, only_sql, only_redis, old, parked, gone, ordered = (make_visitor(alice) for _ in range(7))
     now = timezone.now()
     former.objects.create(
         digest=both, user_id=alice.pk, lines={"1": 2, "2": 5}, version=FIRST,
-        versions={"1": [FIRST, 100, FIRST], "2": [FIRST, 200, FIRST], "3": [LATER, 300, FIRST]},
+        versions={"1": [FIRST, 100, FIRST], "2": [FIRST, 200, FIRST], "3": [LATER, 300, FIRST], "floor": FIRST},
     )  # fmt: skip
-    _state(redis, both, {"1": f"7 {LATER} 100 {FIRST}", "3": f"1 {FIRST} 300 {FIRST}", "order:x": f"0 {FIRST} 0 0"})
+    lines = {"1": f"7 {LATER} 100 {FIRST}", "3": f"1 {FIRST} 300 {FIRST}", "order:x": f"0 {FIRST} 0 0"}
+    _state(redis, both, {**lines, "10": f"1 {FIRST} 100 {FIRST}"})  # SQL has forgotten that product 10 was removed
     former.objects.create(digest=only_sql, lines={"4": 1}, version=FIRST)
     _state(redis, only_redis, {"5": f"3 {LATER} 500"})
     former.objects.create(digest=old, lines={"6": 1}, version=FIRST, moved_to=both)
@@ -60,17 +66,41 @@ def test_carts_of_the_former_release_are_taken_over(former: Any, redis: Redis) -
         digest=parked, user_id=alice.pk, lines={"8": 1}, version=FIRST, is_parked=True, ended_at=now - timedelta(days=9)
     )
     former.objects.create(digest=gone, lines={"9": 1}, version=FIRST, is_parked=True, ended_at=now)
+    former.objects.create(digest=ordered, lines={"7": 1}, version=FIRST)
+    Order.objects.create(key=make_order_key(ordered, FIRST), total=0, created_at=now, reserved_until=now)
     Session.objects.filter(pk__in=[parked, gone]).delete()
     _migrate(AFTER)
     install.install()
     rows = Cart.objects.in_bulk()
-    assert set(rows) == {both, only_sql, only_redis, parked}
+    assert set(rows) == {both, only_sql, only_redis, parked, ordered}
     assert rows[both].content == {1: CartLine(7, 100, FIRST), 2: CartLine(5, 200, FIRST)}
     assert rows[only_sql].content == {4: CartLine(1, 0, FIRST)}
     assert rows[only_redis].content == {5: CartLine(3, 500, LATER)}
     assert (rows[both].user, rows[both].version, rows[parked].user) == (alice, LATER, alice)
+    assert rows[only_redis].user == alice
+    assert (rows[ordered].content, rows[ordered].version) == ({}, FIRST), "a crash left the lines of an order"
     assert not [key for key in redis.scan_iter() if key.endswith(b":version")]
     rebuild(["cart"])
     assert find_differences() == []
     assert read_quantities(both) == {1: 7, 2: 5}
     assert redis.hgetall(keys.cart(both)) == {b"1": b"7", b"2": b"5"}
+
+
+def test_a_failed_upgrade_leaves_redis_as_it_was(former: Any, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    digest = make_visitor()
+    _state(redis, digest, {"5": f"3 {LATER} 500"})
+    with monkeypatch.context() as failing, pytest.raises(ZeroDivisionError):
+        failing.setattr(RemoveIndex, "database_forwards", lambda *args: 1 / 0)
+        _migrate(AFTER)
+    assert redis.hget(f"cart:{{{digest}}}:version", "5") == b"3 %d 500" % LATER
+    _migrate(AFTER)
+    assert Cart.objects.get(pk=digest).content == {5: CartLine(3, 500, LATER)}
+
+
+def test_an_upgrade_without_redis_fails_and_is_repeated(former: Any, redis_server: RedisServer) -> None:
+    digest = make_visitor()
+    _state(redis_server.client(), digest, {"5": f"3 {LATER} 500"})
+    with hung(redis_server), pytest.raises(RedisError):
+        _migrate(AFTER)
+    _migrate(AFTER)
+    assert Cart.objects.get(pk=digest).content == {5: CartLine(3, 500, LATER)}
