@@ -1,7 +1,7 @@
 """Read and write backed-up items, even after Redis lost some of them.
 
->>> values = fetch(carts, ["5f3a"])  # values in Redis, or in SQL where Redis lost them
->>> reply = write(carts, ["5f3a"], SCRIPT, [key], [product, 2])  # a write that depends on the present value
+>>> values = fetch(positions, ["7"])  # values in Redis, or in SQL where Redis lost them
+>>> reply = write(positions, ["7"], SCRIPT, [key], [book, 2])  # a write that depends on the present value
 """
 
 from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ from mirror.redis.types import RedisClient, RedisPipeline
 
 
 class Backup:
-    """Items (a cart, a bitmap, the time when a token was last seen) that Redis has first and SQL soon after.
+    """Items (a bitmap, the time when a token was last seen) that Redis has first and SQL soon after.
 
     An item is named by a text. Its value has the type that ``said`` and ``load`` return; both return equal values
     for equal facts. Flush, restore, verify and status need only this declaration.
