@@ -16,6 +16,7 @@ from shop.carts.reading import CartView, make_view
 from shop.mirrors.carts import CartMirror
 from shop.models.cart import Cart, CartQuerySet
 
+CONTENT_FIELDS = ["lines", "version"]
 STRAY_MICROSECONDS = 3_600_000_000  # the age at which a cart without a session is a stray
 
 
@@ -41,14 +42,14 @@ def change_line(digest: str, product: int, quantity: int, price: int, *, is_more
         if cart is None:
             if not quantity:
                 return CartView()
-            cart = _create(digest)
+            cart = _begin(digest)
         lines, version = cart.content, rules.next_version(cart.version)
         if is_more and product in lines:
             quantity += lines[product].quantity
         changed = rules.change_line(lines, product, quantity, price, version)
         if changed != lines:
             cart.content, cart.version = changed, version
-            cart.save(update_fields=["lines", "version"])
+            cart.save(force_insert=cart._state.adding, update_fields=None if cart._state.adding else CONTENT_FIELDS)
     return make_view(cart.lines, cart.version)
 
 
@@ -60,20 +61,17 @@ def lock_cart(digest: str) -> Cart | None:
 def empty(cart: Cart) -> None:
     """Take all lines out of a locked cart, because they are ordered."""
     cart.content, cart.version = rules.EMPTY, rules.next_version(cart.version)
-    cart.save(update_fields=["lines", "version"])
+    cart.save(update_fields=CONTENT_FIELDS)
 
 
-def _create(digest: str) -> Cart:
-    # The lock lets the end or rotation of this session wait, which then finds the new cart.
+def _begin(digest: str) -> Cart:
+    """Lock the session and return its cart, which is not saved yet unless another tab was faster."""
+    # The lock lets other tabs and the end or rotation of this session wait, which then find the new cart.
     sessions = Session.objects.using(setting("DATABASE")).select_for_update(of=("self",), no_key=True)
     users = list(sessions.filter(pk=digest).values_list("user_id", flat=True))
     if not users:
         raise SessionGone(digest)
-    _query().bulk_create([Cart(digest=digest, user_id=users[0])], ignore_conflicts=True)  # another tab may create it
-    cart = lock_cart(digest)
-    if cart is None:
-        raise SessionGone(digest)
-    return cart
+    return lock_cart(digest) or Cart(digest=digest, user_id=users[0])
 
 
 def move(old: str, new: str, user_id: int | None) -> None:
