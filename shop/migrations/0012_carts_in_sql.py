@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from django.db import migrations, models
+from django.db import migrations, models, transaction
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 
@@ -30,8 +30,6 @@ Lines = Mapping[str, Line]  # by product id; also FLOOR, and orders that took li
 
 def take_over(apps: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
     """Write all carts in the new format. Raises redis-py's errors; nothing has changed then."""
-    from mirror.utils import after_commit
-
     using = editor.connection.alias
     rows, sessions, orders = (
         apps.get_model(name)._default_manager.using(using) for name in ("shop.Cart", "accounts.Session", "shop.Order")
@@ -48,7 +46,7 @@ def take_over(apps: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
         _write(rows, orders, [rows.model(digest=digest, user_id=user) for digest, user in users], states)
     if editor.connection.vendor == "postgresql":
         editor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # a table with deferred checks cannot be altered
-    after_commit(_forget_states, using=using)
+    transaction.on_commit(_forget_states, using=using, robust=True)
 
 
 def _split_rows(rows: "models.QuerySet[Any]") -> Iterator[list[Any]]:
