@@ -11,7 +11,7 @@ from redis import Redis
 
 from accounts import keys
 from accounts.models import LastSeen, Session, User
-from accounts.sessions import cleaning, last_seen
+from accounts.sessions import cleaning, ending, last_seen
 from accounts.sessions.cleaning import clean_sessions
 from accounts.sessions.signals import sessions_ending
 from mirror.models import Change
@@ -116,15 +116,19 @@ def test_expired_sessions_end_even_if_just_seen(redis: Redis) -> None:
     assert redis.zcard(keys.recent_marks()) == 0
 
 
-def test_a_session_prolonged_at_the_last_moment_stays(redis: Redis) -> None:
+def test_a_session_prolonged_at_the_last_moment_stays(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = make_sessions(2, expired=True)
     set_last_seen(redis, [first, second])
+    end_sessions, told = ending.end_sessions, list[str]()
 
-    def give_time(digests: list[str]) -> None:
+    def give_time(*args: Any, **kwargs: Any) -> list[str]:
         Session.objects.filter(pk=first).update(expire_date=timezone.now() + timedelta(days=1))
+        return end_sessions(*args, **kwargs)
 
-    with receiving(give_time):
+    monkeypatch.setattr(cleaning, "end_sessions", give_time)
+    with receiving(told.extend):
         assert clean_sessions(5).expired == 1
+    assert told == [second], "its cart stays as well"
     assert read_recent_digests(redis) == read_stored_digests() == {first}
 
 
