@@ -12,7 +12,6 @@ REPEATED_ELSEWHERE = ("importer", "management", "migrations", "bulk.py")
 EXCEPTIONS = {
     "accounts/second_factor/passkeys.py:add_passkey": "one row, and the browser's challenge is used up",
     "shop/recommend/build.py:_write_rows": "a nightly task, which counts its changes as it goes",
-    "shop/services/checkout.py:_write_order": "a savepoint of _place_order",
     "social/services/people.py:_exclusive_transaction": "the transaction of follow, block and mute",
 }
 
