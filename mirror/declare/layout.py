@@ -139,7 +139,8 @@ class Layout:
         """Refuse fields whose values have no text that SQL could look up, as a part of a key or as ``when``."""
         when = index.when if isinstance(index.when, str) else ""
         parts = {index.over, when, *index.template.names} & self.fields.keys()
-        for name in sorted(index.find_fields() & self.fields.keys()):
+        named = index.find_fields() - {getattr(index, "score", "")} | parts
+        for name in sorted(named & self.fields.keys()):
             kind = self.kinds[name]
             is_list = name in self.lists or is_array(kind)
             if _has_no_text(kind) or (is_list and (name in self.lists) + _count_lists(kind) > 1):

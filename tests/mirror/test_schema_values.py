@@ -1,13 +1,16 @@
 """Kinds of values: Redis and SQL answer equally for each, or a check refuses the declaration."""
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum
 from typing import Any
 
 import pytest
 from django.db import connection, models
+from django.utils.translation import gettext_lazy
 
-from mirror import Count, Ids, Lookup, Mirror, Names, Ranking, SetOf, Sum, register, registry
+from mirror import Alphabetical, Column, Count, Ids, Lookup, Mirror, Names, Ranking, SetOf, Sum, register, registry
+from mirror.declare.checks import check_declarations
 from mirror.declare.checks.database import check_queries
 from mirror.read.sql_only import sql_only
 from mirror.relay import drains
@@ -386,3 +389,93 @@ def test_relation_to_a_key_that_ignores_capitals_is_refused(tables: Create, decl
     mirror = declare(Town, fields=["region__name"])
     Region._base_manager.filter(pk=region.pk).update(name="b")
     assert assert_equal(mirror) == {str(town.pk): {"region__name": "b"}}
+
+
+def test_times_are_those_of_utc_whatever_the_time_zone_of_the_database(
+    tables: Create, declare: Declare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Moment(Sample):
+        at = models.DateTimeField()
+
+    monkeypatch.setitem(connection.settings_dict, "TIME_ZONE", "Asia/Shanghai")
+    connection.__dict__.pop("timezone", None)
+    connection.__dict__.pop("timezone_name", None)
+    tables(Moment)
+    row = Moment._base_manager.create(at=datetime(2026, 1, 1, 4, 30, tzinfo=UTC))
+    mirror = declare(Moment, fields=["at"], indexes=[SetOf("tkinds:{value}", over="at")])
+    assert mirror.get(row.pk) == {"at": "2026-01-01T04:30:00+00:00"}
+    assert ask(mirror, "tkinds:2026-01-01T04:30:00+00:00") == {row.pk}
+    connection.__dict__.pop("timezone", None)
+    connection.__dict__.pop("timezone_name", None)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        ({"fields": [Column("size", name="pk")]}, 'no field can be called "pk"'),
+        ({"indexes": [Ranking("tk", score=None)]}, "score= is the name of a field, or a number"),  # type: ignore[arg-type]
+        ({"indexes": [Ranking("tk", score="tags")]}, "is neither a number nor a date"),
+        ({"indexes": [Alphabetical("tk", by="tags")]}, "is a list, and its text is no part of a member"),
+        ({"indexes": [Alphabetical("tk", by="data")]}, "is JSON, and its text is no part of a key or member"),
+        ({"indexes": [Ranking("tk", score="hour")]}, "is neither a number nor a date"),
+        ({"fields": [Names("tags__page")]}, "has several steps"),
+    ],
+)
+def test_declarations_that_mean_nothing_are_refused(attributes: dict[str, Any], reason: str) -> None:
+    class Tag(Sample):
+        name = models.TextField()
+
+    class Page(Sample):
+        size = models.IntegerField()
+        data = models.JSONField(default=dict)
+        hour = models.TimeField(null=True)
+        tags = models.ManyToManyField(Tag)
+
+    assert reason in refuse(Page, **{"fields": ["size", "data", "hour", Names("tags")], **attributes})
+
+
+def test_model_without_a_table_of_its_own_is_refused() -> None:
+    class Base(Sample):
+        class Meta(Sample.Meta):
+            abstract = True
+
+    class Chosen(Sample):
+        class Meta(Sample.Meta):
+            swappable = "AUTH_USER_MODEL"
+
+    assert "has the abstract model mirrortest.Base, which has no table" in refuse(Base, fields=["id"])
+    registry._refused.clear()
+    assert "which is swapped for accounts.User" in refuse(Chosen, fields=["id"])
+
+
+def test_translated_text_in_a_condition_is_refused() -> None:
+    class Shift(Sample):
+        day = models.TextField()
+
+    kind = {"model": Shift, "key": "tkind:{pk}", "fields": ["day"], "where": models.Q(day=gettext_lazy("Monday"))}
+    register(type("OddMirror", (Mirror,), kind))
+    [message] = check_declarations()
+    assert (message.id, "the translated text 'Monday'" in message.msg) == ("mirror.E029", True)
+
+
+def test_manager_that_needs_a_tenant_breaks_no_check() -> None:
+    class TenantManager(models.Manager[Any]):
+        def get_queryset(self) -> Any:
+            raise RuntimeError("no tenant")
+
+    class Lease(Sample):
+        name = models.TextField()
+        objects = TenantManager()
+
+    register(type("OddMirror", (Mirror,), {"model": Lease, "key": "tkind:{pk}", "fields": ["name"]}))
+    assert check_declarations() == []
+
+
+def test_top_does_not_start_below_zero(tables: Create, declare: Declare) -> None:
+    class Score(Sample):
+        size = models.IntegerField()
+
+    tables(Score)
+    mirror = declare(Score, fields=["size"], indexes=[Ranking("tkinds", score="size")])
+    with pytest.raises(ValueError, match="start is -1"):
+        mirror.top("tkinds", 5, start=-1)
