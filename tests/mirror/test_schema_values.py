@@ -300,6 +300,20 @@ def test_divided_structures_with_one_hash_tag_are_apart(tables: Create, declare:
     assert runs.verify([mirror.name]) == []
 
 
+def test_divided_structures_that_cannot_be_told_apart_are_refused() -> None:
+    class Shelf(Sample):
+        size = models.IntegerField()
+        room = models.TextField()
+
+    indexes = [
+        Ranking("{{tkinds}}:top:{value}", over="room", score="size", buckets=4),
+        SetOf("{{tkinds}}:all:{value}", over="room", buckets=4),
+    ]
+    kind = {"model": Shelf, "key": "tkind:{pk}", "fields": ["size", "room"], "indexes": indexes}
+    register(type("OddMirror", (Mirror,), kind))
+    assert [message.id for message in check_declarations()] == ["mirror.E008"]
+
+
 def test_members_with_a_value_name_their_rows(tables: Create, declare: Declare) -> None:
     class Part(Sample):
         code = models.TextField(primary_key=True)

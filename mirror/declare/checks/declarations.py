@@ -166,7 +166,7 @@ def _check_own_keys(mirror: Mirror) -> Iterator[CheckMessage]:
         families, keys = list(mirror.families()), [key for _, key in _list_examples(mirror)]
         for key in keys if all(family.start for family in families) else ():
             of_record = mirror.has_record and not isinstance(mirror, SummaryMirror) and mirror.pk_of(key) is not None
-            forms = {(family.start, family.end, family.whole) for family in families if family.has(key)}
+            forms = {(one.start, one.end, one.whole, one.kind) for one in families if one.has(key)}
             if len(forms) + of_record > 1:
                 yield Error(
                     f"Keys such as {key!r} belong to several structures of mirror {mirror.name!r}.",
