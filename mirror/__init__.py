@@ -6,7 +6,7 @@ no other one and can be installed in any Django site.
 
 from mirror import registry
 from mirror.declare.buckets import find_bucket_key, find_bucket_start, list_bucket_keys
-from mirror.declare.entries import Contribution, Entry, Field, Member, Members, OwnField, Scored, Value
+from mirror.declare.entries import Bit, Contribution, Entry, Field, Member, Members, OwnField, Scored, Value
 from mirror.declare.fields import Column, Count, Ids, Names, Sum, Values
 from mirror.declare.indexes import Alphabetical, Lookup, Ranking, SetOf
 from mirror.declare.mirrors import EdgeMirror, Mirror, Record, SummaryMirror, TableMirror
@@ -17,6 +17,7 @@ from mirror.registry import register
 __all__ = [
     "After",
     "Alphabetical",
+    "Bit",
     "Column",
     "Contribution",
     "Count",

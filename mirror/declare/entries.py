@@ -1,7 +1,7 @@
 """Entries: the facts that a row contributes to Redis besides its record.
 
-All parts are strings as in Redis, with keys as the code names them. Two entries with the same place overwrite each
-other.
+All parts are strings as in Redis, but for scores and offsets, with keys as the code names them. Two entries with the
+same place overwrite each other.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -54,7 +54,14 @@ class Value(NamedTuple):
     value: str
 
 
-Entry = Member | Scored | Field | Value  # a single fact
+class Bit(NamedTuple):
+    """The bitmap ``key`` has the bit at ``offset`` set (0 is the highest bit of the first byte)."""
+
+    key: str
+    offset: int
+
+
+Entry = Member | Scored | Field | Value | Bit  # a single fact
 Contribution = Entry | Members  # the results of a declaration
 
 

@@ -93,6 +93,8 @@ class Layout:
         self.kinds = {name: field.find_column(self.model) for name, field in self.fields.items()}
         self.inner_paths = sorted({find_inner_path(self.model, path) for path in self.paths.values()} - {""})
         self.plain = {name for name in self.paths if _is_plain(self.kinds[name])}
+        if mirror.record_kind == "bitmap":
+            raise DeclarationError("fields and indexes cannot make a bitmap; write load(), record() and index()")
         self.is_hash = mirror.record_kind == "hash"
         if self.is_hash and self.lists:
             raise DeclarationError(f"a hash cannot contain the list {next(iter(self.lists))!r}")

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from mirror.declare.layout import Layout
 
 Record = dict[str, Any]
-RecordKind = Literal["json", "hash"]
+RecordKind = Literal["json", "hash", "bitmap"]
 # inline: before the write returns. after_response: outside of requests the same. worker: the relay drains.
 Drain = Literal["inline", "after_response", "worker"]
 
 
 class Mirror(Readers):
-    """Rows with records: ``record_key(id)`` holds the result of ``record``, as JSON or as a hash.
+    """Rows with records: ``record_key(id)`` holds the result of ``record``, as JSON, as a hash or as a bitmap.
 
     A declaration with ``fields`` needs no methods and no ``watches``, because everything is derived from the names
     (``mirror.declare.layout``). Others define ``load`` and ``record``, and ``index`` unless they have ``indexes``.
@@ -62,7 +62,7 @@ class Mirror(Readers):
         return self._get_layout().load(pks)
 
     def record(self, row: Any) -> Record:
-        """Return the record of a row: JSON-compatible; for a hash, text to text. Pure."""
+        """Return the record of a row: JSON-compatible; for a hash, text to text; for a bitmap, bytes. Pure."""
         return self._get_layout().build_record(row)
 
     def index(self, pk: str, record: Record) -> Iterable[Contribution]:

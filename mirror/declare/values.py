@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from mirror.declare.entries import Contribution, Field, Member, Members, OwnField, Scored, Value
+from mirror.declare.entries import Bit, Contribution, Field, Member, Members, OwnField, Scored, Value
 
 # Entry types with the types of their parts. One look-up per entry suffices, which matters for every row of a rebuild.
 _USUAL: Final[frozenset[tuple[type, ...]]] = frozenset(
@@ -21,9 +21,10 @@ _USUAL: Final[frozenset[tuple[type, ...]]] = frozenset(
         (Field, str, str, str),
         (OwnField, str, str, str),
         (Value, str, str),
+        (Bit, str, int),
     ]
 )
-ENTRIES: Final = (Member, Members, Scored, Field, OwnField, Value)
+ENTRIES: Final = (Member, Members, Scored, Field, OwnField, Value, Bit)
 _FIELD: Final = frozenset([str, int, float, bool])
 _TEXT: Final = frozenset([str])
 _ID: Final = frozenset([int])
@@ -91,6 +92,8 @@ def _check_closely(mirror: str, pk: str, entry: Any) -> None:
         elif name == "score":
             is_number = isinstance(part, (int, float)) and not isinstance(part, bool)
             is_right, wanted = is_number and part == part, "a number"
+        elif name == "offset":
+            is_right, wanted = isinstance(part, int) and not isinstance(part, bool), "an integer"
         else:
             is_right, wanted = isinstance(part, str), "str"
         if not is_right:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from django.db.models import Model
 
-Kind = Literal["set", "zset", "hash", "string", "list"]
+Kind = Literal["set", "zset", "hash", "string", "list", "bitmap"]
 
 
 @dataclass(frozen=True)

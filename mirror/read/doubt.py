@@ -31,7 +31,7 @@ failures = FailureLog(logging.getLogger("mirror"))
 Staged = tuple[tuple[Any, ...], dict[str, Any]]
 Changed = tuple[str, str, str]  # mirror, source, key
 TOO_MANY = b"*"  # replaces the list of quarantined changes if it is too long
-MEMBERS_ASKED = {"SISMEMBER", "SMISMEMBER", "ZSCORE", "ZMSCORE", "ZRANK", "ZREVRANK", "HGET", "HMGET"}
+MEMBERS_ASKED = {"SISMEMBER", "SMISMEMBER", "ZSCORE", "ZMSCORE", "ZRANK", "ZREVRANK", "HGET", "HMGET", "GETBIT"}
 database = Breaker()  # so that reads pay one time-out per second while SQL is away
 
 
@@ -202,6 +202,8 @@ def _owners(family: Family, key: str, args: Sequence[Any], said: Any) -> Iterato
         members = [said] if isinstance(said, bytes) else []
     elif args[0] in MEMBERS_ASKED:
         members = list(args[2:])
+    elif family.kind == "bitmap":  # counts and parts name no rows
+        members = []
     else:
         members = list(_flat(said))
     return (family.owner(key, _text(member)) for member in members)

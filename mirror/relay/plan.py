@@ -6,13 +6,13 @@ from typing import Any
 
 import orjson
 
-from mirror.declare.entries import Contribution, Entry, Field, Member, Members, OwnField, Scored, Value, single
+from mirror.declare.entries import Bit, Contribution, Entry, Field, Member, Members, OwnField, Scored, Value, single
 from mirror.redis.session import Command
 
 ARGUMENTS = 500  # members in one command, so that none takes long
 
 
-def place(entry: Entry) -> tuple[str, ...]:
+def place(entry: Entry) -> tuple[Any, ...]:
     """Return an entry's place in Redis, without its value."""
     return entry[:1] if type(entry) is Value else entry[:2]
 
@@ -50,7 +50,7 @@ def commands(remove: Iterable[Entry], add: Iterable[Contribution]) -> list[Comma
 
 
 def _removals(entries: Iterable[Entry]) -> list[Command]:
-    srem, zrem, hdel = (_Groups(list) for _ in range(3))
+    srem, zrem, hdel, cleared = (_Groups(list) for _ in range(4))
     found: list[Command] = []
     for entry in entries:
         match entry:
@@ -62,14 +62,18 @@ def _removals(entries: Iterable[Entry]) -> list[Command]:
                 hdel[key].append(field)
             case Value(key, _):
                 found.append(("DEL", key))
+            case Bit(key, offset):
+                cleared[key] += ("SET", "u1", offset, 0)
     for groups, command in ((srem, "SREM"), (zrem, "ZREM"), (hdel, "HDEL")):
         for key, arguments in groups.items():
             found += _chunks(key, command, arguments)
+    for key, arguments in cleared.items():
+        found += _chunks(key, "BITFIELD", arguments, 4 * ARGUMENTS)
     return found
 
 
 def _additions(contributions: Iterable[Contribution]) -> list[Command]:
-    sadd, zadd, hset = (_Groups(list) for _ in range(3))
+    sadd, zadd, hset, bits = (_Groups(list) for _ in range(4))
     pairs: list[Any] = []
     for fact in contributions:  # no "match", which takes five times as long; this runs for every row of a rebuild
         if isinstance(fact, Members):
@@ -82,10 +86,12 @@ def _additions(contributions: Iterable[Contribution]) -> list[Command]:
             sadd[fact.key].append(fact.member)
         elif isinstance(fact, Value):
             pairs += fact
+        elif isinstance(fact, Bit):
+            bits[fact.key] += ("SET", "u1", fact.offset, 1)
         else:
             hset[fact.key] += (fact.field, fact.value)
     found: list[Command] = []
-    for groups, command, step in ((sadd, "SADD", 1), (zadd, "ZADD", 2), (hset, "HSET", 2)):
+    for groups, command, step in ((sadd, "SADD", 1), (zadd, "ZADD", 2), (hset, "HSET", 2), (bits, "BITFIELD", 4)):
         for key, arguments in groups.items():
             found += _chunks(key, command, arguments, step * ARGUMENTS)
     if pairs:
@@ -93,7 +99,7 @@ def _additions(contributions: Iterable[Contribution]) -> list[Command]:
     return found
 
 
-TYPES: dict[str, type[Entry]] = {"set": Member, "zset": Scored, "hash": Field, "string": Value}
+TYPES: dict[str, type[Entry]] = {"set": Member, "zset": Scored, "hash": Field, "string": Value, "bitmap": Bit}
 KINDS: dict[type, str] = {entry: kind for kind, entry in TYPES.items()} | {OwnField: "hash"}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from mirror.conf import setting
-from mirror.declare.entries import Entry, Field, Member, Scored, Value, single
+from mirror.declare.entries import Bit, Entry, Field, Member, Scored, Value, single
 from mirror.declare.mirrors import Mirror, SummaryMirror
 from mirror.outbox import changes, spread
 from mirror.outbox.errors import raise_if_away, say
@@ -58,11 +58,13 @@ def ask(entry: Entry) -> Command:
             return ("HGET", key, field)
         case Value(key, _):
             return ("GET", key)
+        case Bit(key, offset):
+            return ("GETBIT", key, offset)
 
 
 def said(entry: Entry, reply: Any) -> str | None:
     """Return the value in Redis at an entry's place, written as by ``says``, or None without one."""
-    if type(entry) is Member:
+    if type(entry) in (Member, Bit):
         return "" if reply else None
     if reply is None:
         return None

@@ -8,7 +8,7 @@ members. Only keys with different checksums are compared closely.
 from collections import defaultdict
 from collections.abc import Iterable
 
-from mirror.declare.entries import Contribution, Entry, Field, Member, Members, Scored, Value
+from mirror.declare.entries import Bit, Contribution, Entry, Field, Member, Members, Scored, Value
 from mirror.verify.scan import Content
 
 ONE = 1 << 80  # added for each member, besides its hash
@@ -25,6 +25,8 @@ def says(entry: Entry) -> tuple[str, str, str]:
             return key, field, value
         case Value(key, value):
             return key, "", value
+        case Bit(key, offset):
+            return key, str(offset), ""
 
 
 class Sums:
@@ -47,6 +49,8 @@ class Sums:
                 totals[fact.key] += ONE + hash(fact.member.encode())
             elif isinstance(fact, Value):
                 totals[fact.key] += ONE + hash(fact.value.encode())
+            elif isinstance(fact, Bit):
+                totals[fact.key] += ONE + hash((fact.offset,))  # an integer alone is its own hash
             else:
                 totals[fact.key] += ONE + hash((fact.field.encode(), fact.value.encode()))
 
@@ -55,4 +59,6 @@ class Sums:
         found = content.raw
         if content.family.kind == "zset":
             found = [(member, float(score)) for member, score in found]
+        elif content.family.kind == "bitmap":
+            found = [(offset,) for offset in found]
         return len(found) * ONE + sum(map(hash, found)) == self.totals.get(content.key, 0)

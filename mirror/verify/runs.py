@@ -271,6 +271,7 @@ def make_entry(family: Family, key: str, member: str, said: str) -> Entry:
         "zset": (key, member, float(said) if family.kind == "zset" else 0.0),
         "hash": (key, member, said),
         "string": (key, said),
+        "bitmap": (key, int(member) if family.kind == "bitmap" else 0),
     }
     made: Entry = TYPES[family.kind](*parts[family.kind])
     return made

@@ -19,7 +19,10 @@ PIPE = 500  # commands in one round trip
 
 
 class Content(NamedTuple):
-    """The content of a family's key in the form of Redis: members; pairs of member and score or value; or [value]."""
+    """The content of a family's key in the form of Redis: members; pairs of member and score or value; or [value].
+
+    Of a bitmap these are the offsets of the set bits, as integers.
+    """
 
     key: str
     family: Family
@@ -43,6 +46,8 @@ class Content(NamedTuple):
                 return ((member.decode(), repr(float(score))) for member, score in self.raw)
             case "string":
                 return (("", value.decode()) for value in self.raw)
+            case "bitmap":
+                return ((str(offset), "") for offset in self.raw)
             case _:
                 return ((name.decode(), value.decode()) for name, value in self.raw)
 
@@ -78,9 +83,8 @@ def next_members(session: Session, key: str, family: Family, cursor: str, count:
     Raises WrongType.
     """
     (reply,) = ask(session, [_first(key, family, cursor, count)])
-    if family.kind == "string":
-        return Content(key, family, [] if reply is None else [reply]), "0"
-    return Content(key, family, _paired(family, reply[1])), _cursor(reply[0])
+    raw, after = _page(family, cursor, reply, count)
+    return Content(key, family, raw), _cursor(after)
 
 
 def _cursor(found: Any) -> str:
@@ -153,11 +157,8 @@ def contents(session: Session, named: Iterable[tuple[str, Family]]) -> Generator
     unfinished: list[tuple[Content, Any]] = []
     for batch, replies in _read_ahead(session, batches):
         for (key, family), reply in zip(batch, replies, strict=True):
-            if family.kind == "string":
-                yield Content(key, family, [] if reply is None else [reply])
-                continue
-            cursor, raw = reply
-            content = Content(key, family, _paired(family, raw))
+            raw, cursor = _page(family, 0, reply)
+            content = Content(key, family, raw)
             if cursor in DONE:
                 yield content
             else:
@@ -170,8 +171,9 @@ def _finish(session: Session, unfinished: list[tuple[Content, Any]]) -> Generato
     while unfinished:
         replies = ask(session, [_first(c.key, c.family, cursor) for c, cursor in unfinished])
         again: list[tuple[Content, Any]] = []
-        for (content, _), (cursor, raw) in zip(unfinished, replies, strict=True):
-            content.raw.extend(_paired(content.family, raw))
+        for (content, before), reply in zip(unfinished, replies, strict=True):
+            raw, cursor = _page(content.family, before, reply)
+            content.raw.extend(raw)
             if cursor in DONE:
                 yield content._replace(raw=list(dict.fromkeys(content.raw)))
             else:
@@ -201,13 +203,37 @@ _SCANS = {"set": "SSCAN", "zset": "ZSCAN", "hash": "HSCAN"}
 # The type of key that each command reads.
 _READS = {command: kind for kind, command in _SCANS.items()}
 _READS |= {"GET": "string", "MGET": "string", "HGETALL": "hash", "HGET": "hash", "LRANGE": "list"}
-_READS |= {"SISMEMBER": "set", "ZSCORE": "zset", "ZRANGE": "zset"}
+_READS |= {"SISMEMBER": "set", "ZSCORE": "zset", "ZRANGE": "zset", "GETBIT": "string", "GETRANGE": "string"}
+BYTES = 8192  # of a bitmap in one command, in which ``STEP`` members are asked for
 
 
 def _first(key: str, family: Family, cursor: Any = 0, count: int = STEP) -> Command:
     if family.kind == "string":
         return ("GET", key)
+    if family.kind == "bitmap":
+        return ("GETRANGE", key, int(cursor), int(cursor) + _bytes(count) - 1)
     return (_SCANS[family.kind], key, cursor, "COUNT", count)
+
+
+def _page(family: Family, cursor: Any, reply: Any, count: int = STEP) -> tuple[list[Any], Any]:
+    """Return the content in the reply to ``_first`` with this cursor, and the next cursor."""
+    if family.kind == "string":
+        return [] if reply is None else [reply], 0
+    if family.kind == "bitmap":  # the cursor is a position in bytes
+        return _list_bits(reply, int(cursor)), int(cursor) + len(reply) if len(reply) == _bytes(count) else 0
+    after, raw = reply
+    return _paired(family, raw), after
+
+
+def _bytes(count: int) -> int:
+    return max(1, BYTES * count // STEP)
+
+
+def _list_bits(raw: bytes, start: int) -> list[int]:
+    """Return the offsets of the set bits in a part of a bitmap that begins at this byte."""
+    return [
+        8 * (start + place) + bit for place, byte in enumerate(raw) if byte for bit in range(8) if byte & 128 >> bit
+    ]
 
 
 def ask(session: Session, commands: Sequence[Command]) -> list[Any]:

@@ -6,16 +6,17 @@ for all kinds.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from mirror import registry
 from mirror.declare.mirrors import EdgeMirror, Mirror, Record, SummaryMirror
 from mirror.declare.windows import WindowMirror
 from mirror.relay.shapes.kinds import EdgeShape, SummaryShape
-from mirror.relay.shapes.records import ABSENT, HashShape, JsonShape, Said, Target
+from mirror.relay.shapes.records import ABSENT, BitmapShape, HashShape, JsonShape, Said, Target
 
 __all__ = [
     "ABSENT",
+    "BitmapShape",
     "EdgeShape",
     "HashShape",
     "JsonShape",
@@ -25,6 +26,9 @@ __all__ = [
     "get_encoder",
     "shape_of",
 ]
+
+
+RECORDS: Final[dict[str, type[JsonShape]]] = {"json": JsonShape, "hash": HashShape, "bitmap": BitmapShape}
 
 
 def shape_of(mirror: Mirror) -> JsonShape:
@@ -37,7 +41,7 @@ def shape_of(mirror: Mirror) -> JsonShape:
         return window_shape(mirror)
     if isinstance(mirror, SummaryMirror):
         return SummaryShape(mirror)
-    return HashShape(mirror) if mirror.record_kind == "hash" else JsonShape(mirror)
+    return RECORDS[mirror.record_kind](mirror)
 
 
 def get_encoder(name: str) -> Callable[[Record], Any]:

@@ -1,4 +1,4 @@
-"""Shapes of rows with records: JSON and hashes."""
+"""Shapes of rows with records: JSON, hashes and bitmaps."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -243,6 +243,19 @@ class HashShape(JsonShape):
                 flat = [part for pair in own.items() for part in pair]
                 commands += [("DEL", key), ("HSET", key, *flat)]
         return commands
+
+
+class BitmapShape(JsonShape):
+    """A record as a bitmap: bytes, which are never empty."""
+
+    @staticmethod
+    def encode(record: Any) -> Said:
+        if not isinstance(record, bytes) or not record:
+            raise TypeError(f"the record is {record!r:.100}, and has to be bytes; load() leaves rows without bits out")
+        return record
+
+    def decode(self, said: Said) -> Any:
+        return said or None
 
 
 def _pairs(reply: Any) -> dict[str, str] | None:
