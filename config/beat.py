@@ -56,7 +56,7 @@ class LocalScheduler(Scheduler):
 
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
         """Start a short task, unless its last run goes on. Send one that is due less often."""
-        if entry.schedule.run_every > SHORT:
+        if getattr(entry.schedule, "run_every", timedelta.max) > SHORT:  # a crontab has none
             super().apply_entry(entry, producer)
         elif entry.task not in self.runs or self.runs[entry.task].done():
             self.runs[entry.task] = self.pool.submit(self._run, entry)

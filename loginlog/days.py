@@ -49,6 +49,11 @@ def list_days(first: date, last: date) -> list[date]:
     return [first + timedelta(days=n) for n in range((last - first).days + 1)]
 
 
+def list_days_of_month(month: date, first: date, last: date) -> list[date]:
+    """Return the days of a month from ``first`` to ``last`` inclusive."""
+    return list_days(max(month, first), min(last_day_of_month(month), last))
+
+
 def list_months(first: date, last: date) -> list[date]:
     """Return the first day of each month that has a day from ``first`` to ``last``."""
     return list(_iterate_months(first, last))

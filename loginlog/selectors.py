@@ -1,29 +1,28 @@
-"""Queries of the login log: from Redis, merged with SQL where Redis lacks bitmaps or they have expired.
+"""Queries of the login log: from Redis, or from SQL while Redis cannot answer.
 
 Days are dates in the site's time zone, and ranges include both ends. All functions raise ValueError for a range with
-reversed ends or of more than a hundred years. Users are given as ``User`` or as an id. A mark is visible to all
-processes at once.
+reversed ends or of more than a hundred years. Users are given as ``User`` or as an id.
 """
 
 from collections.abc import Iterator, Sequence
 from datetime import date
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from django.db.models import QuerySet
 
 from accounts.models import User
-from loginlog import days, keys
-from loginlog.models import Number
+from loginlog import days
+from loginlog.mirrors import NAME
 from loginlog.reports.parameters import EARLIEST_DAY
-from loginlog.storage import bitmaps, reading
-from loginlog.storage import sql as store
-from loginlog.storage.items import parse_member
+from loginlog.storage import bitmaps, months, reading
 from loginlog.storage.reading import Span
-from mirror.redis import try_redis
+from mirror.read import ask_sql
 
 USERS_PER_STATEMENT: Final = 1000  # users per statement
 
 
 class ActiveUser(NamedTuple):
-    """A user in the log; ``number`` is the dense id."""
+    """A user in the log, with the dense id."""
 
     number: int
     id: int
@@ -92,30 +91,15 @@ def read_unions(spans: Sequence[Span]) -> list[bytes]:
     return reading.read_unions(spans)
 
 
-def read_day_bitmaps(wanted: Sequence[date], types: Sequence[str]) -> dict[str, list[bytes | None]]:
-    """Return, by type, a bitmap for each of these days; bit n stands for dense id n, None means no logins.
-
-    All bitmaps are in memory at once. Ten million users take 1.25 MB per day and type, so request few days at a time.
-    """
-    found = iter(read_unions([Span(day, day, kind) for kind in types for day in wanted]))
-    return {kind: [next(found) or None for _ in wanted] for kind in types}
-
-
-def read_population() -> bytes:
-    """Return the bitmap of all dense ids that were not erased: the universe for the complement of a bitmap."""
-    return reading.read_population()
-
-
 def find_user_ids(bitmap: bytes) -> Iterator[int]:
     """Yield the user ids of the dense ids in a bitmap, in the order of the dense ids."""
     places = bitmaps.list_positions(bitmap)
     for at in range(0, len(places), USERS_PER_STATEMENT):
-        rows = (
-            Number.objects.exclude(user=None)
-            .filter(pk__in=places[at : at + USERS_PER_STATEMENT].tolist())
-            .order_by("pk")
-        )
-        yield from rows.values_list("user_id", flat=True)
+        yield from _query_users(places[at : at + USERS_PER_STATEMENT].tolist()).values_list("pk", flat=True)
+
+
+def _query_users(numbers: list[int]) -> QuerySet[User]:
+    return User.objects.filter(login_number__pk__in=numbers).order_by("login_number__pk")
 
 
 def find_active_users(user_type: str | None, first: date, last: date, *, after: int, size: int) -> ActivePage:
@@ -127,26 +111,14 @@ def find_active_users(user_type: str | None, first: date, last: date, *, after: 
     places, users = bitmaps.list_positions(bitmap), list[ActiveUser]()
     places = places[places > after]
     for at in range(0, len(places), USERS_PER_STATEMENT):
-        rows = (
-            Number.objects.exclude(user=None)
-            .filter(pk__in=places[at : at + USERS_PER_STATEMENT].tolist())
-            .order_by("pk")
-        )
-        users += [ActiveUser(*row) for row in rows.values_list("pk", "user_id", "user__username")[: size + 1]]
+        rows = _query_users(places[at : at + USERS_PER_STATEMENT].tolist())
+        users += [ActiveUser(*row) for row in rows.values_list("login_number__pk", "pk", "username")[: size + 1]]
         if len(users) > size:
             break
     return ActivePage(users[:size], users[size - 1].number if len(users) > size else None, bitmaps.count_bits(bitmap))
 
 
 def find_first_day() -> date | None:
-    """Return a day before which the log has no login; None if it is empty.
-
-    It is SQL's first day, or the first day of an earlier month of which Redis has bitmaps.
-    """
-    found = [max(day, EARLIEST_DAY) for day in (store.find_first_day(), _find_first_month_in_redis()) if day]
-    return min(found, default=None)
-
-
-def _find_first_month_in_redis() -> date | None:
-    members: list[Any] = try_redis(lambda redis: redis.zrange(keys.months(), 0, -1), list, warning="")
-    return min((parse_member(member.decode())[0] for member in members), default=None)
+    """Return the first day with a login, not before 1970; None if the log is empty. One or two queries."""
+    found = ask_sql([NAME], months.find_first_day)
+    return max(found, EARLIEST_DAY) if found else None

@@ -1,20 +1,22 @@
-"""Celery tasks of the login log. The generic task of backups flushes it."""
+"""Celery tasks of the login log."""
 
 import logging
 
 from celery import shared_task
 
 from loginlog.archive import expiry
-from loginlog.corrections import settling
+from loginlog.storage.synchronization import sync_months
 from mirror.redis import work_or_wait
 
 logger = logging.getLogger("loginlog")
 
 
-@shared_task(name="loginlog.tasks.settle")
-def settle() -> bool:
-    """Write to Redis the writes that it missed while it was away. Beat runs this every few seconds."""
-    return settling.settle_redis()
+@shared_task(name="loginlog.tasks.sync")
+def sync() -> int:
+    """Compare the current months in SQL and Redis. Return the number of repaired differences."""
+    return work_or_wait(
+        lambda redis: sync_months(redis).repaired, 0, logger, "Redis is away, the login log is not compared: %s"
+    )
 
 
 @shared_task(name="loginlog.tasks.expire")

@@ -22,6 +22,7 @@ PUBLIC: Final = (
     "mirror.backup",
     "mirror.redis",
     "mirror.relay",
+    "mirror.verify",
     "mirror.outbox",
     "mirror.capture",
     "mirror.status",

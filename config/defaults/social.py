@@ -8,6 +8,5 @@ FOLLOW_RATES = ((60, 300), (400, 86_400))  # follows, blocks and mutes
 SOCIAL_PULL_FOLLOWERS = 10_000  # authors with more followers are pulled
 POST_RATES = ((10, 60), (100, 3600))  # posts
 POST_TRIES = (60, 60)  # attempts to post, including refused texts
-LOGINLOG_SYNC_SECONDS = 1.0  # between two flushes of logins to SQL: an emptied Redis loses those since the last one
 LOGINLOG_EXPIRE_DAYS = 62  # the days for which Redis keeps logins; at least 31
 LOGINLOG_FOLDER = VAR_DIR / "loginlog"  # the folder for files of expired logins

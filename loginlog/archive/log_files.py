@@ -1,12 +1,11 @@
 """Log files of expired months: a compressed file for each month, with a line for each bitmap.
 
-    # diptych login log 1, 2017-10
-    loginDay_2017-10-25_client:0<TAB>-<TAB>5000
-    loginLog_2017-10_client_1001<TAB>3<TAB>00000040
+    # diptych login log 2, 2017-10
+    loginLog_2017-10_client_1001<TAB>00000040
 
-A line has the item's name, the user's dense id (only for months; a user that was erased and came back has another one)
-and the bits in hexadecimal. A file is written under a temporary name, synced, read back and compared before it gets its
-final name. It is replaced only to erase a user.
+A line has the name of a bitmap and its bits in hexadecimal. Files of earlier releases ("login log 1") have a column
+between them, and lines for days, which follow from the months. A file is written under a temporary name, synced, read
+back and compared before it gets its final name. It is replaced only to erase a user.
 """
 
 import gzip
@@ -18,12 +17,12 @@ from datetime import date
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from loginlog.names import DAY_PREFIX, PREFIX, MonthName
 from loginlog.storage import bitmaps
-from loginlog.storage.bitmaps import SEGMENT_BYTES
-from loginlog.storage.items import BadItem, DaySegment, LoginMonth, parse_item
-from loginlog.storage.tombstones import Known
 
-HEADER: Final = "# diptych login log 1, "
+HEADER: Final = "# diptych login log "
+VERSION, FORMER_VERSION = "2", "1"
+PATTERN: Final = "*.log.gz"
 PART_SUFFIX: Final = ".part"
 
 
@@ -32,15 +31,13 @@ class BadFile(ValueError):
 
 
 class Line(NamedTuple):
-    """A line of a log file: an item and its bits."""
+    """A line of a log file: the month of a user, and its bits."""
 
-    item: LoginMonth | DaySegment
-    value: Known | bytes
+    name: MonthName
+    bits: int
 
     def __str__(self) -> str:
-        if isinstance(self.value, Known):
-            return f"{self.item.name}\t{self.value.number}\t{bitmaps.encode_month(self.value.bits).hex()}"
-        return f"{self.item.name}\t-\t{self.value.hex()}"
+        return f"{PREFIX}{self.name}\t{bitmaps.encode_month(self.bits).hex()}"
 
 
 def write_file(folder: Path, month: date, lines: Iterable[Line]) -> Path | None:
@@ -57,17 +54,12 @@ def write_file(folder: Path, month: date, lines: Iterable[Line]) -> Path | None:
 def remove_user(path: Path, user_id: int) -> bool:
     """Replace a file by one without the months of a user. Return False if it has none.
 
-    The dense ids in its day bitmaps stay, since only the months relate them to users. A killed process leaves the old
-    file or the new one. Raises the errors of ``write`` and ``read``.
+    A killed process leaves the old file or the new one. Raises the errors of ``write_file`` and ``read_lines``.
     """
-
-    def is_theirs(line: Line) -> bool:
-        return isinstance(line.item, LoginMonth) and line.item.user_id == user_id
-
-    if not any(is_theirs(line) for _, line in read_lines(path)):
+    if not any(line.name.user_id == user_id for _, line in read_lines(path)):
         return False
     month = date.fromisoformat(f"{path.name[:7]}-01")
-    part = _write_part(path.parent, month, (line for _, line in read_lines(path) if not is_theirs(line)))
+    part = _write_part(path.parent, month, (line for _, line in read_lines(path) if line.name.user_id != user_id))
     if part is None:
         path.unlink()
     else:
@@ -94,7 +86,7 @@ def _write_part(folder: Path, month: date, lines: Iterable[Line]) -> Path | None
 
 
 def _encode_lines(month: date, lines: Iterable[Line]) -> Iterator[bytes]:
-    yield f"{HEADER}{month:%Y-%m}\n".encode()
+    yield f"{HEADER}{VERSION}, {month:%Y-%m}\n".encode()
     for line in lines:
         yield f"{line}\n".encode()
 
@@ -139,15 +131,14 @@ def remove_unfinished(folder: Path) -> None:
 
 def read_lines(path: Path) -> Iterator[tuple[int, Line]]:
     """Yield the lines of a file with their numbers. Raises BadFile with file and line; OSError if it is unreadable."""
-    number = 0
+    number, version = 0, ""
     try:
         with gzip.open(path, "rt", encoding="ascii", newline="\n") as file:
             for number, text in enumerate(file, start=1):
                 if number == 1:
-                    if not text.startswith(HEADER):
-                        raise ValueError("this is not a login log")
-                else:
-                    yield number, _parse_line(text)
+                    version = _parse_version(text)
+                elif not (version == FORMER_VERSION and text.startswith(DAY_PREFIX)):  # of a day
+                    yield number, _parse_line(text, 2 if version == VERSION else 3)
         if not number:
             raise ValueError("the file is empty")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -156,19 +147,23 @@ def read_lines(path: Path) -> Iterator[tuple[int, Line]]:
         raise BadFile(f"{path}, line {number}: {error}") from error
 
 
-def _parse_line(text: str) -> Line:
+def _parse_version(header: str) -> str:
+    """Return the version of a file's format. Raises ValueError."""
+    for version in (VERSION, FORMER_VERSION):
+        if header.startswith(f"{HEADER}{version}, "):
+            return version
+    raise ValueError("this is not a login log")
+
+
+def _parse_line(text: str, columns: int) -> Line:
     """Parse a line. Raises ValueError."""
     parts = text.removesuffix("\n").split("\t")
-    if len(parts) != 3 or not text.endswith("\n"):
-        raise ValueError("expected a name, a number and bits, separated by tabs")
-    name, number, bits = parts
-    item, raw = parse_item(name), bytes.fromhex(bits)
-    if isinstance(item, LoginMonth):
-        if len(raw) != bitmaps.MONTH_BYTES or bitmaps.encode_month(bitmaps.parse_month(raw)) != raw:
-            raise ValueError(f"{bits!r} is not the bitmap of a month")
-        return Line(item, Known(int(number), bitmaps.parse_month(raw)))
-    if not isinstance(item, DaySegment) or number != "-":
-        raise BadItem(f"{name!r} is no bitmap of a day, or has a number")
-    if len(raw) > SEGMENT_BYTES:
-        raise ValueError(f"a segment has at most {SEGMENT_BYTES} bytes")
-    return Line(item, bitmaps.strip_zeros(raw))
+    if len(parts) != columns or not text.endswith("\n"):
+        raise ValueError("expected a name and bits, separated by a tab")
+    name, bits = parts[0], parts[-1]
+    if not name.startswith(PREFIX):
+        raise ValueError(f"{name!r} is not the name of a bitmap")
+    raw = bytes.fromhex(bits)
+    if len(raw) != bitmaps.MONTH_BYTES or bitmaps.encode_month(bitmaps.parse_month(raw)) != raw:
+        raise ValueError(f"{bits!r} is not the bitmap of a month")
+    return Line(MonthName.parse(name.removeprefix(PREFIX)), bitmaps.parse_month(raw))

@@ -7,8 +7,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-SEGMENT_BYTES: Final = 8192  # of a day's bitmap; a segment is one row in SQL and one mark
-SEGMENT: Final = SEGMENT_BYTES * 8  # dense ids per segment
 MONTH_BYTES: Final = 4  # bit 0 is never set, bits 1 to 31 are days
 
 
@@ -29,7 +27,12 @@ def encode_month(bits: int) -> bytes:
 
 def list_days(month: date, bits: int) -> list[date]:
     """Return the days of a month with a set bit, ascending."""
-    return [month + timedelta(days=d - 1) for d in range(1, 32) if bits >> (31 - d) & 1]
+    return [month + timedelta(days=number - 1) for number in list_day_numbers(bits)]
+
+
+def list_day_numbers(bits: int) -> list[int]:
+    """Return the days of a month with a set bit, from 1 on, ascending."""
+    return [number for number in range(1, 32) if bits >> (31 - number) & 1]
 
 
 def list_positions(raw: bytes, start: int = 0) -> NDArray[np.int64]:
@@ -40,7 +43,7 @@ def list_positions(raw: bytes, start: int = 0) -> NDArray[np.int64]:
 
 def from_positions(found: Iterable[int]) -> bytes:
     """Return the bitmap in which exactly these bits are set."""
-    places = np.fromiter(found, dtype=np.int64)
+    places = found if isinstance(found, np.ndarray) else np.fromiter(found, dtype=np.int64)
     if not places.size:
         return b""
     bits = np.zeros((int(places.max()) // 8 + 1) * 8, dtype=np.uint8)
@@ -53,28 +56,12 @@ def count_bits(raw: bytes) -> int:
     return int(np.bitwise_count(np.frombuffer(raw, dtype=np.uint8)).sum(dtype=np.int64))
 
 
-def union(raws: Iterable[bytes]) -> bytes:
-    """Return the union of bitmaps of any lengths, without trailing zeros."""
-    parts = sorted(raws, key=len, reverse=True)
-    if not parts:
-        return b""
-    found = np.frombuffer(parts[0], dtype=np.uint8).copy()
-    for raw in parts[1:]:
-        found[: len(raw)] |= np.frombuffer(raw, dtype=np.uint8)
-    return strip_zeros(found.tobytes())
-
-
 def subtract(raw: bytes, gone: bytes) -> bytes:
     """Return the bits of ``raw`` that are not in ``gone``, without trailing zeros."""
     found = np.frombuffer(raw, dtype=np.uint8).copy()
     size = min(len(raw), len(gone))
     found[:size] &= ~np.frombuffer(gone[:size], dtype=np.uint8)
     return strip_zeros(found.tobytes())
-
-
-def covers(all_of: bytes, part: bytes) -> bool:
-    """Return whether every bit of ``part`` is in ``all_of``."""
-    return not subtract(part, all_of)
 
 
 def strip_zeros(raw: bytes) -> bytes:

@@ -1,7 +1,8 @@
 """Unions of many bitmaps in Redis, without a command that takes longer than a millisecond.
 
-BITOP is fast for at most 16 bitmaps of equal length, and ten to twenty times slower otherwise. Its time grows with the
-bytes that it reads. So bitmaps are grouped by length, and each BITOP adds as many as fit to the previous result.
+BITOP is fast for at most 16 bitmaps, up to the length of the shortest one, and ten to twenty times slower beyond it.
+Its time grows with the bytes that it reads. So bitmaps are grouped by similar lengths, and each BITOP adds as many as
+fit to the previous result.
 Measured for 31 days of ten million users (Redis 7.0): 5.7 ms for the answer, 0.8 ms for the longest command.
 """
 
@@ -17,22 +18,23 @@ BITMAPS_PER_BITOP: Final = 16  # bitmaps per BITOP
 MAX_BITOP_BYTES: Final = 9_000_000  # bytes read per BITOP
 BYTES_PER_GETRANGE: Final = 262_144  # bytes per GETRANGE
 BYTES_PER_BITCOUNT: Final = 4_000_000  # bytes per BITCOUNT
+SIMILAR_BITS: Final = 5  # lengths are similar if their first bits are equal: they differ by 6% at most
 TEMPORARY_KEY_SECONDS: Final = 60  # expiry of temporary keys, which a killed reader leaves behind
 
 
 def queue_union(pipe: RedisPipeline, lengths: Mapping[str, int], counted: bool) -> slice:
     """Queue the union of these bitmaps, given by key with their lengths in bytes, none of them 0.
 
-    Return the positions of its replies, counted from the pipeline's second command. The replies are numbers of set bits
-    to add up if ``counted``, otherwise parts of the bitmap to join.
+    Return the positions of its replies: numbers of set bits to add up if ``counted``, otherwise parts of the bitmap to
+    join.
     """
     if not lengths:
         return slice(0)
     names: list[str] = []
     target = next(iter(lengths)) if len(lengths) == 1 else _queue_groups(pipe, lengths, names)
-    start = len(pipe) - 1
+    start = len(pipe)
     (queue_count if counted else queue_fetch)(pipe, target, max(lengths.values()))
-    found = slice(start, len(pipe) - 1)
+    found = slice(start, len(pipe))
     if names:
         pipe.unlink(*names)
     return found
@@ -53,13 +55,15 @@ def queue_fetch(pipe: RedisPipeline, name: str, length: int) -> None:
 def _queue_groups(pipe: RedisPipeline, lengths: Mapping[str, int], made: list[str]) -> str:
     """Queue the union of the bitmaps. Return the key of the result. The caller deletes all keys added to ``made``."""
     token = uuid.uuid4().hex
-    by_length: dict[int, list[str]] = defaultdict(list)
+    similar: dict[tuple[int, int], list[str]] = defaultdict(list)
     for name, length in lengths.items():
-        by_length[length].append(name)
-    longest = max(by_length)
-    for length in sorted(by_length, reverse=True):
+        size = length.bit_length()
+        similar[size, length >> max(0, size - SIMILAR_BITS)].append(name)
+    longest = max(lengths.values())
+    for _, names in sorted(similar.items(), reverse=True):
+        length = max(lengths[name] for name in names)
         target = keys.union(f"{token}.{len(made)}")
-        _queue_bitop(pipe, target, by_length[length], length)
+        _queue_bitop(pipe, target, names, length)
         if length < longest:
             pipe.setbit(target, longest * 8 - 1, 0)
         pipe.expire(target, TEMPORARY_KEY_SECONDS)
@@ -71,7 +75,7 @@ def _queue_groups(pipe: RedisPipeline, lengths: Mapping[str, int], made: list[st
 
 
 def _queue_bitop(pipe: RedisPipeline, target: str, names: Sequence[str], length: int) -> None:
-    """OR bitmaps of one length into ``target``, which may be the first of them."""
+    """OR bitmaps of at most this length into ``target``, which may be the first of them."""
     at_once = max(2, min(BITMAPS_PER_BITOP, MAX_BITOP_BYTES // length))
     pipe.bitop("OR", target, *names[:at_once])
     for at in range(at_once, len(names), at_once - 1):

@@ -1,15 +1,20 @@
 """Repair: order changes for the differences that verify found. Only the relay writes Redis, by its usual rules."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import orjson
 
+from mirror import registry
 from mirror.declare.entries import Entry
 from mirror.models import Change
 from mirror.outbox import changes
+from mirror.redis.clients import relay_client
+from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
 from mirror.relay import drains, plan
+from mirror.verify import compare
 from mirror.verify.compare import Difference
 
 MOST_REMOVALS = 10_000
@@ -58,6 +63,26 @@ def carry_out(differences: Sequence[Difference], *, redis: RedisClient | None = 
     if any(difference.kind == "quarantined" for difference in differences):
         return drains.drain_all(redis=redis)
     return sum(drains.drain_keys(mirror, pks, redis=redis)[0] for mirror, pks in _rows(differences).items())
+
+
+def repair_rows(
+    name: str,
+    pks: Sequence[str],
+    strays: Mapping[str, Iterable[Entry]] = MappingProxyType({}),
+    *,
+    redis: RedisClient | None = None,
+) -> int:
+    """Compare these rows of the mirror ``name`` closely, and drain those that differ. Return the number of differences.
+
+    strays: entries in Redis that may be strays, by row; only these are looked for. Raises UnknownMirror, redis-py's
+    errors when Redis is away, and Django's.
+    """
+    redis = redis or relay_client()
+    with Session(redis) as session:
+        found = compare.differences(registry.get(name), pks, strays, session)
+    order(found)
+    carry_out(found, redis=redis)
+    return len(found)
 
 
 def left_over(differences: Sequence[Difference]) -> int:

@@ -9,7 +9,7 @@ import random
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from mirror.declare.entries import Scored
+from mirror.declare.entries import Scored, single
 from mirror.declare.windows import WindowMirror
 from mirror.models import Change
 from mirror.outbox import changes as outbox
@@ -17,6 +17,7 @@ from mirror.redis.session import Session
 from mirror.relay.shapes import ABSENT, Said, Target
 from mirror.verify import scan
 from mirror.verify.compare import Difference, Kind, number_looks
+from mirror.verify.expected import says
 from mirror.windows.shapes import LazyShape, at_once
 
 BATCH = 500
@@ -45,7 +46,7 @@ class Windows:
             return []
         found: dict[tuple[str, str], Difference] = {}
         for attempt in number_looks():
-            seen = {(d.pk, d.entry[1] if d.entry else ""): d for d in self._look(suspects)}
+            seen = {(d.pk, says(d.entry)[1] if d.entry else ""): d for d in self._look(suspects)}
             found = {place: d for place, d in seen.items() if not attempt or place in found}
             suspects = list(dict.fromkeys(pk for pk, _ in found))
             if not suspects:
@@ -76,7 +77,9 @@ class Windows:
         said = self._texts(owners, scan.ask(self.session, self.shape.ask(owners)))
         after = self.shape.targets(owners)
         busy, found = self._busy(owners), []
-        members = {m for window in said for m in window} | {e[1] for t in before.values() for e in t.entries}
+        members = {m for window in said for m in window} | {
+            says(e)[1] for t in before.values() for e in single(t.entries)
+        }
         moving = self._moving(members)
         for owner, window in zip(owners, said, strict=True):
             if owner not in busy and before.get(owner) == after.get(owner):

@@ -15,7 +15,7 @@ from shop.models import View
 from social.models import Block, Follow, Mute
 from social.services.posts import create_post
 from tests.support.accounts.sessions import PASSWORD, log_in, read_digest
-from tests.support.loginlog.tools import ago, restore_login_log
+from tests.support.loginlog.tools import ago, mirror_logins
 from tests.support.shop.make import make_order, make_product
 
 PATH = "/accounts/download/"
@@ -57,7 +57,7 @@ def test_each_part_is_downloaded_or_gives_a_reason(here: Client) -> None:
 
 
 def test_the_file_has_the_data_of_all_applications(here: Client, alice: User) -> None:
-    restore_login_log()
+    mirror_logins()
     other, product = User.objects.create_user("other"), make_product("A book")
     create_post(alice.pk, "Good “morning”\n")
     Follow.objects.create(follower=alice, followee=other)

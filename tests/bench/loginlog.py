@@ -31,7 +31,6 @@ FIRST: Final = LAST - timedelta(days=DAYS - 1)  # recent enough that nothing has
 MOST_MS: Final = 1.0  # limit for one Redis command
 AIM: Final = 0.010  # target in seconds for the distinct users of a month, up to MOST_USERS
 MOST_USERS: Final = 10_000_000
-MARKS: Final = 60_000  # target per second
 
 
 def main() -> int:
@@ -94,20 +93,18 @@ def active_on(day: int, users: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
 def _load(redis: Redis, users: int) -> None:
     """Write the bitmaps of the month's days, as marks would have."""
     from loginlog import keys
-    from loginlog.storage import scripts
 
     _empty(redis)
     for n in range(DAYS):
-        raw = np.packbits(active_on(n, users)).tobytes().ljust(scripts.compute_min_length(users), b"\0")
-        redis.set(keys.day(FIRST + timedelta(days=n), "client"), raw)
+        redis.set(keys.day(FIRST + timedelta(days=n), "client"), np.packbits(active_on(n, users)).tobytes())
 
 
 def _empty(redis: Redis) -> None:
-    """Empty Redis and restore the log, so that Redis counts as complete."""
+    """Empty Redis and rebuild the log, so that Redis counts as complete."""
     from django.core.management import call_command
 
     redis.flushdb()
-    call_command("backup", "restore", "loginlog", stdout=sys.stderr)
+    call_command("mirror", "rebuild", "login_month", stdout=sys.stderr)
 
 
 def _aim(redis: Redis, users: int, notes: list[str]) -> Iterator[Row]:
@@ -174,18 +171,47 @@ def _beside_bitmapist(server: RedisServer, users: int, notes: list[str]) -> Iter
 
 
 def _marks(redis: Redis) -> Iterator[Row]:
+    from django.db import transaction
+
     from accounts.models import User
     from loginlog import services
+    from loginlog.models import LoginMonth, Number
 
     User.objects.bulk_create(
         [User(username=f"u{n}", name_key=f"u{n}", password="!") for n in range(MARKED)], batch_size=1000
     )
     ids = list(User.objects.order_by("pk").values_list("pk", flat=True))
     logins = [(pk, "client", FIRST + timedelta(days=n)) for n in range(5) for pk in ids]
-    services.mark_logins(logins)  # assigns dense ids, which every user with an earlier login has
 
     def ours() -> None:
         assert services.mark_logins(logins) == len(logins)
+
+    def orm() -> None:
+        for at in range(0, len(ids), 1000):
+            with transaction.atomic():
+                made = Number.objects.bulk_create([Number(user_id=pk) for pk in ids[at : at + 1000]])
+                LoginMonth.objects.bulk_create([make_month(number) for number in made])
+
+    def make_month(number: Number) -> LoginMonth:
+        pk, first = number.user_id, FIRST.replace(day=1)
+        assert pk is not None
+        return LoginMonth(name=f"x{pk}", user_id=pk, number=number, month=first, user_type="client", bits=31)
+
+    def forget() -> None:
+        LoginMonth.objects.all()._raw_delete("default")
+        Number.objects.all()._raw_delete("default")
+
+    sizes = f"{len(logins):,} logins of {len(ids):,} users"
+    yield measure(
+        Comparison(
+            "importing logins to SQL", "bulk_create of users' numbers and months", sizes, ours, orm, before=forget
+        )
+    )
+    forget()
+    ours()
+
+    def rebuilt() -> None:
+        _empty(redis)
 
     def bare() -> None:
         for at in range(0, len(logins), 5000):
@@ -195,17 +221,13 @@ def _marks(redis: Redis) -> Iterator[Row]:
                 pipe.setbit(f"d:{day}:{kind}", pk, 1)
             pipe.execute()
 
-    sizes, what = f"{len(logins):,} logins", "marking, pipelined"
-    row = measure(Comparison(what, "two bare SETBITs, pipelined", sizes, ours, bare, before=lambda: _empty(redis)))
-    yield row
-    aim = len(logins) / MARKS
-    yield Row(what, f"the aim: {MARKS:,} a second", sizes, row.ours_seconds, aim, aim / row.ours_seconds, 1.0)
+    what = "rebuilding the login log"
+    yield measure(Comparison(what, "two bare SETBITs, pipelined", sizes, rebuilt, bare, before=redis.flushdb))
 
 
 def _memory(redis: Redis, users: int) -> Iterator[str]:
     """Yield the memory of a million user-months in both layouts."""
     from loginlog import keys
-    from loginlog.storage import scripts
 
     def used() -> int:
         return int(redis.info("memory")["used_memory"])
@@ -221,7 +243,7 @@ def _memory(redis: Redis, users: int) -> Iterator[str]:
     redis.flushdb()
     before = used()
     for n in range(DAYS):
-        redis.setbit(keys.day(FIRST + timedelta(days=n), "client"), scripts.compute_min_length(users) * 8 - 1, 0)
+        redis.setbit(keys.day(FIRST + timedelta(days=n), "client"), users, 0)
     day = (used() - before) / users
     yield f"memory of a million user-months: {month:.0f} MB as months of users, {day:.1f} MB as days of all users"
 

@@ -1,5 +1,6 @@
-"""Removal of a user from the log files of expired months. All other lines stay."""
+"""Log files of expired months: what they contain, and the removal of a user. All other lines stay."""
 
+import gzip
 from datetime import date
 from pathlib import Path
 
@@ -7,18 +8,14 @@ import pytest
 
 from loginlog.archive import log_files
 from loginlog.archive.log_files import Line
-from loginlog.storage.items import DaySegment, LoginMonth
-from loginlog.storage.tombstones import Known
+from loginlog.names import MonthName
 
 pytestmark = pytest.mark.on_sqlite
 OCTOBER = date(2017, 10, 1)
 
 
 def month(user_id: int, kind: str = "client") -> Line:
-    return Line(LoginMonth(OCTOBER, kind, user_id), Known(user_id % 7, 6))
-
-
-DAY = Line(DaySegment(date(2017, 10, 25), "client", 0), b"\x50")
+    return Line(MonthName(OCTOBER, kind, user_id), 6)
 
 
 def write(folder: Path, *lines: Line) -> Path:
@@ -27,15 +24,35 @@ def write(folder: Path, *lines: Line) -> Path:
     return path
 
 
+def test_a_line_has_the_name_and_the_bits(tmp_path: Path) -> None:
+    path = write(tmp_path, Line(MonthName(OCTOBER, "client", 1001), 0x40))
+    assert (
+        gzip.decompress(path.read_bytes())
+        == b"# diptych login log 2, 2017-10\nloginLog_2017-10_client_1001\t00000040\n"
+    )
+
+
+def test_a_file_of_an_earlier_release_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "2017-10.log.gz"
+    text = (
+        b"# diptych login log 1, 2017-10\nloginLog_2017-10_client_1001\t3\t00000040\n"
+        b"loginDay_2017-10-25_client:0\t-\t5000\n"
+    )
+    path.write_bytes(gzip.compress(text))
+    assert [line for _, line in log_files.read_lines(path)] == [Line(MonthName(OCTOBER, "client", 1001), 0x40)]
+    assert log_files.remove_user(path, 1001)
+    assert not path.exists()
+
+
 def test_only_the_lines_of_the_user_are_removed(tmp_path: Path) -> None:
-    path = write(tmp_path, month(5), month(55), month(5, "office"), DAY)
+    path = write(tmp_path, month(5), month(55), month(5, "office"))
     assert log_files.remove_user(path, 5)
-    assert [line for _, line in log_files.read_lines(path)] == [month(55), DAY]
+    assert [line for _, line in log_files.read_lines(path)] == [month(55)]
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_file_without_the_user_is_not_touched(tmp_path: Path) -> None:
-    path = write(tmp_path, month(55), DAY)
+    path = write(tmp_path, month(55))
     before = path.stat()
     assert not log_files.remove_user(path, 5)
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
@@ -48,7 +65,7 @@ def test_a_file_of_the_user_alone_is_removed(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_is_reported_and_kept(tmp_path: Path) -> None:
-    path = write(tmp_path, month(5), DAY)
+    path = write(tmp_path, month(5), month(6))
     path.write_bytes(raw := path.read_bytes()[:-4])
     with pytest.raises(log_files.BadFile, match=str(path)):
         log_files.remove_user(path, 5)

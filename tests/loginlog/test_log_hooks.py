@@ -7,18 +7,22 @@ from django.db import transaction
 from django.test import Client
 
 from loginlog import days, hooks, selectors, services
+from loginlog.models import LoginMonth
 from mirror.redis.recorder import record
 from tests.support.loginlog.tools import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_login_is_marked_after_its_commit(client: Client) -> None:
+def test_a_login_is_marked_in_its_transaction(client: Client) -> None:
     user = make_user("alice")
     with transaction.atomic():
         client.force_login(user)
-        assert not selectors.has_logged_in_on(user, days.today())
+        assert LoginMonth.objects.filter(user=user).exists()
     assert selectors.has_logged_in_on(user, days.today())
+    with record() as seen:
+        hooks.mark_seen(user)
+    assert (seen.round_trips, seen.sql) == (0, [])
 
 
 def test_a_rolled_back_login_is_not_marked(client: Client) -> None:

@@ -9,9 +9,10 @@ from accounts.models import User
 from demo.collegemsg import build_user_name, read_messages
 from loginlog import services
 from loginlog.archive import expiry
+from mirror.relay import drains
 from tests.support import real_data, samples
 from tests.support.loginlog.ranges import check_ranges
-from tests.support.loginlog.tools import restore_login_log, sync
+from tests.support.loginlog.tools import mirror_logins
 
 FILES = [
     pytest.param(samples.COLLEGEMSG, id="sample"),
@@ -30,11 +31,11 @@ def test_active_users_in_twenty_ranges_equal_the_file(file: Path, redis: Redis) 
         [User(username=build_user_name(n)) for n in sorted({m.source for m in seen})], batch_size=500
     )
     ids = {int(username.split()[1]): pk for pk, username in User.objects.values_list("pk", "username")}
-    restore_login_log()
+    mirror_logins()
     marks = {(ids[m.source], "client", m.at.date()) for m in seen}
     assert services.mark_logins((ids[m.source], "client", m.at.date()) for m in seen) == len(marks)
+    drains.drain_all()
     check_ranges(file)
-    sync()
     expiry.expire_months(31)
     assert not list(redis.scan_iter("*loginLog_*"))
     check_ranges(file)

@@ -7,23 +7,23 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission
-from django.core.management import call_command
 from django.test import Client
 
 from accounts.models import User
 from loginlog import selectors, services
 from loginlog.days import ONE_DAY, today
-from loginlog.models import DayBits
+from loginlog.models import LoginMonth
 from loginlog.reports import analytics, cohorts
 from loginlog.reports import staff as report
 from loginlog.reports.parameters import EARLIEST_DAY
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
+from mirror.relay import drains
 from tests.support.loginlog import login_marks, naive
 from tests.support.loginlog.naive import Mark
 from tests.support.site.html import find_policy_violations
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 JSON = {"Accept": "application/json"}
 
@@ -31,6 +31,8 @@ JSON = {"Accept": "application/json"}
 @pytest.fixture
 def staff(client: Client) -> Client:
     client.force_login(User.objects.create_superuser("ken thompson"))
+    LoginMonth.objects.filter(user__username="ken thompson").delete()  # so that the log has the marks of the test alone
+    drains.drain_all()
     return client
 
 
@@ -191,13 +193,13 @@ def test_an_empty_log_has_a_hint(staff: Client) -> None:
 
 
 @pytest.mark.parametrize("length", [1, 3, 4, 30, 366])
-def test_a_report_takes_two_round_trips_per_sixteen_days_and_three_more(marks: set[Mark], length: int) -> None:
+def test_a_report_takes_two_round_trips_per_sixteen_days_and_two_more(marks: set[Mark], length: int) -> None:
     asked = report.parse_query({"from": str(today() - timedelta(days=length - 1)), "to": str(today())}, today())
     with record() as seen:
         report.build_report(asked)
-    assert seen.round_trips == 2 * analytics.count_calls(length) + 3
-    # Expired days take one query per 16 days, the cohorts one, and the first day one.
-    assert len(seen.sql) <= analytics.count_calls(length) + 2
+    assert seen.round_trips <= 2 * analytics.count_calls(length) + 2
+    # Days that may have expired take one query per 16 days, the cohorts one, and the first day two.
+    assert len(seen.sql) <= analytics.count_calls(length) + 3
 
 
 def test_redis_has_all_bitmaps_for_a_recent_day(marks: set[Mark]) -> None:
@@ -210,7 +212,7 @@ def test_a_report_never_scans_for_keys(marks: set[Mark]) -> None:
     with record() as seen:
         report.build_report(report.parse_query({}, today()))
     assert {command.name for command in seen.commands} <= {
-        "GET", "STRLEN", "GETRANGE", "BITOP", "SETBIT", "EXPIRE", "UNLINK", "ZRANGE",
+        "MGET", "STRLEN", "GETRANGE", "BITOP", "SETBIT", "EXPIRE", "UNLINK",
     }  # fmt: skip
 
 
@@ -218,7 +220,6 @@ def test_sql_gives_the_same_report_without_redis(
     staff: Client, marks: set[Mark], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = said(staff)
-    call_command("backup", "flush", verbosity=0)
     monkeypatch.setattr(breaker, "open", lambda: True)
     with record() as seen:
         assert said(staff) == wanted
@@ -229,7 +230,6 @@ def test_a_day_in_the_far_past_breaks_no_page(client: Client) -> None:
     """A log may have such a day, although the command refuses it."""
     staff = User.objects.create_superuser("dennis ritchie")
     services.mark_login(staff, date(1926, 1, 1))
-    DayBits.objects.create(day=date(1926, 1, 1), user_type="client", segment=0, bits=b"\x80")
     client.force_login(staff)
     for path in ("/admin/", "/loginlog/report/"):
         assert client.get(path).status_code == 200
@@ -237,6 +237,11 @@ def test_a_day_in_the_far_past_breaks_no_page(client: Client) -> None:
 
 
 def test_a_day_without_logins_is_not_the_first_day() -> None:
-    """An erasure leaves rows without bits."""
-    DayBits.objects.create(day=today() - timedelta(days=100), user_type="client", segment=0, bits=b"")
+    """The removal of the only login of a month removes the month."""
+    user = User.objects.create_user("alice")
+    for day in (today() - timedelta(days=100), today() - timedelta(days=40)):
+        services.mark_login(user, day)
+    services.remove_login(user, today() - timedelta(days=100))
+    assert selectors.find_first_day() == today() - timedelta(days=40)
+    services.remove_login(user, today() - timedelta(days=40))
     assert selectors.find_first_day() is None

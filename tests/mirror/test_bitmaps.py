@@ -137,6 +137,6 @@ def test_fields_and_a_record_that_is_no_bitmap_are_refused(items: list[Item]) ->
     register(type("Fielded", (Days,), {"name": "fielded", "indexes": [SetOf("tall")]}))
     [message] = [found for found in check_declarations() if found.id == "mirror.E001"]
     assert "fields and indexes cannot make a bitmap" in message.msg
-    for wrong in (b"", "text", {}):
+    for wrong in list[Any]([b"", "text", {}]):
         with pytest.raises(TypeError, match="has to be bytes"):
             BitmapShape.encode(wrong)

@@ -57,7 +57,7 @@ def alice(committed: None, redis: Redis) -> Writer:
 def found(*names: str, **options: Any) -> list[tuple[str, str, str, str]]:
     """Return mirror, owner, kind and member of each difference."""
     seen = runs.verify(names or OURS, redis=relay_client(), **options)
-    return sorted((d.mirror, d.pk, d.kind, d.entry[1] if d.entry else "") for d in seen)
+    return sorted((d.mirror, d.pk, d.kind, str(d.entry[1]) if d.entry else "") for d in seen)
 
 
 def put_right() -> None:

@@ -29,7 +29,6 @@ from social.queries.home import find_home_posts
 from social.selectors import get_home_timeline
 from tests.support import real_data, samples
 from tests.support.loginlog.ranges import check_ranges
-from tests.support.loginlog.tools import sync
 from tests.support.mirror.command import run
 from tests.support.social.timelines import check_pages, timeline_mirror
 
@@ -178,7 +177,7 @@ def test_an_imported_file_agrees_with_mirrors_home_timelines_and_login_log(
         wanted = Post.objects.filter(Q(user=reader) | Q(user__in=followed)).order_by("-pk")
         check_pages(partial(get_home_timeline, reader), list(wanted.values_list("pk", flat=True)))
     assert ends == {WHOLE, CUT}
-    sync()
+    drains.drain_all()
     expiry.expire_months(31)
     assert not list(redis.scan_iter("*loginLog_*"))
     check_ranges(file)

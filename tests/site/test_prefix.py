@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 END: Final = b"the end of the scenario"
 USED: Final = (
     "book:", "books:", "cart:{", "delay:", "global:timeline", "inv:", "limit:", "login:", "loginDay_", "loginLog_",
-    "loginlog:", "mirror:", "post:", "product:", "rec:", "recent:", "sale:", "schedule:", "session:", "sessions:",
+    "mirror:", "post:", "product:", "rec:", "recent:", "sale:", "schedule:", "session:", "sessions:",
     "tag:", "tries:", "uid:{", "viewed:", "{hashtag}:", "{tag}:",
 )  # fmt: skip
 COMMANDS: Final = """

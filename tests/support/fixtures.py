@@ -21,7 +21,7 @@ from accounts.mail import outgoing
 from config.celery import app
 from config.pages import HOME_READS
 from loginlog import days, hooks
-from loginlog.storage import dense_ids, direct
+from loginlog.storage import numbers
 from mirror.capture import install, triggers
 from mirror.models import Change, Identity, State
 from mirror.read import doubt, marker, replica
@@ -60,9 +60,9 @@ def _forget() -> None:
     ratelimit._local_counters.clear()
     hints._due.__init__()  # type: ignore[misc]  # keys of rolled-back transactions count against the limit of hints
     # Keyed by ids, which SQLite assigns again after a rollback:
-    for known in (home._pulled_authors, dense_ids.dense_id_cache, hooks.recent_marks):
+    for known in (home._pulled_authors, hooks.recent_marks, numbers.number_cache, numbers.user_cache):
         known.clear()
-    sales._last_shown, direct.owed_to_redis.maybe = ([], []), False
+    sales._last_shown = ([], [])
 
 
 def _uses_database(request: pytest.FixtureRequest) -> bool:

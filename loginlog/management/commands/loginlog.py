@@ -14,11 +14,10 @@ from accounts.models import User
 from common.ids import parse_id
 from loginlog import days, selectors, services
 from loginlog.archive import expiry, loading
-from loginlog.corrections import settling
 from loginlog.reports.parameters import EARLIEST_DAY
-from loginlog.storage import reading, scripts
-from mirror.backup import flush_backup, registry
-from mirror.management import FOUND, OK, ReportingCommand, brief
+from loginlog.storage import reading
+from loginlog.storage.synchronization import sync_months
+from mirror.management import OK, ReportingCommand, brief
 
 
 class Command(ReportingCommand):
@@ -32,20 +31,26 @@ class Command(ReportingCommand):
         text = _("remove a login that was marked by mistake; a later mark of the same day counts")
         unmarked = self._action(actions, "unmark", text, user=True)
         unmarked.add_argument("--date", metavar="D", required=True, help=_("the day, YYYY-MM-DD"))
-        self._action(actions, "sync", _("write all marked items to SQL; exit 1 if any item is refused"))
+        self._action(
+            actions,
+            "sync",
+            _("compare the current month in SQL and Redis, before the 8th also the previous one, and repair Redis"),
+        )
         text = _("list the days on which a user logged in")
         self._action(actions, "user", text, user=True, span=True)
         text = _("list the users who logged in on any of these days")
         active = self._action(actions, "active", text, span=True)
         active.add_argument("--type", dest="user_type", choices=reading.list_types(), help=_("only users of this type"))
         expired = self._action(
-            actions, "expire", _("remove months from Redis that SQL has, and write them to a log file")
+            actions, "expire", _("write old months to a log file, and remove them from Redis; SQL keeps them")
         )
         text = _("only months whose last day is more than this many days ago (at least 31)")
         expired.add_argument("--older-than", type=int, metavar="DAYS", help=text)
+        text = _("also delete them in SQL, with those that have left Redis before")
+        expired.add_argument("--from-sql", action="store_true", help=text)
         loaded = self._action(actions, "load", _("load months from a log file"))
         loaded.add_argument("file", type=Path, metavar="FILE", help=_("a file written by expire"))
-        self._action(actions, "erase", _("erase a user from the login log permanently"), user=True)
+        self._action(actions, "erase", _("erase a user from the login log and its files permanently"), user=True)
 
     def _action(self, actions: Any, name: str, text: str, *, user: bool = False, span: bool = False) -> ArgumentParser:
         parser: ArgumentParser = brief(actions.add_parser(name, help=text, description=text))
@@ -74,29 +79,21 @@ class Command(ReportingCommand):
         who, day = _find_user(user), _parse_past_day(date)
         removed = services.remove_login(who, day)
         text = _("%(user)s: the login on %(day)s was removed")
-        if removed is None:
-            text = _(
-                "%(user)s: SQL has no login on %(day)s; Redis is not available, and its entry is removed when it is "
-                "back"
-            )
-        elif not removed:
+        if not removed:
             text = _("%(user)s: there was no login on %(day)s")
         said = {"user": who.username, "id": who.pk, "day": day, "removed": removed}
         self.report(said, [text % {"user": who.username, "day": day}], json)
         return OK
 
     def do_sync(self, *, json: bool, **options: Any) -> int:
-        settling.settle_redis()
-        done = flush_backup(registry.get(scripts.BACKUP_NAME), again=True)
-        text = ngettext("%(count)s bitmap written to SQL", "%(count)s bitmaps written to SQL", done.items)
-        lines = [text % {"count": done.items}]
-        if done.aside:
-            text = ngettext(
-                "%(count)s was refused and quarantined", "%(count)s were refused and quarantined", done.aside
-            )
-            lines.append(text % {"count": done.aside})
-        self.report({"items": done.items, "aside": done.aside}, lines, json)
-        return FOUND if done.aside else OK
+        done = sync_months()
+        months = [f"{month:%Y-%m}" for month in done.months]
+        text = ngettext("%(months)s: %(rows)s month of a user", "%(months)s: %(rows)s months of users", done.rows)
+        lines = [text % {"months": ", ".join(months), "rows": done.rows}]
+        text = ngettext("%(count)s difference repaired", "%(count)s differences repaired", done.repaired)
+        lines.append(text % {"count": done.repaired})
+        self.report({"months": months, "rows": done.rows, "repaired": done.repaired}, lines, json)
+        return OK
 
     def do_user(self, *, user: str, first: str, last: str, json: bool, **options: Any) -> int:
         who, span = _find_user(user), _parse_span(first, last)
@@ -118,9 +115,9 @@ class Command(ReportingCommand):
         self.report(said, [text, *(f"{pk}\t{name}" for pk, name in users)], json)
         return OK
 
-    def do_expire(self, *, older_than: int | None, json: bool, **options: Any) -> int:
+    def do_expire(self, *, older_than: int | None, from_sql: bool, json: bool, **options: Any) -> int:
         try:
-            done = expiry.expire_months(older_than)
+            done = expiry.expire_months(older_than, from_sql=from_sql)
         except expiry.TooYoung:
             raise CommandError(
                 _("--older-than must be at least %(days)s days") % {"days": days.MIN_DAYS_IN_REDIS}
@@ -132,10 +129,17 @@ class Command(ReportingCommand):
         return OK
 
     def do_load(self, *, file: Path, json: bool, **options: Any) -> int:
-        count = loading.load_file(file)
-        settling.settle_redis()
-        text = ngettext("%(count)s bitmap loaded", "%(count)s bitmaps loaded", count)
-        self.report({"loaded": count}, [text % {"count": count}], json)
+        done = loading.load_file(file)
+        text = ngettext("%(count)s bitmap loaded", "%(count)s bitmaps loaded", done.loaded)
+        lines = [text % {"count": done.loaded}]
+        if done.left_out:
+            text = ngettext(
+                "%(count)s was left out, because its user does not exist",
+                "%(count)s were left out, because their users do not exist",
+                done.left_out,
+            )
+            lines.append(text % {"count": done.left_out})
+        self.report(done._asdict(), lines, json)
         return OK
 
     def do_erase(self, *, user: str, json: bool, **options: Any) -> int:

@@ -126,10 +126,6 @@ book:{<book_id>}:posts | books | 40
 {hashtag}:<name> | tags | 100
 loginLog_<month>_<user_type>_<user_id> | months of active readers
 loginDay_<day>_<user_type> | 62 | readers
-loginlog:population | 1 | readers
-loginlog:erased | 1 | readers | loginlog:population
-loginlog:unmarked | 1 | 1000 | login:
-loginlog:months | 1 | 4
 loginlog:union:<token> | 0
 mirror:{warm}:<mirror> | 30
 mirror:{warm}:heartbeat | 1 || mirror:{warm}:<mirror>

@@ -1,32 +1,28 @@
 """Fill the login log, and keep the same marks as a plain set."""
 
-import io
 from collections.abc import Iterable
 from datetime import date
 from random import Random
 
-from django.core.management import call_command
-
 from accounts.models import User
 from loginlog import services
 from loginlog.days import list_days
-from loginlog.storage import dense_ids
 from mirror.redis.recorder import Recording
 from tests.support.loginlog.naive import Mark
+from tests.support.loginlog.tools import mirror_logins
 
 TYPES = ("client", "office")
 
 
 def make_users(count: int) -> list[User]:
     """Create ``count`` users."""
-    dense_ids.dense_id_cache.clear()
     return [User.objects.create_user(f"reader {n}") for n in range(count)]
 
 
 def write_marks(marks: Iterable[Mark]) -> None:
-    """Write these marks to a login log that Redis holds completely."""
-    call_command("backup", "restore", "loginlog", stdout=io.StringIO(), stderr=io.StringIO())
+    """Write these marks, and mirror them."""
     services.mark_logins((user, kind, day) for day, kind, user in sorted(marks))
+    mirror_logins()
 
 
 def random_marks(users: Iterable[User], first: date, last: date, seed: int = 1) -> set[Mark]:

@@ -1,35 +1,26 @@
-"""Helpers shared by the tests of the login log: its backup, a plain table as oracle, and a stop at any step."""
+"""Helpers shared by the tests of the login log: a plain table as oracle, and a stop at any step."""
 
 from collections.abc import Iterable
 from datetime import date, timedelta
-from typing import Any
 
 from redis import Redis
 
 from accounts.models import User
 from loginlog import days, selectors
-from loginlog.storage import scripts
+from loginlog.mirrors import NAME
 from loginlog.storage.reading import Span
-from mirror.backup import Backup, registry, restore
-from mirror.backup.flush import Flushed, flush
+from mirror.redis import tag_of
+from mirror.relay import drains
+from tests.support.warm_mirrors import rebuild
 
 Row = tuple[int, str, date]  # user id, user type on that day, day
 TYPES = ("client", "office")
 
 
-def backup() -> Backup:
-    """Return the backup of the login log."""
-    return registry.get(scripts.BACKUP_NAME)
-
-
-def sync(**options: Any) -> Flushed:
-    """Flush all marked items to SQL."""
-    return flush(backup(), **options)
-
-
-def restore_login_log() -> None:
-    """Restore the login log in Redis; afterwards readers use Redis alone for the last weeks."""
-    restore.restore(backup())
+def mirror_logins() -> None:
+    """Write all logins of SQL to Redis; afterwards readers use Redis."""
+    rebuild([NAME])
+    drains.drain_all()
 
 
 def ago(count: int) -> date:
@@ -66,9 +57,10 @@ def assert_selectors_agree(rows: Iterable[Row], users: Iterable[int], ranges: It
 
 
 def keys_of(redis: Redis, start: str) -> list[str]:
-    """Return the keys in Redis that start with ``start``, without the prefix."""
-    found = redis.scan_iter(f"{start}*", count=1000)
-    return sorted(name.decode() for name in found)
+    """Return the keys in Redis that start with ``start``, without the hash tag of a cluster."""
+    tag = tag_of("loginlog")
+    found = redis.scan_iter(f"{tag}{start}*", count=1000)
+    return sorted(name.decode().removeprefix(tag) for name in found)
 
 
 class Stopped(BaseException):

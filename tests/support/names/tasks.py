@@ -29,7 +29,8 @@ def _routes() -> Iterator[str]:
 
 def _schedule() -> Iterator[str]:
     for name, entry in settings.CELERY_BEAT_SCHEDULE.items():
-        yield f"beat {name}: {entry['task']} every {entry['schedule']:g} s"
+        when = entry["schedule"]
+        yield f"beat {name}: {entry['task']} " + (f"every {when:g} s" if isinstance(when, float) else f"at {when}")
 
 
 def _processes() -> Iterator[str]:

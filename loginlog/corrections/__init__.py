@@ -1,1 +1,0 @@
-"""Corrections of the login log: erasure, removal and settling."""

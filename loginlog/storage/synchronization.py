@@ -1,0 +1,87 @@
+"""The weekly comparison of SQL and Redis: the current month, and before the 8th also the previous one."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import date
+from typing import Final, NamedTuple
+
+from loginlog import days, keys
+from loginlog.mirrors import NAME, find_owner
+from loginlog.models import LoginMonth
+from loginlog.names import is_name, make_month_key
+from loginlog.storage import bitmaps, months, numbers, reading, unions
+from mirror import Bit
+from mirror.conf import setting
+from mirror.redis import RedisClient, Session, relay_client
+from mirror.status import statuses
+from mirror.verify import repair_rows, scan_keys
+
+ROWS_PER_STEP: Final = 500
+LAST_DAY_WITH_PREVIOUS: Final = 7  # of a month: from the 8th on, the previous month is left alone
+
+
+class Synced(NamedTuple):
+    """The compared months (their first days), the number of rows, and the number of repaired differences."""
+
+    months: list[date]
+    rows: int
+    repaired: int
+
+
+def sync_months(redis: RedisClient | None = None) -> Synced:
+    """Compare the bitmaps of these months with SQL in both directions, and repair Redis. Then forget deleted users.
+
+    Raises redis-py's errors when Redis is away, and Django's.
+    """
+    redis, today = redis or relay_client(), days.today()
+    month = days.month_of(today)
+    wanted = [month] if today.day > LAST_DAY_WITH_PREVIOUS else [days.month_of(month - days.ONE_DAY), month]
+    rows, repaired, deleted = 0, 0, numbers.list_deleted_users()
+    for month in wanted:
+        for part in months.iterate_month(month, ROWS_PER_STEP):
+            rows, repaired = rows + len(part), repaired + repair_rows(NAME, [name for name, _ in part], redis=redis)
+        for names in _find_stray_months(month, redis):
+            repaired += repair_rows(NAME, names, redis=redis)
+        for bits in _find_stray_bits(month, redis):
+            strays: dict[str, list[Bit]] = defaultdict(list)
+            for bit in bits:
+                strays[find_owner(bit.key, str(bit.offset))].append(bit)
+            repaired += repair_rows(NAME, list(strays), strays, redis=redis)
+    _forget_deleted_users(deleted)
+    return Synced(wanted, rows, repaired)
+
+
+def _forget_deleted_users(user_ids: list[int]) -> None:
+    """Remove the ids of users that were deleted before, if Redis has no bit of them because nothing is pending."""
+    [status] = [status for status in statuses(count_rows=False) if status.mirror == NAME]
+    if status.warm and not status.pending and not status.quarantined:
+        numbers.forget_users(user_ids)
+
+
+def _find_stray_months(month: date, redis: RedisClient) -> Iterator[list[str]]:
+    """Yield the names of the month's bitmaps in Redis that SQL does not have."""
+    start, prefix = make_month_key(f"{month:%Y-%m}_"), make_month_key("")
+    with Session(redis) as session:
+        for found in scan_keys(session):
+            names = {key.removeprefix(prefix) for key in found if key.startswith(start)}
+            known = LoginMonth.objects.using(setting("DATABASE")).filter(pk__in=names).values_list("pk", flat=True)
+            if strays := [name for name in sorted(names - set(known)) if is_name(name)]:
+                yield strays
+
+
+def _find_stray_bits(month: date, redis: RedisClient) -> Iterator[list[Bit]]:
+    """Yield bits of days in Redis that SQL does not have, some hundred at a time."""
+    for kind in reading.list_types():
+        group = next(months.read_groups(month, month, [kind], expired_only=False), None)
+        for day in days.list_days(month, days.last_day_of_month(month)):
+            active = bitmaps.from_positions(group.find_active(day, day)) if group else b""
+            found = bitmaps.list_positions(bitmaps.subtract(_read_day(day, kind, redis), active)).tolist()
+            for at in range(0, len(found), ROWS_PER_STEP):
+                yield [Bit(keys.day(day, kind), number) for number in found[at : at + ROWS_PER_STEP]]
+
+
+def _read_day(day: date, kind: str, redis: RedisClient) -> bytes:
+    name = keys.day(day, kind)
+    pipe = redis.pipeline(transaction=False)
+    unions.queue_fetch(pipe, name, redis.strlen(name))
+    return b"".join(pipe.execute())

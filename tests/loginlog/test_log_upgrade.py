@@ -1,0 +1,107 @@
+"""The migration that moves the login log to SQL loses nothing of a site of the former release."""
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+import pytest
+from django.apps import apps as django_apps
+from django.contrib.auth.management import create_permissions
+from django.contrib.auth.models import Permission
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from redis import Redis
+
+from accounts.models import User
+from loginlog import selectors
+from loginlog.models import LoginMonth
+from loginlog.storage.bitmaps import bit_of_day
+from mirror.capture import install
+from mirror.redis import tag_of
+from mirror.verify import runs
+from tests.support.loginlog.tools import ago, make_user, mirror_logins
+
+pytestmark = pytest.mark.django_db(transaction=True)
+BEFORE, AFTER = [("loginlog", "0003_report_permission")], [("loginlog", "0004_login_months")]
+OLD = date(2017, 10, 25)
+
+
+def _migrate(target: list[tuple[str, str]]) -> Any:
+    executor = MigrationExecutor(connection)
+    executor.migrate(target)
+    return executor.loader.project_state(target).apps
+
+
+@pytest.fixture
+def former() -> Iterator[Any]:
+    """Return the models of the former release, with their tables. Afterwards the tables are those of this release."""
+    yield _migrate(BEFORE)
+    _migrate(AFTER)
+    create_permissions(django_apps.get_app_config("loginlog"), verbosity=0)
+    install.install()
+
+
+class Former:
+    """The former login log: dense ids and months in SQL, bitmaps and marks in Redis."""
+
+    def __init__(self, apps: Any, redis: Redis) -> None:
+        self.apps, self.redis, self.tag = apps, redis, tag_of("loginlog")
+
+    def add(self, user: User, *days: date, kind: str = "client") -> None:
+        number, _ = self.apps.get_model("loginlog", "Number").objects.get_or_create(user_id=user.pk)
+        for day in days:
+            rows = self.apps.get_model("loginlog", "MonthBits").objects
+            row, _ = rows.get_or_create(number=number, month=day.replace(day=1), user_type=kind)
+            rows.filter(pk=row.pk).update(bits=row.bits | bit_of_day(day))
+            self.redis.setbit(f"{self.tag}loginDay_{day}_{kind}", number.pk, 1)
+
+    def mark(self, user_id: int, day: date, kind: str = "client") -> None:
+        name = f"loginLog_{day:%Y-%m}_{kind}_{user_id}"
+        self.redis.setbit(f"{self.tag}{name}", day.day, 1)
+        self.redis.zadd(f"mirror:marks:{self.tag or 'loginlog'}", {name: 1, f"loginDay_{day}_{kind}:0": 2})
+
+
+def test_logins_of_the_former_release_are_taken_over(former: Any, redis: Redis) -> None:
+    alice, bob, carol = (make_user(name) for name in ("alice", "bob", "carol"))
+    log = Former(former, redis)
+    log.add(alice, ago(1), OLD)
+    log.add(bob, ago(2), kind="office")
+    log.mark(alice.pk, ago(0))
+    log.mark(carol.pk, ago(0), "office")
+    log.mark(carol.pk + 70, ago(0))  # of a user that does not exist
+    log.mark(bob.pk, ago(1))
+    number = former.get_model("loginlog", "Number").objects.get(user_id=bob.pk)
+    former.get_model("loginlog", "Unmarked").objects.create(number=number, day=ago(1))
+    redis.set(f"{log.tag}loginlog:population", "x")
+    _migrate(AFTER)
+    install.install()
+    expected = {(alice.pk, ago(1)), (alice.pk, OLD), (alice.pk, ago(0)), (bob.pk, ago(2)), (carol.pk, ago(0))}
+    for _ in range(2):
+        found = {(pk, day) for pk in (alice.pk, bob.pk, carol.pk) for day in selectors.find_login_days(pk, OLD, ago(0))}
+        assert found == expected
+        assert set(selectors.find_active_ids_of_any_type(ago(2), ago(0))) == {alice.pk, bob.pk, carol.pk}
+        mirror_logins()
+    assert [row.month for row in LoginMonth.objects.filter(is_expired=True)] == [OLD.replace(day=1)]
+    assert not [key for key in redis.scan_iter() if b"loginlog:" in key and b"mirror:" not in key]
+    assert redis.bitcount(f"{log.tag}loginDay_{ago(0)}_client") == 1
+    assert runs.verify(["login_month"]) == []
+
+
+def test_a_user_keeps_the_right_to_see_the_report(former: Any) -> None:
+    user = make_user("alice")
+    kind, _ = former.get_model("contenttypes", "ContentType").objects.get_or_create(
+        app_label="loginlog", model="daybits"
+    )
+    permission, _ = former.get_model("auth", "Permission").objects.get_or_create(
+        codename="view_report", content_type=kind, defaults={"name": "Can view the login report"}
+    )
+    user.user_permissions.add(Permission.objects.get(pk=permission.pk))
+    _migrate(AFTER)
+    assert User.objects.get(pk=user.pk).has_perm("loginlog.view_report")
+    assert Permission.objects.get(codename="view_report").content_type.model == "loginmonth"
+
+
+def test_the_migration_works_with_an_empty_log(former: Any) -> None:
+    _migrate(AFTER)
+    assert not LoginMonth.objects.exists()
+    assert selectors.find_first_day() is None
