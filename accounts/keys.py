@@ -4,8 +4,6 @@ Each docstring gives the type of the key, its content, its lifetime ("Life") and
 ("Owner").
 """
 
-from mirror.redis import slot_of
-
 
 def login(user_id: int | str) -> str:
     """Hash: id, name, name_key (folded), login_times, last_login_time (ISO 8601, UTC; empty: never), user_type,
@@ -38,16 +36,9 @@ def tokens() -> str:
 
 def recent() -> str:
     """Sorted set: digests of tokens by the time they were last seen (seconds since 1970; 0: being removed).
-    Life: as the session. Owner: LastSeenBackup.
+    Life: as the session. Owner: accounts.sessions.last_seen.
     """
     return "recent:"
-
-
-def recent_marks() -> str:
-    """Sorted set: digests, by version, with a time in ``recent:`` that SQL does not have yet. It shares the slot of
-    ``recent:``. Life: until the flush. Owner: LastSeenBackup.
-    """
-    return f"mirror:marks:{slot_of(recent())}"
 
 
 def session(digest: str) -> str:

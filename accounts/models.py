@@ -216,7 +216,7 @@ class Session(AbstractBaseSession):
 
 
 class LastSeen(models.Model):
-    """The last-seen time of a session in SQL. Redis has it first (``accounts.backups``)."""
+    """The last-seen time of a session, which the consumer of visits writes (``accounts.visits``)."""
 
     # Without a constraint, because every writer locks the session's row, and the check was half the cost of ending one.
     session = models.OneToOneField(

@@ -14,6 +14,8 @@ from mirror.backup import status as backup_status
 from mirror.conf import setting
 from mirror.redis import try_redis
 from mirror.status import Status, accepts_writes, statuses
+from mirror.visits import VisitsStatus
+from mirror.visits import statuses as visits_statuses
 
 MAX_DELAY_SECONDS = 10.0  # changes normally wait for milliseconds
 
@@ -35,7 +37,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     """
     redis, accepts = _ask_redis()
     try:
-        report = _build_report(redis, accepts, statuses(count_rows=False), backup_status.statuses())
+        report = _build_report(redis, accepts, statuses(count_rows=False), backup_status.statuses(), visits_statuses())
     except DatabaseError:
         connections[setting("DATABASE")].close()
         report = {"status": "unavailable", "degraded": ["sql"], "sql": False, "redis": redis}
@@ -68,7 +70,9 @@ def _ask_redis() -> tuple[bool, bool]:
     return try_redis(lambda redis: (redis.exists("any") >= 0, accepts_writes(redis)), lambda: (False, True), warning="")
 
 
-def _build_report(redis: bool, accepts: bool, found: list[Status], backups: list[BackupStatus]) -> dict[str, Any]:
+def _build_report(
+    redis: bool, accepts: bool, found: list[Status], backups: list[BackupStatus], visits: list[VisitsStatus]
+) -> dict[str, Any]:
     pending = sum(s.pending for s in found)
     oldest = max((s.oldest_pending_seconds for s in found), default=0.0)
     quarantined = sum(s.quarantined for s in found)
@@ -81,6 +85,8 @@ def _build_report(redis: bool, accepts: bool, found: list[Status], backups: list
         *(f"unrestored:{b.backup}" for b in backups if b.warm is False),
         *(f"unsaved:{b.backup}" for b in backups if b.is_late(MAX_DELAY_SECONDS)),
         *(f"set_aside:{b.backup}" for b in backups if b.set_aside),
+        *(f"unrestored:{v.kind}" for v in visits if v.restored is False),
+        *(f"unsaved:{v.kind}" for v in visits if v.is_late(MAX_DELAY_SECONDS)),
     ]
     return {
         "status": "degraded" if degraded else "ok",
@@ -108,4 +114,5 @@ def _build_report(redis: bool, accepts: bool, found: list[Status], backups: list
             }
             for b in backups
         },
+        "visits": {v.kind: {"waiting": v.waiting, "oldest_seconds": v.oldest_seconds} for v in visits},
     }

@@ -20,7 +20,7 @@ class MirrorConfig(AppConfig):
         from mirror.relay import signals
 
         namespace.note_configured()
-        autodiscover_modules("mirrors", "backups")
+        autodiscover_modules("mirrors", "backups", "visits")
         signals.connect()
         fixtures.connect()
         own_writes.connect()

@@ -49,6 +49,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "FAILURE_LOG_SECONDS": 3600.0,  # how often a lasting failure is logged again
     "PROGRESS_SECONDS": 5.0,  # how often a command prints a line of progress
     "JOB_PROGRESS_SECONDS": 0.5,  # how often a job of the admin stores its progress
+    "VISITS_LENGTH": 1_000_000,  # approximate number of visits that wait for SQL; the oldest of more are dropped
     "BACKUP_PAUSE_SECONDS": 2.0,  # longest wait of writes to Redis while ``take_at_pause`` takes a copy of SQL
     "WORDS": {},  # the project's names for parts of the settings in hints: LOCATION, PREFIX, DATABASES
     "DOCTOR_CHECKS": (),  # paths of the project's functions that return further findings for ``mirror doctor``

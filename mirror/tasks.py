@@ -11,6 +11,7 @@ from mirror.management import requested
 from mirror.redis.clients import work_or_wait
 from mirror.relay import drains, jobs, sweeper
 from mirror.relay.heartbeat import Pulse
+from mirror.visits import sweep as visits_sweep
 from mirror.windows import push as pushing
 
 logger = logging.getLogger("mirror")
@@ -58,6 +59,12 @@ def sweep() -> int:
 def flush_backups() -> int:
     """Run one sweep of the backups: flush due ones and restore lost ones. Beat requests it every second."""
     return backup_sweep.sweep()
+
+
+@shared_task(name="mirror.tasks.consume_visits")
+def consume_visits() -> int:
+    """Write waiting visits to SQL, and restore what Redis lost of them. Beat requests it every second."""
+    return visits_sweep.sweep()
 
 
 perform, warm, verify, flush_backup, restore_backup, verify_backup = (

@@ -26,6 +26,7 @@ from mirror.redis.clients import relay_client
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
 from mirror.verify import scan
+from mirror.visits import status as visits_status
 
 
 class InUse(RuntimeError):
@@ -90,6 +91,9 @@ def _refuse_in_use(redis: RedisClient) -> None:
     unsaved = [backup.name for backup in backups.all_backups() if marks.count(backup, redis)]
     if unsaved:
         raise InUse(f"SQL does not have all items of {', '.join(unsaved)}: run `manage.py backup flush` first")
+    waiting = [visits.kind for visits in visits_status.statuses(redis=redis) if visits.waiting]
+    if waiting:
+        raise InUse(f"SQL does not have all visits of {', '.join(waiting)}: let a relay run before")
     if copies.is_relay_running(redis):
         seconds = float(setting("HEARTBEAT_SECONDS"))
         raise InUse(f"a relay ran within the last {seconds:g} s: stop `mirror run`, workers and beat first")

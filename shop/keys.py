@@ -46,17 +46,10 @@ def popularity() -> str:
 
 
 def last_viewed_marker(digest: str) -> str:
-    """String: the warm marker of the backup of views when a visitor's list was last completed from SQL. Life: as the
-    list. Owner: shop.viewing.
+    """String: the stamp of the server on which a visitor's list was completed from SQL. Life: as the list. Owner:
+    shop.viewing.
     """
     return f"viewed:{{{digest}}}:known"
-
-
-def view_marks() -> str:
-    """Sorted set: views that SQL does not have yet ("visitor|user|book|microseconds"), by version; in the slot of
-    ``viewed:``. Life: until they are flushed. Owner: ViewBackup.
-    """
-    return f"mirror:marks:{slot_of(popularity())}"
 
 
 def counted_view(visitor: str, book_id: int | str) -> str:
@@ -74,8 +67,8 @@ def popularity_period() -> str:
 
 
 def popularity_marker() -> str:
-    """String: the warm marker of the backup of views under which ``viewed:`` counts all views; in its slot. Life: until
-    Redis loses data. Owner: shop.book_views.popularity.
+    """String: the stamp of the server on which ``viewed:`` counts all views; in its slot. Life: until Redis loses data.
+    Owner: shop.book_views.popularity.
     """
     return f"{slot_of(popularity())}:whole"
 

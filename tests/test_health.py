@@ -18,8 +18,10 @@ from mirror.redis.clients import breaker
 from mirror.redis.clients import client as state_client
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
+from mirror.visits import restore as restore_visits
 from tests.support.faults.full import full_disk, full_memory
 from tests.support.mirror.app.backups import best
+from tests.support.mirror.app.visits import look, pages
 from tests.support.servers import RedisServer
 from tests.support.warm_mirrors import ALL, rebuild
 
@@ -107,6 +109,21 @@ def test_readyz_names_backups_with_unrestored_late_or_refused_items(monitor: Cli
     found = monitor.get("/readyz").json()
     assert {"unsaved:tbest", "set_aside:tbest"} <= set(found["degraded"])
     assert "unrestored:tbest" not in found["degraded"]
+
+
+@pytest.mark.django_db
+def test_readyz_names_visits_that_are_late_or_not_restored(monitor: Client, redis: Redis) -> None:
+    look(redis, "a")
+    found = monitor.get("/readyz").json()
+    assert found["visits"]["tpage"]["waiting"] == 1
+    assert "unrestored:tpage" in found["degraded"]
+    assert "unsaved:tpage" not in found["degraded"]
+    restore_visits(pages)
+    redis.delete(pages.keys[0])
+    redis.xadd(pages.keys[0], {"page": "a", "at": 1}, id="1-0")
+    found = monitor.get("/readyz").json()
+    assert "unsaved:tpage" in found["degraded"]
+    assert "unrestored:tpage" not in found["degraded"]
 
 
 def test_site_is_not_ready_without_sql(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

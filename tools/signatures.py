@@ -20,6 +20,7 @@ PUBLIC: Final = (
     "mirror.read",
     "mirror.windows",
     "mirror.backup",
+    "mirror.visits",
     "mirror.redis",
     "mirror.relay",
     "mirror.verify",

@@ -16,16 +16,16 @@ from django.db.models import Q
 from django.utils import timezone
 
 from accounts import keys
-from accounts.backups import LastSeenBackup
 from accounts.models import Session
 from accounts.sessions import last_seen
 from accounts.sessions.ending import SESSIONS_PER_SLICE, end_sessions
 from accounts.sessions.last_seen import LUA_DIR
-from mirror.backup import restore_backup
+from accounts.visits import last_uses
 from mirror.conf import setting
 from mirror.redis import RedisClient, Script, relay_client
 from mirror.relay import Deadline
 from mirror.utils import ProgressCallback, ignore
+from mirror.visits import restore
 
 CLAIMS_PER_CALL = 100  # sessions per call of the script
 DIGESTS_PER_REPLY = 1000  # digests per reply
@@ -64,7 +64,7 @@ def clean_sessions(
         raise ValueError("the limit cannot be negative")
     redis, deadline, done = redis or relay_client(), Deadline(seconds), CleaningReport(limit)
     steps = {"expired": _end_expired, "strays": _drop_strays}
-    if restore_backup(LastSeenBackup(), seconds, redis=redis).done:  # otherwise the oldest sessions are not known yet
+    if restore(last_uses, seconds, redis=redis):  # otherwise the oldest sessions are not known yet
         steps["removed"] = _end_oldest
     for name, step in steps.items():
         while not deadline.passed() and (count := step(redis, limit)):
@@ -115,8 +115,9 @@ def _end_expired(redis: RedisClient, limit: int) -> int:
 def _drop_strays(redis: RedisClient, limit: int) -> int:
     """Remove strays among the oldest digests: a digest without a session is never touched, so it becomes old."""
     oldest = [digest.decode() for digest in redis.zrangebyscore(keys.recent(), "(0", "+inf", 0, DIGESTS_PER_REPLY)]
-    strays = list(LastSeenBackup().is_stray(oldest))
-    if strays:
+    rows = Session.objects.using(setting("DATABASE")).filter(pk__in=oldest)
+    alive = set(rows.values_list("pk", flat=True))
+    if strays := [digest for digest in oldest if digest not in alive]:
         last_seen.remove(redis, strays)
     return len(strays)
 

@@ -45,7 +45,7 @@ def delete_sessions(digests: Sequence[str], *, only: Q = ANY_SESSION, tell: bool
     tell: send ``sessions_ending`` for those that are deleted. They are locked then, so a receiver sees all that
     requests of these sessions wrote.
 
-    The rows are locked first, in the order in which the flush of last-seen times locks them. So a flush cannot write a
+    The rows are locked first, in the order in which the consumer of last uses locks them. So it cannot write a
     time for a session that is being deleted, and neither makes the other fail. Triggers capture the changes; no
     signals are sent.
     """

@@ -1,4 +1,4 @@
-"""Last-seen times of sessions, which are written to Redis first and flushed to SQL later (``accounts.backups``).
+"""Last-seen times of sessions. A use is written to ``recent:`` and, as a visit, to a stream (``accounts.visits``).
 
 All times come from the clock of the Redis server, so that the age of a session does not depend on the clock of the web
 server that handled the request.
@@ -15,8 +15,9 @@ from django.db import Error as DatabaseError
 
 from accounts import keys
 from accounts.models import Session
-from mirror.backup import script
+from accounts.visits import last_uses
 from mirror.redis import Command, RedisClient, try_redis
+from mirror.visits import script
 
 logger = logging.getLogger("accounts")
 T = TypeVar("T")
@@ -38,7 +39,7 @@ def touch(digest: str, seen: float | None) -> bool:
         return False
     if seen is not None and time.time() - seen < settings.SESSION_TOUCH_SECONDS:
         return True
-    found = _ask_redis(lambda redis: _call_touch(redis, digest, create=False), SEEN)
+    found = _touch_in_redis(digest, create=False)
     if found != MISSING:
         return found == SEEN
     # Redis lost the digest or never had it, or the session was just removed. SQL decides: its row is deleted first.
@@ -47,20 +48,19 @@ def touch(digest: str, seen: float | None) -> bool:
 
 def begin(digest: str) -> bool:
     """Record that a session begins now. The return value is that of ``touch``."""
-    return _ask_redis(lambda redis: _call_touch(redis, digest, create=True), SEEN) == SEEN
+    return _touch_in_redis(digest, create=True) == SEEN
 
 
 def forget(digests: Sequence[str]) -> None:
-    """Remove ended sessions from ``recent:``, with their marks. While Redis is away they stay as strays."""
-    _ask_redis(lambda redis: remove(redis, digests), None)
+    """Remove ended sessions from ``recent:``. While Redis is away they stay as strays."""
+    _ask_redis(lambda redis: remove(redis, digests), lambda: None)
 
 
 def remove(redis: RedisClient, digests: Sequence[str]) -> None:
     """Remove sessions as ``forget`` does, with this client. Raises redis-py's errors."""
     pipe = redis.pipeline(transaction=False)
     for start in range(0, len(digests), DIGESTS_PER_COMMAND):
-        for name in (keys.recent_marks(), keys.recent()):
-            pipe.zrem(name, *digests[start : start + DIGESTS_PER_COMMAND])
+        pipe.zrem(keys.recent(), *digests[start : start + DIGESTS_PER_COMMAND])
     pipe.execute()
 
 
@@ -75,9 +75,7 @@ def make_corrections(alive: Mapping[str, float], gone: Sequence[str]) -> list[Co
         for at in range(0, len(scores), 2 * DIGESTS_PER_COMMAND)
     ]
     taken = [
-        ("ZREM", key, *gone[at : at + DIGESTS_PER_COMMAND])
-        for at in range(0, len(gone), DIGESTS_PER_COMMAND)
-        for key in list_keys()
+        ("ZREM", keys.recent(), *gone[at : at + DIGESTS_PER_COMMAND]) for at in range(0, len(gone), DIGESTS_PER_COMMAND)
     ]
     return [*added, *taken]
 
@@ -87,17 +85,19 @@ def read_last_seen(digests: Sequence[str]) -> dict[str, float]:
     if not digests:
         return {}
     nothing: list[float | None] = [None] * len(digests)
-    scores = _ask_redis(lambda redis: redis.zmscore(keys.recent(), list(digests)), nothing)
+    scores = _ask_redis(lambda redis: redis.zmscore(keys.recent(), list(digests)), lambda: nothing)
     return {digest: score for digest, score in zip(digests, scores, strict=True) if score}
 
 
-def list_keys() -> list[str]:
-    """Return the keys of the times and of their marks, which share a cluster slot because they are written together."""
-    return [keys.recent(), keys.recent_marks()]
+def _touch_in_redis(digest: str, *, create: bool) -> int:
+    names = [keys.recent(), *last_uses.keys]
+    arguments = [digest, settings.SESSION_TOUCH_SECONDS, int(create), last_uses.length]
+    return _ask_redis(lambda redis: int(_touch_script(redis, names, arguments)), _drop_visit)
 
 
-def _call_touch(redis: RedisClient, digest: str, *, create: bool) -> int:
-    return int(_touch_script(redis, list_keys(), [digest, settings.SESSION_TOUCH_SECONDS, int(create)]))
+def _drop_visit() -> int:
+    last_uses.count_dropped("unavailable")
+    return SEEN
 
 
 def _is_in_sql(digest: str) -> bool:
@@ -108,6 +108,6 @@ def _is_in_sql(digest: str) -> bool:
         return True
 
 
-def _ask_redis(ask: Callable[[RedisClient], T], away: T) -> T:
-    """Return the answer of Redis, or ``away`` if Redis does not answer."""
-    return try_redis(ask, lambda: away, logger, "Redis did not take when a session was seen: %s")
+def _ask_redis(ask: Callable[[RedisClient], T], otherwise: Callable[[], T]) -> T:
+    """Return the answer of Redis, or ``otherwise()`` if Redis does not answer."""
+    return try_redis(ask, otherwise, logger, "Redis did not take when a session was seen: %s")

@@ -13,6 +13,7 @@ from mirror.backup import copies, registry
 from mirror.conf import setting
 from mirror.redis import RedisClient, relay_client
 from mirror.utils import ProgressCallback, Step, ignore
+from mirror.visits import restore_all, statuses
 
 # A new site has rows of these applications: permissions, roles, and the state of mirrors.
 FILLED_BY_MIGRATE: Final = {"auth", "contenttypes", "mirror"}
@@ -46,6 +47,7 @@ def restore_site(
     call_command("migrate", database=alias, interactive=False, verbosity=0)
     step("fill")
     copies.fill_redis(redis, progress)
+    restore_all(redis)
     return manifest
 
 
@@ -66,6 +68,9 @@ def _refuse_data(alias: str, redis: RedisClient) -> None:
     for backup in registry.all_backups():
         if redis.exists(backup.marks()) or any(backup.scan(redis)):
             raise CopyError(f"the site is not empty: Redis has items of {backup.name}. --replace deletes them")
+    for visits in statuses(redis=redis):
+        if visits.waiting:
+            raise CopyError(f"the site is not empty: Redis has visits of {visits.kind}. --replace deletes them")
 
 
 def _remove_keys(redis: RedisClient) -> None:

@@ -13,6 +13,7 @@ from mirror.backup import copies, status
 from mirror.conf import setting
 from mirror.redis import RedisClient, relay_client
 from mirror.utils import Step, ignore
+from mirror.visits import consume_all
 
 
 def back_up_site(folder: Path, *, step: Step = ignore) -> Manifest:
@@ -62,7 +63,11 @@ def _prepare_folder(folder: Path) -> bool:
 
 
 def _open_consistent_snapshot(database: Database, redis: RedisClient, step: Step) -> Snapshot:
-    """Return a snapshot of SQL at a moment at which it had everything that Redis had first."""
+    """Return a snapshot of SQL at a moment at which it had everything that Redis had first.
+
+    Visits of the last moment before it may be missing.
+    """
+    consume_all(redis)
     snapshot = copies.take_at_pause(database.open_snapshot, lambda late: late.close(), redis, step)
     if snapshot is None:
         raise CopyError(

@@ -11,17 +11,16 @@ unchanged. So every process that begins an epoch has read it before its values.
 """
 
 import uuid
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from django.db import transaction
 
 from mirror.conf import setting
 from mirror.models import BackupState
-from mirror.read import marker
+from mirror.read.stamps import are_current as trusted
+from mirror.read.stamps import get_text, start
 from mirror.redis import naming
-from mirror.redis.clients import incarnation
-from mirror.redis.session import Conflict, Session, get_pool
+from mirror.redis.session import Conflict, Session
 from mirror.redis.types import RedisClient
 
 __all__ = ["start", "trusted"]
@@ -43,29 +42,6 @@ class Epoch(NamedTuple):
     def key(self) -> str:
         """Return the key in Redis that holds this epoch."""
         return naming.restored(self.backup) if self.restored else naming.restoring(self.backup)
-
-
-def start(incarnation_now: str) -> str:
-    """Return the beginning of every valid marker in this incarnation."""
-    return f"{marker.database_identity()}|{incarnation_now}|"
-
-
-def trusted(redis: RedisClient, found: Sequence[bytes | None]) -> list[bool]:
-    """Return for each of these markers, as read from Redis, whether it is valid."""
-    now = incarnation(redis)
-    result = [_token(text, now) is not None for text in found]
-    doubtful = any(text is not None and not good for text, good in zip(found, result, strict=True))
-    if doubtful and marker.may_ask(get_pool(redis)):  # the connections may be older than the server's incarnation
-        now = incarnation(redis, ask=True)
-        result = [_token(text, now) is not None for text in found]
-    return result
-
-
-def _token(found: bytes | None, incarnation_now: str) -> str | None:
-    if found is None:
-        return None
-    text, wanted = found.decode(errors="replace"), start(incarnation_now)
-    return text.removeprefix(wanted) if text.startswith(wanted) else None
 
 
 def using() -> str:
@@ -97,12 +73,12 @@ def in_redis(backup: str, redis: RedisClient) -> Epoch:
     with Session(redis) as session:
         found = session.ask([("GET", name) for name in names])
         for text, restored in zip(found, (True, False), strict=True):
-            if token := _token(text, session.incarnation):
+            if token := get_text(text, session.incarnation):
                 return Epoch(backup, token, restored)
         stamp = f"{start(session.incarnation)}{uuid.uuid4().hex}"
         # Of two concurrent processes, the later one wins here, and the other notices it in SQL.
         session.ask([("SET", names[1], stamp)])
-        return Epoch(backup, str(_token(stamp.encode(), session.incarnation)), False)
+        return Epoch(backup, str(get_text(stamp.encode(), session.incarnation)), False)
 
 
 def finish(epoch: Epoch, redis: RedisClient) -> bool:
@@ -111,7 +87,7 @@ def finish(epoch: Epoch, redis: RedisClient) -> bool:
     try:
         with Session(redis) as session:
             found = session.watch_and_ask(names, [("GET", name) for name in names])
-            tokens = [_token(text, session.incarnation) for text in found]
+            tokens = [get_text(text, session.incarnation) for text in found]
             if tokens[0] != epoch.token and tokens[1] == epoch.token:
                 session.execute([("RENAME", names[1], names[0])])
     except Conflict:

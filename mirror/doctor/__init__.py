@@ -10,7 +10,7 @@ from django.utils.module_loading import import_string
 from mirror.backup.checks import check_backups
 from mirror.conf import setting
 from mirror.declare import checks
-from mirror.doctor.relay import check_backlog, check_clocks, check_marks, check_other_site, check_relay
+from mirror.doctor.relay import check_backlog, check_clocks, check_marks, check_other_site, check_relay, check_visits
 from mirror.doctor.servers import NO_REDIS, NO_RIGHTS, NO_WRITES, check_redis
 from mirror.doctor.settings import check_settings
 from mirror.doctor.sql import NO_SQL, NOT_MIGRATED, check_sql
@@ -32,6 +32,7 @@ def examine() -> list[CheckMessage]:
         is_working = NO_WRITES not in ids  # otherwise delays are a consequence, and no relay could help
         found += [*check_clocks(redis), *check_other_site(redis), *(check_relay(redis) if is_working else ())]
         found += [*check_backlog(with_delays=is_working), *check_marks(with_delays=is_working)]
+        found += check_visits() if is_working else ()
     for path in setting("DOCTOR_CHECKS"):
         found += import_string(path)()
     return list({(message.id, message.msg): message for message in found}.values())

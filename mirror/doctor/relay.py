@@ -14,6 +14,7 @@ from mirror.read import marker, rewind
 from mirror.redis import naming
 from mirror.redis.types import RedisClient
 from mirror.status import Status, statuses
+from mirror.visits import status as visits_status
 
 MAX_CLOCK_SECONDS: Final = 1.0  # difference between the clocks of SQL and Redis
 RUN: Final = "Start `manage.py mirror run`, or a Celery worker and beat."
@@ -98,3 +99,15 @@ def check_marks(*, with_delays: bool = True) -> Iterator[CheckMessage]:
         if with_delays and status.is_late(setting("DOCTOR_AGE_SECONDS")):
             text = f"Backup {status.backup!r} was last flushed completely {status.oldest_mark_seconds:.0f} s ago."
             yield Warning(text, hint=RUN, id="mirror.W041")
+
+
+def check_visits() -> Iterator[CheckMessage]:
+    """Check the visits that wait for SQL."""
+    for status in visits_status.statuses():
+        if status.is_late(setting("DOCTOR_AGE_SECONDS")):
+            text = f"{status.waiting} visits of kind {status.kind!r} wait for SQL, the oldest for"
+            text += f" {status.oldest_seconds:.0f} s."
+            yield Warning(text, hint=f"{RUN} Its log names failing visits.", id="mirror.W046")
+        if status.restored is False:
+            text = f"Data of visits of kind {status.kind!r} is not restored after a loss of Redis."
+            yield Warning(text, hint=f"The relay restores it. {RUN}", id="mirror.W047")

@@ -6,7 +6,8 @@
 
 The name "applied" counts changes that this process applied (label: mirror). "fallbacks" counts reads that SQL had to
 answer (labels: mirror and reason, see ``Reason``); a read of two mirrors counts for both. "replica_reads" counts
-fallbacks that were asked of the read replica (label: outcome, "answered" or "failed"). A second signal,
+fallbacks that were asked of the read replica (label: outcome, "answered" or "failed"). "visits_dropped" counts visits
+that never reach SQL (labels: kind and reason: "unavailable", "full", "malformed" or "refused"). A second signal,
 ``round_trip_ended``, sends the seconds of each round trip to Redis.
 """
 
@@ -29,7 +30,7 @@ counted: Final = Signal()  # sends name, value and labels
 round_trip_ended: Final = Signal()  # sends seconds, from the commands to the last reply, or the first one of redis-py
 
 
-def count(name: Literal["applied", "fallbacks", "replica_reads"], value: int, **labels: str) -> None:
+def count(name: Literal["applied", "fallbacks", "replica_reads", "visits_dropped"], value: int, **labels: str) -> None:
     """Report that something happened ``value`` times. Errors of receivers are logged by Django."""
     if value:
         counted.send_robust(None, name=name, value=value, labels=labels)

@@ -1,4 +1,4 @@
-"""Gauges: the present state of all mirrors and backups, from the same status as ``mirror status``."""
+"""Gauges: the present state of all mirrors, backups and visits, from the same status as ``mirror status``."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -9,10 +9,11 @@ from mirror.redis import naming
 from mirror.redis.clients import try_redis
 from mirror.redis.types import RedisClient
 from mirror.status import statuses
+from mirror.visits import status as visits_status
 
 
 class Gauge(NamedTuple):
-    """A value of one mirror or backup at this moment."""
+    """A value of one mirror, backup or kind of visits at this moment."""
 
     name: str
     labels: Mapping[str, str]
@@ -30,6 +31,8 @@ TEXTS = {
     "mirror_backup_marked": "Items that SQL does not have yet.",
     "mirror_backup_lag_seconds": "Age of the oldest of these items.",
     "mirror_backup_quarantined": "Items that SQL refuses.",
+    "mirror_visits_waiting": "Visits that SQL does not have yet.",
+    "mirror_visits_lag_seconds": "Age of the oldest of these visits.",
 }
 
 
@@ -50,6 +53,9 @@ def measure() -> Iterator[Gauge]:
     for backup in backup_status.statuses():
         found = {"marked": backup.marked, "lag_seconds": backup.oldest_mark_seconds, "quarantined": backup.set_aside}
         yield from _gauges("mirror_backup", {"backup": backup.backup}, found)
+    for visits in visits_status.statuses():
+        found = {"waiting": visits.waiting, "lag_seconds": visits.oldest_seconds}
+        yield from _gauges("mirror_visits", {"kind": visits.kind}, found)
 
 
 def _has_heartbeat(redis: RedisClient) -> bool | None:

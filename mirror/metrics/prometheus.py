@@ -23,6 +23,7 @@ COUNTERS: Final = {
     "applied": Counter("mirror_applied", "Changes applied to Redis.", ["mirror"]),
     "fallbacks": Counter("mirror_fallbacks", "Reads that SQL answered.", ["mirror", "reason"]),
     "replica_reads": Counter("mirror_replica_reads", "Fallbacks asked of the read replica.", ["outcome"]),
+    "visits_dropped": Counter("mirror_visits_dropped", "Visits that never reach SQL.", ["kind", "reason"]),
 }
 ROUND_TRIPS: Final = Histogram(
     "mirror_redis_seconds",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from mirror.utils.exports import export_lazily
 
 if TYPE_CHECKING:
+    from mirror.read import stamps
     from mirror.read.foreseen import Foreseen
     from mirror.read.local import LocalCopy
     from mirror.read.marker import database_identity
@@ -32,6 +33,7 @@ __all__ = [
     "read",
     "read_from_sql",
     "select_guesses",
+    "stamps",
 ]
 
 __getattr__ = export_lazily(

@@ -126,6 +126,32 @@ def fence(mirror: str) -> str:
     return f"mirror:fence:{mirror}"
 
 
+def visits(beside: str) -> str:
+    """Stream: visits that SQL does not have yet; in the slot of a key that pages write with them. Life: always; entries
+    until SQL has them, about ``VISITS_LENGTH`` at most. Owner: mirror.visits.
+    """
+    return f"mirror:visits:{slot_of(beside)}"
+
+
+def trimmed_visits(beside: str) -> str:
+    """String: the number of entries that a full stream of visits lost, since they were counted. Life: seconds. Owner:
+    mirror.visits.
+    """
+    return f"mirror:visits:{slot_of(beside)}:trimmed"
+
+
+def visits_restored(beside: str) -> str:
+    """String: the stamp under which Redis has all data of these visits that SQL has. Life: until a loss of Redis.
+    Owner: mirror.visits.
+    """
+    return f"mirror:visits:{slot_of(beside)}:restored"
+
+
+def visits_restoring(beside: str) -> str:
+    """String: the stamp of a restore in progress, and its position. Life: until its end. Owner: mirror.visits."""
+    return f"mirror:visits:{slot_of(beside)}:restoring"
+
+
 def marks(backup: str) -> str:
     """Sorted set: items that SQL does not have yet, by version (microseconds since 1970; below zero: quarantined).
     Life: until they are flushed. Owner: mirror.backup.

@@ -30,9 +30,9 @@ _OF_ONE_KEY: Final = """
     HEXISTS HGET HGETALL HINCRBY HINCRBYFLOAT HKEYS HLEN HMGET HMSET HSCAN HSET HSETNX HSTRLEN HVALS INCR INCRBY
     INCRBYFLOAT LINDEX LLEN LPOP LPUSH LRANGE LREM LSET LTRIM PERSIST PEXPIRE PEXPIREAT PFADD PSETEX PTTL RESTORE RPOP
     RPUSH SADD SCARD SET SETBIT SETEX SETNX SETRANGE SISMEMBER SMEMBERS SMISMEMBER SPOP SRANDMEMBER SREM SSCAN STRLEN
-    TTL TYPE XADD XDEL XLEN XRANGE XREVRANGE XTRIM ZADD ZCARD ZCOUNT ZINCRBY ZLEXCOUNT ZMSCORE ZPOPMAX ZPOPMIN
-    ZRANDMEMBER ZRANGE ZRANGEBYLEX ZRANGEBYSCORE ZRANK ZREM ZREMRANGEBYLEX ZREMRANGEBYRANK ZREMRANGEBYSCORE ZREVRANGE
-    ZREVRANGEBYLEX ZREVRANGEBYSCORE ZREVRANK ZSCAN ZSCORE
+    TTL TYPE XACK XADD XAUTOCLAIM XCLAIM XDEL XLEN XPENDING XRANGE XREVRANGE XTRIM ZADD ZCARD ZCOUNT ZINCRBY ZLEXCOUNT
+    ZMSCORE ZPOPMAX ZPOPMIN ZRANDMEMBER ZRANGE ZRANGEBYLEX ZRANGEBYSCORE ZRANK ZREM ZREMRANGEBYLEX ZREMRANGEBYRANK
+    ZREMRANGEBYSCORE ZREVRANGE ZREVRANGEBYLEX ZREVRANGEBYSCORE ZREVRANK ZSCAN ZSCORE
 """
 _OF_KEYS_ALONE: Final = """
     DEL EXISTS MGET PFCOUNT PFMERGE RENAME RENAMENX SDIFF SDIFFSTORE SINTER SINTERSTORE SUNION SUNIONSTORE TOUCH UNLINK
@@ -44,11 +44,13 @@ _PLACES: Final = {
     **dict.fromkeys(_OF_KEYS_ALONE.split(), _ALL),
     **dict.fromkeys(("MSET", "MSETNX"), _Places(1, -1, 2)),
     **dict.fromkeys(("COPY", "LMOVE", "SMOVE"), _Places(1, 2)),
-    **dict.fromkeys(("MEMORY", "OBJECT"), _Places(2, 2)),
+    **dict.fromkeys(("MEMORY", "OBJECT", "XGROUP", "XINFO"), _Places(2, 2)),
     "BITOP": _Places(2, -1),
 }
 # The position of the number of keys, which the keys follow.
 _COUNTED: Final = dict.fromkeys(("EVAL", "EVALSHA", "EVAL_RO", "EVALSHA_RO", "FCALL", "FCALL_RO"), 2)
+# Their last arguments are the word STREAMS, the keys, and an id for each key.
+_OF_STREAMS: Final = {"XREAD", "XREADGROUP"}
 
 
 def name_of(command: Sequence[Any]) -> str:
@@ -66,4 +68,7 @@ def key_positions(command: Sequence[Any]) -> range:
     if name in _COUNTED:
         count = _COUNTED[name]
         return range(count + 1, count + 1 + int(command[count]))
+    if name in _OF_STREAMS:
+        first = next(i for i, word in enumerate(command) if word in ("STREAMS", b"STREAMS")) + 1
+        return range(first, first + (len(command) - first) // 2)
     raise UnknownCommand(f"{name} cannot be sent with a prefix: mirror.redis.positions does not say where its keys are")

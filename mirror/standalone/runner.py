@@ -1,8 +1,8 @@
 """The relay in one process, without Celery: ``manage.py mirror run``.
 
 It does the work of beat and of Celery's workers: drains a fraction of a second after each commit, sweeps, writes
-heartbeats, rebuilds cold mirrors, pushes rows, warms windows, and flushes backups. Several such processes, also beside
-workers, share the work by the same leases.
+heartbeats, rebuilds cold mirrors, pushes rows, warms windows, flushes backups and consumes visits. Several such
+processes, also beside workers, share the work by the same leases.
 
 New changes are found by notifications on PostgreSQL, and by polling.
 """
@@ -28,6 +28,8 @@ from mirror.relay.heartbeat import Pulse
 from mirror.standalone.notices import Listener
 from mirror.utils.failure_log import FailureLog
 from mirror.utils.throttle import Throttle
+from mirror.visits import sweep as visits_sweep
+from mirror.visits.declare import all_kinds
 from mirror.windows import push
 
 logger = logging.getLogger("mirror")
@@ -56,6 +58,7 @@ class Relay:
                 "verify": jobs.verify,
                 "perform": requested.perform,
                 "flush_backups": backup_sweep.sweep,
+                "consume_visits": visits_sweep.sweep,
                 "flush_backup": jobs.flush_backup,
                 "restore_backup": jobs.restore_backup,
                 "verify_backup": jobs.verify_backup,
@@ -127,6 +130,8 @@ class Relay:
         self.applied += sweeper.run_sweep(relay_client())
         if backups.all_backups():
             self._jobs.start("flush_backups")
+        if all_kinds():
+            self._jobs.start("consume_visits")
 
     def _rebuild(self, mirror: str, *, if_cold: bool = True) -> None:
         jobs.rebuild(mirror, if_cold=if_cold, progress=self._raise_if_stopped)

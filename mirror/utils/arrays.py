@@ -34,13 +34,23 @@ def make_table(types: Mapping[str, str], rows: Iterable[Sequence[Any]], name: st
     An INSERT ... SELECT from it with ON CONFLICT needs a WHERE clause, or SQLite parses ON as a join's condition.
     """
     if _is_postgres():
-        columns = list(map(list, zip(*rows, strict=True))) or [[] for _ in types]
+        columns = list(zip(*rows, strict=True)) or [() for _ in types]
         return (
             f"unnest({', '.join(f'%s::{kind}[]' for kind in types.values())}) AS {name} ({', '.join(types)})",
-            columns,
+            [_to_array(column) for column in columns],
         )
     parts = ", ".join(f"json_extract(value, '$[{number}]') AS {column}" for number, column in enumerate(types))
     return f"(SELECT {parts} FROM json_each(%s)) AS {name}", [_to_json(list(rows))]
+
+
+def _to_array(values: Iterable[Any]) -> str:
+    """Return a one-dimensional array as PostgreSQL reads it. psycopg needs four times as long without its C part."""
+    quoted = ("NULL" if value is None else '"' + _escape(str(value)) + '"' for value in values)
+    return "{" + ",".join(quoted) + "}"
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def list_values(values: Iterable[Any], kind: str, name: str = "k") -> Source:

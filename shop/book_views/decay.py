@@ -12,12 +12,14 @@ from typing import Final, NamedTuple
 from django.conf import settings
 from django.db.models import Count
 
-from mirror.backup import epoch, flush_backup, registry, restore_backup
 from mirror.conf import setting
-from mirror.redis import RedisClient, Script, lease, naming, relay_client
+from mirror.read import stamps
+from mirror.redis import RedisClient, Script, lease, relay_client
+from mirror.visits import consume
 from shop import keys
-from shop.book_views.popularity import BACKUP, MAX_AGE_PERIODS, MAX_RANKED_BOOKS, MIN_SCORE
+from shop.book_views.popularity import MAX_AGE_PERIODS, MAX_RANKED_BOOKS, MIN_SCORE
 from shop.models import View
+from shop.visits import views
 
 logger = logging.getLogger("shop")
 
@@ -57,15 +59,14 @@ def rescale_popularity(redis: RedisClient | None = None) -> RescaleResult:
 def is_complete(redis: RedisClient) -> bool:
     """Return whether ``viewed:`` includes all views that SQL has."""
     pipe = redis.pipeline(transaction=False)
-    pipe.get(naming.restored(BACKUP))
     pipe.get(keys.popularity_marker())
     pipe.get(keys.popularity_period())
     pipe.time()
-    restored, whole, period, (seconds, _) = pipe.execute()
+    whole, period, (seconds, _) = pipe.execute()
     # Redis' clock was ahead and has been corrected, so the scores were halved too often.
     if period is not None and int(period) > seconds // settings.SHOP_VIEW_PERIOD_SECONDS + 1:
         return False
-    return whole is not None and restored == whole and epoch.trusted(redis, [restored])[0]
+    return stamps.are_current(redis, [whole])[0]
 
 
 def maintain_popularity(redis: RedisClient | None = None) -> RescaleResult:
@@ -85,16 +86,13 @@ def rebuild_popularity(redis: RedisClient | None = None) -> bool:
     SQL's views from before that moment are then added in one step. Raises redis-py's and Django's errors, and
     RuntimeError inside a transaction.
     """
-    redis, token, views = redis or relay_client(), uuid.uuid4().hex, registry.get(BACKUP)
-    restore_backup(views, redis=redis)
-    marker = redis.get(naming.restored(BACKUP))
-    if marker is None or not epoch.trusted(redis, [marker])[0]:
-        return False
+    redis, token = redis or relay_client(), uuid.uuid4().hex
+    stamp = stamps.make(redis)
     names = [keys.popularity(), keys.popularity_period(), keys.popularity_rebuild_token(), keys.popularity_marker()]
     micros, period = _begin_script(redis, names, [settings.SHOP_VIEW_PERIOD_SECONDS, token])
-    flush_backup(views, redis=redis)  # views from before that moment that SQL does not have yet
+    consume(views, redis=redis)  # views from before that moment that SQL does not have yet
     _write_sql_scores(redis, keys.popularity_from_sql(token), _EPOCH + timedelta(microseconds=int(micros)))
-    return bool(_finish_script(redis, [*names, keys.popularity_from_sql(token)], [token, period, marker]))
+    return bool(_finish_script(redis, [*names, keys.popularity_from_sql(token)], [token, period, stamp]))
 
 
 def _write_sql_scores(redis: RedisClient, before: str, until: datetime) -> None:
@@ -108,12 +106,12 @@ def _write_sql_scores(redis: RedisClient, before: str, until: datetime) -> None:
 def compute_scores_from_sql(until: datetime) -> dict[int, float]:
     """Return the scores at ``until`` by book, from the views before it. One query per period."""
     scores: dict[int, float] = defaultdict(float)
-    views, seconds = View.objects.using(setting("DATABASE")), settings.SHOP_VIEW_PERIOD_SECONDS
+    rows, seconds = View.objects.using(setting("DATABASE")), settings.SHOP_VIEW_PERIOD_SECONDS
     period = int(until.timestamp()) // seconds
     for at in range(period - MAX_AGE_PERIODS, period + 1):
         start = datetime.fromtimestamp(at * seconds, tz=UTC)
         end = min(until, start + timedelta(seconds=seconds))
-        found = views.filter(seen_at__gte=start, seen_at__lt=end).values_list("book_id").annotate(Count("pk"))
+        found = rows.filter(seen_at__gte=start, seen_at__lt=end).values_list("book_id").annotate(Count("pk"))
         for pk, count in found.order_by():
             scores[pk] += count * 0.5 ** (period - at)
     return {pk: score for pk, score in scores.items() if score >= MIN_SCORE}

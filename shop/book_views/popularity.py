@@ -1,7 +1,7 @@
 """The popularity of books: ``viewed:`` has book ids by negated score, halved every five minutes.
 
 A view n periods ago counts 2^-n, no matter when Redis was halved. So the scores are a function of the views in SQL and
-those not flushed yet, and can be rebuilt from them after Redis has lost data.
+those that wait in the stream of visits, and can be rebuilt from them after Redis has lost data.
 """
 
 import logging
@@ -17,17 +17,17 @@ from redis.exceptions import NoScriptError
 from catalog.listing import BookRecord
 from catalog.selectors import find_books
 from common import clock
-from mirror.backup import epoch, script
 from mirror.conf import database
-from mirror.read import ask_sql, read
-from mirror.redis import RedisClient, RedisPipeline, client, naming, quick, try_redis
+from mirror.read import ask_sql, read, stamps
+from mirror.redis import RedisClient, RedisPipeline, client, quick, try_redis
+from mirror.visits import script
 from shop import keys
 from shop.models import View
 from shop.selectors.books import get_books, order_books
+from shop.visits import views
 
 logger = logging.getLogger("shop")
 
-BACKUP: Final = "view"  # the name of the backup of views
 ONCE_SECONDS: Final = 1800  # period in which a visitor's views of a book count once
 MAX_LAST_VIEWED: Final = 25  # last viewed books per visitor
 MAX_RANKED_BOOKS: Final = 20_000  # books that a halving leaves in ``viewed:``
@@ -53,9 +53,9 @@ class PopularBooks(NamedTuple):
 def count_view(digest: str | None, book_id: int, *, visitor: str = "", user_id: int | None = None) -> bool:
     """Count a view of a book. One round trip and no SQL. Never raises Redis errors.
 
-    Return whether Redis has counted it. A view that Redis does not take is lost: pages are more important than
-    statistics. digest: of the session; without one, ``visitor`` stands in for it. user_id: the user if known, otherwise
-    the session's user.
+    Return whether Redis has counted it. A view that Redis does not take is dropped, and the metrics count it: pages
+    are more important than statistics. digest: of the session; without one, ``visitor`` stands in for it. user_id: the
+    user if known, otherwise the session's user.
     """
     who = digest or visitor
 
@@ -70,13 +70,19 @@ def count_view(digest: str | None, book_id: int, *, visitor: str = "", user_id: 
             _count_script(redis, names, arguments)
         return True
 
-    return bool(who) and try_redis(count, lambda: False, logger, "A view was not counted: %s")
+    return bool(who) and try_redis(count, _drop_view, logger, "A view was not counted: %s")
+
+
+def _drop_view() -> bool:
+    views.count_dropped("unavailable")
+    return False
 
 
 def queue_count(pipe: RedisPipeline, who: str, book_id: int, user_id: int | None = None) -> tuple[list[str], list[Any]]:
     """Queue the command that counts a view. Return its keys and arguments. Redis may not know the script."""
-    arguments = [ONCE_SECONDS, book_id, f"{who}|{user_id or ''}|{book_id}|", settings.SHOP_VIEW_PERIOD_SECONDS]
-    names = [keys.popularity(), keys.counted_view(who, book_id), keys.popularity_period(), keys.view_marks()]
+    period = settings.SHOP_VIEW_PERIOD_SECONDS
+    arguments = [ONCE_SECONDS, period, views.length, who, user_id or "", book_id]
+    names = [keys.popularity(), keys.counted_view(who, book_id), keys.popularity_period(), *views.keys]
     _count_script.add(pipe, names, arguments)
     return names, arguments
 
@@ -136,17 +142,14 @@ def _read_from_redis(count: int) -> list[BookRecord] | None:
     """Return the most viewed books, or None if Redis is away or its counts are incomplete."""
 
     def ask(pipe: RedisPipeline) -> None:
-        pipe.get(naming.restored(BACKUP))
         pipe.get(keys.popularity_marker())
         pipe.zrange(keys.popularity(), 0, 2 * count - 1)  # more than needed, because some may be deleted
 
     reading = read(["book"], ask)
     if reading is None:
         return None
-    restored, whole, found = reading.replies
-    if whole is None or whole != restored:
-        return None
-    if not try_redis(lambda redis: epoch.trusted(redis, [restored])[0], lambda: False, warning="", redis=client()):
+    whole, found = reading.replies
+    if not try_redis(lambda redis: stamps.are_current(redis, [whole])[0], lambda: False, warning="", redis=client()):
         return None
     ids = [int(pk) for pk in found]
     return order_books(ids, get_books(ids))[:count]

@@ -13,13 +13,12 @@ from django.http import HttpRequest
 from accounts import ratelimit
 from catalog.listing import BookRecord
 from common import clock
-from mirror.backup import epoch
 from mirror.conf import setting
-from mirror.read import read
-from mirror.redis import RedisClient, RedisPipeline, client, naming, try_redis
+from mirror.read import read, stamps
+from mirror.redis import RedisClient, RedisPipeline, client, try_redis
 from shop import keys
 from shop.book_views import popularity
-from shop.book_views.popularity import BACKUP, MAX_LAST_VIEWED, logger
+from shop.book_views.popularity import MAX_LAST_VIEWED, logger
 from shop.models import View
 from shop.selectors.books import get_books, order_books
 from shop.visitors import get_session_digest
@@ -75,22 +74,20 @@ def _read_from_redis(digest: str) -> dict[int, float] | None:
     reading = read(["book"], lambda pipe: _queue_reads(pipe, digest))
     if reading is None:
         return None
-    restored, known, found = reading.replies
+    known, found = reading.replies
     times = {int(pk): seen for pk, seen in found}
 
     def complete(redis: RedisClient) -> None:
-        is_sure = restored is not None and epoch.trusted(redis, [restored])[0]
-        if not is_sure or known != restored:
+        if not stamps.are_current(redis, [known])[0]:
+            stamp = stamps.make(redis)
             times.update(_merge_times(times, load_from_sql(digest)))
-            if is_sure:
-                _complete_in_redis(redis, digest, times, restored)
+            _complete_in_redis(redis, digest, times, stamp)
 
     try_redis(complete, lambda: None, warning="", redis=client())
     return times
 
 
 def _queue_reads(pipe: RedisPipeline, digest: str) -> None:
-    pipe.get(naming.restored(BACKUP))
     pipe.get(keys.last_viewed_marker(digest))
     pipe.zrevrange(keys.last_viewed(digest), 0, MAX_LAST_VIEWED - 1, withscores=True)
 
@@ -110,15 +107,15 @@ def load_from_sql(digest: str) -> dict[int, float]:
     return times
 
 
-def _complete_in_redis(redis: RedisClient, digest: str, times: Mapping[int, float], marker: bytes) -> None:
-    """Complete a list in Redis under this marker. Newer entries in Redis stay."""
+def _complete_in_redis(redis: RedisClient, digest: str, times: Mapping[int, float], stamp: str) -> None:
+    """Complete a list in Redis under this stamp. Newer entries in Redis stay."""
     name, life = keys.last_viewed(digest), settings.SESSION_COOKIE_AGE
     pipe = redis.pipeline(transaction=False)
     if times:
         pipe.zadd(name, {str(pk): seen for pk, seen in times.items()}, gt=True)
         pipe.zremrangebyrank(name, 0, -MAX_LAST_VIEWED - 1)
         pipe.expire(name, life)
-    pipe.set(keys.last_viewed_marker(digest), marker, ex=life)
+    pipe.set(keys.last_viewed_marker(digest), stamp, ex=life)
     pipe.execute()
 
 

@@ -1,6 +1,6 @@
 -- Adds SQL's counts from before the start of a rebuild to the counts since, unless another rebuild has started.
 -- KEYS: viewed:, the period, the token of the rebuild, the marker of completeness, SQL's counts.
--- ARGV: the token, the period at the start, the marker. Returns 1 if it was done, else 0.
+-- ARGV: the token, the period at the start, the stamp for the marker. Returns 1 if it was done, else 0.
 if redis.call('GET', KEYS[3]) ~= ARGV[1] then
   redis.call('UNLINK', KEYS[5])
   return 0

@@ -1,4 +1,4 @@
-"""Views of books; Redis has them first (``shop.backups``)."""
+"""Views of books, which the consumer of visits writes (``shop.visits``)."""
 
 from django.conf import settings
 from django.db import models
@@ -12,7 +12,8 @@ from catalog.models import Book
 class View(models.Model):
     """A view of a book's page, counted once per half hour and kept for a limited time (``shop.book_views.retention``).
 
-    visitor: the digest of the session's token, or a stand-in for visitors without a session.
+    visitor: the digest of the session's token, or a stand-in for visitors without a session. entry: the number of the
+    view's entry in the stream of visits, so that no view is written twice; None for imported views.
     """
 
     visitor = models.CharField(_("visitor"), max_length=64)
@@ -29,11 +30,15 @@ class View(models.Model):
         Book, verbose_name=_("book"), on_delete=models.CASCADE, related_name="views", db_index=False
     )
     seen_at = models.DateTimeField(_("seen"), default=timezone.now, db_index=True)
+    entry = models.BigIntegerField(_("entry"), null=True, blank=True, editable=False)
 
     class Meta:
         verbose_name = _("view")
         verbose_name_plural = _("views")
-        constraints = [models.UniqueConstraint(fields=["visitor", "seen_at", "book"], name="shop_view_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["visitor", "seen_at", "book"], name="shop_view_once"),
+            models.UniqueConstraint(fields=["entry"], condition=Q(entry__isnull=False), name="shop_view_of_entry"),
+        ]
         indexes = [
             models.Index(fields=["book", "seen_at"], name="shop_view_of_book"),
             models.Index(fields=["user", "book", "seen_at"], name="shop_view_by_user"),

@@ -39,7 +39,7 @@ from tests.support.accounts.mail import deliver_emails
 from tests.support.accounts.sessions import PASSWORD, log_in, read_digest, read_token
 from tests.support.loginlog.tools import ago, mirror_logins
 from tests.support.servers.cluster import has_cluster
-from tests.support.shop.book_views import flush_views
+from tests.support.shop.book_views import consume_views
 from tests.support.shop.carts import restore_backups
 from tests.support.shop.make import make_order, make_product
 from tests.support.warm_mirrors import rebuild
@@ -116,7 +116,7 @@ class Life:
 
     def _buy(self) -> None:
         self.client.get(f"/books/{self.product.pk}/")
-        flush_views()
+        consume_views()
         self.order = make_order(
             self.quill, self.product, email=EMAIL, name=NAME, address="1 Feather Lane", state=OrderState.SENT
         )

@@ -1,6 +1,6 @@
-"""The backup of last-seen times, with its flush and restore."""
+"""Last-seen times as visits: their rows in SQL, and the restore of ``recent:`` after a loss of Redis."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -12,127 +12,97 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts import keys
-from accounts.backups import LastSeenBackup
 from accounts.models import LastSeen, Session
 from accounts.sessions import ending, last_seen
-from mirror.backup import registry
-from mirror.backup.flush import flush
-from mirror.backup.restore import put_right, restore
-from mirror.backup.verify import verify
-from tests.support.accounts.digests import digest, make_sessions, read_stored_digests, set_last_seen
+from accounts.visits import LastUse, last_uses, put_back
+from mirror.visits import Visit, consume, restore, statuses
+from tests.support.accounts.digests import digest, make_sessions, read_stored_digests
 from tests.support.locks import has_lock_wait
 from tests.support.servers import wait_until
 
 pytestmark = pytest.mark.django_db
-backup = LastSeenBackup()
-MOMENT = 1_795_000_000_123_456  # microseconds
+MOMENT = datetime(2026, 11, 20, 12, 5, 1, 123456, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
 
 
-def test_the_backup_is_registered() -> None:
-    assert isinstance(registry.get("last_seen"), LastSeenBackup)
-    assert registry.get("last_seen").marks() == keys.recent_marks()
+def save(times: Mapping[str, datetime]) -> None:
+    last_uses.save([Visit(number, LastUse(*item)) for number, item in enumerate(times.items())])
 
 
+def read_rows() -> dict[str, datetime]:
+    return dict(LastSeen.objects.values_list("pk", "seen_at"))
+
+
+def read_scores(redis: Redis) -> dict[str, float]:
+    return {member.decode(): score for member, score in redis.zrange(keys.recent(), 0, -1, withscores=True)}
+
+
+def count_waiting(redis: Redis) -> int:
+    return int(redis.xlen(last_uses.keys[0]))
+
+
+@pytest.mark.django_db(transaction=True)
 def test_redis_and_sql_agree_to_the_microsecond(redis: Redis) -> None:
     sessions = make_sessions(300)
     for session in sessions:
         last_seen.begin(session)
-    said = backup.read(redis, sessions)
-    assert len(said) == 300
-    with transaction.atomic():
-        backup.save(said)
-    assert backup.load(sessions) == said
-    scores = redis.zrange(keys.recent(), 0, -1, withscores=True)
+    scores = read_scores(redis)
+    assert consume(last_uses) == len(scores) == 300
+    assert {session: round(seen_at.timestamp() * 1e6) for session, seen_at in read_rows().items()} == {
+        session: round(score * 1e6) for session, score in scores.items()
+    }
     redis.delete(keys.recent())
-    backup.put_back(redis, backup.load(sessions))
-    assert redis.zrange(keys.recent(), 0, -1, withscores=True) == scores
-    assert redis.zcard(keys.recent_marks()) == 300  # put_back and read do not change the marks
+    put_back(redis, read_rows())
+    assert read_scores(redis) == scores
+    assert count_waiting(redis) == 0
 
 
-def test_a_batch_is_one_statement(redis: Redis) -> None:
+def test_a_batch_is_one_statement() -> None:
     sessions = make_sessions(1000)
     with CaptureQueriesContext(connection) as queries:
-        backup.save(dict.fromkeys(sorted(sessions), MOMENT))
+        save(dict.fromkeys(sessions, MOMENT))
     assert len(queries) == 1
     assert LastSeen.objects.count() == 1000
-    with CaptureQueriesContext(connection) as queries:
-        assert len(backup.load(sessions)) == 1000
-    assert len(queries) == 1
 
 
 def test_sql_keeps_the_later_time() -> None:
     older, newer = sorted(make_sessions(2))
-    backup.save({older: MOMENT, newer: MOMENT})
-    backup.save({older: MOMENT - 1, newer: MOMENT + 1})
-    assert backup.load([older, newer]) == {older: MOMENT, newer: MOMENT + 1}
+    save({older: MOMENT, newer: MOMENT})
+    save({older: MOMENT - MICROSECOND, newer: MOMENT + MICROSECOND})
+    assert read_rows() == {older: MOMENT, newer: MOMENT + MICROSECOND}
+
+
+def test_the_latest_of_several_uses_in_a_batch_is_saved() -> None:
+    (session,) = make_sessions(1)
+    times = [MOMENT, MOMENT + MICROSECOND, MOMENT - MICROSECOND]
+    last_uses.save([Visit(number, LastUse(session, at)) for number, at in enumerate(times)])
+    assert read_rows() == {session: MOMENT + MICROSECOND}
 
 
 def test_whole_seconds_compare_correctly() -> None:
     """SQLite compares times as texts, and Django omits the fraction of whole seconds."""
     (session,) = make_sessions(1)
-    second = MOMENT // 10**6 * 10**6
-    LastSeen.objects.create(session_id=session, seen_at=datetime.fromtimestamp(second // 10**6, tz=UTC))
-    backup.save({session: second + 1})
-    assert backup.load([session]) == {session: second + 1}
-    backup.save({session: second})
-    assert backup.load([session]) == {session: second + 1}
+    second = MOMENT.replace(microsecond=0)
+    LastSeen.objects.create(session_id=session, seen_at=second)
+    save({session: second + MICROSECOND})
+    assert read_rows() == {session: second + MICROSECOND}
+    save({session: second})
+    assert read_rows() == {session: second + MICROSECOND}
 
 
-def test_times_without_a_session_are_skipped(redis: Redis) -> None:
+def test_times_without_a_session_are_skipped() -> None:
     (session,) = make_sessions(1)
-    backup.save({digest(7): MOMENT, session: MOMENT, digest(8): None})
-    assert set(LastSeen.objects.values_list("pk", flat=True)) == {session}
-    backup.save({digest(8): None})
-    backup.save({})
+    save({digest(7): MOMENT, session: MOMENT})
+    assert set(read_rows()) == {session}
+    save({digest(8): MOMENT})
 
 
-def test_an_untouched_session_counts_as_seen_at_its_creation() -> None:
-    (session,) = make_sessions(1)
-    created = Session.objects.get().created_at
-    assert backup.load([session]) == {
-        session: (created - datetime.fromtimestamp(0, tz=UTC)) // timedelta(microseconds=1)
-    }
-
-
-def test_a_restore_keeps_newer_times_and_claims(redis: Redis) -> None:
+def test_a_restore_keeps_later_times_and_claims(redis: Redis) -> None:
     newer, older, claimed, absent = (digest(n) for n in range(4))
     redis.zadd(keys.recent(), {newer: 2000, older: 500, claimed: 0})
-    backup.put_back(redis, dict.fromkeys([newer, older, claimed, absent], 1000 * 10**6))
-    backup.put_back(redis, {})
-    scores = {member.decode(): score for member, score in redis.zrange(keys.recent(), 0, -1, withscores=True)}
-    assert scores == {newer: 2000, older: 1000, claimed: 0, absent: 1000}
-
-
-def test_a_claimed_session_has_no_value(redis: Redis) -> None:
-    redis.zadd(keys.recent(), {digest(1): 0})
-    assert backup.read(redis, [digest(1), digest(2)]) == {}
-
-
-def test_every_session_is_listed_once_in_ascending_order() -> None:
-    sessions = make_sessions(7)
-    found: list[str] = []
-    after = None
-    while some := backup.items_after(after, 3):
-        found, after = found + some, some[-1]
-    assert found == sorted(sessions)
-
-
-def test_redis_is_scanned_in_batches(redis: Redis) -> None:
-    sessions = [digest(n) for n in range(3000)]
-    set_last_seen(redis, sessions)
-    pieces = list(backup.scan(redis))
-    assert {item for piece in pieces for item in piece} == set(sessions)
-    assert len(pieces) > 1
-    redis.delete(keys.recent())
-    assert [item for piece in backup.scan(redis) for item in piece] == []
-
-
-def test_a_digest_without_a_session_is_a_stray(redis: Redis) -> None:
-    (session,) = make_sessions(1)
-    set_last_seen(redis, [session, digest(5)])
-    assert backup.is_stray([session, digest(5)]) == [digest(5)]
-    backup.drop(redis, [digest(5)])
-    assert redis.zrange(keys.recent(), 0, -1) == [session.encode()]
+    put_back(redis, dict.fromkeys([newer, older, claimed, absent], datetime.fromtimestamp(1000, tz=UTC)))
+    put_back(redis, {})
+    assert read_scores(redis) == {newer: 2000, older: 1000, claimed: 0, absent: 1000}
 
 
 @contextmanager
@@ -157,65 +127,47 @@ def _beside(work: Callable[[], object]) -> Iterator[None]:
 @pytest.mark.django_db(transaction=True)
 def test_a_session_that_is_being_deleted_is_skipped() -> None:
     going, staying = make_sessions(2)
-    with _beside(lambda: backup.save({going: MOMENT, staying: MOMENT})):
+    with _beside(lambda: save({going: MOMENT, staying: MOMENT})):
         Session.objects.filter(pk=going).delete()
-    assert list(LastSeen.objects.values_list("pk", flat=True)) == [staying]
+    assert list(read_rows()) == [staying]
 
 
 @pytest.mark.on_postgres
 @pytest.mark.django_db(transaction=True)
-def test_a_session_can_end_during_a_flush() -> None:
+def test_a_session_can_end_while_its_time_is_written() -> None:
     going, staying = make_sessions(2)
     with _beside(lambda: ending.delete_sessions([going])):
-        backup.save({going: MOMENT, staying: MOMENT})
+        save({going: MOMENT, staying: MOMENT})
     assert read_stored_digests() == {staying}
-    assert list(LastSeen.objects.values_list("pk", flat=True)) == [staying]
+    assert list(read_rows()) == [staying]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_flush_writes_one_statement_per_batch(redis: Redis, settings: Settings) -> None:
-    settings.MIRROR = {**settings.MIRROR, "BATCH": 400}
-    sessions = make_sessions(1200)
-    for session in sessions:
-        last_seen.begin(session)
-    times = backup.read(redis, sessions)
-    flush(backup, items=sessions[:1])  # the first flush begins the epoch
-    with CaptureQueriesContext(connection) as queries:
-        assert flush(backup).items == 1199
-    written = [query["sql"] for query in queries if "accounts_lastseen" in query["sql"]]
-    assert len(written) == 3
-    assert backup.load(sessions) == times
-    assert redis.zcard(keys.recent_marks()) == 0
-    assert flush(backup).items == 0
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_restore_brings_back_every_session_of_sql(redis: Redis) -> None:
+@pytest.mark.parametrize("chunk", [10, 25, 1000])
+def test_a_restore_brings_back_every_session_of_sql(redis: Redis, settings: Settings, chunk: int) -> None:
+    """A session without a row of its last use counts as seen at its creation."""
+    settings.MIRROR = {**settings.MIRROR, "CHUNK": chunk}
     seen, unseen = make_sessions(20), make_sessions(5, start=20)
     for session in seen:
         last_seen.begin(session)
     times = last_seen.read_last_seen(seen)
-    flush(backup)
+    consume(last_uses)
     redis.flushall()
     last_seen.touch(seen[0], None)  # a request before the restore
     times |= last_seen.read_last_seen(seen[:1])
-    restore(backup)
-    made = {session: value / 1e6 for session, value in backup.load(unseen).items()}
+    assert not next(status for status in statuses() if status.kind == "last_seen").restored
+    assert restore(last_uses)
+    made = {row.pk: row.created_at.timestamp() for row in Session.objects.filter(pk__in=unseen)}
     assert last_seen.read_last_seen(seen + unseen) == times | made
-    flush(backup)
-    assert list(verify(backup)) == []
+    assert next(status for status in statuses() if status.kind == "last_seen").restored
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_session_ended_before_the_flush_causes_no_failure(redis: Redis) -> None:
+def test_a_session_that_ended_before_its_use_was_written_stops_no_other(redis: Redis) -> None:
     ended, other = make_sessions(2)
     last_seen.begin(ended)
     last_seen.begin(other)
     Session.objects.filter(pk=ended).delete()
-    flush(backup)
-    assert list(LastSeen.objects.values_list("pk", flat=True)) == [other]
-    assert redis.zcard(keys.recent_marks()) == 0
-    set_last_seen(redis, [ended])
-    assert [(d.item, d.kind) for d in verify(backup)] == [(ended, "stray")]
-    assert put_right(backup, verify(backup)) == []
-    assert redis.zrange(keys.recent(), 0, -1) == [other.encode()]
+    assert consume(last_uses) == 2
+    assert list(read_rows()) == [other]
+    assert count_waiting(redis) == 0

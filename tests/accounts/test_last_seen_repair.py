@@ -7,20 +7,18 @@ import pytest
 from redis import Redis
 
 from accounts import keys
-from accounts.backups import LastSeenBackup
 from accounts.models import Session, User
 from accounts.sessions import ending, last_seen
-from mirror.backup.restore import restore
-from mirror.backup.verify import verify
+from accounts.visits import last_uses
 from mirror.redis.clients import breaker
 from mirror.relay import sweeper
-from tests.support.accounts.digests import make_sessions, read_recent_digests, set_last_seen
+from mirror.visits import restore
+from tests.support.accounts.digests import make_sessions, read_recent_digests, read_stored_digests, set_last_seen
 from tests.support.accounts.sessions import alice, log_in, read_digest, warm_sessions
 from tests.support.servers import RedisServer
 
 __all__ = ["alice", "warm_sessions"]
 pytestmark = pytest.mark.django_db(transaction=True)
-backup = LastSeenBackup()
 
 
 @contextmanager
@@ -44,7 +42,7 @@ def killed(server: RedisServer) -> Generator[None, None, None]:
 def test_the_sweep_corrects_sessions_of_a_failed_redis(
     trouble: Callable[[RedisServer], Generator[None, None, None]], redis_server: RedisServer, alice: User
 ) -> None:
-    restore(backup)
+    restore(last_uses)
     stays, ends = log_in(alice), log_in(alice)
     with trouble(redis_server):  # type: ignore[attr-defined]
         begins = log_in(alice)
@@ -54,8 +52,8 @@ def test_the_sweep_corrects_sessions_of_a_failed_redis(
     with redis_server.client() as state:
         assert {read_digest(stays), read_digest(begins)} <= read_recent_digests(state)
         assert read_digest(ends) not in read_recent_digests(state)
-    restore(backup)
-    assert verify(backup) == []
+        restore(last_uses)
+        assert read_recent_digests(state) == read_stored_digests()
 
 
 def test_the_sweep_adds_the_session_of_a_killed_process(redis: Redis) -> None:
@@ -65,7 +63,6 @@ def test_the_sweep_adds_the_session_of_a_killed_process(redis: Redis) -> None:
     assert read_recent_digests(redis) == {ended}
     sweeper.sweep()
     assert read_recent_digests(redis) == {begun}
-    assert verify(backup) == []
 
 
 def test_the_sweep_changes_neither_times_nor_claims(redis: Redis) -> None:

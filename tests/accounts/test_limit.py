@@ -14,8 +14,10 @@ from accounts.models import LastSeen, Session, User
 from accounts.sessions import cleaning, ending, last_seen
 from accounts.sessions.cleaning import clean_sessions
 from accounts.sessions.signals import sessions_ending
+from accounts.visits import last_uses
 from mirror.models import Change
 from mirror.relay import drains
+from mirror.visits import consume
 from tests.support.accounts.digests import (
     digest,
     make_sessions,
@@ -56,7 +58,6 @@ def test_the_oldest_sessions_are_removed_from_redis_and_sql(redis: Redis) -> Non
     assert read_recent_digests(redis) == read_stored_digests() == stay
     assert {field.decode() for field in redis.hkeys(keys.tokens())} == stay
     assert redis.exists(*[keys.session(session) for session in sessions]) == 120
-    assert {mark.decode() for mark in redis.zrange(keys.recent_marks(), 0, -1)} == set(sessions[100:120])
 
 
 def test_nothing_is_removed_within_the_limit(redis: Redis) -> None:
@@ -95,14 +96,15 @@ def test_a_run_stops_when_its_budget_is_spent(redis: Redis) -> None:
     assert (done.removed, done.left, done.over) == (0, 5, 3)
 
 
-def test_an_unflushed_session_is_removed_with_its_times(redis: Redis) -> None:
+def test_a_session_with_a_waiting_visit_is_removed_with_its_times(redis: Redis) -> None:
     old, new = make_sessions(2)
     last_seen.begin(old)
     LastSeen.objects.create(session_id=old, seen_at=timezone.now())
     last_seen.begin(new)
     assert clean_sessions(1).removed == 1
     assert read_recent_digests(redis) == read_stored_digests() == {new}
-    assert redis.zrange(keys.recent_marks(), 0, -1) == [new.encode()]
+    consume(last_uses)
+    assert list(LastSeen.objects.values_list("pk", flat=True)) == [new]
 
 
 def test_expired_sessions_end_even_if_just_seen(redis: Redis) -> None:
@@ -113,7 +115,8 @@ def test_expired_sessions_end_even_if_just_seen(redis: Redis) -> None:
     done = clean_sessions(5)
     assert (done.expired, done.removed) == (30, 0)
     assert read_recent_digests(redis) == read_stored_digests() == set(others)
-    assert redis.zcard(keys.recent_marks()) == 0
+    consume(last_uses)
+    assert not LastSeen.objects.exists()
 
 
 def test_a_session_prolonged_at_the_last_moment_stays(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:

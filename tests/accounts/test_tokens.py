@@ -8,6 +8,8 @@ from redis import Redis
 
 from accounts import keys
 from accounts.sessions import last_seen
+from accounts.visits import last_uses
+from mirror.metrics import counted
 from mirror.redis.naming import with_prefix
 from mirror.redis.recorder import record
 from tests.support.accounts.digests import digest, make_sessions, read_recent_digests, set_last_seen
@@ -21,12 +23,18 @@ def _seconds(redis: Redis) -> float:
     return float(seconds) + float(micros) / 1e6
 
 
-def test_a_touch_records_and_marks_the_time_of_redis(redis: Redis) -> None:
+def read_entries(redis: Redis) -> list[tuple[str, float]]:
+    """Return the digests and times in the stream of visits."""
+    entries: list[tuple[bytes, dict[bytes, bytes]]] = redis.xrange(last_uses.keys[0])  # type: ignore[assignment]
+    return [(fields[b"session"].decode(), int(fields[b"at"]) / 1e6) for _, fields in entries]
+
+
+def test_a_touch_records_the_time_of_redis_and_adds_a_visit(redis: Redis) -> None:
     (session,) = make_sessions(1)
     before = _seconds(redis)
     assert last_seen.touch(session, None)
     assert before <= last_seen.read_last_seen([session])[session] <= _seconds(redis)
-    assert redis.zrange(keys.recent_marks(), 0, -1) == [session.encode()]
+    assert read_entries(redis) == [(session, redis.zscore(keys.recent(), session))]
 
 
 def test_a_touch_needs_one_round_trip_and_no_sql(redis: Redis) -> None:
@@ -53,9 +61,9 @@ def test_concurrent_requests_write_once(redis: Redis) -> None:
     set_last_seen(redis, [session])
     old = redis.zscore(keys.recent(), session)
     assert last_seen.touch(session, old)
-    first, mark = redis.zscore(keys.recent(), session), redis.zscore(keys.recent_marks(), session)
+    first, entries = redis.zscore(keys.recent(), session), read_entries(redis)
     assert last_seen.touch(session, old)
-    assert (redis.zscore(keys.recent(), session), redis.zscore(keys.recent_marks(), session)) == (first, mark)
+    assert (redis.zscore(keys.recent(), session), read_entries(redis)) == (first, entries)
     assert first != old
 
 
@@ -76,7 +84,7 @@ def test_a_claimed_session_cannot_be_touched(redis: Redis) -> None:
     assert not last_seen.touch(session, None)
     assert not last_seen.begin(session)
     assert redis.zscore(keys.recent(), session) == 0
-    assert redis.zcard(keys.recent_marks()) == 0
+    assert read_entries(redis) == []
 
 
 def test_a_late_touch_does_not_bring_back_a_removed_session(redis: Redis) -> None:
@@ -91,10 +99,10 @@ def test_a_touch_brings_back_a_session_that_redis_lost(redis: Redis) -> None:
         assert last_seen.touch(session, None)
     assert len(queries) == 1
     assert read_recent_digests(redis) == {session}
-    assert redis.zcard(keys.recent_marks()) == 1
+    assert len(read_entries(redis)) == 1
 
 
-def test_removed_sessions_leave_no_mark(redis: Redis) -> None:
+def test_removed_sessions_leave_the_recent_ones(redis: Redis) -> None:
     sessions = make_sessions(2500)
     for session in sessions[:10]:
         last_seen.begin(session)
@@ -102,7 +110,6 @@ def test_removed_sessions_leave_no_mark(redis: Redis) -> None:
     last_seen.forget(sessions[:9] + sessions[10:])
     last_seen.forget([])
     assert read_recent_digests(redis) == {sessions[9]}
-    assert redis.zrange(keys.recent_marks(), 0, -1) == [sessions[9].encode()]
 
 
 def test_last_seen_omits_claimed_and_unknown_sessions(redis: Redis) -> None:
@@ -124,6 +131,19 @@ def test_no_session_ends_without_redis(redis_server: RedisServer, harm: str) -> 
     last_seen.forget([session])
 
 
-def test_both_keys_share_a_cluster_slot() -> None:
-    recent, marks = last_seen.list_keys()
-    assert marks[marks.index("{") + 1 : marks.index("}")] == with_prefix(recent)
+def test_the_stream_shares_a_cluster_slot_with_the_times() -> None:
+    for key in last_uses.keys:
+        assert key[key.index("{") + 1 : key.index("}")] == with_prefix(keys.recent())
+
+
+def test_uses_that_redis_does_not_take_are_counted(redis_server: RedisServer) -> None:
+    counts: list[tuple[str, int, dict[str, str]]] = []
+
+    def add(*, name: str, value: int, labels: dict[str, str], **kwargs: object) -> None:
+        counts.append((name, value, labels))
+
+    redis_server.kill()
+    counted.connect(add)
+    last_seen.begin(digest(1))
+    counted.disconnect(add)
+    assert counts == [("visits_dropped", 1, {"kind": "last_seen", "reason": "unavailable"})]

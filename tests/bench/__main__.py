@@ -25,7 +25,7 @@ def main() -> int:
     """Run the benchmarks and print the table. Return 1 if a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Every promise about speed as a ratio.")
     parts = "catalogue, tokens, accounts, fanout, timelines, shop_rush, shop_pages, shop_cart, drains, writes, hung"
-    parts += ", admin"
+    parts += ", admin, visits"
     parser.add_argument("--only", default="", help=f"a part ({parts}), or a word of a name")
     parser.add_argument("--data", type=Path, default=GOODBOOKS, help="a folder in goodbooks format")
     parser.add_argument("--on", choices=["sqlite", "postgres"], help=argparse.SUPPRESS)
@@ -92,12 +92,13 @@ def _measure(on: str, only: str, data: Path) -> list[dict[str, object]]:
         shop_rush,
         timelines,
         tokens,
+        visits,
         writes,
     )
 
     everything = [
         catalogue, tokens, accounts, fanout, timelines, shop_rush, shop_pages, shop_cart, drains, writes, hung,
-        admin,
+        admin, visits,
     ]  # fmt: skip
     named = [part for part in everything if part.__name__.endswith(f".{only}")]
     parts, word = (named, "") if named else (everything, only)

@@ -8,12 +8,12 @@ from django.utils import timezone
 from redis import Redis
 
 from accounts import keys
-from accounts.backups import LastSeenBackup
 from accounts.models import LastSeen, Session
 from accounts.sessions import cleaning, last_seen
-from mirror.backup.restore import restore
+from accounts.visits import last_uses
 from mirror.models import Change
 from mirror.redis.clients import client, relay_client
+from mirror.visits import restore
 from tests.bench.table import Comparison
 from tests.support.accounts.digests import digest
 
@@ -56,7 +56,7 @@ def comparisons() -> Iterator[Comparison]:
     )
     yield Comparison(
         "touch of a session, one after the other",
-        "bare ZADD, without a mark",
+        "bare ZADD, without a visit",
         f"{TOUCHES:,} sessions",
         ours=lambda: [last_seen.touch(each, 1.0) for each in digests[:TOUCHES]],
         theirs=lambda: [client().zadd(keys.recent(), {each: 2e9}) for each in digests[:TOUCHES]],
@@ -68,7 +68,7 @@ def comparisons() -> Iterator[Comparison]:
 
 def _in_redis(redis: Redis, digests: Sequence[str]) -> None:
     """Replace all sessions in Redis by these, last seen long ago in the given order."""
-    redis.delete(*last_seen.list_keys())
+    redis.delete(keys.recent(), *last_uses.keys)
     for start in range(0, len(digests), PIPE):
         redis.zadd(keys.recent(), {each: 1e9 + start + i for i, each in enumerate(digests[start : start + PIPE])})
 
@@ -87,7 +87,7 @@ def _in_sql(redis: Redis, digests: Sequence[str]) -> None:
         [LastSeen(session_id=e, seen_at=times["created_at"]) for e in digests], batch_size=PIPE
     )
     Change.objects.all()._raw_delete(using)
-    restore(LastSeenBackup(), redis=redis)  # done beforehand, so that it is not measured
+    restore(last_uses, redis=redis)  # done beforehand, so that it is not measured
     _in_redis(redis, digests)
 
 

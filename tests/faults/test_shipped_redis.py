@@ -15,12 +15,15 @@ from redis.exceptions import AuthenticationError, ResponseError
 from mirror import registry
 from mirror.models import State
 from mirror.read import marker
-from mirror.redis.clients import relay_client
+from mirror.redis.clients import client, relay_client
 from mirror.relay import sweeper
+from mirror.visits import consume
 from tests.support.faults.tools import Storm, assert_exact, is_at_rest
 from tests.support.fixtures import use_redis
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item
+from tests.support.mirror.app.models import Item, Visited
+from tests.support.mirror.app.visits import look, pages
+from tests.support.mirror.backup_world import Stop
 from tests.support.servers.shipped import ShippedServer
 from tests.support.timeouts import ShortTimeouts
 
@@ -71,6 +74,22 @@ def test_shipped_state_server_keeps_everything_over_a_restart(
     assert is_at_rest()
     assert_exact(state)
     assert read_rebuilt() == rebuilt
+
+
+@pytest.mark.django_db(transaction=True)
+def test_visits_of_a_killed_consumer_wait_over_a_restart(redis_server: ShippedServer) -> None:
+    def die(step: str) -> None:
+        if step == "remove":
+            raise Stop
+
+    for page in "ab":
+        look(client(), page)
+    with pytest.raises(Stop):
+        consume(pages, step=die)
+    look(client(), "c")
+    redis_server.restart_cleanly()
+    assert consume(pages) == 3
+    assert sorted(Visited.objects.values_list("page", flat=True)) == ["a", "b", "c"]
 
 
 def test_strangers_are_refused(redis_server: ShippedServer) -> None:

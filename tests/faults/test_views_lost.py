@@ -6,9 +6,9 @@ from itertools import count
 import pytest
 from redis import Redis
 
-from mirror.backup.sweep import sweep
 from mirror.redis import naming
 from mirror.redis.clients import breaker, relay_client
+from mirror.visits.sweep import sweep
 from shop import tasks
 from shop.book_views import decay, popularity
 from shop.models import View

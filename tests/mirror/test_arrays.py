@@ -21,7 +21,7 @@ def select(sql: str, values: list[Any]) -> list[tuple[Any, ...]]:
 
 
 def test_a_table_has_the_rows_in_their_order() -> None:
-    rows = [("b'\"", 2**62, None), ("", None, None), ("作者", -1, None)]
+    rows = [("b'\"", 2**62, None), ("", None, None), ("作者", -1, None), ("NULL", 0, None), ("\\{a,\n} ", 1, None)]
     source, values = arrays.make_table(TYPES, rows)
     assert select(f"SELECT given.name, given.number, given.at FROM {source}", values) == rows
 

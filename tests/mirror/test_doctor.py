@@ -24,6 +24,7 @@ from mirror.standalone.runner import Relay
 from tests.support.faults.full import full_disk, full_memory
 from tests.support.mirror import world
 from tests.support.mirror.app.backups import best
+from tests.support.mirror.app.visits import pages
 from tests.support.mirror.command import run
 from tests.support.servers import RedisServer
 from tests.support.timeouts import PATIENT_SECONDS
@@ -207,6 +208,13 @@ def test_hints_name_the_settings_of_a_project_without_environment_variables(sett
 def test_unrestored_backup_is_found(redis: Redis) -> None:
     redis.delete(naming.restored(best().name))
     assert ids() == ["mirror.W045"]
+
+
+@pytest.mark.usefixtures("swept")
+def test_late_visits_and_an_unfinished_restore_are_found(redis: Redis) -> None:
+    redis.xadd(pages.keys[0], {"page": "a", "at": 1}, id="1-0")
+    redis.delete(naming.visits_restored(pages.beside))
+    assert ids() == ["mirror.W046", "mirror.W047"]
 
 
 @pytest.mark.usefixtures("swept")

@@ -25,7 +25,8 @@ from mirror.standalone.runner import Relay
 from mirror.windows import window
 from tests.support.mirror import notes, world
 from tests.support.mirror.app.backups import play
-from tests.support.mirror.app.models import Item, Odd
+from tests.support.mirror.app.models import Item, Odd, Visited
+from tests.support.mirror.app.visits import look
 from tests.support.mirror.backup_world import scores
 from tests.support.mirror.command import ROOT, run
 from tests.support.servers import RedisServer, wait_until
@@ -265,6 +266,13 @@ def test_relay_flushes_backups(redis: Redis) -> None:
     play(redis, "alice", 3)
     with running(Relay()):
         wait_until(lambda: scores() == {"alice": 3}, "the flush")
+
+
+@pytest.mark.usefixtures("committed", "quick", "unsent")
+def test_relay_consumes_visits(redis: Redis) -> None:
+    look(redis, "a")
+    with running(Relay()):
+        wait_until(Visited.objects.exists, "the visit in SQL")
 
 
 @pytest.mark.real

@@ -14,6 +14,7 @@ from mirror.redis import naming
 from tests.support.mirror import world
 from tests.support.mirror.app.backups import play
 from tests.support.mirror.app.models import Item
+from tests.support.mirror.app.visits import look
 from tests.support.mirror.command import run
 
 
@@ -75,6 +76,14 @@ def test_items_that_sql_lacks_are_not_lost(redis: Redis) -> None:
     play(redis, "alice", 3)
     found = run("uninstall", "--yes")
     assert (found.code, "backup flush" in found.err) == (2, True)
+    assert uninstall.find().triggers
+
+
+@pytest.mark.usefixtures("committed", "installed")
+def test_visits_that_wait_for_sql_are_not_lost(redis: Redis) -> None:
+    look(redis, "a")
+    found = run("uninstall", "--yes")
+    assert (found.code, "all visits of tpage" in found.err) == (2, True)
     assert uninstall.find().triggers
 
 

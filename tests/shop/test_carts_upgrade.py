@@ -5,19 +5,17 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.operations import RemoveIndex
 from django.utils import timezone
 from redis import Redis
 from redis.exceptions import RedisError
 
 from accounts.models import Session, User
-from mirror.capture import install
 from shop import keys
 from shop.carts.rules import CartLine
 from shop.models import Cart, Order
 from shop.services.checkout import make_order_key
+from tests.support.migrations import migrate, upgrade, use_former_release
 from tests.support.servers import RedisServer
 from tests.support.shop.carts import find_differences, make_visitor, read_quantities
 from tests.support.timeouts import hung
@@ -28,18 +26,11 @@ BEFORE, AFTER = [("shop", "0011_low_stock")], [("shop", "0012_carts_in_sql")]
 FIRST, LATER = 1_700_000_000_000_000, 1_700_000_100_000_000  # times of changes, in microseconds
 
 
-def _migrate(target: list[tuple[str, str]]) -> Any:
-    executor = MigrationExecutor(connection)
-    executor.migrate(target)
-    return executor.loader.project_state(target).apps
-
-
 @pytest.fixture
 def former() -> Iterator[Any]:
-    """Return the model of the former release, with its table. Afterwards the table is that of this release."""
-    yield _migrate(BEFORE).get_model("shop", "Cart")
-    _migrate(AFTER)
-    install.install()
+    """Return the model of the former release, with its table."""
+    with use_former_release(BEFORE) as apps:
+        yield apps.get_model("shop", "Cart")
 
 
 def _state(redis: Redis, digest: str, lines: dict[str, str], moved: str = "") -> None:
@@ -69,8 +60,7 @@ def test_carts_of_the_former_release_are_taken_over(former: Any, redis: Redis) -
     former.objects.create(digest=ordered, lines={"7": 1}, version=FIRST)
     Order.objects.create(key=make_order_key(ordered, FIRST), total=0, created_at=now, reserved_until=now)
     Session.objects.filter(pk__in=[parked, gone]).delete()
-    _migrate(AFTER)
-    install.install()
+    upgrade(AFTER)
     rows = Cart.objects.in_bulk()
     assert set(rows) == {both, only_sql, only_redis, parked, ordered}
     assert rows[both].content == {1: CartLine(7, 100, FIRST), 2: CartLine(5, 200, FIRST)}
@@ -91,9 +81,9 @@ def test_a_failed_upgrade_leaves_redis_as_it_was(former: Any, redis: Redis, monk
     _state(redis, digest, {"5": f"3 {LATER} 500"})
     with monkeypatch.context() as failing, pytest.raises(ZeroDivisionError):
         failing.setattr(RemoveIndex, "database_forwards", lambda *args: 1 / 0)
-        _migrate(AFTER)
+        migrate(AFTER)
     assert redis.hget(f"cart:{{{digest}}}:version", "5") == b"3 %d 500" % LATER
-    _migrate(AFTER)
+    migrate(AFTER)
     assert Cart.objects.get(pk=digest).content == {5: CartLine(3, 500, LATER)}
 
 
@@ -101,6 +91,6 @@ def test_an_upgrade_without_redis_fails_and_is_repeated(former: Any, redis_serve
     digest = make_visitor()
     _state(redis_server.client(), digest, {"5": f"3 {LATER} 500"})
     with hung(redis_server), pytest.raises(RedisError):
-        _migrate(AFTER)
-    _migrate(AFTER)
+        migrate(AFTER)
+    migrate(AFTER)
     assert Cart.objects.get(pk=digest).content == {5: CartLine(3, 500, LATER)}

@@ -11,8 +11,6 @@ from accounts.models import Session, User
 from accounts.sessions.rows import hash_token
 from accounts.sessions.services import end_all_sessions
 from catalog.models import Book
-from mirror.backup import registry
-from mirror.backup.restore import restore
 from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
 from shop import keys
@@ -20,7 +18,7 @@ from shop.book_views import popularity, visits
 from shop.models import View
 from tests.support.catalog.make import make_book
 from tests.support.servers import RedisServer
-from tests.support.shop.book_views import flush_views, read_viewed_books
+from tests.support.shop.book_views import consume_views, read_viewed_books
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
@@ -32,7 +30,6 @@ def books() -> list[Book]:
     """More books than a list holds, with a warm mirror."""
     made = [make_book(f"Book {n}") for n in range(popularity.MAX_LAST_VIEWED + 3)]
     rebuild(["book"])
-    restore(registry.get("view"))
     return made
 
 
@@ -67,12 +64,11 @@ def test_a_complete_list_takes_two_round_trips_and_no_sql(books: list[Book]) -> 
 
 def test_a_lost_list_is_restored_and_merged_with_newer_views(redis: Redis, books: list[Book]) -> None:
     look_at(*books)
-    flush_views()
+    consume_views()
     assert titles()[0] == "Book 27"
     redis.flushdb()
     look_at(books[0])
     rebuild(["book"])
-    restore(registry.get("view"))
     assert titles() == ["Book 0", *(f"Book {n}" for n in range(27, 3, -1))]
     assert len(read_viewed_books(redis, ME)) == 25
     with record() as seen:
@@ -82,7 +78,7 @@ def test_a_lost_list_is_restored_and_merged_with_newer_views(redis: Redis, books
 
 def test_a_list_of_another_incarnation_is_not_trusted(redis: Redis, books: list[Book]) -> None:
     look_at(books[0], books[1])
-    flush_views()
+    consume_views()
     titles()
     redis.zrem(keys.last_viewed(ME), str(books[1].pk))  # Redis restarted from an older file ...
     assert titles() == ["Book 0"]
@@ -92,7 +88,7 @@ def test_a_list_of_another_incarnation_is_not_trusted(redis: Redis, books: list[
 
 def test_sql_has_the_same_list_up_to_the_last_flush(redis_server: RedisServer, books: list[Book]) -> None:
     look_at(*books[:5])
-    flush_views()
+    consume_views()
     with sql_only():
         assert titles() == [f"Book {n}" for n in range(4, -1, -1)]
     redis_server.kill()
@@ -107,7 +103,7 @@ def test_a_login_keeps_the_viewed_books(client: Client, redis: Redis, books: lis
     for book in books[:2]:
         client.get(f"/books/{book.pk}/")
     old = hash_token(str(session.session_key))
-    flush_views()
+    consume_views()
     assert read_viewed_books(redis, old) == [books[1].pk, books[0].pk]
     client.post("/accounts/login/", {"username": "ken", "password": "a long password"})
     new = hash_token(client.cookies["sessionid"].value)
@@ -132,12 +128,12 @@ def test_deleting_a_user_deletes_the_list_and_anonymises_the_views(redis: Redis,
     user = User.objects.create_user("ken")
     Session.objects.create(pk=ME, user=user, session_data="", expire_date=timezone.now() + timedelta(days=1))
     look_at(books[0])
-    flush_views()
+    consume_views()
     look_at(books[1])
     titles()
     user.delete()
     assert not redis.exists(keys.last_viewed(ME), keys.last_viewed_marker(ME))
-    flush_views()
+    consume_views()
     assert set(View.objects.values_list("book", "user")) == {(books[0].pk, None), (books[1].pk, None)}
 
 

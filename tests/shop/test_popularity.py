@@ -18,8 +18,6 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from catalog.models import Book
-from mirror.backup import registry
-from mirror.backup.restore import restore
 from mirror.read.foreseen import Foreseen
 from mirror.read.sql_only import sql_only
 from mirror.redis.clients import relay_client
@@ -30,7 +28,7 @@ from shop.book_views import decay, popularity
 from shop.models import View
 from tests.support.catalog.make import make_book
 from tests.support.servers import RedisServer
-from tests.support.shop.book_views import PERIOD, expected_scores, flush_views, read_period, read_scores, views_in_sql
+from tests.support.shop.book_views import PERIOD, consume_views, expected_scores, read_period, read_scores, views_in_sql
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WORKERS, PERIODS, MISSED = 8, 20, {5: 2, 12: 1}  # missed periods, by the period before them
@@ -176,7 +174,7 @@ def test_lost_counts_are_rebuilt_from_sql_and_new_views(redis: Redis, visitors: 
     popularity.count_view(next(visitors), new.pk)  # the first view that the empty Redis receives
     assert decay.rebuild_popularity()
     popularity.count_view(next(visitors), old.pk)
-    flush_views()
+    consume_views()
     exact(redis)
     assert gone.pk not in read_scores(redis)
     assert decay.is_complete(relay_client())
@@ -186,7 +184,7 @@ def test_counts_of_an_older_redis_are_replaced(redis: Redis, visitors: Iterator[
     book = make_book()
     for _ in range(3):
         popularity.count_view(next(visitors), book.pk)
-    flush_views()
+    consume_views()
     assert decay.rebuild_popularity()
     assert decay.rebuild_popularity()
     exact(redis)
@@ -236,7 +234,7 @@ def test_views_during_a_rebuild_count_once(redis: Redis, visitors: Iterator[str]
         for each in done:
             each.result()
     assert True in whole
-    flush_views()
+    consume_views()
     assert View.objects.count() == 104
     exact(redis)
 
@@ -268,7 +266,6 @@ def test_incomplete_counts_are_not_shown(redis: Redis, visitors: Iterator[str]) 
     redis.flushdb()
     popularity.count_view(next(visitors), quiet.pk)
     rebuild_mirrors(["book"])
-    restore(registry.get("view"))
     assert get_most_viewed_titles(5) == ["Loud", "Quiet"]  # SQL answers
     tasks.rescale_views()
     with record() as seen:

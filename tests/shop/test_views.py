@@ -12,21 +12,19 @@ from accounts.models import User
 from accounts.sessions.rows import hash_token
 from catalog.models import Book
 from common import clock
-from mirror.backup import registry
-from mirror.backup.flush import flush
-from mirror.backup.verify import verify
+from mirror.metrics import counted
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
-from shop import keys
-from shop.backups.views import ViewFact
+from mirror.visits import consume
 from shop.book_views import popularity, visits
 from shop.models import View
 from shop.pagecache import fragment_cache
+from shop.visits import views
 from tests.support.catalog.make import make_book
 from tests.support.servers import RedisServer
 from tests.support.shop.book_views import (
+    consume_views,
     count_unsaved_views,
-    flush_views,
     forget_counted_views,
     read_scores,
     read_viewed_books,
@@ -54,13 +52,13 @@ def test_a_view_counts_once_in_half_an_hour(client: Client, redis: Redis, book: 
     look(client, book)
     look(client, book)
     assert read_scores(redis) == {book.pk: 1}
-    flush_views()
+    consume_views()
     assert View.objects.count() == 1
     [name] = redis.scan_iter(match=f"*:once:*:{book.pk}", count=1000)
     assert 1700 < redis.ttl(name) <= 1800
     forget_counted_views(redis)
     look(client, book)
-    flush_views()
+    consume_views()
     assert read_scores(redis) == {book.pk: 2}
     assert View.objects.count() == 2
     assert count_unsaved_views(redis) == 0
@@ -78,7 +76,7 @@ def test_a_logged_in_visitor_has_a_list_and_is_the_user_of_the_view(client: Clie
     client.force_login(user)
     look(client, book)
     assert read_viewed_books(redis, own_digest(client)) == [book.pk]
-    flush_views()
+    consume_views()
     view = View.objects.get()
     assert (view.visitor, view.user, view.book) == (own_digest(client), user, book)
     assert timezone.now() - view.seen_at < timedelta(minutes=1)
@@ -89,7 +87,7 @@ def test_anonymous_visitors_are_distinguished_by_an_irreversible_id(client: Clie
         client.get(f"/books/{book.pk}/", REMOTE_ADDR=address)
         client.get(f"/books/{book.pk}/", REMOTE_ADDR=address)
     client.get(f"/books/{book.pk}/", REMOTE_ADDR="192.0.2.1", headers=PHONE)
-    flush_views()
+    consume_views()
     assert read_scores(redis) == {book.pk: 3}
     visitors = set(View.objects.values_list("visitor", flat=True))
     assert len(visitors) == 3
@@ -147,51 +145,67 @@ def test_a_deleted_book_with_a_cached_page_does_not_count(client: Client, redis:
     for _ in range(2):
         assert client.get(f"/books/{pk}/", headers=PHONE).status_code == 404
         assert read_scores(redis) == {}
-    flush_views()
+    consume_views()
     assert not View.objects.exists()
 
 
-def test_views_of_deleted_books_do_not_block_the_flush(redis: Redis, book: Book) -> None:
+def test_views_of_deleted_books_do_not_stop_the_others(redis: Redis, book: Book) -> None:
     gone, user = make_book("Gone"), User.objects.create_user("ken")
     popularity.count_view("a" * 64, gone.pk)
     popularity.count_view("b" * 64, book.pk, user_id=user.pk)
     Book.objects.filter(pk=gone.pk).delete()
     user.delete()
-    done = flush(registry.get("view"))
-    assert (done.items, done.aside) == (2, 0)
+    assert consume_views() == 2
     view = View.objects.get()
     assert (view.book, view.user) == (book, None)
     assert count_unsaved_views(redis) == 0
 
 
-def test_a_flush_killed_before_clearing_its_marks_counts_each_view_once(redis: Redis, book: Book) -> None:
-    backup = registry.get("view")
-    for visitor in "abc":
-        popularity.count_view(visitor * 64, book.pk)
-    items = [item.decode() for item in redis.zrange(backup.marks(), 0, -1)]
-    backup.save(dict.fromkeys(items, True))
-    done = flush(backup)
-    assert (done.items, done.aside, count_unsaved_views(redis)) == (3, 0, 0)
-    assert View.objects.count() == 3
-    assert backup.load(items) == dict.fromkeys(items, True)
-    assert {ViewFact.parse(item).visitor for item in items} == {"a" * 64, "b" * 64, "c" * 64}
-    assert verify(backup) == []
+def kill_before_removal(step: str) -> None:
+    if step == "remove":
+        raise KeyboardInterrupt
 
 
-def test_an_invalid_mark_is_quarantined_and_the_others_are_flushed(redis: Redis, book: Book) -> None:
+def test_a_view_is_written_once_even_if_its_session_moved_before_the_entry_was_removed(
+    redis: Redis, book: Book
+) -> None:
+    """The consumer was killed after its commit, and then a login rotated the token."""
     popularity.count_view("a" * 64, book.pk)
-    redis.zadd(keys.view_marks(), {"nonsense": 1})
-    done = flush(registry.get("view"))
-    assert (done.items, done.aside) == (1, 1)
-    assert View.objects.count() == 1
+    with pytest.raises(KeyboardInterrupt):
+        consume(views, step=kill_before_removal)
+    visits.move_views("a" * 64, "b" * 64)
+    popularity.count_view("c" * 64, book.pk)
+    assert consume_views() == 2
+    assert sorted(View.objects.values_list("visitor", flat=True)) == ["b" * 64, "c" * 64]
+    assert count_unsaved_views(redis) == 0
 
 
-def test_with_redis_away_the_page_stays_fast_and_the_view_is_lost(
+def test_a_malformed_view_is_dropped_and_the_others_are_written(redis: Redis, book: Book) -> None:
+    stream, good = views.keys[0], {"visitor": "b" * 64, "user": "", "book": book.pk, "at": 10**15}
+    popularity.count_view("a" * 64, book.pk)
+    for fields in ({"some": "thing"}, good | {"at": "today"}, good | {"book": "x"}, good | {"at": 10**30}, good):
+        redis.xadd(stream, fields)  # type: ignore[arg-type]
+    redis.xadd(stream, good | {"visitor": "too long" * 10})  # type: ignore[arg-type]
+    assert consume_views() == 7
+    assert set(View.objects.values_list("visitor", flat=True)) >= {"a" * 64, "b" * 64}
+    assert count_unsaved_views(redis) == 0
+
+
+def test_with_redis_away_the_page_stays_fast_and_the_view_is_dropped_and_counted(
     redis_server: RedisServer, client: Client, book: Book
 ) -> None:
+    dropped = list[dict[str, str]]()
+
+    def add(*, name: str, labels: dict[str, str], **kwargs: object) -> None:
+        if name == "visits_dropped":
+            dropped.append(labels)
+
     redis_server.kill()
+    counted.connect(add)
     look(client, book)
     with record() as seen:
         popularity.count_view("a" * 64, book.pk)
+    counted.disconnect(add)
     assert (seen.round_trips, seen.sql) == (0, [])
+    assert [labels["reason"] for labels in dropped if labels["kind"] == "view"] == ["unavailable"] * 2
     assert View.objects.count() == 0

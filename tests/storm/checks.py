@@ -16,6 +16,7 @@ from mirror import status
 from mirror.backup import status as backup_status
 from mirror.models import Change
 from mirror.redis.clients import breaker, relay_client
+from mirror.visits import statuses as visits_statuses
 from shop.models import Order, OrderLine, OrderState, Payment, PaymentState, Product
 from social.models import Block, Follow, Post
 from tests.storm.ledger import Cell, Ledger, Outcome
@@ -37,6 +38,7 @@ def find_unrest() -> list[str]:
         pending = Change.objects.pending().count()
         cold = [name for name, is_warm in status.warm_mirrors(relay_client()).items() if not is_warm]
         backups = [b.backup for b in backup_status.statuses() if not b.warm or b.marked]
+        visits = [v.kind for v in visits_statuses() if v.waiting != 0 or not v.restored]
         unpaid = Payment.objects.filter(state__in=(PaymentState.STARTED, PaymentState.REFUND_DUE)).count()
     except (DatabaseError, RedisError) as error:
         return [str(error)]
@@ -44,6 +46,7 @@ def find_unrest() -> list[str]:
         "pending changes": pending,
         "cold mirrors": cold,
         "backups": backups,
+        "visits": visits,
         "open payments": unpaid,
     }
     return [f"{name}: {value}" for name, value in found.items() if value]

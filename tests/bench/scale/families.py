@@ -55,7 +55,6 @@ login:login_times | 1 | readers
 login:last_login_times | 1 | 100
 login: | 1 | sessions
 recent: | 1 | sessions
-mirror:marks:{recent:} | 1 | 1000 | recent:
 session:<digest> | sessions
 sessions:<user_id> | active | 1
 limit:<name>:<digest> | active
@@ -94,7 +93,6 @@ sales:ends | 1 | 10
 viewed:{<digest>} | visitors | 25
 viewed: | 1 | books
 viewed:{<digest>}:known | visitors
-mirror:marks:{viewed:} | 1 | views in 2 s
 {viewed:}:once:<visitor>:<book_id> | views in 30 min
 {viewed:}:period | 1
 {viewed:}:whole | 1 || {viewed:}:period
@@ -143,6 +141,10 @@ mirror:{<slot>}:staged:<mirror>:<row> | 0
 mirror:{<slot>}:claims:<window> | 1000 || limit:<name>:<digest>
 mirror:{sentinel:<number>}:<owner> | 64 || {viewed:}:period
 mirror:lag | 1 | 90 | mirror:history
+mirror:visits:{<beside>} | 2 | views in 2 s | recent:
+mirror:visits:{<beside>}:trimmed | 0
+mirror:visits:{<beside>}:restored | 2 || {viewed:}:period
+mirror:visits:{<beside>}:restoring | 0
 mirror:{<slot>}:marks:<backup> | 4 | 5000 | mirror:marks:<backup>
 mirror:marked:<backup> | 4 || {viewed:}:period
 mirror:{<slot>}:copy:<marker> | 16384 || mirror:{warm}:<mirror>

@@ -93,7 +93,7 @@ class MatrixWorld:
         put_on_shelf(reader.pk, world.other_book.pk, Shelf.READ, timezone.localdate())
         TagAlias.objects.create(name="red", tag=Tag.objects.order_by("pk")[0])
         State.objects.get_or_create(mirror="user")
-        BackupState.objects.get_or_create(backup="last_seen")
+        BackupState.objects.get_or_create(backup="loginlog")
         Change.objects.create(mirror="user", source="", key=str(reader.pk))
 
     def secrets(self) -> list[Secret]:

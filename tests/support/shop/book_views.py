@@ -8,11 +8,11 @@ from django.conf import settings
 from redis import Redis
 
 from config.defaults.shop import SHOP_VIEW_PERIOD_SECONDS
-from mirror.backup import registry
-from mirror.backup.flush import flush
+from mirror.visits import consume
 from shop import keys
 from shop.book_views import popularity
 from shop.models import View
+from shop.visits import views
 
 PERIOD: Final = SHOP_VIEW_PERIOD_SECONDS  # of the site; the test settings have longer periods
 
@@ -29,14 +29,14 @@ def read_viewed_books(redis: Redis, digest: str) -> list[int]:
     return [int(pk) for pk in found]
 
 
-def flush_views() -> None:
-    """Flush marked views to SQL."""
-    flush(registry.get("view"))
+def consume_views() -> int:
+    """Write the waiting views to SQL. Return the number of removed entries."""
+    return consume(views)
 
 
 def count_unsaved_views(redis: Redis) -> int:
     """Return the number of views that SQL does not have yet."""
-    return int(redis.zcard(keys.view_marks()))
+    return int(redis.xlen(views.keys[0]))
 
 
 def forget_counted_views(redis: Redis) -> None:

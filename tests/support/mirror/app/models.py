@@ -62,6 +62,17 @@ class Odd(models.Model):
         return str(self.code)
 
 
+class Visited(models.Model):
+    """A visit to a page, as the consumer writes it. at: seconds since 1970."""
+
+    number = models.BigIntegerField(unique=True)
+    page = models.CharField(max_length=50)
+    at = models.FloatField()
+
+    def __str__(self) -> str:
+        return self.page
+
+
 class Best(models.Model):
     """A backed-up row: a player's best score."""
 

@@ -1,0 +1,46 @@
+"""Stamps: the database and the server for which a structure in Redis is complete.
+
+A structure that is no mirror, and that an application fills from SQL itself, stores a stamp beside its data when it is
+complete. An emptied Redis has no stamp. One that was restored from an older file has another incarnation.
+"""
+
+from collections.abc import Sequence
+
+from mirror.read import marker
+from mirror.redis.clients import incarnation
+from mirror.redis.session import get_pool
+from mirror.redis.types import RedisClient
+
+__all__ = ["are_current", "make"]
+
+
+def make(redis: RedisClient) -> str:
+    """Return the present stamp: ``<database identity>|<incarnation>|``. A structure may store it with a text after it.
+
+    Raises redis-py's errors if the server does not answer.
+    """
+    return start(incarnation(redis))
+
+
+def start(incarnation_now: str) -> str:
+    """Return the beginning of every valid stamp in this incarnation."""
+    return f"{marker.database_identity()}|{incarnation_now}|"
+
+
+def are_current(redis: RedisClient, found: Sequence[bytes | None]) -> list[bool]:
+    """Return for each of these stamps, as read from Redis, whether it is valid."""
+    now = incarnation(redis)
+    result = [get_text(stamp, now) is not None for stamp in found]
+    doubtful = any(stamp is not None and not good for stamp, good in zip(found, result, strict=True))
+    if doubtful and marker.may_ask(get_pool(redis)):  # the connections may be older than the server's incarnation
+        now = incarnation(redis, ask=True)
+        result = [get_text(stamp, now) is not None for stamp in found]
+    return result
+
+
+def get_text(stamp: bytes | None, incarnation_now: str) -> str | None:
+    """Return the text after a stamp of this incarnation, or None if the stamp is not valid."""
+    if stamp is None:
+        return None
+    text, wanted = stamp.decode(errors="replace"), start(incarnation_now)
+    return text.removeprefix(wanted) if text.startswith(wanted) else None

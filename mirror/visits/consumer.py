@@ -1,0 +1,145 @@
+"""The consumer: writes the visits of a stream to SQL, oldest first, and removes them.
+
+The order of the steps for a batch:
+
+1. Redis: read entries as the consumer group's only consumer: first those that a killed process read (they are
+   pending), then new ones.
+2. SQL: write them in one transaction.
+3. Redis: acknowledge and delete them, in one transaction.
+
+After a crash between any two steps the entries are still pending, and the next run writes them again, which changes
+nothing (``VisitKind.save``). All processes share the consumer's name: a run takes over what a killed process has left,
+and includes what another one is writing at the moment. A lease keeps two from doing the same work.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+from django.db import transaction
+from redis.exceptions import ResponseError
+
+from mirror.conf import setting
+from mirror.outbox import changes
+from mirror.outbox.errors import raise_if_away, say
+from mirror.redis.clients import relay_client
+from mirror.redis.session import Command, Session
+from mirror.redis.types import RedisClient
+from mirror.relay.drains import Deadline
+from mirror.utils.callbacks import Step, ignore
+from mirror.utils.failure_log import FailureLog
+from mirror.visits.declare import Visit, VisitKind, all_kinds
+
+GROUP: Final = "sql"
+CONSUMER: Final = "relay"
+PENDING, NEW = "0", ">"  # what XREADGROUP reads
+SEQUENCE_BITS: Final = 20  # of an id's number: a million entries in a millisecond
+Entry = tuple[bytes, list[bytes] | None]  # id, and alternating fields and values; None: the stream has dropped it
+
+failures: Final = FailureLog(logging.getLogger("mirror"))
+
+
+def consume(
+    kind: VisitKind, seconds: float | None = None, *, redis: RedisClient | None = None, step: Step = ignore
+) -> int:
+    """Write the visits that wait now to SQL, or as many as fit in ``seconds``. Return the number of removed entries.
+
+    step: called with the name of each step before it. Raises the errors of redis-py and Django when Redis or SQL is
+    away (all entries stay), and InTransaction inside a transaction, whose rollback would not restore the entries.
+    """
+    changes.refuse_transaction()
+    run, deadline, size, done = _Run(kind, redis or relay_client(), step), Deadline(seconds), int(setting("CHUNK")), 0
+    for start in (PENDING, NEW):
+        while entries := run.read(start, size):
+            run.write(entries)
+            done += len(entries)
+            if deadline.passed():
+                return done
+            if len(entries) < size:  # all that waited
+                break
+    return done
+
+
+def consume_all(redis: RedisClient | None = None) -> int:
+    """Write the visits of all kinds that wait now to SQL, as ``consume`` does."""
+    return sum(consume(kind, redis=redis) for kind in all_kinds())
+
+
+def parse_number(entry_id: bytes) -> int:
+    """Return an id, ``<milliseconds>-<sequence>``, as one integer that fits into 63 bits and has the same order."""
+    milliseconds, sequence = map(int, entry_id.split(b"-"))
+    if sequence >> SEQUENCE_BITS:
+        raise ValueError(f"the sequence of {entry_id!r} is too great")
+    return milliseconds << SEQUENCE_BITS | sequence
+
+
+class _Run:
+    """A run of the consumer over one stream."""
+
+    def __init__(self, kind: VisitKind, redis: RedisClient, step: Step) -> None:
+        self.kind, self.redis, self.step = kind, redis, step
+        self.stream = kind.keys[0]
+        self._dropped = Counter[str]()
+
+    def read(self, start: str, size: int) -> Sequence[Entry]:
+        """Return the next entries. A new stream gets its group."""
+        self.step("read")
+        command: Command = ("XREADGROUP", "GROUP", GROUP, CONSUMER, "COUNT", size, "STREAMS", self.stream, start)
+        with Session(self.redis) as session:
+            try:
+                (reply,) = session.ask([command])
+            except ResponseError as error:
+                if not str(error).startswith("NOGROUP"):
+                    raise
+                with suppress(ResponseError):  # another process was faster
+                    session.ask([("XGROUP", "CREATE", self.stream, GROUP, "0", "MKSTREAM")])
+                (reply,) = session.ask([command])
+        if not reply:
+            return []
+        # A dictionary by stream, or with the older protocol RESP2 a list of pairs.
+        found: Sequence[Entry] = next(iter(reply.values())) if isinstance(reply, dict) else reply[0][1]
+        return found
+
+    def write(self, entries: Sequence[Entry]) -> None:
+        """Write these entries to SQL and remove them from the stream."""
+        self._dropped.clear()
+        visits = [visit for entry_id, fields in entries if fields and (visit := self._parse(entry_id, fields))]
+        self.step("save")
+        self._save(visits)
+        self.step("remove")
+        ids = [entry_id for entry_id, _ in entries]
+        with Session(self.redis) as session:
+            session.execute([("XACK", self.stream, GROUP, *ids), ("XDEL", self.stream, *ids)])
+        for reason, number in self._dropped.items():
+            self.kind.count_dropped(reason, number)
+
+    def _parse(self, entry_id: bytes, fields: Sequence[bytes]) -> Visit | None:
+        words = [word.decode(errors="replace") for word in fields]
+        try:
+            return Visit(parse_number(entry_id), self.kind.parse(dict(zip(words[::2], words[1::2], strict=True))))
+        except (ArithmeticError, LookupError, ValueError) as error:
+            self._drop("malformed", f"{entry_id.decode()} {words}", error)
+            return None
+
+    def _save(self, visits: Sequence[Visit]) -> None:
+        """Write the visits, halving them after an error, so that a refused one does not delay the others."""
+        if not visits:
+            return
+        try:
+            with transaction.atomic(using=str(setting("DATABASE")), durable=True):
+                self.kind.save(visits)
+        except Exception as error:
+            raise_if_away(error)
+            if len(visits) == 1:
+                self._drop("refused", str(visits[0].fact), error)
+                return
+            middle = len(visits) // 2
+            self._save(visits[:middle])
+            self._save(visits[middle:])
+
+    def _drop(self, reason: str, about: str, error: Exception) -> None:
+        self._dropped[reason] += 1
+        text = "A visit of %s was dropped, because it is %s: %.200s (%.300s)"
+        failures.add((self.kind.name, reason), text, self.kind.name, reason, about, say(error))

@@ -1,0 +1,61 @@
+"""The status of visits, for health pages, metrics and the doctor."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mirror.read import stamps
+from mirror.redis import naming
+from mirror.redis.clients import try_redis
+from mirror.redis.types import RedisClient
+from mirror.visits.declare import VisitKind, all_kinds
+
+
+@dataclass(frozen=True)
+class VisitsStatus:
+    """The status of one kind of visits. None: unknown while Redis is away.
+
+    waiting: visits that SQL does not have yet. oldest_seconds: the age of the oldest; 0 without one. restored: Redis
+    has all data of these visits that SQL has.
+    """
+
+    kind: str
+    waiting: int | None = None
+    oldest_seconds: float | None = None
+    restored: bool | None = None
+
+    def is_late(self, seconds: float) -> bool:
+        """Return whether a visit waits for SQL for so long."""
+        return (self.oldest_seconds or 0.0) > seconds
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the status for JSON."""
+        return asdict(self)
+
+
+def statuses(*, redis: RedisClient | None = None) -> list[VisitsStatus]:
+    """Return the status of all kinds. One round trip."""
+    kinds = all_kinds()
+    return try_redis(
+        lambda redis: _read(kinds, redis), lambda: [VisitsStatus(kind.name) for kind in kinds], warning="", redis=redis
+    )
+
+
+def _read(kinds: list[VisitKind], redis: RedisClient) -> list[VisitsStatus]:
+    pipe = redis.pipeline(transaction=False)
+    for kind in kinds:
+        pipe.xlen(kind.keys[0])
+        pipe.xrange(kind.keys[0], count=1)
+        pipe.get(naming.visits_restored(kind.beside))
+    pipe.time()
+    *replies, (seconds, micros) = pipe.execute()
+    now = seconds * 1000 + micros // 1000
+    restored = stamps.are_current(redis, replies[2::3])
+    return [
+        VisitsStatus(kind.name, waiting, _age(now, oldest), is_restored or not kind.has_restore)
+        for kind, waiting, oldest, is_restored in zip(kinds, replies[::3], replies[1::3], restored, strict=True)
+    ]
+
+
+def _age(now: int, oldest: list[tuple[bytes, Any]]) -> float:
+    """Return the age of the oldest entry in seconds, by its id. now: milliseconds since 1970."""
+    return max(0, now - int(oldest[0][0].split(b"-")[0])) / 1000 if oldest else 0.0

@@ -1,5 +1,0 @@
-"""Structures that are written to Redis first."""
-
-from shop.backups.views import ViewBackup
-
-__all__ = ["ViewBackup"]
