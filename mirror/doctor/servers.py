@@ -18,6 +18,7 @@ from mirror.redis.rights import check_default_user
 from mirror.redis.session import is_cluster
 from mirror.redis.types import RedisClient
 from mirror.status import find_refusal
+from mirror.visits.declare import all_kinds
 
 MIN_VERSION: Final = (6, 2)
 MAX_FULL: Final = 0.9  # of the memory
@@ -26,13 +27,22 @@ REPLICA: Final = "mirror.E038"
 NO_RIGHTS: Final = "mirror.E046"
 NO_WRITES: Final = "mirror.E047"
 GRANT: Final = (
-    "Grant ~* +@read +@write +@transaction +eval +evalsha +@connection +script|load +script|exists +info +time"
-    " to the user (ACL SETUSER)."
+    "Grant ~* +@read +@write +@transaction +eval +evalsha +@connection +xreadgroup +script|load +script|exists +info"
+    " +time to the user (ACL SETUSER)."
 )
 # One command of each kind that the mirror needs and that changes nothing.
 HARMLESS: Final = (
     ("TIME",), ("EXISTS", "any"), ("UNWATCH",), ("SCAN", 0, "COUNT", 1), ("EVAL", "return 1", 0),
     ("SCRIPT", "EXISTS", "0" * 40), ("SCRIPT", "LOAD", "return 1"), ("PING",),
+)  # fmt: skip
+# The commands of visits, without effect on a key that does not exist. XREADGROUP is the one that many ACLs lack: Redis
+# counts it among the blocking commands.
+_NO_STREAM: Final = "mirror:visits:none"
+HARMLESS_TO_STREAMS: Final = (
+    ("XREADGROUP", "GROUP", "none", "none", "COUNT", 1, "STREAMS", _NO_STREAM, "0"),
+    ("XGROUP", "CREATE", _NO_STREAM, "none", "0"), ("XADD", _NO_STREAM, "NOMKSTREAM", "*", "field", "value"),
+    ("XACK", _NO_STREAM, "none", "0-1"), ("XDEL", _NO_STREAM, "0-1"), ("XLEN", _NO_STREAM),
+    ("XRANGE", _NO_STREAM, "-", "+", "COUNT", 1),
 )  # fmt: skip
 
 
@@ -60,11 +70,12 @@ def _check_one(server: RedisClient, *, of_cluster: bool) -> Iterator[CheckMessag
     else:
         yield from check_server(info, of_cluster=of_cluster)
     yield from check_default_user(server)
+    commands = [*HARMLESS, *(HARMLESS_TO_STREAMS if all_kinds() else ())]
     pipe = server.pipeline(transaction=False)
-    for command in HARMLESS:
+    for command in commands:
         pipe.execute_command(*command)
     replies = pipe.execute(raise_on_error=False)
-    refused = [str(c[0]) for c, reply in zip(HARMLESS, replies, strict=True) if isinstance(reply, NoPermissionError)]
+    refused = [str(c[0]) for c, reply in zip(commands, replies, strict=True) if isinstance(reply, NoPermissionError)]
     if refused:
         yield _explain_rights(f"may not execute {', '.join(refused)}")
 

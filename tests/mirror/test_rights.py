@@ -1,4 +1,4 @@
-"""The rights of the user "default", without which a restart of Redis loses transactions."""
+"""The rights of the site's user, and of the user "default", without which a restart of Redis loses transactions."""
 
 from collections.abc import Iterator
 
@@ -12,6 +12,8 @@ from mirror.doctor.servers import check_redis
 from mirror.management import texts
 from mirror.redis import check_default_user
 from mirror.redis.clients import UnknownIncarnation, incarnation_of, relay_client
+from mirror.visits import register
+from mirror.visits.declare import all_kinds, unregister
 from tests.support.fixtures import use_redis
 from tests.support.mirror.command import run
 from tests.support.servers.shipped import ShippedServer
@@ -85,6 +87,9 @@ def test_deployment_check_names_state_and_broker(server: ShippedServer) -> None:
         ("-info", servers.NO_RIGHTS),
         ("-setrange", servers.NO_RIGHTS),
         ("-eval", servers.NO_RIGHTS),
+        ("-xreadgroup", servers.NO_RIGHTS),
+        ("-xgroup", servers.NO_RIGHTS),
+        ("-xadd", servers.NO_RIGHTS),
         ("resetkeys ~other:*", servers.NO_RIGHTS),
         (">another <a-password-of-tests", servers.NO_REDIS),
     ],
@@ -98,6 +103,23 @@ def test_missing_rights_of_the_site_are_named(rule: str, expected: str, server: 
     assert "REDIS_URL" in f"{found[0].msg} {found[0].hint}"
     out = run("doctor", "--json")
     assert (out.code, expected in [f["id"] for f in out.said]) == (1, True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rights_on_streams_are_asked_only_of_sites_with_visits(server: ShippedServer) -> None:
+    with server.plain_client() as admin:
+        admin.execute_command("ACL", "SETUSER", "site", "-@stream")
+    kinds = all_kinds()
+    for kind in kinds:
+        unregister(kind.name)
+    try:
+        assert ids(check_redis(relay_client())) == [UNKNOWN]
+    finally:
+        for kind in kinds:
+            register(kind)
+    (lacking,) = [message for message in check_redis(relay_client()) if message.id == servers.NO_RIGHTS]
+    assert "XREADGROUP" in lacking.msg
+    assert "+xreadgroup" in str(lacking.hint)
 
 
 def test_server_that_hides_its_identity_counts_as_away() -> None:
