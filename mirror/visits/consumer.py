@@ -36,6 +36,7 @@ GROUP: Final = "sql"
 CONSUMER: Final = "relay"
 PENDING, NEW = "0", ">"  # what XREADGROUP reads
 SEQUENCE_BITS: Final = 20  # of an id's number: a million entries in a millisecond
+NUMBER_BITS: Final = 63
 Entry = tuple[bytes, list[bytes] | None]  # id, and alternating fields and values; None: the stream has dropped it
 
 failures: Final = FailureLog(logging.getLogger("mirror"))
@@ -68,11 +69,16 @@ def consume_all(redis: RedisClient | None = None) -> int:
 
 
 def parse_number(entry_id: bytes) -> int:
-    """Return an id, ``<milliseconds>-<sequence>``, as one integer that fits into 63 bits and has the same order."""
+    """Return an id, ``<milliseconds>-<sequence>``, as one integer that fits into 63 bits and has the same order.
+
+    While the server's clock is behind the last id, only the sequence rises. After a million such entries their numbers
+    are those of the next milliseconds, in which at most one entry each has an equal number.
+    """
     milliseconds, sequence = map(int, entry_id.split(b"-"))
-    if sequence >> SEQUENCE_BITS:
-        raise ValueError(f"the sequence of {entry_id!r} is too great")
-    return milliseconds << SEQUENCE_BITS | sequence
+    number = (milliseconds << SEQUENCE_BITS) + sequence
+    if number >> NUMBER_BITS:
+        raise ValueError(f"the id {entry_id!r} is too great")
+    return number
 
 
 class _Run:
@@ -123,8 +129,11 @@ class _Run:
             self._drop("malformed", f"{entry_id.decode()} {words}", error)
             return None
 
-    def _save(self, visits: Sequence[Visit]) -> None:
-        """Write the visits, halving them after an error, so that a refused one does not delay the others."""
+    def _save(self, visits: Sequence[Visit], *, is_retry: bool = False) -> None:
+        """Write the visits, halving them after an error, so that a refused one does not delay the others.
+
+        A single one is tried again, because a row that it names may have been deleted before the commit.
+        """
         if not visits:
             return
         try:
@@ -132,12 +141,14 @@ class _Run:
                 self.kind.save(visits)
         except Exception as error:
             raise_if_away(error)
-            if len(visits) == 1:
-                self._drop("refused", str(visits[0].fact), error)
-                return
             middle = len(visits) // 2
-            self._save(visits[:middle])
-            self._save(visits[middle:])
+            if middle:
+                self._save(visits[:middle])
+                self._save(visits[middle:])
+            elif is_retry:
+                self._drop("refused", str(visits[0].fact), error)
+            else:
+                self._save(visits, is_retry=True)
 
     def _drop(self, reason: str, about: str, error: Exception) -> None:
         self._dropped[reason] += 1

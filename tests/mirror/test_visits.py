@@ -2,11 +2,11 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.db import OperationalError, connections, transaction
+from django.db import IntegrityError, OperationalError, connections, transaction
 from pytest_django.fixtures import Settings
 from redis import Redis
 
@@ -17,7 +17,7 @@ from mirror.redis import naming
 from mirror.redis.clients import client
 from mirror.redis.lease import lease
 from mirror.redis.recorder import record
-from mirror.visits import VisitKind, consume, register, restore, statuses
+from mirror.visits import Visit, VisitKind, consume, register, restore, statuses
 from mirror.visits.consumer import CONSUMER, GROUP, parse_number
 from mirror.visits.declare import unregister
 from mirror.visits.sweep import sweep
@@ -168,6 +168,23 @@ def test_visits_that_sql_refuses_stop_no_other(redis: Redis, dropped: Counter[st
     assert redis.xlen(stream()) == 0
 
 
+def test_a_visit_whose_row_was_deleted_before_the_commit_is_tried_again(
+    redis: Redis, dropped: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save, calls = PageVisits.save, list[str]()
+
+    def refuse_once(self: PageVisits, visits: Sequence[Visit]) -> None:
+        save(self, visits)
+        calls.append(visits[0].fact.page)
+        if len(calls) == 1:
+            raise IntegrityError("a row was deleted")
+
+    monkeypatch.setattr(PageVisits, "save", refuse_once)
+    look(redis, "a")
+    assert consume(pages) == 1
+    assert (written(), calls, dropped) == (["a"], ["a", "a"], {})
+
+
 def test_visits_wait_while_sql_is_away(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     look(redis, "a")
     with monkeypatch.context() as patch:
@@ -215,7 +232,14 @@ def test_numbers_have_the_order_of_ids_and_fit_into_sql() -> None:
     assert numbers == sorted(set(numbers))
     assert numbers[-1] < 2**63
     with pytest.raises(ValueError, match="too great"):
-        parse_number(b"1-1048576")
+        parse_number(b"8796093022208-0")
+
+
+def test_more_than_a_million_entries_behind_the_last_id_have_different_numbers() -> None:
+    """The server's clock was corrected by hours, so only the sequence of ids rises."""
+    sequences = [0, 2**20 - 1, 2**20, 2**20 + 1, 5 * 2**20]
+    numbers = [parse_number(b"1795000000123-%d" % sequence) for sequence in sequences]
+    assert numbers == sorted(set(numbers))
 
 
 def test_entries_of_an_older_file_are_not_written_again(lives: Lives, redis: Redis) -> None:
