@@ -9,8 +9,6 @@ from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from mirror.backup import BackupStatus
-from mirror.backup import status as backup_status
 from mirror.conf import setting
 from mirror.redis import try_redis
 from mirror.status import Status, accepts_writes, statuses
@@ -37,7 +35,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     """
     redis, accepts = _ask_redis()
     try:
-        report = _build_report(redis, accepts, statuses(count_rows=False), backup_status.statuses(), visits_statuses())
+        report = _build_report(redis, accepts, statuses(count_rows=False), visits_statuses())
     except DatabaseError:
         connections[setting("DATABASE")].close()
         report = {"status": "unavailable", "degraded": ["sql"], "sql": False, "redis": redis}
@@ -70,9 +68,7 @@ def _ask_redis() -> tuple[bool, bool]:
     return try_redis(lambda redis: (redis.exists("any") >= 0, accepts_writes(redis)), lambda: (False, True), warning="")
 
 
-def _build_report(
-    redis: bool, accepts: bool, found: list[Status], backups: list[BackupStatus], visits: list[VisitsStatus]
-) -> dict[str, Any]:
+def _build_report(redis: bool, accepts: bool, found: list[Status], visits: list[VisitsStatus]) -> dict[str, Any]:
     pending = sum(s.pending for s in found)
     oldest = max((s.oldest_pending_seconds for s in found), default=0.0)
     quarantined = sum(s.quarantined for s in found)
@@ -82,9 +78,6 @@ def _build_report(
         *(f"cold:{s.mirror}" for s in found if s.warm is False),
         *(["behind"] if oldest > MAX_DELAY_SECONDS else []),
         *(["quarantined"] if quarantined else []),
-        *(f"unrestored:{b.backup}" for b in backups if b.warm is False),
-        *(f"unsaved:{b.backup}" for b in backups if b.is_late(MAX_DELAY_SECONDS)),
-        *(f"set_aside:{b.backup}" for b in backups if b.set_aside),
         *(f"unrestored:{v.kind}" for v in visits if v.restored is False),
         *(f"unsaved:{v.kind}" for v in visits if v.is_late(MAX_DELAY_SECONDS)),
     ]
@@ -104,15 +97,6 @@ def _build_report(
                 "quarantined": s.quarantined,
             }
             for s in found
-        },
-        "backups": {
-            b.backup: {
-                "warm": b.warm,
-                "marked": b.marked,
-                "oldest_mark_seconds": b.oldest_mark_seconds,
-                "set_aside": b.set_aside,
-            }
-            for b in backups
         },
         "visits": {v.kind: {"waiting": v.waiting, "oldest_seconds": v.oldest_seconds} for v in visits},
     }

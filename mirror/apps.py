@@ -11,7 +11,6 @@ class MirrorConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from mirror.backup import checks as backup_checks  # noqa: F401  (registers on import)
         from mirror.capture import install
         from mirror.declare import checks  # noqa: F401  (checks register on import)
         from mirror.outbox import fixtures
@@ -20,7 +19,7 @@ class MirrorConfig(AppConfig):
         from mirror.relay import signals
 
         namespace.note_configured()
-        autodiscover_modules("mirrors", "backups", "visits")
+        autodiscover_modules("mirrors", "visits")
         signals.connect()
         fixtures.connect()
         own_writes.connect()

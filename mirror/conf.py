@@ -40,17 +40,15 @@ DEFAULTS: Final[dict[str, Any]] = {
     "RUN_SWEEP_SECONDS": 1.0,  # how often ``mirror run`` sweeps
     "HEARTBEAT_SECONDS": 2.0,  # age at which a heartbeat makes readers of strict mirrors ask the outbox
     "HEARTBEAT_INTERVAL_SECONDS": 0.4,  # how often the relay writes a heartbeat
-    "LEASE_SECONDS": 3.0,  # how long a sweep, rebuild or backup stays leased after its process was killed
+    "LEASE_SECONDS": 3.0,  # how long a sweep or rebuild stays leased after its process was killed
     "VERIFY_PER_MINUTE": 300,  # rows and members that the background verification compares; 0: none
     "RECHECK_PAUSE_SECONDS": 0.05,  # pause of a verification before it compares again
-    "QUARANTINE_RETRY_SECONDS": 60.0,  # how often a backup retries its quarantined items
     "COPY_RETRY_SECONDS": 1.0,  # how long a local copy waits after a failed load
     "COPY_WAIT_SECONDS": 10.0,  # how long ``LocalCopy.ensure_loaded`` waits
     "FAILURE_LOG_SECONDS": 3600.0,  # how often a lasting failure is logged again
     "PROGRESS_SECONDS": 5.0,  # how often a command prints a line of progress
     "JOB_PROGRESS_SECONDS": 0.5,  # how often a job of the admin stores its progress
     "VISITS_LENGTH": 1_000_000,  # approximate number of visits that wait for SQL; the oldest of more are dropped
-    "BACKUP_PAUSE_SECONDS": 2.0,  # longest wait of writes to Redis while ``take_at_pause`` takes a copy of SQL
     "WORDS": {},  # the project's names for parts of the settings in hints: LOCATION, PREFIX, DATABASES
     "DOCTOR_CHECKS": (),  # paths of the project's functions that return further findings for ``mirror doctor``
     "DOCTOR_AGE_SECONDS": 10.0,  # older sweeps and changes are reported by ``mirror doctor``

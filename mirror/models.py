@@ -1,4 +1,4 @@
-"""The outbox, and further state of the mirrors and backups in SQL."""
+"""The outbox, and further state of the mirrors in SQL."""
 
 import time
 import uuid
@@ -177,24 +177,3 @@ class Identity(models.Model):
 
     def __str__(self) -> str:
         return str(self.uuid)
-
-
-class BackupState(models.Model):
-    """The state of one backup. See ``mirror.backup.epoch``."""
-
-    backup = models.CharField(_("backup"), max_length=64, primary_key=True)
-    # The period between two losses of Redis. Values read in an earlier epoch must not be written in this one.
-    epoch = models.CharField(_("epoch"), max_length=32, db_default="")
-    restore_cursor = models.TextField(_("restore cursor"), null=True)
-    restored_items = models.BigIntegerField(_("items restored"), db_default=0)
-    flushed_at = models.DateTimeField(_("last flush"), null=True)
-    verified_at = models.DateTimeField(_("last verified"), null=True)
-    differences = models.BigIntegerField(_("differences found"), null=True)
-
-    class Meta:
-        db_table = "mirror_backup"
-        verbose_name = _("backup")
-        verbose_name_plural = _("backups")
-
-    def __str__(self) -> str:
-        return self.backup

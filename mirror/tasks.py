@@ -6,7 +6,6 @@ from typing import Final
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
-from mirror.backup import sweep as backup_sweep
 from mirror.management import requested
 from mirror.redis.clients import work_or_wait
 from mirror.relay import drains, jobs, sweeper
@@ -55,26 +54,12 @@ def sweep() -> int:
     return sweeper.sweep()
 
 
-@shared_task(name="mirror.tasks.flush_backups")
-def flush_backups() -> int:
-    """Run one sweep of the backups: flush due ones and restore lost ones. Beat requests it every second."""
-    return backup_sweep.sweep()
-
-
 @shared_task(name="mirror.tasks.consume_visits")
 def consume_visits() -> int:
     """Write waiting visits to SQL, and restore what Redis lost of them. Beat requests it every second."""
     return visits_sweep.sweep()
 
 
-perform, warm, verify, flush_backup, restore_backup, verify_backup = (
-    shared_task(name=f"mirror.tasks.{job.__name__}")(job)
-    for job in (
-        requested.perform,
-        jobs.warm,
-        jobs.verify,
-        jobs.flush_backup,
-        jobs.restore_backup,
-        jobs.verify_backup,
-    )
+perform, warm, verify = (
+    shared_task(name=f"mirror.tasks.{job.__name__}")(job) for job in (requested.perform, jobs.warm, jobs.verify)
 )

@@ -15,16 +15,15 @@ from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 
 from mirror import registry
-from mirror.backup import copies, marks
-from mirror.backup import registry as backups
 from mirror.capture import install
 from mirror.conf import setting
 from mirror.declare.mirrors import SummaryMirror
 from mirror.outbox import changes
-from mirror.redis import namespace, naming
+from mirror.redis import namespace
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
+from mirror.restore import is_relay_running
 from mirror.verify import scan
 from mirror.visits import status as visits_status
 
@@ -72,7 +71,7 @@ def remove() -> None:
 
 def list_manual_steps() -> list[str]:
     """Return the parts of the settings that still name the mirror."""
-    steps = ['remove "mirror" from INSTALLED_APPS, and the mirrors.py and backups.py of your apps']
+    steps = ['remove "mirror" from INSTALLED_APPS, and the mirrors.py and visits.py of your apps']
     if any(name.startswith("mirror.") for name in settings.MIDDLEWARE):
         steps.append('remove "mirror.middleware.ReadYourWrites" from MIDDLEWARE')
     if hasattr(settings, "MIRROR"):
@@ -88,23 +87,19 @@ def _refuse_in_use(redis: RedisClient) -> None:
     plan = MigrationExecutor(connections[changes.using()]).migration_plan([("mirror", None)])
     if others := sorted({migration.app_label for migration, _ in plan} - {"mirror"}):
         raise InUse(f"migrations of these apps depend on the mirror's, and would be undone too: {', '.join(others)}")
-    unsaved = [backup.name for backup in backups.all_backups() if marks.count(backup, redis)]
-    if unsaved:
-        raise InUse(f"SQL does not have all items of {', '.join(unsaved)}: run `manage.py backup flush` first")
     waiting = [visits.kind for visits in visits_status.statuses(redis=redis) if visits.waiting]
     if waiting:
         raise InUse(f"SQL does not have all visits of {', '.join(waiting)}: let a relay run before")
-    if copies.is_relay_running(redis):
+    if is_relay_running(redis):
         seconds = float(setting("HEARTBEAT_SECONDS"))
         raise InUse(f"a relay ran within the last {seconds:g} s: stop `mirror run`, workers and beat first")
 
 
 def _own_keys(session: Session) -> Iterator[list[str]]:
-    """Yield the mirrors' keys and the mirror's own ones. The data of backups belongs to the site."""
+    """Yield the mirrors' keys and the mirror's own ones."""
     owned = [scan.Owned(mirror) for mirror in registry.all_mirrors()]
     names = {feed for mirror in registry.all_mirrors() if (feed := mirror.feed())}
     names |= {mirror.record_key("") for mirror in registry.all_mirrors() if isinstance(mirror, SummaryMirror)}
-    names |= {naming.aside(backup.marks()) for backup in backups.all_backups()}
     for found in scan.keys(session):
         yield [key for key in dict.fromkeys(found) if key in names or _is_own(key) or any(o.has(key) for o in owned)]
 

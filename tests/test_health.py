@@ -12,7 +12,6 @@ from redis import Redis
 from accounts import keys
 from accounts.models import User
 from mirror.admin import read_overview
-from mirror.backup.restore import restore
 from mirror.models import Change
 from mirror.redis.clients import breaker
 from mirror.redis.clients import client as state_client
@@ -20,7 +19,6 @@ from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from mirror.visits import restore as restore_visits
 from tests.support.faults.full import full_disk, full_memory
-from tests.support.mirror.app.backups import best
 from tests.support.mirror.app.visits import look, pages
 from tests.support.servers import RedisServer
 from tests.support.warm_mirrors import ALL, rebuild
@@ -97,18 +95,6 @@ def test_readyz_counts_pending_and_quarantined_changes(monitor: Client) -> None:
     found = monitor.get("/readyz").json()
     assert (found["pending"], found["quarantined"]) == (1, 1)
     assert "quarantined" in found["degraded"]
-
-
-@pytest.mark.django_db
-def test_readyz_names_backups_with_unrestored_late_or_refused_items(monitor: Client, redis: Redis) -> None:
-    found = monitor.get("/readyz").json()
-    assert found["backups"]["tbest"] == {"warm": False, "marked": 0, "oldest_mark_seconds": 0.0, "set_aside": 0}
-    assert "unrestored:tbest" in found["degraded"]
-    restore(best())
-    redis.zadd(best().marks(), {"waits since 1970": 1, "refused": -1})
-    found = monitor.get("/readyz").json()
-    assert {"unsaved:tbest", "set_aside:tbest"} <= set(found["degraded"])
-    assert "unrestored:tbest" not in found["degraded"]
 
 
 @pytest.mark.django_db

@@ -1,7 +1,7 @@
 """Copies of the whole site, which ``manage.py site`` takes and restores.
 
-SQL is copied at a moment at which it has everything that Redis has first. So one file holds facts and views, logins and
-last-seen times, and Redis is filled from it.
+SQL has all facts, so a dump of it is the whole site, and Redis is filled from it. Only visits of the last second, which
+wait in Redis, are missing.
 """
 
 from config.copies.manifest import CopyError, Manifest

@@ -1,4 +1,4 @@
-"""Snapshots and copies of a database, with the tools of its vendor."""
+"""Copies of a database, with the tools of its vendor."""
 
 import os
 import re
@@ -17,16 +17,6 @@ from mirror.capture import install
 LINES_OF_ERROR: Final = 3
 
 
-class Snapshot(Protocol):
-    """SQL as it was at one moment, while the site goes on writing."""
-
-    def write(self, path: Path) -> None:
-        """Write this state of SQL to a file. Raises CopyError."""
-
-    def close(self) -> None:
-        """Release the snapshot. May be called more than once."""
-
-
 class Database(Protocol):
     """A database that can be copied. file_name: the name of its file in a copy."""
 
@@ -37,8 +27,8 @@ class Database(Protocol):
     def check_tools(self) -> str:
         """Return the server's version. Raises CopyError if a program is missing."""
 
-    def open_snapshot(self) -> Snapshot:
-        """Open a snapshot of this moment."""
+    def dump(self, path: Path) -> None:
+        """Write the database, as it is at one moment, to a file. Raises CopyError."""
 
     def load(self, path: Path) -> None:
         """Replace everything in the database by the copy in a file. Raises CopyError."""
@@ -56,30 +46,16 @@ class SqliteDatabase:
     def check_tools(self) -> str:
         return sqlite3.sqlite_version
 
-    def open_snapshot(self) -> Snapshot:
-        return SqliteSnapshot(self.path)
+    def dump(self, path: Path) -> None:
+        with closing(sqlite3.connect(self.path)) as source:
+            _copy_sqlite(source, str(path))
+        with closing(sqlite3.connect(path)) as copy:
+            copy.execute("PRAGMA journal_mode=DELETE")  # so that the copy is one file
 
     def load(self, path: Path) -> None:
         self.connection.close()
         with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as source:
             _copy_sqlite(source, self.path)
-
-
-class SqliteSnapshot:
-    """A read transaction in WAL mode. Writers do not wait for it."""
-
-    def __init__(self, path: str) -> None:
-        self._source = sqlite3.connect(path, isolation_level=None)
-        self._source.execute("BEGIN")
-        self._source.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()  # the transaction begins with a read
-
-    def write(self, path: Path) -> None:
-        _copy_sqlite(self._source, str(path))
-        with closing(sqlite3.connect(path)) as copy:
-            copy.execute("PRAGMA journal_mode=DELETE")  # so that the copy is one file
-
-    def close(self) -> None:
-        self._source.close()
 
 
 def _copy_sqlite(source: sqlite3.Connection, path: str) -> None:
@@ -104,8 +80,8 @@ class PostgresDatabase:
             self._find(name)
         return str(self.connection.pg_version)
 
-    def open_snapshot(self) -> Snapshot:
-        return PostgresSnapshot(self)
+    def dump(self, path: Path) -> None:
+        self.run("pg_dump", "--format=custom", f"--file={path}")
 
     def load(self, path: Path) -> None:
         with self.connection.cursor() as cursor:
@@ -140,25 +116,6 @@ class PostgresDatabase:
         if version is None or int(version[1]) < major:
             raise CopyError(f"{found} is too old for PostgreSQL {major}: {said.strip()}")
         return found
-
-
-class PostgresSnapshot:
-    """A transaction on a connection of its own, whose snapshot ``pg_dump`` uses."""
-
-    def __init__(self, database: PostgresDatabase) -> None:
-        self._database = database
-        self._connection = database.connection.copy()
-        self._connection.set_autocommit(False)
-        with self._connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            cursor.execute("SELECT pg_export_snapshot()")
-            self._name = str(cursor.fetchone()[0])
-
-    def write(self, path: Path) -> None:
-        self._database.run("pg_dump", "--format=custom", f"--snapshot={self._name}", f"--file={path}")
-
-    def close(self) -> None:
-        self._connection.close()
 
 
 _DATABASES: Final[dict[str, type[Database]]] = {"sqlite": SqliteDatabase, "postgresql": PostgresDatabase}

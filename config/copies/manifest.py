@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -23,8 +23,7 @@ class CopyError(RuntimeError):
 class Manifest:
     """The description of a copy.
 
-    created: ISO 8601. vendor: "postgresql" or "sqlite". migrations: applied ones ("app.name"). not_in_sql: numbers of
-    items that SQL refuses, by backup; the copy lacks them.
+    created: ISO 8601. vendor: "postgresql" or "sqlite". migrations: applied ones ("app.name").
     """
 
     created: str
@@ -34,7 +33,6 @@ class Manifest:
     size: int
     sha256: str
     migrations: list[str]
-    not_in_sql: dict[str, int] = field(default_factory=dict)
     format: int = FORMAT
 
     def write(self, folder: Path) -> None:
@@ -54,8 +52,9 @@ class Manifest:
             raise CopyError(f"{folder} is no complete backup: it has no {NAME}")
         try:
             found: dict[str, Any] = orjson.loads(path.read_bytes())
+            found.pop("not_in_sql", None)  # of former releases: items of Redis that SQL refused
             manifest = cls(**found)
-        except (orjson.JSONDecodeError, TypeError):
+        except (orjson.JSONDecodeError, AttributeError, TypeError):
             raise CopyError(f"{path} is not the manifest of a backup, or that of another version") from None
         if manifest.format != FORMAT:
             raise CopyError(f"{path} has format {manifest.format}; this version reads format {FORMAT}")

@@ -9,25 +9,23 @@ from django.db import connections
 
 from config.copies.databases import get_database
 from config.copies.manifest import CopyError, Manifest
-from mirror.backup import copies, registry
 from mirror.conf import setting
 from mirror.redis import RedisClient, relay_client
-from mirror.utils import ProgressCallback, Step, ignore
-from mirror.visits import restore_all, statuses
+from mirror.restore import fill_redis, forget_history, is_relay_running
+from mirror.utils import ProgressCallback, ignore
+from mirror.visits import statuses
 
 # A new site has rows of these applications: permissions, roles, and the state of mirrors.
 FILLED_BY_MIGRATE: Final = {"auth", "contenttypes", "mirror"}
 STEP: Final = 1000  # keys in one command
 
 
-def restore_site(
-    folder: Path, *, replace: bool = False, step: Step = ignore, progress: ProgressCallback = ignore
-) -> Manifest:
+def restore_site(folder: Path, *, replace: bool = False, progress: ProgressCallback = ignore) -> Manifest:
     """Replace SQL by the copy in this folder, empty Redis, and fill it from SQL. Return the copy's manifest.
 
-    replace: allow it although the site has data, which is lost. step: called with the name of each step before it.
-    Before the first change, everything is checked: raises CopyError, and the errors of redis-py and Django. After a
-    failure later on, the same command with ``replace`` starts over.
+    replace: allow it although the site has data, which is lost. Before the first change, everything is checked: raises
+    CopyError, and the errors of redis-py and Django. After a failure later on, the same command with ``replace`` starts
+    over.
     """
     alias, redis = str(setting("DATABASE")), relay_client()
     manifest, database = Manifest.read(folder), get_database(alias)
@@ -38,21 +36,16 @@ def restore_site(
     _refuse_running_site(redis)
     if not replace:
         _refuse_data(alias, redis)
-    step("empty")
     _remove_keys(redis)  # first, because Redis must not be newer than SQL after a crash
-    step("load")
     database.load(folder / manifest.file)
-    copies.forget_history()
-    step("migrate")
+    forget_history()
     call_command("migrate", database=alias, interactive=False, verbosity=0)
-    step("fill")
-    copies.fill_redis(redis, progress)
-    restore_all(redis)
+    fill_redis(redis, progress)
     return manifest
 
 
 def _refuse_running_site(redis: RedisClient) -> None:
-    if copies.is_relay_running(redis):
+    if is_relay_running(redis):
         seconds = float(setting("HEARTBEAT_SECONDS"))
         raise CopyError(f"a relay ran within the last {seconds:g} s: stop web, workers and beat first")
 
@@ -65,9 +58,6 @@ def _refuse_data(alias: str, redis: RedisClient) -> None:
         own = model._meta.managed and model._meta.app_label not in FILLED_BY_MIGRATE
         if own and model._meta.db_table in tables and model._base_manager.using(alias).exists():
             raise CopyError(f"the site is not empty: the table {model._meta.db_table} has rows. --replace deletes them")
-    for backup in registry.all_backups():
-        if redis.exists(backup.marks()) or any(backup.scan(redis)):
-            raise CopyError(f"the site is not empty: Redis has items of {backup.name}. --replace deletes them")
     for visits in statuses(redis=redis):
         if visits.waiting:
             raise CopyError(f"the site is not empty: Redis has visits of {visits.kind}. --replace deletes them")

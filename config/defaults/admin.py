@@ -78,7 +78,6 @@ UNFOLD: Final[dict[str, Any]] = {
                 "title": _("Redis"),
                 "items": [
                     _build_item(_("Mirrors"), "sync_alt", "mirror.state"),
-                    _build_item(_("Backups"), "backup", "mirror.backupstate"),
                     _build_item(_("Changes"), "list_alt", "mirror.change"),
                 ],
             },

@@ -35,7 +35,6 @@ CELERY_TASK_ROUTES = {
     "mirror.tasks.perform": {"queue": "default"},
     "mirror.tasks.warm": {"queue": "default"},
     "mirror.tasks.push": {"queue": "fanout"},
-    "mirror.tasks.*_backup": {"queue": "default"},
     "mirror.tasks.consume_visits": {"queue": "default"},
     "mirror.tasks.*": {"queue": "relay"},
 }
@@ -43,7 +42,6 @@ CELERY_BEAT_SCHEDULER = "config.beat.Scheduler"
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "mirror-sweep": {"task": "mirror.tasks.sweep", "schedule": 1.0, "options": {"expires": 5}},
-    "mirror-backups": {"task": "mirror.tasks.flush_backups", "schedule": 1.0, "options": {"expires": 5}},
     "mirror-visits": {"task": "mirror.tasks.consume_visits", "schedule": 1.0, "options": {"expires": 5}},
     "loginlog-sync": {"task": "loginlog.tasks.sync", "schedule": crontab(0, 0, 1), "options": {"expires": 3600}},
     "loginlog-expire": {"task": "loginlog.tasks.expire", "schedule": 86_400.0, "options": {"expires": 3600}},

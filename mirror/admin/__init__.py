@@ -1,6 +1,6 @@
 """The admin pages of the mirrors, and the base of lists of big tables."""
 
-from mirror.admin import backups, pages  # noqa: F401  (each module registers its pages; they need the base)
+from mirror.admin import pages  # noqa: F401  (registers its pages, which need the base)
 from mirror.admin.overview import read_memory, read_overview
 from mirror.admin.paging import PagedAdmin, count_rows
 

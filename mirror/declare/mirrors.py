@@ -88,7 +88,7 @@ class Mirror(Readers):
     def extra_commands(self, records: Mapping[str, Any]) -> list[Command]:
         """Return commands that are sent with these rows' records in one transaction (None: the row is gone).
 
-        The records are encoded as in Redis. The commands are for data of a backup, of which Redis may have a newer
+        The records are encoded as in Redis. The commands are for data of which Redis may have a newer
         form: they may only add missing data, and may run twice. Verification ignores their effects.
         """
         return []

@@ -6,7 +6,6 @@ from typing import Final
 from django.core.checks import CheckMessage, Error, Warning
 
 from mirror import registry
-from mirror.backup import status as backup_status
 from mirror.conf import setting
 from mirror.doctor.words import say
 from mirror.outbox import changes
@@ -27,7 +26,7 @@ def check_clocks(redis: RedisClient) -> Iterator[CheckMessage]:
     difference = max(before - clock, clock - after)
     if difference > MAX_CLOCK_SECONDS:
         text = f"The clocks of SQL and Redis differ by {difference:.1f} s."
-        hint = "Synchronize both servers (NTP). Backups and times in reports depend on the clocks."
+        hint = "Synchronize both servers (NTP). Times in reports depend on the clocks."
         yield Warning(text, hint=hint, id="mirror.W037")
 
 
@@ -83,22 +82,6 @@ def _explain_cold(status: Status, cold: Iterable[str]) -> str:
     if status.rebuilding_rows is not None:
         return f"{status.mirror} ({status.rebuilding_rows} rows rebuilt)"
     return status.mirror
-
-
-def check_marks(*, with_delays: bool = True) -> Iterator[CheckMessage]:
-    """Check the backups. with_delays: also what merely waits for the relay."""
-    for status in backup_status.statuses():
-        if status.set_aside:
-            text = f"SQL refuses items of backup {status.backup!r}: {status.set_aside}."
-            hint = "`manage.py backup status` shows the errors; `manage.py backup flush` tries again."
-            yield Error(text, hint=hint, id="mirror.E044")
-        if with_delays and status.warm is False:
-            text = f"Backup {status.backup!r} is not restored after a loss of Redis: SQL supplies missing items."
-            hint = "The relay restores it; `manage.py backup restore` does so at once."
-            yield Warning(text, hint=hint, id="mirror.W045")
-        if with_delays and status.is_late(setting("DOCTOR_AGE_SECONDS")):
-            text = f"Backup {status.backup!r} was last flushed completely {status.oldest_mark_seconds:.0f} s ago."
-            yield Warning(text, hint=RUN, id="mirror.W041")
 
 
 def check_visits() -> Iterator[CheckMessage]:

@@ -138,7 +138,7 @@ def check_server(info: Mapping[str, Any], *, of_cluster: bool = False) -> Iterat
         hint = "Set maxmemory-policy to noeviction, and keep caches on another server: evicted keys are lost unnoticed."
         yield Error(f"The server evicts keys (maxmemory-policy {policy}).", hint=hint, id="mirror.E039")
     if not info.get("aof_enabled", 1):
-        hint = "Set appendonly to yes. Otherwise a crash loses backups that were not flushed, and mirrors are rebuilt."
+        hint = "Set appendonly to yes. Otherwise a crash loses visits that wait for SQL, and mirrors are rebuilt."
         yield Warning("The server keeps no append-only file.", hint=hint, id="mirror.W035")
     used, limit = int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))
     if MAX_FULL * limit < used < limit:

@@ -1,10 +1,9 @@
-"""Gauges: the present state of all mirrors, backups and visits, from the same status as ``mirror status``."""
+"""Gauges: the present state of all mirrors and visits, from the same status as ``mirror status``."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from mirror import registry
-from mirror.backup import status as backup_status
 from mirror.redis import naming
 from mirror.redis.clients import try_redis
 from mirror.redis.types import RedisClient
@@ -13,7 +12,7 @@ from mirror.visits import status as visits_status
 
 
 class Gauge(NamedTuple):
-    """A value of one mirror, backup or kind of visits at this moment."""
+    """A value of one mirror or kind of visits at this moment."""
 
     name: str
     labels: Mapping[str, str]
@@ -28,9 +27,6 @@ TEXTS = {
     "mirror_fanout_lag_seconds": "Age of the oldest pushed row that has not reached all windows.",
     "mirror_quarantined": "Changes that were set aside after repeated errors.",
     "mirror_differences": "Differences that the last verification found.",
-    "mirror_backup_marked": "Items that SQL does not have yet.",
-    "mirror_backup_lag_seconds": "Age of the oldest of these items.",
-    "mirror_backup_quarantined": "Items that SQL refuses.",
     "mirror_visits_waiting": "Visits that SQL does not have yet.",
     "mirror_visits_lag_seconds": "Age of the oldest of these visits.",
 }
@@ -50,9 +46,6 @@ def measure() -> Iterator[Gauge]:
             "differences": status.differences,
         }
         yield from _gauges("mirror", {"mirror": status.mirror}, found)
-    for backup in backup_status.statuses():
-        found = {"marked": backup.marked, "lag_seconds": backup.oldest_mark_seconds, "quarantined": backup.set_aside}
-        yield from _gauges("mirror_backup", {"backup": backup.backup}, found)
     for visits in visits_status.statuses():
         found = {"waiting": visits.waiting, "lag_seconds": visits.oldest_seconds}
         yield from _gauges("mirror_visits", {"kind": visits.kind}, found)

@@ -6,14 +6,14 @@ from typing import Final
 
 from django.apps import apps
 
-from mirror.models import BackupState, Change, Identity, Job, State
+from mirror.models import Change, Identity, Job, State
 
 ANY: Final = "*"  # a table that cannot be told from the statement: any may be written
 _COMMENTS = r"(?:\s|--[^\n]*\n|/\*.*?\*/)*"
 _WRITES = re.compile(
     _COMMENTS + r"(?:INSERT|UPDATE|DELETE|REPLACE|MERGE|TRUNCATE|COPY|CALL|DO|WITH)\b", re.IGNORECASE | re.DOTALL
 )
-_OWN_TABLES = "|".join(model._meta.db_table for model in (BackupState, Change, Identity, Job, State))
+_OWN_TABLES = "|".join(model._meta.db_table for model in (Change, Identity, Job, State))
 # The mirror's own tables are not read through a mirror. Other tables may have similar names (shop_mirror_change).
 _OWN_WRITES = re.compile(
     _COMMENTS + rf"(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|UPDATE|DELETE\s+FROM)\s+[\"'`]?(?:{_OWN_TABLES})\b",

@@ -1,10 +1,10 @@
 """Names of the mirror's own keys, without the prefix that connections add (``mirror.redis.prefix``)."""
 
 from mirror.cluster.slots import place_in_slot
-from mirror.cluster.urls import has_cluster, tag_of
+from mirror.cluster.urls import has_cluster
 from mirror.redis import prefix
 
-__all__ = ["lease", "marks", "restored"]
+__all__ = ["lease"]
 
 
 def slot_of(key: str) -> str:
@@ -150,49 +150,3 @@ def visits_restored(beside: str) -> str:
 def visits_restoring(beside: str) -> str:
     """String: the stamp of a restore in progress, and its position. Life: until its end. Owner: mirror.visits."""
     return f"mirror:visits:{slot_of(beside)}:restoring"
-
-
-def marks(backup: str) -> str:
-    """Sorted set: items that SQL does not have yet, by version (microseconds since 1970; below zero: quarantined).
-    Life: until they are flushed. Owner: mirror.backup.
-    """
-    return f"mirror:marks:{tag_of(backup) or backup}"
-
-
-def marks_in(slot: int | str, backup: str) -> str:
-    """Sorted set: the marks of the items in a slot of a cluster. Life: until they are flushed. Owner: mirror.backup."""
-    return place_in_slot(slot, f"marks:{backup}")
-
-
-def marked_slots(backup: str) -> str:
-    """Set: numbers of slots of a cluster that may have marks of a backup. Life: always. Owner: mirror.backup."""
-    return f"mirror:marked:{backup}"
-
-
-def marker_in(slot: int | str, marker: str) -> str:
-    """String: a copy of a backup's marker in a slot of a cluster. Life: as the slot's data. Owner: mirror.backup."""
-    return place_in_slot(slot, f"copy:{marker.replace('{', '').replace('}', '')}")
-
-
-def aside(marks: str) -> str:
-    """Hash: errors of items that SQL refuses, by item; in the slot of the marks. Life: until they are written.
-    Owner: mirror.backup.
-    """
-    return f"{marks}:aside" if "{" in marks else f"{slot_of(marks)}:aside"
-
-
-def restored(backup: str) -> str:
-    """String: the marker of a backup, like a mirror's: Redis has nothing older than SQL. Life: until a loss of Redis.
-    Owner: mirror.backup.
-    """
-    return f"mirror:restored:{tag_of(backup) or backup}"
-
-
-def restoring(backup: str) -> str:
-    """String: the marker of a backup during a restore. Life: until everything is restored. Owner: mirror.backup."""
-    return f"mirror:restoring:{tag_of(backup) or backup}"
-
-
-def flushed(backup: str) -> str:
-    """String: empty; while it exists, the backup is not due for a flush. Life: seconds. Owner: mirror.backup."""
-    return f"mirror:flushed:{backup}"

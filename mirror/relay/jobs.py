@@ -5,10 +5,6 @@ import logging
 from redis.exceptions import RedisError
 
 from mirror import registry
-from mirror.backup import flush as flushing
-from mirror.backup import registry as backups
-from mirror.backup import restore as restoring
-from mirror.backup import verify as comparing
 from mirror.declare.windows import WindowMirror
 from mirror.redis.session import Conflict
 from mirror.relay import rebuild as rebuilding
@@ -40,18 +36,3 @@ def warm(mirror: str, owner: str) -> bool:
 def verify(mirror: str) -> int:
     """Verify a mirror in both directions, and save the result. Return the number of differences."""
     return len(verifying.verify([mirror]))
-
-
-def flush_backup(backup: str) -> int:
-    """Flush all marked items of a backup, including quarantined ones. Return the number of written items."""
-    return flushing.flush(backups.get(backup), again=True).items
-
-
-def restore_backup(backup: str) -> int:
-    """Restore all items of a backup from SQL. Return the number of processed items."""
-    return restoring.restore(backups.get(backup), again=True).items
-
-
-def verify_backup(backup: str) -> int:
-    """Verify a backup in both directions, and save the result. Return the number of differences."""
-    return len(comparing.verify(backups.get(backup)))

@@ -40,7 +40,7 @@ MOST = 1000  # keys in one task
 UNBOUNDED_SECONDS = 3600.0  # recorded for a connection without a time-out
 failures = 0  # number of hints that this process could not send
 TASKS: Final = "mirror.tasks."
-LEFT: Final = frozenset({"perform", "warm", "rebuild", "verify", "flush_backup", "restore_backup", "verify_backup"})
+LEFT: Final = frozenset({"perform", "warm", "rebuild", "verify"})
 MOST_LEFT = 10_000  # requests; older ones are dropped, and readers repeat theirs
 LEFT_SECONDS = 60
 _performers: list[Callable[..., bool]] = []
@@ -117,21 +117,6 @@ def verify(mirror: str) -> bool:
 def perform(job_id: int) -> bool:
     """Send a task that performs a job which staff requested. Return whether the broker accepted it."""
     return _hint("perform", args=(job_id,), expires=3600)
-
-
-def flush_backup(backup: str) -> bool:
-    """Send a task that flushes this backup. Return whether the broker accepted it."""
-    return _hint("flush_backup", args=(backup,), expires=60)
-
-
-def restore_backup(backup: str) -> bool:
-    """Send a task that restores all items of this backup. Return whether the broker accepted it."""
-    return _hint("restore_backup", args=(backup,), expires=60)
-
-
-def verify_backup(backup: str) -> bool:
-    """Send a task that verifies this backup. Return whether the broker accepted it."""
-    return _hint("verify_backup", args=(backup,), expires=600)
 
 
 def _hint(name: str, **options: Any) -> bool:

@@ -1,7 +1,7 @@
 """The relay in one process, without Celery: ``manage.py mirror run``.
 
 It does the work of beat and of Celery's workers: drains a fraction of a second after each commit, sweeps, writes
-heartbeats, rebuilds cold mirrors, pushes rows, warms windows, flushes backups and consumes visits. Several such
+heartbeats, rebuilds cold mirrors, pushes rows, warms windows and consumes visits. Several such
 processes, also beside workers, share the work by the same leases.
 
 New changes are found by notifications on PostgreSQL, and by polling.
@@ -17,8 +17,6 @@ from django.db import Error as DatabaseError
 from django.db import connections
 from redis.exceptions import RedisError
 
-from mirror.backup import registry as backups
-from mirror.backup import sweep as backup_sweep
 from mirror.conf import setting
 from mirror.management import requested
 from mirror.outbox import changes
@@ -57,11 +55,7 @@ class Relay:
                 "warm": jobs.warm,
                 "verify": jobs.verify,
                 "perform": requested.perform,
-                "flush_backups": backup_sweep.sweep,
                 "consume_visits": visits_sweep.sweep,
-                "flush_backup": jobs.flush_backup,
-                "restore_backup": jobs.restore_backup,
-                "verify_backup": jobs.verify_backup,
             },
             self._failures,
         )
@@ -128,8 +122,6 @@ class Relay:
 
     def _sweep(self) -> None:
         self.applied += sweeper.run_sweep(relay_client())
-        if backups.all_backups():
-            self._jobs.start("flush_backups")
         if all_kinds():
             self._jobs.start("consume_visits")
 

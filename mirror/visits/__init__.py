@@ -10,8 +10,8 @@ from mirror.utils.exports import export_lazily
 from mirror.visits.declare import Visit, VisitKind, register, script
 
 if TYPE_CHECKING:
-    from mirror.visits.consumer import consume, consume_all
-    from mirror.visits.restoring import restore, restore_all
+    from mirror.visits.consumer import consume
+    from mirror.visits.restoring import restore
     from mirror.visits.status import VisitsStatus, statuses
 
 __all__ = [
@@ -19,10 +19,8 @@ __all__ = [
     "VisitKind",
     "VisitsStatus",
     "consume",
-    "consume_all",
     "register",
     "restore",
-    "restore_all",
     "script",
     "statuses",
 ]
@@ -32,9 +30,7 @@ __getattr__ = export_lazily(
     {
         "VisitsStatus": "mirror.visits.status",
         "consume": "mirror.visits.consumer",
-        "consume_all": "mirror.visits.consumer",
         "restore": "mirror.visits.restoring",
-        "restore_all": "mirror.visits.restoring",
         "statuses": "mirror.visits.status",
     },
 )

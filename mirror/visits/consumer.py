@@ -30,7 +30,7 @@ from mirror.redis.types import RedisClient
 from mirror.relay.drains import Deadline
 from mirror.utils.callbacks import Step, ignore
 from mirror.utils.failure_log import FailureLog
-from mirror.visits.declare import Visit, VisitKind, all_kinds
+from mirror.visits.declare import Visit, VisitKind
 
 GROUP: Final = "sql"
 CONSUMER: Final = "relay"
@@ -61,11 +61,6 @@ def consume(
             if len(entries) < size:  # all that waited
                 break
     return done
-
-
-def consume_all(redis: RedisClient | None = None) -> int:
-    """Write the visits of all kinds that wait now to SQL, as ``consume`` does."""
-    return sum(consume(kind, redis=redis) for kind in all_kinds())
 
 
 def parse_number(entry_id: bytes) -> int:

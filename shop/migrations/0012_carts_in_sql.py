@@ -127,7 +127,7 @@ def _forget_states() -> None:
 
 def _scan_digests() -> Iterator[list[str]]:
     """Yield the digests of the carts that Redis has, in slices."""
-    from mirror.backup import scan_keys
+    from mirror.verify import scan_keys
     from mirror.redis import Session, relay_client
 
     start, end = STATE

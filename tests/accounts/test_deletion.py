@@ -23,8 +23,6 @@ from accounts.tasks import delete_accounts
 from loginlog import services
 from loginlog.archive import expiry
 from loginlog.tasks import sync
-from mirror.backup import registry
-from mirror.backup.flush import flush
 from mirror.models import Change
 from mirror.redis.clients import relay_client
 from mirror.redis.lease import lease
@@ -40,7 +38,6 @@ from tests.support.accounts.sessions import PASSWORD, log_in, read_digest, read_
 from tests.support.loginlog.tools import ago, mirror_logins
 from tests.support.servers.cluster import has_cluster
 from tests.support.shop.book_views import consume_views
-from tests.support.shop.carts import restore_backups
 from tests.support.shop.make import make_order, make_product
 from tests.support.warm_mirrors import rebuild
 
@@ -77,7 +74,6 @@ def folder(settings: Settings, tmp_path: Path) -> Path:
 def quill(clock: Clock, folder: Path) -> User:
     rebuild()
     mirror_logins()
-    restore_backups()
     user = User.objects.create_user(NAME, email=EMAIL, password=PASSWORD)
     User.objects.filter(pk=user.pk).update(id=USER_ID)
     return User.objects.get(pk=USER_ID)
@@ -139,8 +135,6 @@ def finish(clock: Clock, days: float = 15) -> None:
     clock.ahead += timedelta(days=3)
     drain_all()
     sync()
-    for backup in registry.all_backups():
-        flush(backup)
     drain_all()
 
 

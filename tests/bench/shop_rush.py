@@ -15,7 +15,7 @@ from shop.models import Order, Product
 from shop.services import carts, checkout
 from shop.services.errors import SoldOut
 from tests.bench.table import Comparison
-from tests.support.shop.carts import make_visitor, restore_backups
+from tests.support.shop.carts import make_visitor
 from tests.support.shop.make import make_product
 
 LATE, AT_ONCE = 500, 8
@@ -26,7 +26,6 @@ def comparisons() -> Iterator[Comparison]:
     """Yield one comparison with all checkouts at once, in as many threads as a web server has."""
     book, user = make_product("The Last Copies", stock=1), User.objects.create_user("late")
     rebuild(["product"])
-    restore_backups()
     digests = [make_visitor(user) for _ in range(LATE)]
     versions = {digest: carts.set_line(digest, book.pk, 1).version for digest in digests}
     Product.objects.filter(pk=book.pk).update(stock=0)

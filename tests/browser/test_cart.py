@@ -8,7 +8,6 @@ from playwright.sync_api import Page, expect
 from mirror.relay.drains import drain_all
 from shop.models import Product
 from tests.browser.conftest import PHONE, Audit, OpenPage
-from tests.support.shop.carts import restore_backups
 from tests.support.shop.make import make_product, make_sale
 from tests.support.warm_mirrors import rebuild
 
@@ -26,7 +25,6 @@ def shelf(transactional_db: None) -> list[Product]:
     ]
     make_sale(made[2], price=1500)
     rebuild()
-    restore_backups()
     return made
 
 

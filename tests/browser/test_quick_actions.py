@@ -13,7 +13,6 @@ from tests.browser.conftest import OpenPage, settled
 from tests.browser.test_cart import put
 from tests.browser.test_loginlog import sign_in
 from tests.support.servers import wait_until
-from tests.support.shop.carts import restore_backups
 from tests.support.shop.make import make_product
 from tests.support.warm_mirrors import rebuild
 
@@ -53,7 +52,6 @@ class HeldRequests:
 def products(transactional_db: None) -> list[Product]:
     made = [make_product(title, price=1000, stock=20) for title in ("The Book of Sand", "Letters", "Fictions")]
     rebuild()
-    restore_backups()
     return made
 
 

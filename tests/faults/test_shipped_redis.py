@@ -23,7 +23,7 @@ from tests.support.fixtures import use_redis
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item, Visited
 from tests.support.mirror.app.visits import look, pages
-from tests.support.mirror.backup_world import Stop
+from tests.support.mirror.lives import Stop
 from tests.support.servers.shipped import ShippedServer
 from tests.support.timeouts import ShortTimeouts
 

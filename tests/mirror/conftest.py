@@ -12,7 +12,7 @@ from mirror.capture import install
 from mirror.models import Identity
 from mirror.relay import hints, signals
 from tests.support import flush
-from tests.support.mirror.backup_world import lives
+from tests.support.mirror.lives import lives
 from tests.support.mirror.schemas import declare, isolated, tables
 
 __all__ = [
@@ -31,7 +31,6 @@ UNHURRIED: dict[str, float] = {
     "PUSH_BUDGET_SECONDS": 3600.0,
     "PUSH_LEASE_SECONDS": 3600.0,
     "LEASE_SECONDS": 3600.0,
-    "QUARANTINE_RETRY_SECONDS": 3600.0,
     "COPY_RETRY_SECONDS": 3600.0,
     "PROGRESS_SECONDS": 3600.0,
     "RECHECK_PAUSE_SECONDS": 0.0,

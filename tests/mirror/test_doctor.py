@@ -23,7 +23,6 @@ from mirror.standalone import notices
 from mirror.standalone.runner import Relay
 from tests.support.faults.full import full_disk, full_memory
 from tests.support.mirror import world
-from tests.support.mirror.app.backups import best
 from tests.support.mirror.app.visits import pages
 from tests.support.mirror.command import run
 from tests.support.servers import RedisServer
@@ -205,12 +204,6 @@ def test_hints_name_the_settings_of_a_project_without_environment_variables(sett
 
 
 @pytest.mark.usefixtures("swept")
-def test_unrestored_backup_is_found(redis: Redis) -> None:
-    redis.delete(naming.restored(best().name))
-    assert ids() == ["mirror.W045"]
-
-
-@pytest.mark.usefixtures("swept")
 def test_late_visits_and_an_unfinished_restore_are_found(redis: Redis) -> None:
     redis.xadd(pages.keys[0], {"page": "a", "at": 1}, id="1-0")
     redis.delete(naming.visits_restored(pages.beside))
@@ -241,11 +234,11 @@ def test_missing_trigger_is_found() -> None:
 @pytest.mark.usefixtures("swept")
 def test_unapplied_migration_is_found() -> None:
     recorder = MigrationRecorder(connection)
-    recorder.record_unapplied("mirror", "0011_whole")
+    recorder.record_unapplied("mirror", "0012_no_backups")
     try:
         assert ids() == [sql.NOT_MIGRATED]
     finally:
-        recorder.record_applied("mirror", "0011_whole")
+        recorder.record_applied("mirror", "0012_no_backups")
 
 
 @pytest.mark.usefixtures("swept")
@@ -274,12 +267,6 @@ def test_backlog_is_found() -> None:
     old = Change.objects.create(mirror="tgroup", key="1")
     Change.objects.filter(pk=old.pk).update(created_at="2020-01-01T00:00:00Z")
     assert sorted(map(str, ids())) == ["mirror.E043", "mirror.W039"]
-
-
-@pytest.mark.usefixtures("swept")
-def test_refused_items_of_a_backup_are_found(redis: Redis) -> None:
-    redis.zadd(best().marks(), {"alice": -1})
-    assert ids() == ["mirror.E044"]
 
 
 @pytest.mark.usefixtures("swept")

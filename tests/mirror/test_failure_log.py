@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from redis import Redis
 
-from mirror.backup.sweep import sweep
 from mirror.redis.clients import breaker, client, try_redis
 from mirror.redis.session import get_pool
 from mirror.relay import sweeper
 from mirror.utils.failure_log import FailureLog
-from tests.support.mirror.app.backups import BestBackup
+from mirror.visits.sweep import sweep
 from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.on_sqlite
@@ -72,21 +71,21 @@ def test_number_of_counted_failures_is_bounded(failures: FailureLog, caplog: pyt
 
 
 @pytest.mark.usefixtures("committed")
-def test_backup_that_fails_at_every_sweep_is_logged_once(
+def test_visits_that_fail_at_every_sweep_are_logged_once(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(self: BestBackup, after: object, limit: object) -> object:
+    def fail(kind: object, redis: object) -> bool:
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(BestBackup, "items_after", broken)
+        patch.setattr("mirror.visits.restoring.is_restored", fail)
         for _ in range(3):
             sweep()
     sweep()
-    logged = [record for record in caplog.records if record.levelno >= logging.WARNING]
-    assert [record.getMessage() for record in logged] == [
-        "Could not flush or restore tbest",
-        "tbest is flushed and restored again (after 3 failures)",
+    logged = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert [text for text in logged if "tpage" in text] == [
+        "Could not write visits of tpage",
+        "Visits of tpage are written again (after 3 failures)",
     ]
 
 
@@ -102,7 +101,7 @@ def test_redis_away_is_logged_once_by_all_that_need_it(
         breaker.reset()  # as after its time
         assert try_redis(lambda redis: redis.ping(), lambda: None) is None
     [line] = caplog.messages
-    assert line.startswith("Redis is away, backups wait: ")
+    assert line.startswith("Redis is away, visits wait: ")
     redis_server.start()
     for _ in range(2):
         sweeper.sweep()

@@ -23,8 +23,8 @@ from mirror.redis.clients import client, relay_client
 from mirror.redis.recorder import record
 from mirror.relay import cold, drains
 from tests.support.mirror import world
-from tests.support.mirror.app.backups import play
 from tests.support.mirror.app.models import Item
+from tests.support.mirror.app.visits import look
 from tests.support.mirror.command import ROOT
 from tests.support.servers import RedisServer
 
@@ -101,7 +101,7 @@ def test_gauges_show_the_state_of_each_mirror(redis: Redis) -> None:
     Item.objects.create(pk=1, name="a")
     Change.objects.create(mirror="titem", key="2", quarantined_at="2026-01-01T00:00Z")
     State.objects.filter(mirror="titem").update(differences=3)
-    play(redis, "alice", 3)
+    look(redis, "a")
     found = {(g.name, *g.labels.values()): g.value for g in gauges.measure()}
     assert {name.removeprefix("mirror_"): found[name, "titem"] for name, mirror in found if mirror == "titem"} == {
         "warm": 1,
@@ -110,7 +110,7 @@ def test_gauges_show_the_state_of_each_mirror(redis: Redis) -> None:
         "quarantined": 1,
         "differences": 3,
     }
-    assert found["mirror_backup_marked", "tbest"] == 1
+    assert found["mirror_visits_waiting", "tpage"] == 1
     redis.delete(naming.heartbeat())
     in_doubt = [g.value for g in gauges.measure() if g.name == "mirror_in_doubt"]
     assert set(in_doubt) == {1.0}
@@ -130,7 +130,7 @@ def test_age_of_the_oldest_pending_push_is_the_lag_of_the_fan_out() -> None:
 
 def test_gauges_of_redis_are_missing_while_it_is_away(redis_server: RedisServer) -> None:
     redis_server.kill()
-    missing = {"mirror_warm", "mirror_in_doubt", "mirror_backup_marked", "mirror_backup_lag_seconds"}
+    missing = {"mirror_warm", "mirror_in_doubt", "mirror_visits_waiting", "mirror_visits_lag_seconds"}
     found = {gauge.name for gauge in gauges.measure()}
     assert missing.isdisjoint(found)
     assert {"mirror_pending", "mirror_lag_seconds", "mirror_quarantined"} <= found

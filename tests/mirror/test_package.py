@@ -64,7 +64,7 @@ from django.test import Client
 from django.utils.translation import gettext, override
 client = Client(headers={"host": "localhost"})
 client.force_login(User.objects.get_or_create(username="carol", is_staff=True, is_superuser=True)[0])
-for page in ("state", "change", "backupstate"):
+for page in ("state", "change"):
     print(client.get(f"/admin/mirror/{page}/").content.decode())
 with override("zh-hans"):
     print(gettext("quarantined"))
@@ -203,7 +203,7 @@ def test_wheel_contains_mirror_alone(wheel: Path) -> None:
         metadata = message_from_bytes(opened.read(f"{head}/METADATA"))
     kept = {str(path.relative_to(ROOT)) for path in (ROOT / "mirror").rglob("*") if path.is_file()}
     kept = {path for path in kept if not path.endswith((".pyc", ".mo"))} | {MESSAGES}
-    assert {"mirror/py.typed", "mirror/backup/mark.lua", "mirror/migrations/0001_initial.py"} <= kept
+    assert {"mirror/py.typed", "mirror/visits/visit.lua", "mirror/migrations/0001_initial.py"} <= kept
     assert names == kept | {f"{head}/{name}" for name in ("METADATA", "RECORD", "WHEEL", "licenses/LICENSE")}
     required = [line for line in metadata.get_all("Requires-Dist") or [] if "extra ==" not in line]
     assert {re.split(r"[^\w-]", line)[0] for line in required} == {"django", "django-redis", "orjson", "redis", "tqdm"}
@@ -223,7 +223,7 @@ def test_admin_works_without_unfold_and_celery(project: Project) -> None:
     done = project.run("manage.py", "shell", "-v", "0", "-c", VISIT_ADMIN)
     assert done.returncode == 0, done.stderr
     titles = re.findall(r"<h1>(.+)</h1>", done.stdout)
-    assert titles == ["Select mirror to view", "Select change to view", "Select backup to view"]
+    assert titles == ["Select mirror to view", "Select change to view"]
     assert done.stdout.endswith("已隔离\n")
     assert 'value="rebuild"' in done.stdout  # `mirror run` carries it out
 

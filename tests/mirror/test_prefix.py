@@ -11,7 +11,6 @@ from redis import Redis
 from redis.crc import key_slot
 
 from mirror import registry
-from mirror.backup.flush import flush
 from mirror.conf import setting
 from mirror.read.reads import read
 from mirror.redis import naming, prefix
@@ -22,8 +21,9 @@ from mirror.redis.session import Conflict, Session
 from mirror.relay import cold, rebuild
 from mirror.relay.drains import drain_all
 from mirror.verify import runs, scan
-from tests.support.mirror.app.backups import best, play
+from mirror.visits import consume
 from tests.support.mirror.app.models import Item
+from tests.support.mirror.app.visits import look, pages
 from tests.support.servers import RedisServer
 from tests.support.warm_mirrors import OWN
 
@@ -137,10 +137,7 @@ def test_related_keys_share_a_slot_with_and_without_a_prefix(settings: Settings)
     for text in ("", "shop1:"):
         settings.MIRROR = settings.MIRROR | {"PREFIX": text}
         packer = prefix.Packer(prefix.current())
-        for key, beside in (
-            ("viewed:", f"{naming.slot_of('viewed:')}:x"),
-            ("mirror:marks:b", naming.aside("mirror:marks:b")),
-        ):
+        for key, beside in [("viewed:", f"{naming.slot_of('viewed:')}:x"), ("tpages", naming.visits("tpages"))]:
             first, second = (str(packer.key(name)) for name in (key, beside))
             assert key_slot(first.encode()) == key_slot(second.encode())
             assert second.startswith(prefix.current())
@@ -162,7 +159,7 @@ def test_sites_with_different_prefixes_do_not_see_each_other(settings: Settings,
     enter("shop1:")
     item = Item.objects.create(name="a", score=1)
     rebuild.rebuild(OWN)
-    play(client(), "alice", 3)
+    look(client(), "a")
     first = dump("shop1:")
     enter("shop2:")
     assert read(["titem"], lambda pipe: pipe.ping()) is None, "the other site's marker was believed"
@@ -170,8 +167,8 @@ def test_sites_with_different_prefixes_do_not_see_each_other(settings: Settings,
     rebuild.rebuild(OWN)
     Item.objects.filter(pk=item.pk).update(score=2)
     assert drain_all()
-    play(client(), "bob", 4)
-    assert flush(best()).items == 1
+    look(client(), "b")
+    assert consume(pages, redis=client()) == 1
     assert runs.verify(OWN) == []
     assert dump("shop2:").keys() != set()
     cold.make_cold("titem", client())

@@ -24,10 +24,8 @@ from mirror.standalone import notices
 from mirror.standalone.runner import Relay
 from mirror.windows import window
 from tests.support.mirror import notes, world
-from tests.support.mirror.app.backups import play
 from tests.support.mirror.app.models import Item, Odd, Visited
 from tests.support.mirror.app.visits import look
-from tests.support.mirror.backup_world import scores
 from tests.support.mirror.command import ROOT, run
 from tests.support.servers import RedisServer, wait_until
 
@@ -246,26 +244,17 @@ def test_warm_up_happens_with_celery_but_without_a_broker(redis: Redis, monkeypa
 @pytest.mark.usefixtures("committed", "unsent")
 def test_relay_does_what_requests_leave_without_celery(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = notes.writer()
-    play(redis, "alice", 3)
     world.warm_own()
     monkeypatch.setattr(send, "HAS_CELERY", False)
     window.warm_soon(notes.FEED, str(reader.pk))
-    assert all([send.verify("titem"), send.rebuild("titem", if_cold=False), send.flush_backup("tbest")])
+    assert all([send.verify("titem"), send.rebuild("titem", if_cold=False)])
     assert 0 < redis.ttl(naming.requests()) <= send.LEFT_SECONDS
     marker = redis.get(naming.marker("titem"))
     Relay().run_once()
     assert redis.exists(notes.feed(reader))
     assert State.objects.get(mirror="titem").verified_at
     assert redis.get(naming.marker("titem")) != marker
-    assert scores() == {"alice": 3}
     assert not redis.exists(naming.requests())
-
-
-@pytest.mark.usefixtures("committed", "quick", "unsent")
-def test_relay_flushes_backups(redis: Redis) -> None:
-    play(redis, "alice", 3)
-    with running(Relay()):
-        wait_until(lambda: scores() == {"alice": 3}, "the flush")
 
 
 @pytest.mark.usefixtures("committed", "quick", "unsent")

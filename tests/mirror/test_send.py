@@ -37,18 +37,12 @@ def test_tasks_are_queued_with_their_arguments(broker: Redis) -> None:
     assert send.rebuild("titem")
     assert send.rebuild("titem", if_cold=False)
     assert send.verify("titem")
-    assert send.flush_backup("tbest")
-    assert send.restore_backup("tbest")
-    assert send.verify_backup("tbest")
     assert queued(broker) == [
         ("mirror.tasks.drain_keys", ["titem", ["1", "2"]], {}),
         ("mirror.tasks.sweep", [], {}),
         ("mirror.tasks.rebuild", ["titem"], {"if_cold": True}),
         ("mirror.tasks.rebuild", ["titem"], {"if_cold": False}),
         ("mirror.tasks.verify", ["titem"], {}),
-        ("mirror.tasks.flush_backup", ["tbest"], {}),
-        ("mirror.tasks.restore_backup", ["tbest"], {}),
-        ("mirror.tasks.verify_backup", ["tbest"], {}),
     ]
 
 

@@ -12,7 +12,6 @@ from mirror.capture import install
 from mirror.read import marker, reads
 from mirror.redis import naming
 from tests.support.mirror import world
-from tests.support.mirror.app.backups import play
 from tests.support.mirror.app.models import Item
 from tests.support.mirror.app.visits import look
 from tests.support.mirror.command import run
@@ -65,18 +64,10 @@ def test_without_yes_it_only_shows_what_it_would_remove(redis: Redis) -> None:
     found = run("uninstall", "--json").said
     assert found["removed"] is False
     assert len(found["triggers"]) == len(install.capture_for().found()) > 0
-    assert found["tables"] == ["mirror_backup", "mirror_change", "mirror_identity", "mirror_job", "mirror_state"]
+    assert found["tables"] == ["mirror_change", "mirror_identity", "mirror_job", "mirror_state"]
     assert found["keys"] == before - 1
     assert 'remove "mirror" from INSTALLED_APPS' in run("uninstall").out
     assert redis.dbsize() == before
-
-
-@pytest.mark.usefixtures("committed", "installed")
-def test_items_that_sql_lacks_are_not_lost(redis: Redis) -> None:
-    play(redis, "alice", 3)
-    found = run("uninstall", "--yes")
-    assert (found.code, "backup flush" in found.err) == (2, True)
-    assert uninstall.find().triggers
 
 
 @pytest.mark.usefixtures("committed", "installed")

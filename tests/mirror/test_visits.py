@@ -23,7 +23,7 @@ from mirror.visits.declare import unregister
 from mirror.visits.sweep import sweep
 from tests.support.mirror.app.models import Visited
 from tests.support.mirror.app.visits import PAGES, PageVisits, look, pages
-from tests.support.mirror.backup_world import Lives, Stop, lives
+from tests.support.mirror.lives import Lives, Stop, lives
 from tests.support.servers import RedisServer
 
 __all__ = ["lives"]

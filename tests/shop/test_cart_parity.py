@@ -20,7 +20,7 @@ from shop.carts import storage
 from shop.models import Cart
 from shop.services import carts
 from tests.support import state_machines
-from tests.support.mirror.backup_world import Lives, lives
+from tests.support.mirror.lives import Lives, lives
 from tests.support.shop.carts import find_differences, make_visitor, read_quantities
 from tests.support.shop.make import make_product
 from tests.support.warm_mirrors import rebuild

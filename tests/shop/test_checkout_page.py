@@ -14,7 +14,6 @@ from shop.models import FakeCharge, Order, OrderState, Payment, PaymentState, Pr
 from shop.payments import fake
 from shop.services import carts, checkout
 from shop.services.orders import cancel_order
-from tests.support.shop.carts import restore_backups
 from tests.support.shop.checkouts import assert_ledger_is_right, check_out
 from tests.support.shop.make import make_product
 from tests.support.warm_mirrors import rebuild
@@ -83,7 +82,6 @@ def test_the_page_shows_lines_total_and_the_effects_of_test_cards(desk: Client, 
 
 def test_the_page_is_read_from_redis(desk: Client, book: Product) -> None:
     rebuild(["session", "user", "book", "product", "cart"])
-    restore_backups()
     carts.set_line(digest_in(desk), book.pk, 1)
     desk.get("/shop/checkout/")
     with record() as found:

@@ -16,7 +16,7 @@ from shop.services import carts
 from shop.services.errors import SoldOut
 from shop.services.orders import cancel_order, expire_order
 from tests.support.servers import RedisServer, wait_until
-from tests.support.shop.carts import make_visitor, restore_backups
+from tests.support.shop.carts import make_visitor
 from tests.support.shop.checkouts import assert_ledger_is_right, check_out, make_cart
 from tests.support.shop.make import make_product
 
@@ -98,7 +98,6 @@ def test_a_remembered_stock_never_permits_a_sale(alice: User, book: Product, red
 def test_without_redis_sql_decides_alone(
     alice: User, book: Product, redis_server: RedisServer, settings: Settings
 ) -> None:
-    restore_backups()
     visitors = [make_visitor(alice), make_visitor(alice)]
     for digest, quantity in zip(visitors, (2, 1), strict=True):
         carts.set_line(digest, book.pk, quantity)

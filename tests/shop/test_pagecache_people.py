@@ -21,7 +21,6 @@ from mirror.relay.drains import drain_all
 from shop.models import Product
 from social.models import Post
 from tests.support.servers import PATIENCE_SECONDS, RedisServer
-from tests.support.shop.carts import restore_backups
 from tests.support.shop.page_cache import TOKEN, Made, cached_pages, made, page_path, product, warm_page_mirrors
 
 __all__ = ["made", "product"]
@@ -72,7 +71,6 @@ def people(product: Product, live_server: LiveServer) -> Iterator[list[Person]]:
         client.force_login(User.objects.create_user(f"reader {name}"))
         found.append(Person(live_server.url, f"reader {name}", {"sessionid": client.cookies["sessionid"].value}))
     warm_page_mirrors()
-    restore_backups()
     yield found
     connections.close_all()
 

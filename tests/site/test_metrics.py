@@ -150,7 +150,7 @@ def test_redis_away_is_reported(redis_server: RedisServer) -> None:
     for server in ("state", "cache", "broker"):
         assert samples[f'diptych_redis_up{{server="{server}"}}'] == 0
     assert samples["mirror_up"] == 1
-    missing = {"diptych_redis_memory_bytes", "diptych_queue_length", "mirror_warm", "mirror_backup_marked"}
+    missing = {"diptych_redis_memory_bytes", "diptych_queue_length", "mirror_warm", "mirror_visits_waiting"}
     assert missing.isdisjoint(names(samples))
     assert {"mirror_pending", "diptych_requests_total"} <= names(samples)
 

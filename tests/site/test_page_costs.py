@@ -19,7 +19,6 @@ from tests.support.matrix.addresses import find_addresses
 from tests.support.matrix.browser import Browser
 from tests.support.matrix.world import MatrixWorld
 from tests.support.servers import PATIENCE_SECONDS
-from tests.support.shop.carts import restore_backups
 from tests.support.social.timelines import warm_up
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -50,7 +49,6 @@ def _measure(world: MatrixWorld) -> Iterator[tuple[str, dict[str, Cost]]]:
     """Yield the name of each page outside the admin and its costs by kind of visitor."""
     people = {"anonymous": Browser(), "reader": world.browser}
     warm_up(world.owner)
-    restore_backups()
     assert local_copy.ensure_loaded(PATIENCE_SECONDS)  # a thread loads it, and SQL answers meanwhile
     done: set[str] = set()
     for address in find_addresses(world):

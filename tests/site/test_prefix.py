@@ -30,8 +30,6 @@ USED: Final = (
 COMMANDS: Final = """
     rowcache schedule 1 5
     rowcache run --once
-    backup flush
-    backup verify
     loginlog sync
     views rescale
     recommend rebuild

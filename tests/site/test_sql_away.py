@@ -12,8 +12,6 @@ from django.test import Client
 from accounts.models import User
 from catalog.local.index import local_copy
 from mirror import registry
-from mirror.backup import registry as backups
-from mirror.backup.restore import restore
 from mirror.declare.windows import WindowMirror
 from mirror.windows import window
 from shop.book_views import decay
@@ -40,8 +38,6 @@ def world(redis: object, own_copy: None) -> World:
     """Create people, books and posts, all of them in Redis."""
     made = World()
     warm_mirrors.rebuild()
-    for backup in backups.all_backups():
-        restore(backup)
     decay.maintain_popularity()
     assert local_copy.ensure_loaded()
     timeline = registry.get("timeline")

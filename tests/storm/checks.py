@@ -13,7 +13,6 @@ from catalog.models import Tag, TagVote
 from catalog.shelves.models import ShelfEntry
 from demo.browser import SiteUnavailable
 from mirror import status
-from mirror.backup import status as backup_status
 from mirror.models import Change
 from mirror.redis.clients import breaker, relay_client
 from mirror.visits import statuses as visits_statuses
@@ -37,7 +36,6 @@ def find_unrest() -> list[str]:
     try:
         pending = Change.objects.pending().count()
         cold = [name for name, is_warm in status.warm_mirrors(relay_client()).items() if not is_warm]
-        backups = [b.backup for b in backup_status.statuses() if not b.warm or b.marked]
         visits = [v.kind for v in visits_statuses() if v.waiting != 0 or not v.restored]
         unpaid = Payment.objects.filter(state__in=(PaymentState.STARTED, PaymentState.REFUND_DUE)).count()
     except (DatabaseError, RedisError) as error:
@@ -45,7 +43,6 @@ def find_unrest() -> list[str]:
     found = {
         "pending changes": pending,
         "cold mirrors": cold,
-        "backups": backups,
         "visits": visits,
         "open payments": unpaid,
     }
@@ -90,8 +87,7 @@ class FinalCheck:
         self._check_orders(stock)
         for person in self.people:
             self._check_pages(person)
-        for what in ("mirror", "backup"):
-            self._run_command(what)
+        self._run_command("mirror")
         self._check_logs(stack)
 
     def _compare(self, kind: str, rows: Rows, absent: Hashable) -> None:

@@ -9,16 +9,16 @@ from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 
 from config.copies import Manifest, back_up_site, restore_site
-from mirror.management import FOUND, OK, Progress, ReportingCommand, brief
+from mirror.management import OK, Progress, ReportingCommand, brief
 
 
 class Command(ReportingCommand):
     """Each action has a parser in ``add_arguments`` and a method ``do_<action>``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.description = _("Back up and restore the whole site: SQL, and the data that Redis has first.")
+        parser.description = _("Back up and restore the whole site.")
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        text = _("write a backup into an empty or new folder while the site runs; exit 1 if SQL refuses items of Redis")
+        text = _("write a backup into an empty or new folder while the site runs")
         self._action(actions, "backup", text)
         text = _("restore a backup into an empty site, whose processes are stopped, and fill Redis from SQL")
         restored = self._action(actions, "restore", text)
@@ -38,10 +38,7 @@ class Command(ReportingCommand):
     def do_backup(self, *, folder: Path, json: bool, **options: Any) -> int:
         manifest = back_up_site(folder)
         self._report(manifest, _("backed up: %(size)s bytes of %(vendor)s, %(created)s"), json)
-        for name, count in manifest.not_in_sql.items():
-            text = _("%(count)s items of %(name)s are missing, because SQL refuses them: see `backup status`")
-            self.stderr.write(text % {"count": count, "name": name})
-        return FOUND if manifest.not_in_sql else OK
+        return OK
 
     def do_restore(self, *, folder: Path, replace: bool, json: bool, **options: Any) -> int:
         with Progress(self.stderr, _("restored")) as progress:

@@ -145,15 +145,7 @@ mirror:visits:{<beside>} | 2 | views in 2 s | recent:
 mirror:visits:{<beside>}:trimmed | 0
 mirror:visits:{<beside>}:restored | 2 || {viewed:}:period
 mirror:visits:{<beside>}:restoring | 0
-mirror:{<slot>}:marks:<backup> | 4 | 5000 | mirror:marks:<backup>
-mirror:marked:<backup> | 4 || {viewed:}:period
-mirror:{<slot>}:copy:<marker> | 16384 || mirror:{warm}:<mirror>
 mirror:fence:<mirror> | 8 || {viewed:}:period
-mirror:marks:<backup> | 4 | 5000
-{<marks>}:aside | 0
-mirror:restored:<backup> | 4
-mirror:restoring:<backup> | 0
-mirror:flushed:<backup> | 4 || {viewed:}:period
 """
 
 

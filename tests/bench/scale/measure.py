@@ -22,7 +22,6 @@ from demo.shop import ensure_sale, load_demo_shop, record_recent_views
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import Command, record
 from tests.bench.scale.place import VARIABLE, Curve, Load, UnknownFamily
-from tests.support.shop.carts import restore_backups
 from tests.support.social.timelines import warm_up
 from tools import keys_page
 
@@ -82,7 +81,6 @@ def measure(families: Families) -> Costs:
     reader.set_password(PASSWORD)
     reader.save()
     warm_up(reader)
-    restore_backups()
     record_recent_views()
     redis = relay_client()
     redis.config_resetstat()

@@ -17,7 +17,6 @@ from shop.payments import fake
 from shop.services import carts
 from tests.support.faults.crew import Crew
 from tests.support.servers import PATIENCE_SECONDS, free_port, wait_until
-from tests.support.shop.carts import restore_backups
 from tests.support.warm_mirrors import rebuild
 
 WEB = (
@@ -107,7 +106,6 @@ def make_people(count: int, product: Product) -> dict[str, dict[str, str]]:
         for token, user in zip(tokens, people, strict=True)
     )
     rebuild(["session", "user", "book", "product"])
-    restore_backups()
     total = str(product.price)
     forms = {}
     for token in tokens:

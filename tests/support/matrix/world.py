@@ -20,7 +20,7 @@ from catalog.models import Author, Tag, TagAlias
 from catalog.shelves.models import Shelf
 from catalog.shelves.services import put_on_shelf
 from config.roles import make_roles
-from mirror.models import BackupState, Change, State
+from mirror.models import Change, State
 from shop.models import Cart, FakeCharge, Order, Payment, PaymentState, Product, View
 from shop.services import carts
 from social.models import Block, Mute, Post, Pulled
@@ -93,7 +93,6 @@ class MatrixWorld:
         put_on_shelf(reader.pk, world.other_book.pk, Shelf.READ, timezone.localdate())
         TagAlias.objects.create(name="red", tag=Tag.objects.order_by("pk")[0])
         State.objects.get_or_create(mirror="user")
-        BackupState.objects.get_or_create(backup="loginlog")
         Change.objects.create(mirror="user", source="", key=str(reader.pk))
 
     def secrets(self) -> list[Secret]:

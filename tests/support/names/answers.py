@@ -15,7 +15,7 @@ from tests.support.names.shapes import Shapes
 from tests.support.names.world import MANY, World
 
 JSON: Final = {"Accept": "application/json"}
-MAPS: Final = {"mirrors": "<mirror>", "backups": "<backup>", "visits": "<kind>"}
+MAPS: Final = {"mirrors": "<mirror>", "visits": "<kind>"}
 METHOD_NOT_ALLOWED: Final = 405
 VERBS: Final = ("follow", "unfollow", "block", "unblock", "mute", "unmute")
 

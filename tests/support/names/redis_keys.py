@@ -1,9 +1,8 @@
-"""Collect Redis keys with their types, and the names of mirrors, backups and kinds of visits."""
+"""Collect Redis keys with their types, and the names of mirrors and kinds of visits."""
 
 import re
 
 from mirror import registry
-from mirror.backup import registry as backups
 from mirror.visits.declare import all_kinds
 from tests.support.names.project import is_own
 from tools import keys_page
@@ -22,7 +21,7 @@ def collect() -> list[str]:
 
 
 def collect_declared() -> list[str]:
-    """Return the names of mirrors with their layout versions, of backups and of kinds of visits."""
+    """Return the names of mirrors with their layout versions, and of kinds of visits."""
     mirrors = [f"mirror {m.name}: layout {m.version}" for m in registry.all_mirrors() if is_own(type(m).__module__)]
     visits = [f"visits {kind.name}" for kind in all_kinds() if is_own(type(kind).__module__)]
-    return sorted(mirrors + visits + [f"backup {b.name}" for b in backups.all_backups() if is_own(type(b).__module__)])
+    return sorted(mirrors + visits)

@@ -49,7 +49,6 @@ def _runs(folder: Path) -> Iterator[tuple[str, ...]]:
     yield ("mirror", "rebuild")
     yield from _mirror_runs()
     yield from _loginlog_runs(folder)
-    yield from _backup_runs()
     yield ("accounts", "unlock")
     for option in ((), ("--dry-run",)):
         yield ("sessions", "clean", *option)
@@ -79,7 +78,6 @@ def _mirror_runs() -> Iterator[tuple[str, ...]]:
 
 
 def _loginlog_runs(folder: Path) -> Iterator[tuple[str, ...]]:
-    yield ("backup", "restore")
     yield ("loginlog", "mark", "alice", "--date", DAY)
     yield ("loginlog", "user", "alice", *SPAN)
     yield from (("loginlog", "active", *SPAN, *option) for option in ((), ("--type", "client")))
@@ -89,15 +87,6 @@ def _loginlog_runs(folder: Path) -> Iterator[tuple[str, ...]]:
     yield ("loginlog", "load", str(file))
     yield ("loginlog", "unmark", "alice", "--date", DAY)
     yield ("loginlog", "erase", "alice")
-
-
-def _backup_runs() -> Iterator[tuple[str, ...]]:
-    call_command("loginlog", "mark", "alice", verbosity=0)
-    yield ("backup", "status")
-    yield ("backup", "flush")
-    redis = relay_client()
-    redis.delete(*redis.keys("*loginLog_*"))  # on a cluster their names begin with a hash tag
-    yield from (("backup", action) for action in ("verify", "restore", "status"))
 
 
 def _import_runs(folder: Path) -> Iterator[tuple[str, ...]]:

@@ -19,7 +19,7 @@ from tests.support.names import (
 
 CODE: Final[dict[str, Callable[[], list[str]]]] = {
     "Redis keys": redis_keys.collect,
-    "Mirrors and backups": redis_keys.collect_declared,
+    "Mirrors and visits": redis_keys.collect_declared,
     "Addresses": addresses.collect,
     "Commands": commands.collect,
     "Settings": environment.collect_settings,

@@ -8,8 +8,6 @@ from django.utils import timezone
 
 from accounts.models import Session, User
 from accounts.sessions.rows import hash_token
-from mirror.backup import registry
-from mirror.backup.restore import restore
 from mirror.redis.clients import relay_client
 from mirror.relay.drains import drain_all
 from mirror.verify import runs
@@ -30,12 +28,6 @@ def make_session(token: str, user: User | None = None) -> str:
     until = timezone.now() + timedelta(days=1)
     Session.objects.get_or_create(pk=digest, defaults={"session_data": "", "expire_date": until, "user": user})
     return digest
-
-
-def restore_backups() -> None:
-    """Restore every backup, so that Redis has nothing older than SQL."""
-    for each in registry.all_backups():
-        restore(each)
 
 
 def read_quantities(digest: str | None) -> dict[int, int]:

@@ -73,30 +73,6 @@ class Visited(models.Model):
         return self.page
 
 
-class Best(models.Model):
-    """A backed-up row: a player's best score."""
-
-    player = models.CharField(max_length=50, primary_key=True)
-    score = models.IntegerField()
-
-    class Meta:
-        constraints = [models.CheckConstraint(condition=~models.Q(score=666), name="mirrortest_best_refused")]
-
-    def __str__(self) -> str:
-        return self.player
-
-
-class Basket(models.Model):
-    """A backed-up row: the lines of a basket, as JSON."""
-
-    name = models.CharField(max_length=50, primary_key=True)
-    version = models.BigIntegerField()
-    lines = models.TextField()
-
-    def __str__(self) -> str:
-        return self.name
-
-
 class Writer(models.Model):
     """An author of notes and reader of other authors' notes."""
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of backups: marks as plain data, and a Redis that can revert to an older state."""
+"""A Redis that can revert to an older state."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,14 +6,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from mirror.backup import marks
-from mirror.backup.declare import Backup
-from mirror.backup.restore import restore
-from mirror.models import BackupState
-from mirror.redis import naming
 from mirror.redis.clients import client, incarnation_of, relay_client
-from tests.support.mirror.app.backups import baskets, best
-from tests.support.mirror.app.models import Basket, Best
 
 
 class Stop(BaseException):
@@ -52,37 +45,3 @@ def lives(redis: Redis) -> Iterator[Lives]:
         made.come_back({})
         yield made
     made.come_back({})
-
-
-def marked(server: Redis, backup: Backup) -> set[str]:
-    """Return the marked items, which SQL does not have yet."""
-    return {item.decode() for place in marks.places(backup, server) for item in server.zrange(place, 0, -1)}
-
-
-def scores() -> dict[str, int]:
-    """Return the scores in SQL."""
-    return dict(Best.objects.values_list("player", "score"))
-
-
-def scores_in(server: Redis) -> dict[str, int]:
-    """Return the scores in Redis."""
-    return {item.decode(): int(s) for item, s in server.zrange("tbest", 0, -1, withscores=True)}
-
-
-def lines() -> dict[str, dict[str, int]]:
-    """Return the lines of each basket in SQL."""
-    return {
-        item: value.lines for item, value in baskets().load(list(Basket.objects.values_list("pk", flat=True))).items()
-    }
-
-
-def is_warm(server: Redis, backup: Backup) -> bool:
-    """Return whether the backup is completely restored."""
-    found = server.get(naming.restored(backup.name)) or b""
-    return found.decode().endswith("|" + BackupState.objects.get(backup=backup.name).epoch)
-
-
-def warm() -> None:
-    """Restore both backups."""
-    for backup in (best(), baskets()):
-        restore(backup)
