@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import django.db.models.deletion
 from django.conf import settings
-from django.db import migrations, models
+from django.db import migrations, models, transaction
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 from django.utils import timezone
@@ -37,7 +37,8 @@ def take_over(apps: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
     if apps.get_model("loginlog", "Number")._default_manager.using(connection.alias).exists():
         for names in _list_marked():
             _add_bits(apps, rows, names)
-        _forget_keys()
+        # Only after the commit: a migration that fails must find the marks again.
+        transaction.on_commit(_forget_keys, using=connection.alias)
     _move_permission(apps, connection.alias)
 
 
@@ -102,7 +103,10 @@ def _forget_keys() -> None:
                 if key.startswith(starts):
                     pipe.unlink(key)
             pipe.execute()
-    redis.unlink(f"mirror:marks:{tag or 'loginlog'}")
+    place = f"mirror:marks:{tag or 'loginlog'}"
+    kinds = ("restored", "restoring", "flushed", "lease:backup", "lease:again")
+    for key in (place, f"{place}:aside", *(f"mirror:{kind}:{tag or 'loginlog'}" for kind in kinds)):
+        redis.unlink(key)
 
 
 def _move_permission(apps: StateApps, alias: str) -> None:

@@ -1,7 +1,7 @@
 """Login months in SQL."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import chain, groupby
 from operator import itemgetter
@@ -166,11 +166,6 @@ def iterate_month(month: date, step: int, **conditions: Any) -> Iterator[list[tu
         while part := list(of_type.filter(name__gt=last).values_list("name", "bits")[:step]):
             last = part[-1][0]
             yield part
-
-
-def list_names(parts: Iterable[list[tuple[str, int]]]) -> Iterator[list[str]]:
-    """Yield the names in these parts."""
-    return ([name for name, _ in part] for part in parts)
 
 
 def _query(using: str | None = None) -> LoginMonthQuerySet:

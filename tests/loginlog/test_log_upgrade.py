@@ -2,43 +2,36 @@
 
 from collections.abc import Iterator
 from datetime import date
+from importlib import import_module
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.apps import apps as django_apps
 from django.contrib.auth.management import create_permissions
 from django.contrib.auth.models import Permission
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from redis import Redis
 
 from accounts.models import User
 from loginlog import selectors
 from loginlog.models import LoginMonth
 from loginlog.storage.bitmaps import bit_of_day
-from mirror.capture import install
 from mirror.redis import tag_of
 from mirror.verify import runs
 from tests.support.loginlog.tools import ago, make_user, mirror_logins
+from tests.support.migrations import upgrade, use_former_release
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BEFORE, AFTER = [("loginlog", "0003_report_permission")], [("loginlog", "0004_login_months")]
 OLD = date(2017, 10, 25)
 
 
-def _migrate(target: list[tuple[str, str]]) -> Any:
-    executor = MigrationExecutor(connection)
-    executor.migrate(target)
-    return executor.loader.project_state(target).apps
-
-
 @pytest.fixture
 def former() -> Iterator[Any]:
-    """Return the models of the former release, with their tables. Afterwards the tables are those of this release."""
-    yield _migrate(BEFORE)
-    _migrate(AFTER)
+    """Return the models of the former release, with their tables."""
+    with use_former_release(BEFORE) as apps:
+        yield apps
     create_permissions(django_apps.get_app_config("loginlog"), verbosity=0)
-    install.install()
 
 
 class Former:
@@ -73,8 +66,8 @@ def test_logins_of_the_former_release_are_taken_over(former: Any, redis: Redis) 
     number = former.get_model("loginlog", "Number").objects.get(user_id=bob.pk)
     former.get_model("loginlog", "Unmarked").objects.create(number=number, day=ago(1))
     redis.set(f"{log.tag}loginlog:population", "x")
-    _migrate(AFTER)
-    install.install()
+    redis.set(f"mirror:restored:{log.tag or 'loginlog'}", "a marker")
+    upgrade(AFTER)
     expected = {(alice.pk, ago(1)), (alice.pk, OLD), (alice.pk, ago(0)), (bob.pk, ago(2)), (carol.pk, ago(0))}
     for _ in range(2):
         found = {(pk, day) for pk in (alice.pk, bob.pk, carol.pk) for day in selectors.find_login_days(pk, OLD, ago(0))}
@@ -83,6 +76,7 @@ def test_logins_of_the_former_release_are_taken_over(former: Any, redis: Redis) 
         mirror_logins()
     assert [row.month for row in LoginMonth.objects.filter(is_expired=True)] == [OLD.replace(day=1)]
     assert not [key for key in redis.scan_iter() if b"loginlog:" in key and b"mirror:" not in key]
+    assert not redis.exists(f"mirror:restored:{log.tag or 'loginlog'}")
     assert redis.bitcount(f"{log.tag}loginDay_{ago(0)}_client") == 1
     assert runs.verify(["login_month"]) == []
 
@@ -96,12 +90,26 @@ def test_a_user_keeps_the_right_to_see_the_report(former: Any) -> None:
         codename="view_report", content_type=kind, defaults={"name": "Can view the login report"}
     )
     user.user_permissions.add(Permission.objects.get(pk=permission.pk))
-    _migrate(AFTER)
+    upgrade(AFTER)
     assert User.objects.get(pk=user.pk).has_perm("loginlog.view_report")
     assert Permission.objects.get(codename="view_report").content_type.model == "loginmonth"
 
 
 def test_the_migration_works_with_an_empty_log(former: Any) -> None:
-    _migrate(AFTER)
+    upgrade(AFTER)
     assert not LoginMonth.objects.exists()
     assert selectors.find_first_day() is None
+
+
+def test_a_failed_migration_keeps_the_marks(former: Any, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    alice = make_user("alice")
+    log = Former(former, redis)
+    log.add(alice, ago(1))
+    log.mark(alice.pk, ago(0))
+    migration = import_module("loginlog.migrations.0004_login_months")
+    with monkeypatch.context() as patch:
+        patch.setattr(migration, "_move_permission", Mock(side_effect=ZeroDivisionError))
+        with pytest.raises(ZeroDivisionError):
+            upgrade(AFTER)
+    upgrade(AFTER)
+    assert selectors.find_login_days(alice.pk, ago(5), ago(0)) == [ago(1), ago(0)]
