@@ -56,7 +56,7 @@ def sweep() -> int:
 
 @shared_task(name="mirror.tasks.consume_visits")
 def consume_visits() -> int:
-    """Write waiting visits to SQL, and restore what Redis lost of them. Beat requests it every second."""
+    """Write waiting visits to SQL, and restore what Redis lost of them. The sweep requests it."""
     return visits_sweep.sweep()
 
 

@@ -42,7 +42,6 @@ CELERY_BEAT_SCHEDULER = "config.beat.Scheduler"
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "mirror-sweep": {"task": "mirror.tasks.sweep", "schedule": 1.0, "options": {"expires": 5}},
-    "mirror-visits": {"task": "mirror.tasks.consume_visits", "schedule": 1.0, "options": {"expires": 5}},
     "loginlog-sync": {"task": "loginlog.tasks.sync", "schedule": crontab(0, 0, 1), "options": {"expires": 3600}},
     "loginlog-expire": {"task": "loginlog.tasks.expire", "schedule": 86_400.0, "options": {"expires": 3600}},
     "shop-carts": {"task": "shop.tasks.clean_carts", "schedule": 3600.0, "options": {"expires": 3600}},

@@ -114,6 +114,12 @@ def verify(mirror: str) -> bool:
     return _hint("verify", args=(mirror,), expires=600)
 
 
+def consume_visits() -> None:
+    """Send a task that writes visits to SQL, unless one waits for a worker."""
+    if _performers or not is_waiting(f"{TASKS}consume_visits"):
+        _hint("consume_visits", expires=5)
+
+
 def perform(job_id: int) -> bool:
     """Send a task that performs a job which staff requested. Return whether the broker accepted it."""
     return _hint("perform", args=(job_id,), expires=3600)

@@ -12,22 +12,27 @@ from mirror.redis.lease import lease
 from mirror.redis.types import RedisClient
 from mirror.relay import drains, replay, send
 from mirror.verify import background
+from mirror.visits import sweep as visits
 from mirror.windows import push
 
 logger = logging.getLogger("mirror")
 
 
 def sweep(redis: RedisClient | None = None) -> int:
-    """Replay for a new incarnation, request rebuilds, drain and purge. Return the number of applied changes.
+    """Replay for a new incarnation, request rebuilds and the consumption of visits, drain and purge.
 
-    Do nothing while another process sweeps or Redis is away: the next sweep follows a second later.
+    Return the number of applied changes. Do nothing while another process sweeps or Redis is away: the next sweep
+    follows a second later.
     """
     return work_or_wait(run_sweep, 0, logger, "Redis is away, changes wait: %s", redis=redis)
 
 
 def run_sweep(redis: RedisClient) -> int:
     """Do the work of ``sweep``. Raises redis-py's errors when Redis is away."""
-    triggers.watch(redis)  # without the lease, because another process's sweep may take long
+    # without the lease, because another process's sweep may take long
+    triggers.watch(redis)
+    if visits.is_due(redis):
+        send.consume_visits()
     with lease(redis, "sweep") as mine:
         return _sweep_alone(redis) if mine else 0
 

@@ -27,7 +27,6 @@ from mirror.standalone.notices import Listener
 from mirror.utils.failure_log import FailureLog
 from mirror.utils.throttle import Throttle
 from mirror.visits import sweep as visits_sweep
-from mirror.visits.declare import all_kinds
 from mirror.windows import push
 
 logger = logging.getLogger("mirror")
@@ -122,8 +121,6 @@ class Relay:
 
     def _sweep(self) -> None:
         self.applied += sweeper.run_sweep(relay_client())
-        if all_kinds():
-            self._jobs.start("consume_visits")
 
     def _rebuild(self, mirror: str, *, if_cold: bool = True) -> None:
         jobs.rebuild(mirror, if_cold=if_cold, progress=self._raise_if_stopped)

@@ -33,8 +33,10 @@ class VisitsStatus:
 
 
 def statuses(*, redis: RedisClient | None = None) -> list[VisitsStatus]:
-    """Return the status of all kinds. One round trip."""
+    """Return the status of all kinds. One round trip, and none without kinds."""
     kinds = all_kinds()
+    if not kinds:
+        return []
     return try_redis(
         lambda redis: _read(kinds, redis), lambda: [VisitsStatus(kind.name) for kind in kinds], warning="", redis=redis
     )

@@ -1,4 +1,4 @@
-"""The sweep of visits: write them to SQL, and restore lost data. Beat requests it every second."""
+"""The sweep of visits: write them to SQL, and restore lost data. The relay's sweep requests it if there is work."""
 
 import logging
 from typing import Final
@@ -14,8 +14,14 @@ from mirror.utils.sql_away import SQL_AWAY
 from mirror.visits import restoring
 from mirror.visits.consumer import consume
 from mirror.visits.declare import VisitKind, all_kinds
+from mirror.visits.status import statuses
 
 failures: Final = FailureLog(logging.getLogger("mirror"))
+
+
+def is_due(redis: RedisClient) -> bool:
+    """Return whether visits wait for SQL, or their data is not restored. One round trip. False while Redis is away."""
+    return any(status.waiting or status.restored is False for status in statuses(redis=redis))
 
 
 def sweep(redis: RedisClient | None = None) -> int:

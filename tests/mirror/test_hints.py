@@ -242,7 +242,8 @@ def test_every_hint_names_an_existing_task(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(send, "_hint", hint)
     send.drain("a", ["1"])
     send.sweep()
+    send.consume_visits()
     asks = (send.rebuild, send.verify)
     assert all([*(ask("a") for ask in asks), send.push("a", "b"), send.warm("a", "b")])
-    assert len(set(named)) == 6
+    assert len(set(named)) == 7
     assert [getattr(tasks, name).name for name in named] == [f"mirror.tasks.{name}" for name in named]

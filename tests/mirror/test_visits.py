@@ -17,6 +17,7 @@ from mirror.redis import naming
 from mirror.redis.clients import client
 from mirror.redis.lease import lease
 from mirror.redis.recorder import record
+from mirror.relay import send, sweeper
 from mirror.visits import Visit, VisitKind, consume, register, restore, statuses
 from mirror.visits.consumer import CONSUMER, GROUP, parse_number
 from mirror.visits.declare import unregister
@@ -389,3 +390,24 @@ def test_a_name_can_be_registered_once() -> None:
     with pytest.raises(ValueError, match="two kinds of visits called 'tpage'"):
         register(PageVisits())
     assert isinstance(pages, VisitKind)
+
+
+def test_the_relays_sweep_requests_the_consumption_of_waiting_visits(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep()  # it also restores
+    sent: list[str] = []
+
+    def hint(name: str, **options: object) -> bool:
+        sent.append(name)
+        return True
+
+    monkeypatch.setattr(send, "_hint", hint)
+    sweeper.run_sweep(client())
+    assert "consume_visits" not in sent
+    look(redis, "a")
+    sweeper.run_sweep(client())
+    assert sent.count("consume_visits") == 1
+    monkeypatch.setattr(send, "is_waiting", lambda name, *arguments, **options: name == "mirror.tasks.consume_visits")
+    sweeper.run_sweep(client())
+    assert sent.count("consume_visits") == 1
