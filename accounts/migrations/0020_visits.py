@@ -31,7 +31,7 @@ def take_over(apps: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
         _write_times(apps, alias, times)
         start += len(found)
     # Only after the commit: a migration that fails must find the marks again.
-    transaction.on_commit(lambda: _forget_keys(place), using=alias)
+    transaction.on_commit(lambda: _forget_keys(place), using=alias, robust=True)
 
 
 def _write_times(apps: StateApps, alias: str, times: Mapping[str, float]) -> None:

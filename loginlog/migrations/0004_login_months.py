@@ -38,7 +38,7 @@ def take_over(apps: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
         for names in _list_marked():
             _add_bits(apps, rows, names)
         # Only after the commit: a migration that fails must find the marks again.
-        transaction.on_commit(_forget_keys, using=connection.alias)
+        transaction.on_commit(_forget_keys, using=connection.alias, robust=True)
     _move_permission(apps, connection.alias)
 
 

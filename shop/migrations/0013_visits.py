@@ -28,7 +28,7 @@ def take_over(apps: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
         _write_views(apps, alias, [item.decode() for item in found])
         start += len(found)
     # Only after the commit: a migration that fails must find the marks again.
-    transaction.on_commit(lambda: _forget_keys(place), using=alias)
+    transaction.on_commit(lambda: _forget_keys(place), using=alias, robust=True)
 
 
 def _write_views(apps: StateApps, alias: str, items: list[str]) -> None:
