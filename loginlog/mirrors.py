@@ -38,22 +38,23 @@ class LoginMonthMirror(Mirror):
         for pk, bits, user_id, number in rows.values_list("pk", "bits", "user_id", "number_id"):
             numbers.remember(user_id, number)
             found[pk] = bits
+        numbers.prepare(_parse_user(pk) for pk in pks)  # with those of deleted rows, whose bits Redis may have
         return found
 
     def record(self, row: Any) -> Any:
         return bitmaps.encode_month(row)
 
     def index(self, pk: str, record: Any) -> Iterable[Bit]:
-        month, rest = pk.split("_", 1)
-        user_type, user_id = rest.rsplit("_", 1)
-        offset = numbers.get_number(int(user_id))
-        if offset is None:  # a bitmap of nobody
+        number = numbers.get_number(_parse_user(pk))
+        if number is None:  # a bitmap of nobody
             return ()
+        month, rest = pk.split("_", 1)
+        user_type, _ = rest.rsplit("_", 1)
         found = bitmaps.list_day_numbers(bitmaps.parse_month(record))
-        return [Bit(keys.day(f"{month}-{day:02}", user_type), offset) for day in found]
+        return [Bit(keys.day(f"{month}-{day:02}", user_type), number) for day in found]
 
     def families(self) -> Sequence[Family]:
-        return [Family(add_tag(DAY_PREFIX), "bitmap", find_owner)]
+        return [Family(add_tag(DAY_PREFIX), "bitmap", _find_owner, owners=find_owners)]
 
     def pk_of(self, key: str) -> str | None:
         name = super().pk_of(key)
@@ -66,7 +67,18 @@ class LoginMonthMirror(Mirror):
         return [add_tag(f"loginlog:{name}") for name in ("population", "erased", "unmarked", "months")]
 
 
-def find_owner(key: str, member: str) -> str:
-    """Return the name of the month that has a user's bit in the bitmap of a day. Bits of nobody belong to user 0."""
+def find_owners(key: str, members: Sequence[str]) -> list[str]:
+    """Return the names of the months that have users' bits in the bitmap of a day. Bits of nobody belong to user 0."""
     day, _, user_type = key.removeprefix(add_tag(DAY_PREFIX)).partition("_")
-    return f"{day[:7]}_{user_type}_{numbers.get_user(int(member)) or 0}"
+    places = [int(member) for member in members]
+    users = numbers.find_users(places)
+    return [f"{day[:7]}_{user_type}_{users.get(place, 0)}" for place in places]
+
+
+def _find_owner(key: str, member: str) -> str:
+    return find_owners(key, [member])[0]
+
+
+def _parse_user(pk: str) -> int:
+    """Return the user's id in the name of a month."""
+    return int(pk.rpartition("_")[2])

@@ -59,10 +59,15 @@ def mark_logins(logins: Iterable[Login]) -> int:
 
 
 def remove_login(user: User, day: date) -> bool:
-    """Remove a user's login of a day, of every type. Return whether it existed. A later mark of the day counts."""
+    """Remove a user's login of a day, of every type, also from log files. Return whether it existed.
+
+    A later mark of the day counts. Raises BadFile for a damaged file of the month; SQL lacks the login then.
+    """
     names = months.remove(user.pk, day)
     hint(NAME, "", names)
-    return bool(names)
+    files = sorted(Path(settings.LOGINLOG_FOLDER).glob(f"{day:%Y-%m}{log_files.PATTERN}"))
+    removed = [log_files.remove_login(path, user.pk, day) for path in files]
+    return bool(names) or any(removed)
 
 
 def erase_user(user: User) -> bool:

@@ -13,7 +13,8 @@ from shop import keys
 
 _EPOCH: Final = datetime.fromtimestamp(0, tz=UTC)
 
-# The joins leave out deleted books and users. A view without a user belongs to its session's user.
+# The joins leave out views of deleted books. Those of deleted users stay, as in SQL, without the user; others without
+# a user belong to their session's user.
 _INSERT_VIEWS: Final = """
     INSERT INTO shop_view (entry, visitor, user_id, book_id, seen_at)
     SELECT given.entry, given.visitor, COALESCE(known.id, s.user_id), b.id, given.seen_at

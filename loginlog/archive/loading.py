@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from loginlog.archive import log_files
+from loginlog.mirrors import NAME
 from loginlog.storage import months
+from mirror.relay import hint
 
 LINES_PER_TRANSACTION: Final = 500  # lines per transaction
 
@@ -18,7 +20,7 @@ class Loaded(NamedTuple):
 
 
 def load_file(path: Path) -> Loaded:
-    """Load a file into SQL. The relay writes it to Redis.
+    """Load a file into SQL, and from there into Redis.
 
     Loading a file twice changes nothing. Raises log_files.BadFile with file and line, and OSError; lines before the
     error are loaded.
@@ -27,6 +29,7 @@ def load_file(path: Path) -> Loaded:
     while part := list(islice(lines, LINES_PER_TRANSACTION)):
         found = {line.name: line.bits for _, line in part}
         months.merge(found, brings_back=True)
+        hint(NAME, "", [str(name) for name in found])  # readers expect these months in Redis from now on
         known = months.count_known(found)
         loaded, left_out = loaded + known, left_out + len(found) - known
     return Loaded(loaded, left_out)

@@ -5,18 +5,19 @@
 
 A line has the name of a bitmap and its bits in hexadecimal. Files of earlier releases ("login log 1") have a column
 between them, and lines for days, which follow from the months. A file is written under a temporary name, synced, read
-back and compared before it gets its final name. It is replaced only to erase a user.
+back and compared before it gets its final name. It is replaced only to remove a login or a user.
 """
 
 import gzip
 import hashlib
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from common.ids import MAX_ID
 from loginlog.names import DAY_PREFIX, PREFIX, MonthName
 from loginlog.storage import bitmaps
 
@@ -24,6 +25,7 @@ HEADER: Final = "# diptych login log "
 VERSION, FORMER_VERSION = "2", "1"
 PATTERN: Final = "*.log.gz"
 PART_SUFFIX: Final = ".part"
+MAX_TYPE_LENGTH: Final = 20  # characters, as in SQL
 
 
 class BadFile(ValueError):
@@ -56,10 +58,31 @@ def remove_user(path: Path, user_id: int) -> bool:
 
     A killed process leaves the old file or the new one. Raises the errors of ``write_file`` and ``read_lines``.
     """
-    if not any(line.name.user_id == user_id for _, line in read_lines(path)):
+    return _replace_file(path, lambda line: None if line.name.user_id == user_id else line)
+
+
+def remove_login(path: Path, user_id: int, day: date) -> bool:
+    """Replace a file by one without a user's logins of a day, of every type. Return False if it has none.
+
+    A killed process leaves the old file or the new one. Raises as ``remove_user`` does.
+    """
+
+    def remove(line: Line) -> Line | None:
+        if line.name.user_id != user_id or line.name.month != day.replace(day=1):
+            return line
+        bits = line.bits & ~bitmaps.bit_of_day(day)
+        return Line(line.name, bits) if bits else None
+
+    return _replace_file(path, remove)
+
+
+def _replace_file(path: Path, change: Callable[[Line], Line | None]) -> bool:
+    """Replace a file by one with changed lines, without those that become None. Return False if none changes."""
+    if all(change(line) == line for _, line in read_lines(path)):
         return False
     month = date.fromisoformat(f"{path.name[:7]}-01")
-    part = _write_part(path.parent, month, (line for _, line in read_lines(path) if line.name.user_id != user_id))
+    changed = (change(line) for _, line in read_lines(path))
+    part = _write_part(path.parent, month, (line for line in changed if line is not None))
     if part is None:
         path.unlink()
     else:
@@ -166,4 +189,7 @@ def _parse_line(text: str, columns: int) -> Line:
     raw = bytes.fromhex(bits)
     if len(raw) != bitmaps.MONTH_BYTES or bitmaps.encode_month(bitmaps.parse_month(raw)) != raw:
         raise ValueError(f"{bits!r} is not the bitmap of a month")
-    return Line(MonthName.parse(name.removeprefix(PREFIX)), bitmaps.parse_month(raw))
+    month = MonthName.parse(name.removeprefix(PREFIX))
+    if len(month.user_type) > MAX_TYPE_LENGTH or not 0 <= month.user_id <= MAX_ID:
+        raise ValueError(f"{name!r} names no month of a user")
+    return Line(month, bitmaps.parse_month(raw))

@@ -53,7 +53,9 @@ def _add_bits(apps: StateApps, rows: Any, names: list[str]) -> None:
     numbers = apps.get_model("loginlog", "Number")._default_manager.using(rows.db)
     ids = [int(name.rpartition("_")[2]) for name in names]
     people = apps.get_model("accounts", "User")._default_manager.using(rows.db).filter(pk__in=ids)
-    users = set(people.values_list("pk", flat=True))
+    # Redis still has the bits of users that were erased while it was away; such users' later logins are in SQL.
+    erased = apps.get_model("loginlog", "Erased")._default_manager.using(rows.db).filter(user_pk__in=ids)
+    users = set(people.values_list("pk", flat=True)) - set(erased.values_list("user_pk", flat=True))
     for name, raw in zip(names, pipe.execute(), strict=True):
         month, rest = name.split("_", 1)
         user_type, user_id = rest.rsplit("_", 1)

@@ -63,7 +63,8 @@ def merge(found: Mapping[MonthName, int], *, brings_back: bool = False) -> int:
     for at in range(0, len(rows), ROWS_PER_STATEMENT):
         part = rows[at : at + ROWS_PER_STATEMENT]
         merged = _merge_rows(part, brings_back)
-        if merged < len(part) and numbers.add_missing([row[1] for row in part]):
+        if merged < len(part):  # users without a dense id were left out; another transaction may add one meanwhile
+            numbers.add_missing(row[1] for row in part)
             merged += _merge_rows(part, brings_back)
         changed += merged
     return changed

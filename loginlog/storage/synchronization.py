@@ -6,7 +6,7 @@ from datetime import date
 from typing import Final, NamedTuple
 
 from loginlog import days, keys
-from loginlog.mirrors import NAME, find_owner
+from loginlog.mirrors import NAME, find_owners
 from loginlog.models import LoginMonth
 from loginlog.names import is_name, make_month_key
 from loginlog.storage import bitmaps, months, numbers, reading, unions
@@ -44,8 +44,8 @@ def sync_months(redis: RedisClient | None = None) -> Synced:
             repaired += repair_rows(NAME, names, redis=redis)
         for bits in _find_stray_bits(month, redis):
             strays: dict[str, list[Bit]] = defaultdict(list)
-            for bit in bits:
-                strays[find_owner(bit.key, str(bit.offset))].append(bit)
+            for owner, bit in zip(find_owners(bits[0].key, [str(bit.offset) for bit in bits]), bits, strict=True):
+                strays[owner].append(bit)
             repaired += repair_rows(NAME, list(strays), strays, redis=redis)
     _forget_deleted_users(deleted)
     return Synced(wanted, rows, repaired)
@@ -70,7 +70,7 @@ def _find_stray_months(month: date, redis: RedisClient) -> Iterator[list[str]]:
 
 
 def _find_stray_bits(month: date, redis: RedisClient) -> Iterator[list[Bit]]:
-    """Yield bits of days in Redis that SQL does not have, some hundred at a time."""
+    """Yield bits in Redis that SQL does not have, some hundred of a day at a time."""
     for kind in reading.list_types():
         group = next(months.read_groups(month, month, [kind], expired_only=False), None)
         for day in days.list_days(month, days.last_day_of_month(month)):

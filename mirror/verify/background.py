@@ -184,10 +184,11 @@ class _Walk:
             else:
                 try:
                     content, cursor = scan.next_members(session, key, family, position.cursor, count)
-                    for member, said in content.items():
-                        row = family.owner(key, member or said)
+                    items = list(content.items())
+                    owners = family.find_owners(key, [member or said for member, said in items])
+                    for row, (member, said) in zip(owners, items, strict=True):
                         rows[one.mirror.name][row].append(runs.make_entry(family, key, member, said))
-                        done += 1
+                    done += len(items)
                 except scan.WrongType as error:
                     position.note(one.mirror.name, str(error))
             break

@@ -7,6 +7,7 @@ members. Only keys with different checksums are compared closely.
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Any
 
 from mirror.declare.entries import Bit, Contribution, Entry, Field, Member, Members, Scored, Value
 from mirror.verify.scan import Content
@@ -56,9 +57,9 @@ class Sums:
 
     def agree(self, content: Content) -> bool:
         """Return whether a key has its expected content."""
-        found = content.raw
+        found: Iterable[Any] = content.raw
         if content.family.kind == "zset":
-            found = [(member, float(score)) for member, score in found]
+            found = ((member, float(score)) for member, score in content.raw)
         elif content.family.kind == "bitmap":
-            found = [(offset,) for offset in found]
-        return len(found) * ONE + sum(map(hash, found)) == self.totals.get(content.key, 0)
+            found = ((offset,) for offset in content.raw)
+        return len(content.raw) * ONE + sum(map(hash, found)) == self.totals.get(content.key, 0)

@@ -198,9 +198,14 @@ class _Verification:
                 for entry in single(target.entries):
                     if entry[0] in keys and found.pop(says(entry)[:2], None) != says(entry)[2]:
                         self.suspects[pk] = None
+        left: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for (key, member), said in found.items():
+            left[key].append((member, said))
+        for key, items in left.items():
             family = wrong[key]
-            self.strays[family.owner(key, member or said)].add(make_entry(family, key, member, said))
+            owners = family.find_owners(key, [member or said for member, said in items])
+            for owner, (member, said) in zip(owners, items, strict=True):
+                self.strays[owner].add(make_entry(family, key, member, said))
 
 
 class _LazyVerification:

@@ -3,7 +3,7 @@
 SCAN finds the keys, and SSCAN and its kind read them in steps, many of them in one round trip.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from redis.exceptions import ResponseError
@@ -26,7 +26,7 @@ class Content(NamedTuple):
 
     key: str
     family: Family
-    raw: list[Any]
+    raw: Collection[Any]
 
     def items(self) -> Iterator[tuple[str, str]]:
         """Yield (member, value) as text. A set's members have the value "", and a string has the member "".
@@ -50,6 +50,26 @@ class Content(NamedTuple):
                 return ((str(offset), "") for offset in self.raw)
             case _:
                 return ((name.decode(), value.decode()) for name, value in self.raw)
+
+
+class Bits(Collection[int]):
+    """The offsets of the set bits in parts of a bitmap: an eighth of a byte for each bit, set or not."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[int, bytes]] = []  # each with the position of its first byte
+
+    def add(self, start: int, raw: bytes) -> None:
+        """Add a part that begins at this byte."""
+        self._parts.append((start, raw))
+
+    def __iter__(self) -> Iterator[int]:
+        return (offset for start, raw in self._parts for offset in _list_bits(raw, start))
+
+    def __len__(self) -> int:
+        return sum(int.from_bytes(raw).bit_count() for _, raw in self._parts)
+
+    def __contains__(self, offset: object) -> bool:
+        return any(offset == each for each in self)
 
 
 class WrongType(RuntimeError):
@@ -80,10 +100,16 @@ def next_keys(session: Session, cursor: str, count: int) -> tuple[str, list[str]
 def next_members(session: Session, key: str, family: Family, cursor: str, count: int) -> tuple[Content, str]:
     """Take one step of a scan of a key. Return about ``count`` members (all of a small key) and the next cursor.
 
-    Raises WrongType.
+    The cursor of a bitmap is the next offset. Raises WrongType.
     """
+    if family.kind == "bitmap":
+        start = int(cursor) // 8
+        (reply,) = ask(session, [_get_part(key, start)])
+        bits = [offset for offset in _list_bits(reply, start) if offset >= int(cursor)]
+        following = bits[count - 1] + 1 if len(bits) > count else 8 * (start + BYTES) if len(reply) == BYTES else 0
+        return Content(key, family, bits[:count]), str(following)
     (reply,) = ask(session, [_first(key, family, cursor, count)])
-    raw, after = _page(family, cursor, reply, count)
+    raw, after = _page(family, reply)
     return Content(key, family, raw), _cursor(after)
 
 
@@ -154,31 +180,47 @@ def contents(session: Session, named: Iterable[tuple[str, Family]]) -> Generator
     """
     todo = list(named)
     batches = [todo[start : start + PIPE] for start in range(0, len(todo), PIPE)]
-    unfinished: list[tuple[Content, Any]] = []
+    unfinished: list[tuple[str, Family, list[Any], Any]] = []
+    bitmaps: list[tuple[str, Family, bytes]] = []
     for batch, replies in _read_ahead(session, batches):
         for (key, family), reply in zip(batch, replies, strict=True):
-            raw, cursor = _page(family, 0, reply)
-            content = Content(key, family, raw)
+            raw, cursor = _page(family, reply)
             if cursor in DONE:
-                yield content
+                yield Content(key, family, raw)
+            elif family.kind == "bitmap":
+                bitmaps.append((key, family, reply))
             else:
-                unfinished.append((content, cursor))
+                unfinished.append((key, family, raw, cursor))
     yield from _finish(session, unfinished)
+    for key, family, first in bitmaps:  # one after the other, because each may be long
+        yield Content(key, family, _finish_bitmap(session, key, first))
 
 
-def _finish(session: Session, unfinished: list[tuple[Content, Any]]) -> Generator[Content, None, None]:
+def _finish(session: Session, unfinished: list[tuple[str, Family, list[Any], Any]]) -> Generator[Content, None, None]:
     """Continue unfinished scans, one step of each per round trip. A scan may return a member twice."""
     while unfinished:
-        replies = ask(session, [_first(c.key, c.family, cursor) for c, cursor in unfinished])
-        again: list[tuple[Content, Any]] = []
-        for (content, before), reply in zip(unfinished, replies, strict=True):
-            raw, cursor = _page(content.family, before, reply)
-            content.raw.extend(raw)
+        replies = ask(session, [_first(key, family, cursor) for key, family, _, cursor in unfinished])
+        again: list[tuple[str, Family, list[Any], Any]] = []
+        for (key, family, found, _), reply in zip(unfinished, replies, strict=True):
+            raw, cursor = _page(family, reply)
+            found.extend(raw)
             if cursor in DONE:
-                yield content._replace(raw=list(dict.fromkeys(content.raw)))
+                yield Content(key, family, list(dict.fromkeys(found)))
             else:
-                again.append((content, cursor))
+                again.append((key, family, found, cursor))
         unfinished = again
+
+
+def _finish_bitmap(session: Session, key: str, first: bytes) -> Bits:
+    """Return the bits of a bitmap with this first part."""
+    bits, start, parts = Bits(), 0, [first]
+    while True:
+        for part in parts:
+            bits.add(start, part)
+            start += len(part)
+        if start % BYTES or not parts[-1]:  # the last part is shorter
+            return bits
+        parts = ask(session, [_get_part(key, start + BYTES * number) for number in range(PARTS)])
 
 
 def _read_ahead(
@@ -204,29 +246,31 @@ _SCANS = {"set": "SSCAN", "zset": "ZSCAN", "hash": "HSCAN"}
 _READS = {command: kind for kind, command in _SCANS.items()}
 _READS |= {"GET": "string", "MGET": "string", "HGETALL": "hash", "HGET": "hash", "LRANGE": "list"}
 _READS |= {"SISMEMBER": "set", "ZSCORE": "zset", "ZRANGE": "zset", "GETBIT": "string", "GETRANGE": "string"}
-BYTES = 8192  # of a bitmap in one command, in which ``STEP`` members are asked for
+BYTES = 8192  # of a bitmap in one command
+PARTS = 32  # of a bitmap in one round trip
 
 
 def _first(key: str, family: Family, cursor: Any = 0, count: int = STEP) -> Command:
     if family.kind == "string":
         return ("GET", key)
     if family.kind == "bitmap":
-        return ("GETRANGE", key, int(cursor), int(cursor) + _bytes(count) - 1)
+        return _get_part(key, 0)
     return (_SCANS[family.kind], key, cursor, "COUNT", count)
 
 
-def _page(family: Family, cursor: Any, reply: Any, count: int = STEP) -> tuple[list[Any], Any]:
-    """Return the content in the reply to ``_first`` with this cursor, and the next cursor."""
+def _page(family: Family, reply: Any) -> tuple[list[Any], Any]:
+    """Return the content in the reply to ``_first``, and the next cursor."""
     if family.kind == "string":
         return [] if reply is None else [reply], 0
-    if family.kind == "bitmap":  # the cursor is a position in bytes
-        return _list_bits(reply, int(cursor)), int(cursor) + len(reply) if len(reply) == _bytes(count) else 0
+    if family.kind == "bitmap":
+        return ([], BYTES) if len(reply) == BYTES else (_list_bits(reply, 0), 0)
     after, raw = reply
     return _paired(family, raw), after
 
 
-def _bytes(count: int) -> int:
-    return max(1, BYTES * count // STEP)
+def _get_part(key: str, start: int) -> Command:
+    """Return the command that reads a part of a bitmap from this byte on."""
+    return ("GETRANGE", key, start, start + BYTES - 1)
 
 
 def _list_bits(raw: bytes, start: int) -> list[int]:

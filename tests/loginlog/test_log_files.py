@@ -70,3 +70,11 @@ def test_a_damaged_file_is_reported_and_kept(tmp_path: Path) -> None:
     with pytest.raises(log_files.BadFile, match=str(path)):
         log_files.remove_user(path, 5)
     assert path.read_bytes() == raw
+
+
+@pytest.mark.parametrize("name", ["2017-10_client_99999999999999999999", f"2017-10_{'x' * 21}_1", "2017-10_client_-1"])
+def test_a_name_that_sql_cannot_hold_is_reported_with_its_line(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "2017-10.log.gz"
+    path.write_bytes(gzip.compress(f"# diptych login log 2, 2017-10\nloginLog_{name}\t00000040\n".encode()))
+    with pytest.raises(log_files.BadFile, match=f"{path}, line 2: .*{name}"):
+        list(log_files.read_lines(path))

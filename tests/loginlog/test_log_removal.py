@@ -1,15 +1,18 @@
 """Removed logins and erased users leave SQL at once, and Redis with the drain."""
 
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+from django.db import OperationalError
 from django.test import Client
 from redis import Redis
 
 from accounts.models import User
 from loginlog import hooks, keys, selectors, services
-from loginlog.archive import expiry, loading
+from loginlog.archive import expiry, loading, log_files
 from loginlog.models import LoginMonth, Number
 from loginlog.storage import bitmaps, numbers, synchronization
 from mirror.relay import drains
@@ -121,3 +124,52 @@ def test_a_file_leaves_out_users_that_do_not_exist(user: User) -> None:
     user.delete()
     assert loading.load_file(done.file) == (1, 1)
     assert LoginMonth.objects.count() == 1
+
+
+def test_a_loaded_file_does_not_bring_a_removed_login_back(user: User) -> None:
+    other, first, second = make_user("bob"), date(2020, 2, 28), date(2020, 2, 29)
+    services.mark_logins(
+        [(pk, kind, day) for pk in (user.pk, other.pk) for day in (first, second) for kind in ("client", "office")]
+    )
+    mirror_logins()
+    (done,) = expiry.expire_months(31)
+    assert done.file is not None
+    assert services.remove_login(user, second)
+    assert not services.remove_login(user, second)
+    loading.load_file(done.file)
+    drains.drain_all()
+    assert selectors.find_login_days(user, first, ago(0)) == [first]
+    assert selectors.find_login_days(other, first, ago(0)) == [first, second]
+    assert services.remove_login(user, first)
+    assert {line.name.user_id for _, line in log_files.read_lines(done.file)} == {other.pk}
+
+
+def test_a_loaded_month_is_never_missing(user: User) -> None:
+    day = date(2020, 2, 29)
+    services.mark_login(user, day)
+    mirror_logins()
+    (done,) = expiry.expire_months(31)
+    drains.drain_all()
+    assert done.file is not None
+    assert selectors.find_login_days(user, day, ago(0)) == [day]
+    loading.load_file(done.file)
+    assert selectors.find_login_days(user, day, ago(0)) == [day]
+    assert selectors.find_login_days(user, day, ago(0)) == [day]
+
+
+def test_a_failed_look_up_of_a_dense_id_leaves_no_bit(
+    user: User, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services.mark_login(user, ago(1))
+    drains.drain_all()
+    LoginMonth.objects.all().delete()
+    numbers.number_cache.clear()  # another process drains
+    prepare, failed = numbers.prepare, Mock(side_effect=[OperationalError("server closed the connection")])
+    with monkeypatch.context() as patch:
+        patch.setattr(numbers, "prepare", lambda users: prepare(users) if failed.called else failed())
+        with suppress(OperationalError):
+            drains.drain_all()
+    assert failed.called
+    drains.drain_all()
+    assert redis.bitcount(keys.day(ago(1), "client")) == 0
+    assert runs.verify(["login_month"]) == []

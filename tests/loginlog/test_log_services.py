@@ -1,6 +1,7 @@
 """Marks: their cost, their effect, and their way to Redis."""
 
 import threading
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 
 import pytest
@@ -12,6 +13,7 @@ from accounts.models import User
 from loginlog import days, keys, selectors, services
 from loginlog.models import LoginMonth, Number
 from loginlog.names import BadName, MonthName
+from loginlog.storage import numbers
 from loginlog.storage.reading import Span
 from mirror.read import read_from_sql
 from mirror.redis.clients import breaker
@@ -78,15 +80,28 @@ def test_a_mark_is_one_statement_and_a_repeated_one_changes_nothing(redis: Redis
     user = make_user("alice")
     with record() as seen:
         assert services.mark_login(user, date(2017, 10, 25))
-    assert len([sql for sql, _ in seen.sql if "loginlog_number" in sql]) == 4  # the first one also gives the dense id
+    assert len([sql for sql, _ in seen.sql if "loginlog_number" in sql]) == 3  # the first one also gives the dense id
     with record() as seen:
         assert services.mark_login(user)
     assert len([sql for sql, _ in seen.sql if sql.lstrip().startswith("INSERT INTO loginlog_loginmonth")]) == 1
     before = {name: redis.dump(name) for name in redis.scan_iter()}
     with record() as seen:
         assert not services.mark_login(user)
-    assert (seen.round_trips, len(seen.sql)) == (0, 2)
+    assert (seen.round_trips, len(seen.sql)) == (0, 3)
     assert {name: redis.dump(name) for name in redis.scan_iter()} == before
+
+
+def test_a_login_counts_although_another_process_adds_the_dense_id_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    user, add = make_user("alice"), numbers.add_missing
+
+    def add_late(user_ids: Iterable[int]) -> None:
+        monkeypatch.setattr(numbers, "add_missing", add)
+        services.mark_login(user, date(2017, 10, 25))
+        add(user_ids)
+
+    monkeypatch.setattr(numbers, "add_missing", add_late)
+    assert services.mark_login(user)
+    assert selectors.find_login_days(user, date(2017, 10, 1), ago(0)) == [date(2017, 10, 25), ago(0)]
 
 
 def test_a_mark_belongs_to_the_transaction_of_its_caller() -> None:

@@ -10,8 +10,9 @@ from redis import Redis
 from loginlog import keys, services, tasks
 from loginlog.storage import numbers
 from loginlog.storage.synchronization import sync_months
+from mirror.redis.recorder import record
 from mirror.relay import drains
-from mirror.verify import runs
+from mirror.verify import repair, runs
 from tests.support.loginlog.tools import make_user, mirror_logins
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -71,3 +72,24 @@ def test_from_the_8th_on_only_the_current_month_is_compared(user: int, redis: Re
     assert tasks.sync() == 1
     assert sync_months().months == [date(2026, 11, 1)]
     assert [difference.pk for difference in runs.verify(["login_month"])] == [f"2026-10_client_{user}"]
+
+
+def test_the_number_of_queries_does_not_depend_on_the_number_of_strays(user: int, redis: Redis) -> None:
+    def count_queries() -> int:
+        with record() as seen:
+            found = runs.verify(["login_month"])
+            repair.order(found)
+            repair.carry_out(found)
+        assert found
+        assert runs.verify(["login_month"]) == []
+        return len(seen.sql)
+
+    def damage(first: int, last: int) -> None:
+        for number in range(first, last):
+            redis.setbit(keys.day(NOVEMBER, "client"), number, 1)
+            redis.set(month(number, OCTOBER), b"\0\0\0\x40")
+
+    damage(5000, 5003)
+    few = count_queries()
+    damage(6000, 6100)
+    assert count_queries() < few + 20

@@ -113,3 +113,13 @@ def test_a_failed_migration_keeps_the_marks(former: Any, redis: Redis, monkeypat
             upgrade(AFTER)
     upgrade(AFTER)
     assert selectors.find_login_days(alice.pk, ago(5), ago(0)) == [ago(1), ago(0)]
+
+
+def test_a_user_who_was_erased_while_redis_was_away_stays_erased(former: Any, redis: Redis) -> None:
+    alice = make_user("alice")
+    log = Former(former, redis)
+    log.mark(alice.pk, ago(0))
+    number = former.get_model("loginlog", "Number").objects.create()
+    former.get_model("loginlog", "Erased").objects.create(number=number, user_pk=alice.pk)
+    upgrade(AFTER)
+    assert selectors.find_login_days(alice.pk, OLD, ago(0)) == []

@@ -9,12 +9,14 @@ from redis import Redis
 from mirror import Bit, Family, Mirror, SetOf, Watch, register, registry
 from mirror.capture import install
 from mirror.declare.checks import check_declarations
+from mirror.redis.clients import relay_client
+from mirror.redis.session import Session
 from mirror.relay import drains
 from mirror.relay.rebuild import rebuild
 from mirror.relay.shapes import BitmapShape
-from mirror.verify import repair, runs
+from mirror.verify import repair, runs, scan
 from mirror.verify.explain import explain
-from mirror.verify.scan import BYTES
+from mirror.verify.scan import BYTES, PARTS
 from tests.mirror.test_background import complete
 from tests.support.mirror.app.models import Item
 
@@ -140,3 +142,34 @@ def test_fields_and_a_record_that_is_no_bitmap_are_refused(items: list[Item]) ->
     for wrong in list[Any]([b"", "text", {}]):
         with pytest.raises(TypeError, match="has to be bytes"):
             BitmapShape.encode(wrong)
+
+
+def test_a_long_bitmap_is_read_in_parts(items: list[Item], redis: Redis) -> None:
+    family = Family("tlong", "bitmap", lambda key, member: member)
+    for length in (0, 1, BYTES - 1, BYTES, BYTES + 1, BYTES * PARTS, BYTES * (PARTS + 1), BYTES * (PARTS + 1) + 1):
+        wanted = sorted({8 * length * share // 7 for share in range(7)}) if length else []
+        redis.delete("tlong")
+        for offset in wanted:
+            redis.setbit("tlong", offset, 1)
+        if length:
+            redis.setbit("tlong", 8 * length - 1, 1)
+            wanted.append(8 * length - 1)
+        with Session(relay_client()) as session:
+            [content] = scan.contents(session, [("tlong", family)])
+        assert list(content.raw) == wanted
+        assert len(content.raw) == len(wanted)
+
+
+def test_a_step_through_a_dense_bitmap_is_no_longer_than_its_count(items: list[Item], redis: Redis) -> None:
+    family, wanted = Family("tdense", "bitmap", lambda key, member: member), list(range(2, 90_000))
+    raw = bytearray(b"\xff" * (90_000 // 8))
+    raw[0] = 0b00111111
+    redis.set("tdense", bytes(raw))
+    found, cursor, steps = list[int](), "0", 0
+    with Session(relay_client()) as session:
+        while steps == 0 or cursor not in scan.DONE:
+            content, cursor = scan.next_members(session, "tdense", family, cursor, 999)
+            assert len(content.raw) <= 999
+            found, steps = [*found, *content.raw], steps + 1
+    assert found == wanted
+    assert steps < 110

@@ -86,7 +86,7 @@ def test_a_list_of_another_incarnation_is_not_trusted(redis: Redis, books: list[
     assert titles() == ["Book 1", "Book 0"]
 
 
-def test_sql_has_the_same_list_up_to_the_last_flush(redis_server: RedisServer, books: list[Book]) -> None:
+def test_sql_has_the_same_list_after_its_views_were_consumed(redis_server: RedisServer, books: list[Book]) -> None:
     look_at(*books[:5])
     consume_views()
     with sql_only():

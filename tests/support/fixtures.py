@@ -60,7 +60,7 @@ def _forget() -> None:
     ratelimit._local_counters.clear()
     hints._due.__init__()  # type: ignore[misc]  # keys of rolled-back transactions count against the limit of hints
     # Keyed by ids, which SQLite assigns again after a rollback:
-    for known in (home._pulled_authors, hooks.recent_marks, numbers.number_cache, numbers.user_cache):
+    for known in (home._pulled_authors, hooks.recent_marks, numbers.number_cache):
         known.clear()
     sales._last_shown = ([], [])
 

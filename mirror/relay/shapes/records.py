@@ -11,6 +11,7 @@ from mirror.declare import values
 from mirror.declare.entries import Contribution, Entry
 from mirror.declare.mirrors import Mirror, Record
 from mirror.outbox import changes as outbox
+from mirror.outbox.errors import raise_if_away
 from mirror.redis.session import Command
 from mirror.relay import plan
 
@@ -158,7 +159,8 @@ class JsonShape:
             return None
         try:
             before, after = layout.list_changes(pk, self.decode(said) or {}, target.record)
-        except Exception:  # as in ``accounted``
+        except Exception as error:  # as in ``accounted``
+            raise_if_away(error)
             return None
         remove, add = plan.difference(before, after)
         if remove:
@@ -170,8 +172,9 @@ class JsonShape:
         """Return the entries for which a state accounts, or none for a state that is not this declaration's."""
         try:
             return list(self.before(pk, said))
-        except Exception:  # a record of another layout or from another writer may raise anything; verification finds it
-            return []
+        except Exception as error:  # a record of another layout or from another writer may raise anything
+            raise_if_away(error)  # ``index`` may look an unchangeable row up
+            return []  # verification finds the entries
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
         """Return the rows. Impossible keys (of strays) are left out if ``load`` fails because of them.
