@@ -79,7 +79,7 @@ class ViewAdmin(_SearchableByUser):
 
     list_display = ["book", "by_visitor", "user", "seen_at"]
     list_select_related = ["user", "book"]
-    fields = readonly_fields = ["book", "visitor", "user", "seen_at"]
+    fields = readonly_fields = ["book", "by_visitor", "user", "seen_at"]
 
     @display(description=_("visitor"))
     def by_visitor(self, view: View) -> str:
