@@ -111,6 +111,7 @@ def test_alerts_and_dashboard_use_exported_names(settings: Settings, tmp_path: P
     State.objects.create(mirror="titem", layout="", differences=0)
     count("applied", 1, mirror="titem")
     count_fallback(["titem"], "cold")
+    count("visits_dropped", 1, kind="view", reason="full")
     for _ in range(2):  # the first scrape is counted when it has ended
         samples = scrape()
     exported = find_labels(samples) | {"up": set()} | OTHER_EXPORTERS
