@@ -173,3 +173,17 @@ def test_a_failed_look_up_of_a_dense_id_leaves_no_bit(
     drains.drain_all()
     assert redis.bitcount(keys.day(ago(1), "client")) == 0
     assert runs.verify(["login_month"]) == []
+
+
+def test_an_error_of_sql_while_entries_are_listed_leaves_no_bit(
+    user: User, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services.mark_login(user, ago(1))
+    drains.drain_all()
+    LoginMonth.objects.all().delete()
+    with monkeypatch.context() as patch:
+        patch.setattr(numbers, "get_number", Mock(side_effect=OperationalError("server closed the connection")))
+        with suppress(OperationalError):
+            drains.drain_all()
+    drains.drain_all()
+    assert redis.bitcount(keys.day(ago(1), "client")) == 0
