@@ -8,8 +8,10 @@ from mirror import registry
 from mirror.declare.buckets import find_bucket_key, find_bucket_start, list_bucket_keys
 from mirror.declare.entries import Bit, Contribution, Entry, Field, Member, Members, OwnField, Scored, Value
 from mirror.declare.fields import Column, Count, Ids, Names, Sum, Values
-from mirror.declare.indexes import Alphabetical, Lookup, Ranking, SetOf
+from mirror.declare.indexes import Alphabetical, Lookup, Ranking, SetOf, SqlMembers
 from mirror.declare.mirrors import EdgeMirror, Mirror, Record, SummaryMirror, TableMirror
+from mirror.declare.questions import AskSql, Question, answer, together
+from mirror.declare.readers import Name, Place
 from mirror.declare.watches import Family, Watch
 from mirror.declare.windows import After, Reached, WindowMirror
 from mirror.registry import register
@@ -17,6 +19,7 @@ from mirror.registry import register
 __all__ = [
     "After",
     "Alphabetical",
+    "AskSql",
     "Bit",
     "Column",
     "Contribution",
@@ -30,13 +33,17 @@ __all__ = [
     "Member",
     "Members",
     "Mirror",
+    "Name",
     "Names",
     "OwnField",
+    "Place",
+    "Question",
     "Ranking",
     "Reached",
     "Record",
     "Scored",
     "SetOf",
+    "SqlMembers",
     "Sum",
     "SummaryMirror",
     "TableMirror",
@@ -44,9 +51,11 @@ __all__ = [
     "Values",
     "Watch",
     "WindowMirror",
+    "answer",
     "find_bucket_key",
     "find_bucket_start",
     "list_bucket_keys",
     "register",
     "registry",
+    "together",
 ]

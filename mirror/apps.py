@@ -14,7 +14,7 @@ class MirrorConfig(AppConfig):
         from mirror.capture import install
         from mirror.declare import checks  # noqa: F401  (checks register on import)
         from mirror.outbox import fixtures
-        from mirror.read import own_writes
+        from mirror.read import answers, own_writes  # noqa: F401  (answers questions of declarations)
         from mirror.redis import namespace
         from mirror.relay import signals
 

@@ -9,11 +9,14 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import cache, cached_property
 from string import Formatter
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from mirror.declare.buckets import can_divide, find_bucket_key
 from mirror.declare.entries import Contribution, Member, Members, Scored, Value
 from mirror.declare.paths import DeclarationError
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
 
 Record = Mapping[str, Any]
 SEPARATOR = "\0"  # between the text of a sorted member and its row's key
@@ -114,18 +117,36 @@ def read_score(value: Any) -> float:
         return (moment - datetime(1970, 1, 1, tzinfo=moment.tzinfo)).total_seconds()
 
 
+class SqlMembers(NamedTuple):
+    """What SQL has in place of a structure: a query with one row for each member.
+
+    member: the column or annotation with the member. score: that with its score, for a ``Ranking``. text: that with
+    its name, for an ``Alphabetical`` index.
+    """
+
+    rows: "QuerySet[Any, Any]"
+    member: str = "pk"
+    score: str = ""
+    text: str = ""
+
+
 @dataclass(frozen=True)
 class Index:
     """A structure of which ``key`` is the template. over: the field of which each value has a structure of its own.
 
     when: a field, or a function of the record; rows for which it is false contribute nothing. buckets: the number of
-    keys that each structure is divided into (``mirror.declare.buckets``).
+    keys that each structure is divided into (``mirror.declare.buckets``). sql: returns the members in SQL, given the
+    values of the key's placeholders; for readers of an index that SQL cannot derive from ``fields``. owner: a template
+    of the row's key with placeholders of ``key`` and ``{member}``, for entries that a method of the declaration
+    computes, if the member is not the row's key.
     """
 
     key: str
     over: str = ""
     when: str | Callable[[Record], object] = ""
     buckets: int = field(default=1, kw_only=True)
+    sql: Callable[[Mapping[str, str]], SqlMembers] | None = field(default=None, kw_only=True)
+    owner: str = field(default="", kw_only=True)
     kind: ClassVar[Literal["set", "zset", "string"]]
     has_buckets: ClassVar[bool] = False  # whether readers merge the buckets of this kind of index
 
@@ -141,7 +162,7 @@ class Index:
 
     def describe(self) -> str:
         """Return the declaration as text that is equal in all processes. A function is described by its name."""
-        parts = {one.name: getattr(self, one.name) for one in fields(self)}
+        parts = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("sql", "owner")}
         if self.buckets == 1:
             del parts["buckets"]
         if callable(self.when):
@@ -193,6 +214,18 @@ class Index:
 
     def find_owner(self, key: str, member: str) -> str:
         """Return the key of the row that would contribute ``member``."""
+        if not self.owner:
+            return self.find_pk(key, member)
+        values = self.template.match(key) or {}
+        return self.owner_template.fill("", None, {**values, "member": member})
+
+    @cached_property
+    def owner_template(self) -> Template:
+        """Return the parsed ``owner``."""
+        return Template(self.owner)
+
+    def find_pk(self, key: str, member: str) -> str:
+        """Return the primary key in a member."""
         return member
 
 
@@ -229,7 +262,7 @@ class SetOf(Index):
         member = self.member_template.fill(pk, None, record)
         return [Members(keys, member)] if len(keys) > 1 else [Member(key, member) for key in keys]
 
-    def find_owner(self, key: str, member: str) -> str:
+    def find_pk(self, key: str, member: str) -> str:
         if len(self.member_template.names) > 1:
             return member.rpartition(SEPARATOR)[2]
         found = self.member_template.match(member)
@@ -286,7 +319,7 @@ class Alphabetical(Index):
     def build_entries(self, pk: str, keys: list[str], record: Record) -> Iterable[Contribution]:
         return [Scored(key, f"{write_text(record[self.by])}{SEPARATOR}{pk}", 0) for key in keys]
 
-    def find_owner(self, key: str, member: str) -> str:
+    def find_pk(self, key: str, member: str) -> str:
         return member.rpartition(SEPARATOR)[2]
 
 
@@ -300,8 +333,15 @@ class Lookup(Index):
 
     kind = "string"
 
-    def __init__(self, key: str, on: str, when: str | Callable[[Record], object] = "") -> None:
-        super().__init__(key, on, when)
+    def __init__(
+        self,
+        key: str,
+        on: str,
+        when: str | Callable[[Record], object] = "",
+        *,
+        sql: Callable[[Mapping[str, str]], SqlMembers] | None = None,
+    ) -> None:
+        super().__init__(key, on, when, sql=sql)
 
     def build_entries(self, pk: str, keys: list[str], record: Record) -> Iterable[Contribution]:
         return [Value(key, pk) for key in keys]

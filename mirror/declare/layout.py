@@ -4,8 +4,8 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import Any
 
 from django.core.exceptions import EmptyResultSet, FullResultSet
 from django.db import models
@@ -18,13 +18,14 @@ from mirror.declare.buckets import find_bucket_start
 from mirror.declare.entries import Contribution
 from mirror.declare.fields import Column, Count, Sum, Values, is_array, is_converted, make_plain
 from mirror.declare.indexes import Index, parse_template
-from mirror.declare.mirrors import can_hold, get_primary
+from mirror.declare.mirrors import Mirror, can_hold, get_primary
 from mirror.declare.paths import (
     DeclarationError,
     Use,
     find_alias,
     find_inner_path,
     find_parent_links,
+    find_value_field,
     get_concrete,
     is_nullable,
     require_plain_key,
@@ -34,9 +35,6 @@ from mirror.declare.paths import (
 from mirror.declare.watches import Family, Watch
 from mirror.utils.compiled import KeyedQuery
 from mirror.utils.rows import all_rows
-
-if TYPE_CHECKING:
-    from mirror.declare.mirrors import Mirror
 
 Record = dict[str, Any]
 # Fields with values that JSON has. Other values are converted one by one, which every row of a rebuild would pay for.
@@ -51,7 +49,7 @@ class Layout:
     version: a digest of everything that determines records and entries, with the types of the columns.
     """
 
-    def __init__(self, mirror: "type[Mirror]") -> None:
+    def __init__(self, mirror: type[Mirror]) -> None:
         for name in ("fields", "indexes"):
             if not isinstance(getattr(mirror, name), (list, tuple)):
                 raise DeclarationError(f"{name} must be a list")
@@ -100,10 +98,13 @@ class Layout:
             raise DeclarationError(f"a hash cannot contain the list {next(iter(self.lists))!r}")
         if self.is_hash and (arrays := [name for name, kind in self.kinds.items() if is_array(kind)]):
             raise DeclarationError(f"a hash cannot contain the array {arrays[0]!r}")
+        # A method computes the entries; the indexes then only describe them to readers.
+        self.is_computed = mirror.index is not Mirror.index or not mirror.has_record
         self._check_indexes()
-        self.index_rows = [index.compile() for index in self.indexes]
+        compiled = () if self.is_computed else self.indexes
+        self.index_rows = [index.compile() for index in compiled]
         # None: a function of the record, which may use any field.
-        self.index_fields = [None if callable(index.when) else sorted(index.find_fields()) for index in self.indexes]
+        self.index_fields = [None if callable(index.when) else sorted(index.find_fields()) for index in compiled]
         self.watches = build_watches(self.model, [*uses, *resolve_condition(self.model, self.where)])
         self.version = self._digest()
         self._rows = KeyedQuery(self.pk, self._select_rows)
@@ -111,11 +112,25 @@ class Layout:
             name: KeyedQuery(self.pk, partial(field.select, self.model)) for name, field in self.lists.items()
         }
 
+    @cached_property
+    def value_pk(self) -> "models.Field[Any, Any]":
+        """Return the field that determines the values of the primary key."""
+        field: models.Field[Any, Any] = find_value_field(self.pk)
+        return field
+
+    def can_derive(self, index: Index) -> bool:
+        """Return whether the members of an index in SQL follow from the declaration."""
+        return bool(self.fields) and not self.is_computed and not callable(index.when)
+
     def _check_indexes(self) -> None:
         known: dict[str, Index] = {}
         for index in self.indexes:
             if not isinstance(index, Index):
                 raise DeclarationError(f"indexes contains {index!r}, which is no index")
+            if self.is_computed:
+                if index.sql is None:
+                    raise DeclarationError(f"{index!r}: a method computes its entries; give sql= for its readers")
+                continue
             index.check()
             if not _can_share(known.setdefault(index.key, index), index):
                 raise DeclarationError(f"{index!r} has the key of {known[index.key]!r}; give each a key of its own")

@@ -14,7 +14,7 @@ from mirror.declare.entries import Contribution
 from mirror.declare.fields import RecordField
 from mirror.declare.indexes import Index, parse_template
 from mirror.declare.paths import find_value_field, get_concrete
-from mirror.declare.readers import Readers
+from mirror.declare.readers import R, Readers
 from mirror.declare.watches import Family, Watch
 from mirror.redis.session import Command
 from mirror.utils.rows import all_rows
@@ -28,7 +28,7 @@ RecordKind = Literal["json", "hash", "bitmap"]
 Drain = Literal["inline", "after_response", "worker"]
 
 
-class Mirror(Readers):
+class Mirror(Readers[R]):
     """Rows with records: ``record_key(id)`` holds the result of ``record``, as JSON, as a hash or as a bitmap.
 
     A declaration with ``fields`` needs no methods and no ``watches``, because everything is derived from the names

@@ -11,11 +11,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
-from mirror.read.prefetch import Asked, Prefetched, fetch, known, select_guesses
+from mirror.read.prefetch import NOTHING, Asked, Prefetched, fetch, known, select_guesses
 from mirror.utils.bounded import Bounded
 
 VISITORS: Final = 1024  # maximum number of visitors with remembered reads
-NOTHING: Final = Asked((), ())
 
 Plan = tuple[Asked, ...]
 

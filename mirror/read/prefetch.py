@@ -66,6 +66,9 @@ class Asked(NamedTuple):
         return all(args[0] in HARMLESS and len(args) <= LONGEST for args, _ in self.commands)
 
 
+NOTHING: Final = Asked((), ())
+
+
 def select_guesses(asked: Iterable[Asked]) -> tuple[Asked, ...]:
     """Return the reads that may be sent as guesses, in their order, without duplicates."""
     return tuple({one.key: one for one in asked if one.is_harmless()}.values())
@@ -154,6 +157,14 @@ def known(ahead: Prefetched) -> Generator[None, None, None]:
 def present() -> Prefetched | None:
     """Return the fetched replies of this context."""
     return _present.get()
+
+
+def look_up(asked: Asked) -> Said | None:
+    """Return the fetched replies to a read, or None if there are none or they are older than a write of the request."""
+    foreseen = present()
+    if foreseen is None or sql_only.wanted(asked.mirrors) or sql_only.wrote_since(foreseen.writes, asked.mirrors):
+        return None
+    return foreseen.answer(asked.mirrors, asked.commands)
 
 
 def fetch(

@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.db.models import Q
 
-from mirror import Alphabetical, Count, Lookup, Mirror, Names, Ranking, SetOf, register, registry
+from mirror import Alphabetical, Count, Lookup, Mirror, Name, Names, Place, Ranking, SetOf, register, registry
 from mirror.capture import install
 from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
@@ -108,6 +108,82 @@ def test_rankings_are_equal_ties_included(engine: str, items: list[Item]) -> Non
 
 
 @ENGINES
+def test_pages_of_rankings_are_equal_in_both_directions(engine: str, items: list[Item]) -> None:
+    rising = [Place(item.pk, float(item.score)) for item in sorted(items, key=lambda item: (item.score, str(item.pk)))]
+    in_group = {item.pk for item in items if item.group_id}
+    grouped = [place for place in rising if place.pk in in_group]
+    vacant = Place(10**6, 2.0)  # between members of score 2 and 3 by its text
+    behind = [place for place in rising if (place.score, str(place.pk)) > (2.0, str(vacant.pk))]
+    with only(engine):
+        for key, places in (("read_scores", rising), ("{read_group}:one", grouped)):
+            for descending in (False, True):
+                expected, seen = places[::-1] if descending else places, list[Place]()
+                while page := ReadItem.page(key, 5, after=seen[-1] if seen else None, descending=descending):
+                    seen += page
+                assert seen == expected
+            assert ReadItem.bottom(key, 3, start=2) == [place.pk for place in places[2:5]]
+        assert ReadItem.page("read_scores", 20, after=vacant) == behind
+        assert ReadItem.page("read_scores", 20, low=2, high=4) == [p for p in rising if 2 <= p.score <= 4]
+        last = [p for p in rising if p.score == 3][-1]
+        assert ReadItem.page("read_scores", 20, after=last, high=4) == [p for p in rising if p.score == 4]
+        assert ReadItem.page("read_all", 3, descending=True)[0].score == 0
+        assert ReadItem.page("read_scores", 0) == []
+
+
+@ENGINES
+def test_counts_ranks_and_scores_are_equal(engine: str, items: list[Item]) -> None:
+    with only(engine):
+        assert ReadItem.count("read_scores") == ReadItem.count("{read_label}:red") == ReadItem.count("read_names") == 12
+        assert ReadItem.count("read_scores", low=4) == 4
+        assert ReadItem.count("read_scores", low=1, high=2) == 4
+        for key in ("read_scores", "read_counts"):
+            scores = ReadItem.scores(key, [item.pk for item in items])
+            assert [*scores] == [item.pk for item in items]
+            assert all(
+                ReadItem.rank(key, pk) == 1 + sum(other > score for other in scores.values())
+                for pk, score in scores.items()
+            )
+        assert ReadItem.score("read_scores", items[11].pk) == 5.0
+        assert ReadItem.score("read_scores", 10**6) is None
+        assert ReadItem.rank("read_scores", "no number") is ReadItem.rank("read_counts", 10**6) is None
+
+
+@ENGINES
+def test_sets_are_filtered_and_combined_equally(engine: str, items: list[Item]) -> None:
+    red, round_, hidden = "{read_label}:red", "{read_label}:round", "read_hidden"
+    odd = {item.pk for item in items[1::2]}
+    with only(engine):
+        assert ReadItem.filter_members(round_, [items[1].pk, items[2].pk, 10**6, "x"]) == {items[1].pk}
+        assert ReadItem.filter_members("read_scores", [items[2].pk, 10**6]) == {items[2].pk}
+        assert ReadItem.filter_members(hidden, []) == set()
+        assert ReadItem.intersection(red, round_) == ReadItem.intersection(round_) == odd
+        assert ReadItem.intersection(red, hidden) == {items[4].pk}
+        assert ReadItem.union(round_, hidden) == odd | {items[4].pk}
+        assert ReadItem.difference(red, round_, hidden) == {item.pk for item in items[::2]} - {items[4].pk}
+        assert len(ReadItem.members(red, limit=3)) == 3
+        assert ReadItem.members(hidden, limit=3) == {items[4].pk}
+        with pytest.raises(TypeError, match="rows cannot be looked up"):
+            ReadItem.filter_members("read_long", [1])
+
+
+@ENGINES
+def test_names_are_equal_in_both_directions(engine: str, items: list[Item]) -> None:
+    rising = sorted((Name(item.name, item.pk) for item in items), key=lambda name: name.text.encode())
+    with only(engine):
+        for descending in (False, True):
+            expected, seen = rising[::-1] if descending else rising, list[Name]()
+            while page := ReadItem.names("read_names", 5, after=seen[-1] if seen else None, descending=descending):
+                seen += page
+            assert seen == expected
+            wanted = [name for name in expected if name.text.startswith("item 1")]
+            assert ReadItem.names("read_names", 9, prefix="item 1", descending=descending) == wanted
+            after = wanted[1]
+            assert ReadItem.names("read_names", 9, prefix="item 1", after=after, descending=descending) == wanted[2:]
+        assert ReadItem.names("read_names", 9, prefix="ITEM") == []
+        assert ReadItem.names("read_names", 0) == []
+
+
+@ENGINES
 def test_sets_and_lookups_are_equal(engine: str, items: list[Item]) -> None:
     with only(engine):
         assert ReadItem.members("{read_label}:red") == {item.pk for item in items}
@@ -130,12 +206,27 @@ def test_asynchronous_twins_give_the_same_answers(engine: str, items: list[Item]
             await ReadItem.atop("read_scores", 1),
             await ReadItem.amembers("read_hidden"),
             await ReadItem.afind("read_name:item 0"),
+            await ReadItem.abottom("read_scores", 1) == [pk],
+            [place.pk for place in await ReadItem.apage("read_scores", 1)] == [pk],
+            await ReadItem.acount("read_hidden"),
+            await ReadItem.arank("read_scores", pk),
+            await ReadItem.ascore("read_scores", pk),
+            await ReadItem.ascores("read_scores", [pk]),
+            await ReadItem.afilter_members("read_hidden", [pk]),
+            await ReadItem.aintersection("read_hidden", "read_scored"),
+            await ReadItem.aunion("read_hidden", "read_hidden"),
+            await ReadItem.adifference("read_hidden", "read_scored"),
+            [name.text for name in await ReadItem.anames("read_names", 1)],
         ]
 
     with only(engine):
         expected = ReadItem.get(pk)
         top = ReadItem.top("read_scores", 1)
-        assert async_to_sync(read)() == [True, [pk], top, {items[4].pk}, pk]
+        hidden = items[4].pk
+        assert async_to_sync(read)() == [
+            True, [pk], top, {hidden}, pk, True, True, 1, 11, 0.0, {pk: 0.0}, set(), {hidden}, {hidden}, set(),
+            ["item 0"],
+        ]  # fmt: skip
 
 
 def test_a_read_takes_one_round_trip(items: list[Item]) -> None:
@@ -145,6 +236,9 @@ def test_a_read_takes_one_round_trip(items: list[Item]) -> None:
         lambda: ReadItem.top("read_scores", 3),
         lambda: ReadItem.members("read_hidden"),
         lambda: ReadItem.find("read_name:x"),
+        lambda: ReadItem.rank("read_scores", items[1].pk),
+        lambda: ReadItem.page("read_scores", 2, after=Place(items[1].pk, 0.0)),
+        lambda: ReadItem.intersection("{read_label}:red", "read_hidden", "read_scored"),
     ):
         with record() as seen:
             read()

@@ -1,0 +1,10 @@
+"""Readers of a declaration: records, sets, rankings and names from Redis, or from SQL if Redis cannot answer.
+
+Each reader asks one question (``mirror.declare.questions``). The asynchronous twins run in a thread, as those of
+Django's queries do.
+"""
+
+from mirror.declare.readers.methods import R, Readers
+from mirror.declare.readers.places import Bound, Name, Place
+
+__all__ = ["Bound", "Name", "Place", "R", "Readers"]

@@ -1,0 +1,163 @@
+"""Pages of rankings and of names, in Redis and, in the same order, in SQL."""
+
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from django.db import models
+from django.db.models import F, Q, Value
+from django.db.models.functions import Coalesce, Left
+
+from mirror.declare.fields import make_plain
+from mirror.declare.indexes import SEPARATOR, read_score
+from mirror.declare.readers.structure import TEXT, SqlStructure, Structure, convert_score
+from mirror.declare.sql_rows import order_by_bytes
+from mirror.redis.scripts import Script
+
+if TYPE_CHECKING:
+    from mirror.redis.types import RedisPipeline
+
+PAGE_SCRIPT: Final = Script(Path(__file__).parent / "page.lua")
+NAME: Final = "mirror_name"
+LAST_BYTE: Final = b"\xff"  # no text in UTF-8 contains it
+
+Bound = float | Decimal | date | datetime | None  # of scores; inclusive
+
+
+class Place(NamedTuple):
+    """A member of a ranking. As a cursor it need not exist any more."""
+
+    pk: Any
+    score: float
+
+
+class Name(NamedTuple):
+    """A member of an ``Alphabetical`` index. As a cursor it need not exist any more."""
+
+    text: str
+    pk: Any
+
+
+class PlaceRange(NamedTuple):
+    """The requested part of a ranking: ``size`` places after ``after``, from ``low`` to ``high``."""
+
+    size: int
+    after: Place | None = None
+    low: Bound = None
+    high: Bound = None
+    is_descending: bool = False
+    start: int = 0
+
+    def add_commands(self, pipe: "RedisPipeline", structure: Structure) -> None:
+        """Add one command for each bucket."""
+        end = self.start + self.size
+        # One key skips by itself; of several, all parts are merged first.
+        start, size = (self.start, self.size) if len(structure.keys) == 1 else (0, end)
+        low, high = write_bound(self.low, "-inf"), write_bound(self.high, "+inf")
+        for name in structure.keys:
+            if self.after is not None:
+                member = structure.write_members([self.after.pk])[0]
+                place = (repr(float(self.after.score)), member, end, int(self.is_descending))
+                pipe.execute_command("EVAL", PAGE_SCRIPT.text, 1, name, *place)
+            elif self.is_descending:
+                pipe.zrevrangebyscore(name, high, low, start=start, num=size, withscores=True)
+            else:
+                pipe.zrangebyscore(name, low, high, start=start, num=size, withscores=True)
+
+    def read(self, structure: Structure, replies: list[Any]) -> list[Place]:
+        """Return the places in the replies."""
+        pairs = [pair for reply in replies for pair in _pair_up(reply)]
+        if len(structure.keys) > 1:
+            pairs.sort(key=lambda pair: (pair[1], pair[0]), reverse=self.is_descending)
+        low, high = float(write_bound(self.low, "-inf")), float(write_bound(self.high, "+inf"))
+        pairs = [(member, score) for member, score in pairs if low <= score <= high]
+        skipped = self.start if self.after is not None or len(structure.keys) > 1 else 0
+        pairs = pairs[skipped : skipped + self.size]
+        pks = structure.read_members(member for member, _ in pairs)
+        return [Place(pk, score) for pk, (_, score) in zip(pks, pairs, strict=True)]
+
+    def read_sql(self, found: SqlStructure) -> list[Place]:
+        """Return the same places from SQL."""
+        rows = filter_scores(found, found.with_text(), self.low, self.high)
+        beyond = "lt" if self.is_descending else "gt"
+        if self.after is not None:
+            score = convert_score(self.after.score, found.score_field)
+            tie = Q(**{found.score: score, f"{TEXT}__{beyond}": str(self.after.pk)})
+            rows = rows.filter(Q(**{f"{found.score}__{beyond}": score}) | tie)
+        order = [F(found.score), F(TEXT)]
+        ordered = rows.order_by(*(part.desc() if self.is_descending else part.asc() for part in order))
+        return [Place(*pair) for pair in found.list_scores(ordered[self.start : self.start + self.size])]
+
+
+def _pair_up(reply: Iterable[Any]) -> Iterator[tuple[bytes, float]]:
+    """Yield members and scores of a reply: of pairs from redis-py, or of an alternating list from a script."""
+    parts = list(reply)
+    if parts and not isinstance(parts[0], (tuple, list)):
+        parts = list(zip(parts[::2], parts[1::2], strict=True))
+    for member, score in parts:
+        yield member, float(score)
+
+
+class NameRange(NamedTuple):
+    """The requested part of an alphabetical index: ``size`` names with ``prefix`` after ``after``."""
+
+    size: int
+    prefix: str = ""
+    after: Name | None = None
+    is_descending: bool = False
+
+    @property
+    def limits(self) -> tuple[bytes, bytes]:
+        """Return the lowest and the highest text in the form of Redis."""
+        low, high = b"[" + self.prefix.encode(), b"(" + self.prefix.encode() + LAST_BYTE
+        if self.after is None:
+            return low, high
+        place = b"(" + f"{self.after.text}{SEPARATOR}{self.after.pk}".encode()
+        return (low, min(place, high)) if self.is_descending else (max(place, b"(" + low[1:]), high)
+
+    def add_commands(self, pipe: "RedisPipeline", structure: Structure) -> None:
+        """Add the command."""
+        low, high = self.limits
+        if self.is_descending:
+            pipe.zrevrangebylex(structure.key, high, low, start=0, num=self.size)
+        else:
+            pipe.zrangebylex(structure.key, low, high, start=0, num=self.size)
+
+    def read(self, structure: Structure, members: list[bytes]) -> list[Name]:
+        """Return the names in the reply."""
+        texts = [member.decode().rpartition(SEPARATOR)[0] for member in members]
+        return [Name(text, pk) for text, pk in zip(texts, structure.read_members(members), strict=True)]
+
+    def read_sql(self, found: SqlStructure) -> list[Name]:
+        """Return the same names from SQL."""
+        text = Coalesce(order_by_bytes(found.text), Value(""), output_field=models.TextField())
+        rows = found.with_text().annotate(**{NAME: text})
+        if self.prefix:
+            start = Left(F(NAME), len(self.prefix))
+            rows = rows.filter(models.lookups.Exact(start, Value(self.prefix)), **{f"{NAME}__gte": self.prefix})
+        if self.after is not None:
+            beyond = "lt" if self.is_descending else "gt"
+            tie = Q(**{NAME: self.after.text, f"{TEXT}__{beyond}": str(self.after.pk)})
+            rows = rows.filter(Q(**{f"{NAME}__{beyond}": self.after.text}) | tie)
+        order = [F(NAME), F(TEXT)]
+        ordered = rows.order_by(*(part.desc() if self.is_descending else part.asc() for part in order))
+        return [Name(*pair) for pair in ordered.values_list(NAME, found.member)[: self.size]]
+
+
+def write_bound(value: Bound, missing: str) -> str:
+    """Return a bound of scores for Redis."""
+    if value is None:
+        return missing
+    return repr(float(read_score(make_plain(value) if isinstance(value, date) else value)))
+
+
+def filter_scores(
+    found: SqlStructure, rows: "models.QuerySet[Any, Any]", low: Bound, high: Bound
+) -> "models.QuerySet[Any, Any]":
+    """Return the rows with scores from ``low`` to ``high``."""
+    for bound, comparison in ((low, "gte"), (high, "lte")):
+        if bound is not None:
+            rows = rows.filter(**{f"{found.score}__{comparison}": convert_score(bound, found.score_field)})
+    return rows

@@ -1,0 +1,165 @@
+"""The structure in Redis that a reader asks about, and its members in SQL."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import models
+from django.utils import timezone
+
+from mirror.declare.buckets import list_bucket_keys
+from mirror.declare.fields import make_plain
+from mirror.declare.indexes import Index, SqlMembers, read_score
+from mirror.declare.paths import find_alias, find_value_field
+from mirror.declare.questions import slot
+from mirror.declare.sql_rows import FoundIndex, find_rows, order_by_bytes, parse_value
+
+if TYPE_CHECKING:
+    from mirror.declare.layout import Layout
+    from mirror.declare.mirrors import Mirror
+    from mirror.declare.readers.methods import Readers
+
+MAX_CANDIDATES = 100  # ways to divide a key into values
+TEXT, SCORE = "mirror_text", "mirror_score"
+EPOCH: Final = datetime.fromtimestamp(0, tz=UTC)
+
+
+@dataclass(frozen=True)
+class Structure:
+    """A set, sorted set or string at ``key``. indexes: several if they have the same template."""
+
+    mirror: "Mirror"
+    layout: "Layout"
+    key: str
+    indexes: Sequence[FoundIndex]
+
+    @property
+    def index(self) -> Index:
+        """Return the declared index."""
+        return self.indexes[0].declared
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """Return the keys of all buckets."""
+        return list_bucket_keys(self.key, self.index.buckets)
+
+    def read_members(self, members: Iterable[bytes]) -> list[Any]:
+        """Return primary keys as Django returns them, from members in Redis."""
+        convert, find_pk = self.layout.value_pk.to_python, self.index.find_pk
+        return [convert(find_pk(self.key, member.decode())) for member in members]
+
+    def write_members(self, pks: Iterable[Any]) -> list[str]:
+        """Return the members that have these primary keys. Raises TypeError for an index with longer members."""
+        template = getattr(self.index, "member_template", None)
+        if template is not None and template.names != ["pk"]:
+            raise TypeError(f"{self.index!r}: its members are more than primary keys, so rows cannot be looked up")
+        return [str(pk) if template is None else template.fill(str(pk), None, {}) for pk in pks]
+
+    def parse_pks(self, pks: Iterable[Any]) -> list[Any]:
+        """Return the primary keys among ``pks`` that the column can hold."""
+        parsed = (parse_value(self.layout.value_pk, str(pk)) for pk in pks)
+        return [value for value in parsed if value is not None]
+
+    def find_in_sql(self) -> "SqlStructure":
+        """Return the members in SQL."""
+        with timezone.override(UTC):  # as in ``Layout.load``
+            if self.index.sql is not None:
+                return SqlStructure.of(self.index.sql(self.indexes[0].candidates[0]))
+            return SqlStructure.of(self._derive())
+
+    def _derive(self) -> SqlMembers:
+        rows, score = find_rows(self.layout, list(self.indexes)), getattr(self.index, "score", "")
+        if not isinstance(score, str):  # the score of all rows
+            return SqlMembers(rows.annotate(**{SCORE: models.Value(score, models.FloatField())}), "pk", SCORE)
+        if score in self.layout.expressions:
+            alias = find_alias(self.layout.model, SCORE)
+            return SqlMembers(rows.annotate(**{alias: self.layout.expressions[score]}), "pk", alias)
+        by = getattr(self.index, "by", "")
+        return SqlMembers(rows, "pk", self.layout.paths[score] if score else "", self.layout.paths[by] if by else "")
+
+
+class SqlStructure:
+    """The rows in SQL that are the members of a structure. member, score, text: names in the query."""
+
+    def __init__(self, rows: "models.QuerySet[Any, Any]", member: str, score: str, text: str) -> None:
+        self.member, self.score, self.text = member, score, text
+        self.rows = rows.exclude(**{f"{score}__isnull": True}) if score else rows
+
+    @classmethod
+    def of(cls, members: SqlMembers) -> "SqlStructure":
+        """Return the structure with these members."""
+        return cls(*members)
+
+    @cached_property
+    def score_field(self) -> "models.Field[Any, Any]":
+        """Return the field that determines the values of the score."""
+        expression = self.rows.query.resolve_ref(self.score)
+        field: models.Field[Any, Any] = find_value_field(expression.output_field)
+        return field
+
+    def list_members(self, rows: "models.QuerySet[Any, Any] | None" = None) -> list[Any]:
+        """Return the members of these rows, or of all."""
+        with timezone.override(UTC):
+            return list((self.rows if rows is None else rows).values_list(self.member, flat=True))
+
+    def filter_members(self, members: Sequence[Any]) -> "models.QuerySet[Any, Any]":
+        """Return the rows of these members."""
+        return self.rows.filter(**{f"{self.member}__in": members})
+
+    def list_scores(self, rows: "models.QuerySet[Any, Any]") -> list[tuple[Any, float]]:
+        """Return the members of these rows with their scores, in the form of Redis."""
+        with timezone.override(UTC):
+            found = list(rows.values_list(self.member, self.score))
+        return [(member, float(read_score(make_plain(score, self.score_field)))) for member, score in found]
+
+    def count_above(self, score: float) -> int:
+        """Return the number of members with a higher score."""
+        return self.rows.filter(**{f"{self.score}__gt": convert_score(score, self.score_field)}).count()
+
+    def with_text(self) -> "models.QuerySet[Any, Any]":
+        """Return the rows with ``TEXT``, their member as Redis compares it."""
+        return self.rows.annotate(**{TEXT: order_by_bytes(self.member)})
+
+
+def convert_score(score: Any, field: "models.Field[Any, Any]") -> Any:
+    """Return a score as the value of a column: numbers of seconds become times."""
+    if isinstance(score, date):
+        return score
+    if isinstance(field, models.DateTimeField):
+        return EPOCH + timedelta(seconds=float(score))
+    if isinstance(field, models.DateField):
+        return (EPOCH + timedelta(seconds=float(score))).date()
+    if isinstance(field, models.DecimalField):
+        return Decimal(repr(score)) if isinstance(score, float) else score
+    return score
+
+
+def find_structure(declaration: "type[Readers[Any]]", key: str, *kinds: type[Index]) -> Structure:
+    """Return the structure at ``key``.
+
+    Raises LookupError, which lists the templates, if there is none of these kinds, or if the key can be divided into
+    values in more than ``MAX_CANDIDATES`` ways, and TypeError for an index that SQL cannot answer.
+    """
+    mirror = slot.engine.get_mirror(declaration)
+    layout, found = mirror.layout, list[FoundIndex]()
+    indexes = [index for index in layout.indexes if isinstance(index, kinds)] if layout else []
+    for index in indexes:
+        candidates = list(islice(index.template.find_matches(key), MAX_CANDIDATES + 1))
+        if len(candidates) > MAX_CANDIDATES:
+            raise LookupError(f"{key!r} fits {index.key!r} in more than {MAX_CANDIDATES} ways")
+        if candidates:
+            found.append(FoundIndex(index, candidates))
+    if not layout or not found:
+        known = ", ".join(repr(index.key) for index in indexes) or "none"
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise LookupError(f"{declaration.__qualname__} has no {names} at {key!r} (its keys are: {known})")
+    for index, _ in found:
+        if not layout.can_derive(index) and index.sql is None:
+            raise TypeError(
+                f"{index!r}: SQL cannot answer for it without fields, or with a function as when=; give sql="
+            )
+    return Structure(mirror, layout, key, found)

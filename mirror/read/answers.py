@@ -1,0 +1,98 @@
+"""Answer questions: from Redis in one round trip, or from SQL."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mirror import registry
+from mirror.conf import database, setting
+from mirror.declare import values
+from mirror.declare.mirrors import Mirror
+from mirror.declare.questions import AskSql, Outcome, Question, slot
+from mirror.metrics import count_fallback
+from mirror.read import prefetch, sql_only
+from mirror.read.prefetch import Asked
+from mirror.read.reads import read
+from mirror.read.replica import ask_sql
+from mirror.relay.shapes import JsonShape, shape_of
+
+
+class Answers:
+    """The engine of the readers (``mirror.declare.questions.Engine``)."""
+
+    def answer_all(self, questions: Sequence[Question[Any]]) -> list[Outcome]:
+        """Return the outcomes of questions. SQL answers those of mirrors that are cold, behind or in doubt."""
+        if len(questions) == 1:
+            reading = read(questions[0].mirrors, questions[0].ask)
+            return [_decide(questions[0], reading and reading.replies)]
+        groups = [Asked.of(question.mirrors, question.ask) for question in questions]
+        return [_decide(question, replies) for question, replies in zip(questions, _read_all(groups), strict=True)]
+
+    def get_mirror(self, declaration: type[Any]) -> Mirror:
+        """Return the registered mirror of a declaration. Raises LookupError if it is not registered."""
+        if not registry.is_registered(declaration):
+            raise registry.UnknownMirror(
+                f"{declaration.__qualname__} is not registered: decorate it with @mirror.register"
+            )
+        return registry.get(declaration.name)
+
+    def ask_for_records(self, mirror: Mirror, pks: Sequence[str]) -> Question[dict[str, Any]]:
+        """Return the question for the records of these rows: by key, without rows that have none."""
+        shape = shape_of(mirror)
+        make = type(mirror).record_class or shape.decode
+
+        def build(states: Sequence[Any]) -> dict[str, Any]:
+            return {pk: make(state) for pk, state in zip(pks, states, strict=True) if state is not None}
+
+        def load() -> dict[str, Any]:
+            found = _load_states(mirror, shape, [pk for pk in pks if mirror.is_possible(pk)])
+            return build([found.get(pk) for pk in pks])
+
+        return Question(
+            [mirror.name],
+            lambda pipe: [pipe.execute_command(*command) for command in shape.ask(pks)],
+            lambda replies: build(shape.said(pks, replies)),
+            load,
+        )
+
+
+def _load_states(mirror: Mirror, shape: JsonShape, pks: Sequence[str]) -> dict[str, Any]:
+    """Return the values of the rows' own keys as SQL has them, or the read replica if it was asked."""
+    if database() == setting("DATABASE"):
+        return {pk: target.own for pk, target in shape.targets(pks).items()}
+    records = {pk: mirror.record(row) for pk, row in mirror.load(pks).items()}
+    try:
+        return {pk: shape.encode(record) for pk, record in records.items()}
+    except (AttributeError, TypeError) as error:
+        pk, record = next(iter(records.items()))
+        raise values.explain_record(mirror.name, pk, record, error) from error
+
+
+def _read_all(groups: Sequence[Asked]) -> list[list[Any] | None]:
+    """Return the replies to each read, or None where SQL has to answer."""
+    found = [prefetch.look_up(group) for group in groups]
+    missing = [number for number, said in enumerate(found) if said is None]
+    for number in missing:
+        if sql_only.wanted(groups[number].mirrors):
+            count_fallback(groups[number].mirrors, "own_write")
+    sent = [number for number in missing if not sql_only.wanted(groups[number].mirrors)]
+    fetched = prefetch.fetch(prefetch.NOTHING, [groups[number] for number in sent]) if sent else None
+    for number, said in zip(sent, fetched.said[1:] if fetched else (), strict=bool(fetched)):
+        found[number] = said
+        if said is None:
+            count_fallback(groups[number].mirrors, "cold")
+    return [said and said.replies for said in found]
+
+
+def _decide(question: Question[Any], replies: list[Any] | None) -> Outcome:
+    try:
+        if replies is not None:
+            try:
+                return Outcome(question.decode(replies))
+            except AskSql:
+                pass
+        return Outcome(ask_sql(question.mirrors, question.load))
+    except Exception as error:  # raised where the function asks
+        return Outcome(None, error)
+
+
+slot.engine = Answers()
