@@ -11,8 +11,8 @@ from mirror.declare.fields import Column, Count, Ids, Names, Sum, Values
 from mirror.declare.indexes import Alphabetical, Lookup, Ranking, SetOf
 from mirror.declare.mirrors import EdgeMirror, Mirror, Record, SummaryMirror, TableMirror
 from mirror.declare.watches import Family, Watch
-from mirror.declare.windows import After, Reached, WindowMirror
 from mirror.registry import register
+from mirror.windows.declare import After, Reached, WindowMirror
 
 __all__ = [
     "After",

@@ -11,11 +11,11 @@ class MirrorConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from mirror import checks  # noqa: F401  (checks register on import)
         from mirror.capture import install
-        from mirror.declare import checks  # noqa: F401  (checks register on import)
         from mirror.outbox import fixtures
         from mirror.read import own_writes
-        from mirror.redis import namespace
+        from mirror.redis.keys import namespace
         from mirror.relay import signals
 
         namespace.note_configured()

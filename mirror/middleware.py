@@ -22,9 +22,8 @@ from django.http import FileResponse, HttpRequest, HttpResponse
 from mirror import registry
 from mirror.conf import setting
 from mirror.outbox import changes
-from mirror.read import sql_only
 from mirror.redis.clients import breaker
-from mirror.relay import drains, hints, send
+from mirror.relay import drains, hints, send, sql_only
 from mirror.utils import sql_away
 
 __all__ = ["COOKIE", "ReadYourWrites", "done_before"]

@@ -13,7 +13,7 @@ from mirror.declare.layout import Layout
 from mirror.declare.mirrors import Mirror, RecordKind, SummaryMirror, TableMirror
 from mirror.declare.paths import DeclarationError
 from mirror.declare.watches import Watch
-from mirror.declare.windows import WindowMirror
+from mirror.windows.declare import WindowMirror
 
 __all__ = ["all_mirrors", "get"]
 logger = logging.getLogger("mirror")

@@ -2,12 +2,12 @@
 
 from mirror.conf import setting
 from mirror.models import Identity
-from mirror.read import marker, rewind
 from mirror.redis import naming
 from mirror.redis.types import RedisClient
-from mirror.relay import rebuild
+from mirror.upkeep import rebuild
 from mirror.utils.callbacks import ProgressCallback, ignore
 from mirror.visits.restoring import restore_all
+from mirror.warm import marker, rewind
 
 __all__ = ["fill_redis", "forget_history", "is_relay_running"]
 

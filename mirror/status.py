@@ -11,12 +11,9 @@ from django.db.models.functions import Now
 from redis.exceptions import ResponseError
 
 from mirror import registry
-from mirror.capture import triggers
 from mirror.declare.mirrors import Mirror, SummaryMirror
-from mirror.declare.windows import WindowMirror
 from mirror.models import Change, State
 from mirror.outbox import changes, progress
-from mirror.read import marker, rewind
 from mirror.redis import naming, quick
 from mirror.redis.clients import try_redis
 from mirror.redis.session import get_pool
@@ -25,8 +22,10 @@ from mirror.utils import moments
 from mirror.utils.rows import all_rows
 from mirror.verify import background
 from mirror.verify.background import Position
+from mirror.warm import marker, rewind, triggers
 from mirror.windows import count as window_count
 from mirror.windows.count import Count
+from mirror.windows.declare import WindowMirror
 
 __all__ = ["NO_WRITE", "Status", "accepts_writes", "statuses", "warm_mirrors"]
 NO_WRITE = "SETRANGE", naming.heartbeat(), 0, ""  # changes nothing, but is refused like every write

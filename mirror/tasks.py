@@ -8,8 +8,9 @@ from celery.signals import worker_ready, worker_shutting_down
 
 from mirror.management import requested
 from mirror.redis.clients import work_or_wait
-from mirror.relay import drains, jobs, sweeper
-from mirror.relay.heartbeat import Pulse
+from mirror.relay import drains
+from mirror.upkeep import jobs, sweeper
+from mirror.upkeep.heartbeat import Pulse
 from mirror.visits import sweep as visits_sweep
 from mirror.windows import push as pushing
 

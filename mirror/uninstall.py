@@ -16,15 +16,15 @@ from django.db.migrations.executor import MigrationExecutor
 
 from mirror import registry
 from mirror.capture import install
+from mirror.comparison import scan
 from mirror.conf import setting
 from mirror.declare.mirrors import SummaryMirror
 from mirror.outbox import changes
-from mirror.redis import namespace
 from mirror.redis.clients import relay_client
+from mirror.redis.keys import namespace
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
 from mirror.restore import is_relay_running
-from mirror.verify import scan
 from mirror.visits import status as visits_status
 
 

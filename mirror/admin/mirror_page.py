@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 from mirror.admin.paging import count_rows
 from mirror.conf import setting
 from mirror.declare.mirrors import Mirror, SummaryMirror
-from mirror.declare.windows import WindowMirror
 from mirror.models import Job
 from mirror.utils.rows import all_rows
+from mirror.windows.declare import WindowMirror
 
 
 class Finding(NamedTuple):

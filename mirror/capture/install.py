@@ -20,7 +20,7 @@ from mirror.capture.postgres import PostgresCapture
 from mirror.capture.sqlite import SqliteCapture
 from mirror.conf import setting
 from mirror.models import Identity
-from mirror.read import marker
+from mirror.warm import marker
 
 __all__ = ["uninstall"]
 CAPTURES: dict[str, type[Capture]] = {"sqlite": SqliteCapture, "postgresql": PostgresCapture}
@@ -89,7 +89,7 @@ def _keep_stamps(capture: Capture, before: dict[str, str], made_anew: set[str]) 
     """Save the stamps of the new triggers, and of those that were in order ``before``.
 
     The saved stamp of any other trigger is kept, so that the next check notices its change. See
-    ``mirror.capture.triggers``.
+    ``mirror.warm.triggers``.
     """
     table = str(Identity._meta.db_table)
     identity = capture.relations([table]).get(table)

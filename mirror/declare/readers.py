@@ -46,8 +46,8 @@ class Readers:
 
         One round trip for any number of rows. The keys are those that were given, also if they are text.
         """
+        from mirror.kinds import shape_of
         from mirror.read.reads import read
-        from mirror.relay.shapes import shape_of
 
         mirror, wanted = _find(cls), {str(pk): pk for pk in pks}
         if not wanted:

@@ -9,11 +9,11 @@ from mirror import registry
 from mirror.conf import setting
 from mirror.doctor.words import say
 from mirror.outbox import changes
-from mirror.read import marker, rewind
 from mirror.redis import naming
 from mirror.redis.types import RedisClient
 from mirror.status import Status, statuses
 from mirror.visits import status as visits_status
+from mirror.warm import marker, rewind
 
 MAX_CLOCK_SECONDS: Final = 1.0  # difference between the clocks of SQL and Redis
 RUN: Final = "Start `manage.py mirror run`, or a Celery worker and beat."

@@ -6,11 +6,11 @@ from django.core.checks import ERROR, WARNING, CheckMessage
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from mirror.relay.rebuild import Rebuilt
+from mirror.comparison.compare import Difference
+from mirror.comparison.expected import says
 from mirror.status import Status
 from mirror.uninstall import Remains
-from mirror.verify.compare import Difference
-from mirror.verify.expected import says
+from mirror.upkeep.rebuild import Rebuilt
 from mirror.verify.explain import Explained
 
 

@@ -13,13 +13,13 @@ from django.db.models.functions import Now
 
 from mirror import registry
 from mirror.declare.watches import Watch
-from mirror.declare.windows import WindowMirror
 from mirror.models import Change
 from mirror.outbox import changes as outbox
 from mirror.outbox import progress
 from mirror.redis.clients import relay_client
 from mirror.redis.types import RedisClient
 from mirror.windows import deliver
+from mirror.windows.declare import WindowMirror
 
 SLICE = 1000  # rows in one step
 TOGETHER = 100  # sources tried in one query, if few rows depend on each

@@ -1,7 +1,7 @@
 """Doubt: if Redis may lack a change that readers must see, they ask the outbox about the rows they read.
 
 A *strict* mirror (sessions, users, blocks, posts) decides about access or privacy. Its readers believe Redis only
-with a fresh heartbeat (``mirror.relay.heartbeat``), read in the same round trip as the data. Without one, or after a
+with a fresh heartbeat (``mirror.upkeep.heartbeat``), read in the same round trip as the data. Without one, or after a
 failure seen by this process, one indexed query looks for pending changes of the rows. If it finds none, Redis is
 right; otherwise SQL answers. Quarantined rows of every mirror are answered by SQL as well; Redis lists them.
 """

@@ -6,8 +6,8 @@ import orjson
 
 from mirror.declare.entries import Contribution, Entry
 from mirror.declare.mirrors import Mirror
+from mirror.kinds import plan
 from mirror.redis.types import RedisClient
-from mirror.relay import plan
 
 STEP = 250  # rows per command; at a kilobyte each, Redis needs much less than a millisecond
 

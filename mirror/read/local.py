@@ -17,11 +17,13 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 from mirror import registry
 from mirror.conf import setting
 from mirror.declare.entries import Contribution, Entry
-from mirror.read import loading, marker, sql_only
+from mirror.read import loading
 from mirror.read.reads import read
 from mirror.redis import naming
 from mirror.redis.clients import RedisError, breaker, relay_client
 from mirror.redis.types import RedisClient, RedisPipeline
+from mirror.relay import sql_only
+from mirror.warm import marker
 
 logger = logging.getLogger("mirror")
 

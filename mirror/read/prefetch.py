@@ -17,11 +17,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from mirror.metrics import count_fallback
-from mirror.read import doubt, marker, rewind, sql_only
+from mirror.read import doubt
 from mirror.redis import naming, quick
 from mirror.redis.clients import client, try_redis
 from mirror.redis.types import RedisClient, RedisPipeline
-from mirror.relay import send
+from mirror.relay import send, sql_only
+from mirror.warm import marker, rewind
 
 # Commands that may be sent although their replies may not be needed.
 HARMLESS: Final = {

@@ -13,8 +13,8 @@ from django.db import Error as DatabaseError
 from mirror import registry
 from mirror.conf import setting, use_database
 from mirror.metrics import count
-from mirror.read import sql_only
 from mirror.redis.clients import Breaker
+from mirror.relay import sql_only
 from mirror.utils.commit import is_in_transaction
 from mirror.utils.failure_log import FailureLog
 

@@ -6,10 +6,10 @@ complete. An emptied Redis has no stamp. One that was restored from an older fil
 
 from collections.abc import Sequence
 
-from mirror.read import marker
 from mirror.redis.clients import incarnation
 from mirror.redis.session import get_pool
 from mirror.redis.types import RedisClient
+from mirror.warm import marker
 
 __all__ = ["are_current", "make"]
 

@@ -30,10 +30,11 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from mirror.cluster.urls import is_cluster_url
 from mirror.conf import setting
 from mirror.metrics import round_trip_ended
-from mirror.redis import naming, prefix, recorder
+from mirror.redis import naming, recorder
+from mirror.redis.keys import prefix
+from mirror.redis.keys.urls import is_cluster_url
 from mirror.redis.session import Session, get_pool
 from mirror.redis.types import RedisClient
 from mirror.redis.wire import pack_command

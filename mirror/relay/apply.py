@@ -24,19 +24,18 @@ from typing import Any, NamedTuple
 import orjson
 
 from mirror import registry
-from mirror.cluster import fenced
 from mirror.conf import setting
 from mirror.declare.entries import Contribution, Entry, Field, OwnField, Value
 from mirror.declare.mirrors import Mirror, TableMirror
+from mirror.kinds import ABSENT, JsonShape, plan, shape_of
 from mirror.outbox import chains
 from mirror.outbox import changes as outbox
-from mirror.read import marker, rewind
 from mirror.redis.clients import RedisError, relay_client
 from mirror.redis.session import Command, Conflict, Session, is_cluster
 from mirror.redis.types import RedisClient
-from mirror.relay import plan, tables
-from mirror.relay.shapes import ABSENT, JsonShape, shape_of
+from mirror.relay import fenced, tables
 from mirror.utils.callbacks import Step, ignore
+from mirror.warm import marker, rewind
 
 TRIES = 20
 Claim = Field | Value  # the place of these entries can pass from one row to another

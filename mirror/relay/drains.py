@@ -21,8 +21,9 @@ from mirror.outbox.errors import raise_if_away, say
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Conflict
 from mirror.redis.types import RedisClient
-from mirror.relay import apply, cold
-from mirror.windows.shapes import at_once
+from mirror.relay import apply
+from mirror.warm import cold
+from mirror.windows.kinds import at_once
 
 __all__ = ["drain_keys"]
 logger = logging.getLogger("mirror")

@@ -18,10 +18,9 @@ from django.db import transaction
 from mirror import registry
 from mirror.conf import setting
 from mirror.outbox import chains, changes
-from mirror.read import sql_only
 from mirror.redis.clients import breaker, try_redis
 from mirror.redis.types import RedisClient
-from mirror.relay import drains, send
+from mirror.relay import drains, send, sql_only
 from mirror.utils import sql_away
 from mirror.utils.commit import commits_by_hand
 from mirror.windows import push

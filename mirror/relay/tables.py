@@ -13,15 +13,15 @@ from django.db import Error as DatabaseError
 from django.db import transaction
 
 from mirror import registry
+from mirror.comparison.compare import Difference, Kind, leave_waiting, number_looks
 from mirror.conf import use_database
 from mirror.declare.mirrors import TableMirror
+from mirror.kinds import JsonShape
 from mirror.metrics import count
 from mirror.models import State
 from mirror.outbox import changes as outbox
 from mirror.outbox import spread
-from mirror.relay.shapes import JsonShape
 from mirror.utils import sql_away
-from mirror.verify.compare import Difference, Kind, leave_waiting, number_looks
 
 __all__ = ["catch_up"]
 logger = logging.getLogger("mirror")

@@ -21,9 +21,10 @@ from mirror.conf import setting
 from mirror.management import requested
 from mirror.outbox import changes
 from mirror.redis.clients import relay_client
-from mirror.relay import drains, jobs, send, sweeper
-from mirror.relay.heartbeat import Pulse
+from mirror.relay import drains, send
 from mirror.standalone.notices import Listener
+from mirror.upkeep import jobs, sweeper
+from mirror.upkeep.heartbeat import Pulse
 from mirror.utils.failure_log import FailureLog
 from mirror.utils.throttle import Throttle
 from mirror.visits import sweep as visits_sweep

@@ -12,12 +12,12 @@ from mirror.conf import setting
 from mirror.declare.mirrors import Mirror, TableMirror
 from mirror.models import State
 from mirror.outbox import changes, spread
-from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.session import Command, Session
 from mirror.redis.types import RedisClient
 from mirror.relay import apply
-from mirror.windows.shapes import at_once, is_lazy
+from mirror.warm import marker
+from mirror.windows.kinds import at_once, is_lazy
 
 
 def make_warm(mirrors: Sequence[Mirror], redis: RedisClient) -> None:

@@ -15,20 +15,20 @@ from typing import Final
 import orjson
 
 from mirror import registry
-from mirror.cluster import sentinels
+from mirror.comparison import compare, scan
+from mirror.comparison.compare import Difference
 from mirror.conf import setting
 from mirror.declare.entries import Entry
 from mirror.declare.mirrors import Mirror, TableMirror
 from mirror.outbox import changes
 from mirror.outbox.errors import raise_if_away
-from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
 from mirror.relay import tables
-from mirror.verify import compare, repair, runs, scan
-from mirror.verify.compare import Difference
-from mirror.windows.shapes import at_once, is_lazy
+from mirror.verify import repair, runs
+from mirror.warm import marker, sentinels
+from mirror.windows.kinds import at_once, is_lazy
 from mirror.windows.verify import Windows
 
 logger = logging.getLogger("mirror")

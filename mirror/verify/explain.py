@@ -3,16 +3,16 @@
 from typing import Any, NamedTuple
 
 from mirror import registry
+from mirror.comparison import compare, scan
+from mirror.comparison.expected import says
 from mirror.declare.entries import single
 from mirror.declare.mirrors import Mirror, TableMirror
-from mirror.declare.windows import WindowMirror
+from mirror.kinds import ABSENT, shape_of
 from mirror.outbox import changes
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
-from mirror.relay.shapes import ABSENT, shape_of
-from mirror.verify import compare, scan
-from mirror.verify.expected import says
+from mirror.windows.declare import WindowMirror
 
 
 class NothingToExplain(LookupError):

@@ -1,7 +1,7 @@
 """Verify: compute everything from SQL, and compare it with everything in Redis, in both directions.
 
-The first comparison is quick: records byte by byte, all other keys by count and checksum (``mirror.verify.expected``).
-Differing keys are then compared closely (``mirror.verify.compare``), because on a live site most differences are
+The first comparison is quick: records byte by byte, all other keys by count and checksum (``mirror.comparison.expected``).
+Differing keys are then compared closely (``mirror.comparison.compare``), because on a live site most differences are
 transient.
 """
 
@@ -13,25 +13,25 @@ from typing import Any
 from django.db.models.functions import Now
 
 from mirror import registry
+from mirror.comparison import scan
+from mirror.comparison.compare import Difference, differences, read_targets
+from mirror.comparison.expected import Sums, says
 from mirror.conf import setting
 from mirror.declare.entries import Entry, single
 from mirror.declare.mirrors import Mirror, TableMirror
 from mirror.declare.watches import Family
-from mirror.declare.windows import WindowMirror
+from mirror.kinds import ABSENT, JsonShape, Target, shape_of
+from mirror.kinds.plan import TYPES
 from mirror.models import Change, State
 from mirror.outbox import changes as outbox
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
 from mirror.relay import tables
-from mirror.relay.plan import TYPES
-from mirror.relay.shapes import ABSENT, JsonShape, Target, shape_of
 from mirror.utils.bulk import few_collections
 from mirror.utils.callbacks import ProgressCallback, ignore
-from mirror.verify import scan
-from mirror.verify.compare import Difference, differences, read_targets
-from mirror.verify.expected import Sums, says
-from mirror.windows.shapes import at_once
+from mirror.windows.declare import WindowMirror
+from mirror.windows.kinds import at_once
 from mirror.windows.verify import Windows, in_batches
 
 CHUNKS = 4  # chunks of a rebuild read at once, since nothing is written and no reader waits

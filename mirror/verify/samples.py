@@ -11,14 +11,15 @@ from typing import Any, Final
 
 from django.db.models import IntegerField
 
+from mirror.comparison import compare, scan
 from mirror.declare.mirrors import Mirror, TableMirror, get_primary
 from mirror.outbox import changes
 from mirror.outbox.errors import raise_if_away
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
 from mirror.utils.rows import all_rows
-from mirror.verify import compare, runs, scan
-from mirror.windows.shapes import is_lazy
+from mirror.verify import runs
+from mirror.windows.kinds import is_lazy
 from mirror.windows.verify import Windows
 
 NEWEST: Final = 5000  # changes that are read, of all mirrors together

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from mirror import registry
+from mirror.comparison import scan
 from mirror.declare.mirrors import Mirror
-from mirror.declare.windows import WindowMirror
 from mirror.redis.clients import try_redis
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
-from mirror.verify import scan
+from mirror.windows.declare import WindowMirror
 
 LOOKED_AT: Final = 20_000  # keys or owners that are looked at before the number is estimated
 ENOUGH: Final = 100  # minimum number of windows among the keys for a good estimate

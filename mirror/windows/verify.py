@@ -9,16 +9,16 @@ import random
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from mirror.comparison import scan
+from mirror.comparison.compare import Difference, Kind, number_looks
+from mirror.comparison.expected import says
 from mirror.declare.entries import Scored, single
-from mirror.declare.windows import WindowMirror
+from mirror.kinds import ABSENT, Said, Target
 from mirror.models import Change
 from mirror.outbox import changes as outbox
 from mirror.redis.session import Session
-from mirror.relay.shapes import ABSENT, Said, Target
-from mirror.verify import scan
-from mirror.verify.compare import Difference, Kind, number_looks
-from mirror.verify.expected import says
-from mirror.windows.shapes import LazyShape, at_once
+from mirror.windows.declare import WindowMirror
+from mirror.windows.kinds import LazyShape, at_once
 
 BATCH = 500
 MOST_PENDING = 100_000  # maximum number of other mirrors' changes that are read

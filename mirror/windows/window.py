@@ -19,9 +19,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from mirror.conf import milliseconds, setting
-from mirror.declare.windows import CUT, MAKING, SENTINEL, WHOLE, WindowMirror
 from mirror.outbox import changes
-from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.clients import relay_client, try_redis
 from mirror.redis.session import Conflict
@@ -29,7 +27,9 @@ from mirror.redis.types import RedisClient, RedisPipeline
 from mirror.relay import apply, send
 from mirror.utils.callbacks import Step, ignore
 from mirror.utils.throttle import Throttle
-from mirror.windows.shapes import WarmingShape
+from mirror.warm import marker
+from mirror.windows.declare import CUT, MAKING, SENTINEL, WHOLE, WindowMirror
+from mirror.windows.kinds import WarmingShape
 
 __all__ = ["ASKS", "Slice", "answer", "ask", "cool", "count_warm", "keep", "warm", "warm_soon"]
 logger = logging.getLogger("mirror")

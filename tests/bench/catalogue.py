@@ -8,10 +8,10 @@ from redis import Redis
 from catalog import keys
 from catalog.models import Book, Tagging
 from mirror import registry
+from mirror.kinds import plan, shape_of
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Command
-from mirror.relay import plan, rebuild
-from mirror.relay.shapes import shape_of
+from mirror.upkeep import rebuild
 from mirror.verify import runs
 from tests.bench.table import Comparison
 

@@ -16,13 +16,14 @@ from accounts.models import User
 from catalog.models import Author, Book
 from mirror import registry
 from mirror.capture import install
+from mirror.kinds import plan, shape_of
 from mirror.middleware import ReadYourWrites
 from mirror.models import Change
 from mirror.redis import naming
 from mirror.redis.clients import client, relay_client
 from mirror.redis.session import Session
-from mirror.relay import drains, hints, plan, rebuild, signals
-from mirror.relay.shapes import shape_of
+from mirror.relay import drains, hints, signals
+from mirror.upkeep import rebuild
 from social.models import Follow, Hashtag, Mention, Post
 from social.services.posts import create_post
 from tests.bench.table import Comparison, Side

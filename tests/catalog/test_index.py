@@ -20,8 +20,8 @@ from catalog.query import Node, parse
 from catalog.values.collation import make_sort_key
 from mirror import Mirror
 from mirror.declare.entries import Contribution, Member
+from mirror.kinds.plan import difference, news
 from mirror.read.loading import news_of
-from mirror.relay.plan import difference, news
 from shop.mirrors import ProductMirror
 from tests.support.catalog.queries import FIELDS, NAMES, ORDERS, nodes, sort_positions
 

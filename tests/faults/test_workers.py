@@ -10,7 +10,8 @@ from django.db.models.functions import Concat
 from redis import Redis
 
 from mirror.models import Change, State
-from mirror.relay import drains, rebuild
+from mirror.relay import drains
+from mirror.upkeep import rebuild
 from tests.support.faults.crew import ALONE, Crew
 from tests.support.faults.tools import Storm, assert_comes_to_rest, assert_exact
 from tests.support.mirror import world

@@ -9,10 +9,10 @@ from redis import Redis
 from mirror import registry
 from mirror.models import Change
 from mirror.outbox import changes
-from mirror.read import marker
 from mirror.redis.recorder import record
 from mirror.redis.session import Conflict
 from mirror.relay import apply, drains
+from mirror.warm import marker
 from tests.support.mirror import world
 from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Group, Item, Label, Odd

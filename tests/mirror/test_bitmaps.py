@@ -8,15 +8,16 @@ from redis import Redis
 
 from mirror import Bit, Family, Mirror, SetOf, Watch, register, registry
 from mirror.capture import install
-from mirror.declare.checks import check_declarations
+from mirror.checks import check_declarations
+from mirror.comparison import scan
+from mirror.comparison.scan import BYTES, PARTS
+from mirror.kinds import BitmapShape
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Session
 from mirror.relay import drains
-from mirror.relay.rebuild import rebuild
-from mirror.relay.shapes import BitmapShape
-from mirror.verify import repair, runs, scan
+from mirror.upkeep.rebuild import rebuild
+from mirror.verify import repair, runs
 from mirror.verify.explain import explain
-from mirror.verify.scan import BYTES, PARTS
 from tests.mirror.test_background import complete
 from tests.support.mirror.app.models import Item
 

@@ -15,7 +15,7 @@ from mirror import registry
 from mirror.capture import install
 from mirror.models import Change, Identity
 from mirror.outbox.changes import WHOLE
-from mirror.read import marker
+from mirror.warm import marker
 from tests.support.mirror.app.models import Item, Odd
 from tests.support.mirror.outbox import orders, run
 

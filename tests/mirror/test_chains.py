@@ -10,14 +10,15 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import After, Watch, registry
-from mirror.declare.windows import WindowMirror
 from mirror.models import Change
 from mirror.outbox import changes
-from mirror.read import marker
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
-from mirror.relay import apply, cold, drains, hints, rebuild, send
+from mirror.relay import apply, drains, hints, send
+from mirror.upkeep import rebuild
+from mirror.warm import cold, marker
 from mirror.windows import window
+from mirror.windows.declare import WindowMirror
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Ignoring, Note, Odd, Reading, Writer
 from tests.support.mirror.app.windows import FeedWindow

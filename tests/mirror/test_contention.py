@@ -46,7 +46,7 @@ def test_first_drain_of_a_summary_applies_the_changes_of_all_writers(redis: Redi
 
 @pytest.mark.usefixtures("no_hints")
 def test_drain_of_a_summary_marks_a_bounded_number_of_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mirror.relay.shapes import kinds
+    from mirror.kinds import kinds
 
     monkeypatch.setattr(kinds, "SUMMED_UP", 3)
     items = [Item.objects.create(name=f"item {n}") for n in range(8)]

@@ -3,8 +3,9 @@
 import pytest
 from redis import Redis
 
+from mirror.comparison import scan
 from mirror.relay import drains
-from mirror.verify import explain, scan
+from mirror.verify import explain
 from mirror.verify.explain import NothingToExplain
 from tests.support.mirror.app.models import Follow, Item, Label
 

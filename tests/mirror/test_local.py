@@ -11,17 +11,17 @@ from redis.client import Pipeline
 
 from mirror import registry
 from mirror.declare.entries import Contribution, Entry, Field, Scored, Value, single
+from mirror.kinds.plan import news, place
 from mirror.read import local
 from mirror.read.local import LocalCopy
 from mirror.read.reads import read
-from mirror.read.sql_only import sql_only
 from mirror.redis import naming
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
 from mirror.relay import apply
 from mirror.relay.drains import drain_all
-from mirror.relay.plan import news, place
-from mirror.relay.rebuild import rebuild
+from mirror.relay.sql_only import sql_only
+from mirror.upkeep.rebuild import rebuild
 from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Item, Label
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until

@@ -11,11 +11,11 @@ from redis import Redis
 
 from mirror import registry
 from mirror.models import Identity
-from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.clients import client, incarnation
 from mirror.redis.recorder import record
-from mirror.relay import rebuild
+from mirror.upkeep import rebuild
+from mirror.warm import marker
 from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.servers import RedisServer
 

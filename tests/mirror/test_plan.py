@@ -5,7 +5,7 @@ import pytest
 
 from mirror import Field, Member, Members, OwnField, Scored, Value
 from mirror.declare.entries import Contribution, Entry
-from mirror.relay.plan import ARGUMENTS, as_list, commands, difference, from_list, news, place
+from mirror.kinds.plan import ARGUMENTS, as_list, commands, difference, from_list, news, place
 
 pytestmark = pytest.mark.on_sqlite
 

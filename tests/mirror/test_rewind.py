@@ -15,12 +15,13 @@ from redis import Redis
 from mirror import doctor, registry
 from mirror.models import Change, Identity
 from mirror.outbox import changes
-from mirror.read import marker, rewind
 from mirror.read.prefetch import Asked, fetch
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
-from mirror.relay import drains, heartbeat, rebuild, replay, sweeper
+from mirror.relay import drains
+from mirror.upkeep import heartbeat, rebuild, replay, sweeper
+from mirror.warm import marker, rewind
 from tests.support import warm_mirrors
 from tests.support.mirror import world
 from tests.support.mirror.app.mirrors import ItemMirror

@@ -7,12 +7,13 @@ from django.core.management import call_command
 from django.db import connection
 from redis import Redis
 
-from mirror.capture import install, triggers
-from mirror.declare import checks
+from mirror import checks
+from mirror.capture import install
 from mirror.models import Change
-from mirror.read import marker
 from mirror.redis.clients import relay_client
-from mirror.relay import drains, rebuild
+from mirror.relay import drains
+from mirror.upkeep import rebuild
+from mirror.warm import marker, triggers
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Group, Item, Label
 from tests.support.mirror.outbox import run

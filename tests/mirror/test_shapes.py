@@ -12,12 +12,12 @@ from redis import Redis
 from mirror import registry
 from mirror.declare import values
 from mirror.declare.entries import Member, Members, Scored
+from mirror.kinds import ABSENT, EdgeShape, HashShape, JsonShape, SummaryShape, shape_of
 from mirror.models import Change
 from mirror.redis import naming
 from mirror.redis.clients import client
 from mirror.redis.session import Session
 from mirror.relay import apply, drains
-from mirror.relay.shapes import ABSENT, EdgeShape, HashShape, JsonShape, SummaryShape, shape_of
 from mirror.verify import runs
 from tests.support.mirror.app.models import Follow, Group, Item, Note, Writer
 

@@ -9,8 +9,9 @@ from redis import Redis
 
 from mirror import uninstall
 from mirror.capture import install
-from mirror.read import marker, reads
+from mirror.read import reads
 from mirror.redis import naming
+from mirror.warm import marker
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
 from tests.support.mirror.app.visits import look

@@ -16,7 +16,7 @@ from redis import Redis
 
 from mirror.capture import install
 from mirror.models import Change
-from mirror.read import marker
+from mirror.warm import marker
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
 from tests.support.mirror.command import ROOT

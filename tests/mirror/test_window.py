@@ -7,16 +7,18 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror.declare.windows import MAKING
 from mirror.models import Change
-from mirror.read import marker, reads
+from mirror.read import reads
 from mirror.redis import naming
 from mirror.redis.clients import breaker, client
 from mirror.redis.recorder import record
 from mirror.redis.session import Conflict
-from mirror.relay import apply, cold, rebuild, send
+from mirror.relay import apply, send
+from mirror.upkeep import rebuild
+from mirror.warm import cold, marker
 from mirror.windows import window
-from mirror.windows.shapes import LazyShape
+from mirror.windows.declare import MAKING
+from mirror.windows.kinds import LazyShape
 from mirror.windows.window import Slice
 from tests.support.mirror.app.models import Note, Reading, Writer
 from tests.support.mirror.notes import (

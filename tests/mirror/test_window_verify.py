@@ -7,13 +7,14 @@ import pytest
 from django.db import connection
 from redis import Redis
 
-from mirror.declare.windows import MAKING
+from mirror.comparison import scan
 from mirror.models import Change
 from mirror.outbox import changes
 from mirror.redis.clients import relay_client
 from mirror.relay import drains
-from mirror.verify import explain, repair, runs, scan
-from mirror.windows.shapes import LazyShape
+from mirror.verify import explain, repair, runs
+from mirror.windows.declare import MAKING
+from mirror.windows.kinds import LazyShape
 from tests.support import warm_mirrors
 from tests.support.mirror.app.models import Note, Reading, Writer
 from tests.support.mirror.command import run
@@ -243,7 +244,7 @@ def test_difference_that_disappears_is_not_reported(
     alice: Writer, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     redis.zrem(mine(), 12)
-    monkeypatch.setattr("mirror.verify.compare.time.sleep", lambda seconds: redis.zadd(mine(), {"12": 12}))
+    monkeypatch.setattr("mirror.comparison.compare.time.sleep", lambda seconds: redis.zadd(mine(), {"12": 12}))
     assert found() == []
 
 
@@ -254,7 +255,7 @@ def test_difference_that_changes_is_not_reported(alice: Writer, redis: Redis, mo
         redis.zadd(mine(), {"12": 12})
         redis.zrem(mine(), 13)
 
-    monkeypatch.setattr("mirror.verify.compare.time.sleep", another)
+    monkeypatch.setattr("mirror.comparison.compare.time.sleep", another)
     assert found() == []
 
 

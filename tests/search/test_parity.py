@@ -20,11 +20,11 @@ from catalog.search.selectors import search
 from mirror import registry
 from mirror.declare.mirrors import TableMirror
 from mirror.outbox import changes
-from mirror.read.sql_only import sql_only
 from mirror.redis.clients import relay_client
 from mirror.relay import tables
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
+from mirror.relay.sql_only import sql_only
+from mirror.upkeep.rebuild import rebuild
 from mirror.verify.runs import verify
 from tests.support import state_machines
 from tests.support.search.queries import INDEXES, MIRRORS, search_both_ways, warm_search

@@ -18,7 +18,7 @@ from pytest_django.fixtures import Settings
 
 from mirror.metrics import count, count_fallback
 from mirror.models import Change, State
-from mirror.relay import heartbeat
+from mirror.upkeep import heartbeat
 from tests.support import warm_mirrors
 from tests.support.servers import RedisServer
 

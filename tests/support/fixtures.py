@@ -22,13 +22,14 @@ from config.celery import app
 from config.pages import HOME_READS
 from loginlog import days, hooks
 from loginlog.storage import numbers
-from mirror.capture import install, triggers
+from mirror.capture import install
 from mirror.models import Change, Identity, State
-from mirror.read import doubt, marker, replica
-from mirror.redis import prefix
+from mirror.read import doubt, replica
 from mirror.redis.clients import breaker
+from mirror.redis.keys import prefix
 from mirror.relay import hints, send
 from mirror.utils import failure_log
+from mirror.warm import marker, triggers
 from mirror.windows import window
 from shop.pagecache import fragment_cache, sessions, store
 from shop.selectors import sales

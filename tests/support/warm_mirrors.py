@@ -6,18 +6,19 @@ from django.db import connections
 from redis import Redis
 
 from mirror import registry
+from mirror.comparison import scan
 from mirror.declare.mirrors import Mirror
 from mirror.models import Change, State
 from mirror.outbox import changes
-from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Session
-from mirror.relay import drains, heartbeat, replay
-from mirror.relay import rebuild as mirror_rebuild
+from mirror.relay import drains
 from mirror.testing.warm import list_readers, make_warm
-from mirror.verify import scan
-from mirror.windows.shapes import is_lazy
+from mirror.upkeep import heartbeat, replay
+from mirror.upkeep import rebuild as mirror_rebuild
+from mirror.warm import marker
+from mirror.windows.kinds import is_lazy
 
 OWN = [mirror.name for mirror in registry.all_mirrors() if type(mirror).__module__.startswith("tests.")]
 SITE = [mirror.name for mirror in registry.all_mirrors() if mirror.name not in OWN]

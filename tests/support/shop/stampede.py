@@ -17,8 +17,8 @@ from django.conf import settings  # noqa: E402
 from django.test import Client  # noqa: E402
 from django_redis import get_redis_connection  # noqa: E402
 
-from mirror.read import marker  # noqa: E402
 from mirror.redis.clients import client, relay_client  # noqa: E402
+from mirror.warm import marker  # noqa: E402
 from shop.pagecache import rendering  # noqa: E402
 from tests.support.shop.stampede_keys import GO, MADE, READY  # noqa: E402
 

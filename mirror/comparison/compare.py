@@ -8,16 +8,16 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from mirror.comparison import scan
+from mirror.comparison.expected import says
 from mirror.conf import setting
 from mirror.declare.entries import Bit, Entry, Field, Member, Scored, Value, single
 from mirror.declare.mirrors import Mirror, SummaryMirror
+from mirror.kinds import ABSENT, JsonShape, Target, shape_of
 from mirror.outbox import changes, spread
 from mirror.outbox.errors import raise_if_away, say
 from mirror.redis.session import Command, Session
-from mirror.relay.shapes import ABSENT, JsonShape, Target, shape_of
-from mirror.verify import scan
-from mirror.verify.expected import says
-from mirror.windows.shapes import at_once
+from mirror.windows.kinds import at_once
 
 Kind = Literal["missing", "stale", "stray", "unreadable", "quarantined"]
 LOOKS = 3

@@ -7,7 +7,7 @@ from typing import Final
 
 from redis.crc import key_slot
 
-from mirror.redis import prefix
+from mirror.redis.keys import prefix
 
 SLOTS: Final = 16384
 DIVIDED: Final = {"MGET", "DEL", "UNLINK", "EXISTS", "TOUCH"}  # the client divides these commands by slot

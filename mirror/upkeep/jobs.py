@@ -5,12 +5,12 @@ import logging
 from redis.exceptions import RedisError
 
 from mirror import registry
-from mirror.declare.windows import WindowMirror
 from mirror.redis.session import Conflict
-from mirror.relay import rebuild as rebuilding
+from mirror.upkeep import rebuild as rebuilding
 from mirror.utils.callbacks import ProgressCallback, ignore
 from mirror.verify import runs as verifying
 from mirror.windows import window
+from mirror.windows.declare import WindowMirror
 
 logger = logging.getLogger("mirror")
 

@@ -18,17 +18,17 @@ from django.db import connections
 from redis.exceptions import RedisError
 
 from mirror import registry
-from mirror.capture import triggers
 from mirror.conf import setting
 from mirror.models import Change
 from mirror.outbox import changes, spread
-from mirror.read import doubt, marker, rewind
+from mirror.read import doubt
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Command, Session
 from mirror.redis.types import RedisClient
 from mirror.relay import drains
 from mirror.utils.failure_log import FailureLog
+from mirror.warm import marker, rewind, triggers
 
 failures = FailureLog(logging.getLogger("mirror"))
 MOST = 1000  # changes of a mirror drained in one round

@@ -1,4 +1,4 @@
-"""The kinds of mirror, as apply and verify use them (windows: ``mirror.windows.shapes``).
+"""The kinds of mirror, as apply and verify use them (windows: ``mirror.windows.kinds``).
 
 A *shape* knows for its kind: the key that a drain watches, the commands that read the present state of rows, the
 entries for which that state accounts, and the commands that write the rows' own keys. Everything else is the same
@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from mirror import registry
 from mirror.declare.mirrors import EdgeMirror, Mirror, Record, SummaryMirror
-from mirror.declare.windows import WindowMirror
-from mirror.relay.shapes.kinds import EdgeShape, SummaryShape
-from mirror.relay.shapes.records import ABSENT, BitmapShape, HashShape, JsonShape, Said, Target
+from mirror.kinds.kinds import EdgeShape, SummaryShape
+from mirror.kinds.records import ABSENT, BitmapShape, HashShape, JsonShape, Said, Target
+from mirror.windows.declare import WindowMirror
 
 __all__ = [
     "ABSENT",
@@ -33,7 +33,7 @@ RECORDS: Final[dict[str, type[JsonShape]]] = {"json": JsonShape, "hash": HashSha
 
 def shape_of(mirror: Mirror) -> JsonShape:
     """Return the shape for a mirror's kind."""
-    from mirror.windows.shapes import window_shape
+    from mirror.windows.kinds import window_shape
 
     if isinstance(mirror, EdgeMirror):
         return EdgeShape(mirror)

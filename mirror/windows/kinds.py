@@ -3,14 +3,14 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
-from mirror.cluster.slots import find_slot
 from mirror.declare import values
 from mirror.declare.entries import Contribution, Entry, Scored
 from mirror.declare.mirrors import Mirror, TableMirror
-from mirror.declare.windows import CUT, MAKING, SENTINEL, WHOLE, WindowMirror
+from mirror.kinds import ABSENT, EdgeShape, Said, Target
 from mirror.redis import naming
+from mirror.redis.keys.slots import find_slot
 from mirror.redis.session import Command, Conflict
-from mirror.relay.shapes import ABSENT, EdgeShape, Said, Target
+from mirror.windows.declare import CUT, MAKING, SENTINEL, WHOLE, WindowMirror
 
 MEMBERS: Final = 20_000  # members of windows that are read or written together
 

@@ -15,10 +15,9 @@ from mirror.capture import install, layouts
 from mirror.capture.plan import Capture
 from mirror.models import Identity, State
 from mirror.outbox import changes
-from mirror.read import marker
 from mirror.redis.types import RedisClient
-from mirror.relay import cold
 from mirror.utils.throttle import Throttle
+from mirror.warm import cold, marker
 
 logger = logging.getLogger("mirror")
 Reasons = Mapping[str, tuple[str, ...]]

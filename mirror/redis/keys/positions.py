@@ -71,4 +71,6 @@ def key_positions(command: Sequence[Any]) -> range:
     if name in _OF_STREAMS:
         first = next(i for i, word in enumerate(command) if word in ("STREAMS", b"STREAMS")) + 1
         return range(first, first + (len(command) - first) // 2)
-    raise UnknownCommand(f"{name} cannot be sent with a prefix: mirror.redis.positions does not say where its keys are")
+    raise UnknownCommand(
+        f"{name} cannot be sent with a prefix: mirror.redis.keys.positions does not say where its keys are"
+    )

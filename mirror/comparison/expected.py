@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
+from mirror.comparison.scan import Content
 from mirror.declare.entries import Bit, Contribution, Entry, Field, Member, Members, Scored, Value
-from mirror.verify.scan import Content
 
 ONE = 1 << 80  # added for each member, besides its hash
 

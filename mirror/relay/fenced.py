@@ -36,14 +36,13 @@ from typing import Any, Final, NamedTuple
 import orjson
 from redis.exceptions import RedisError
 
-from mirror.cluster.slots import find_slot
 from mirror.conf import setting
 from mirror.declare.entries import Contribution, Entry, Field, OwnField, Value, single
+from mirror.kinds import JsonShape, Said, plan
 from mirror.redis import naming
+from mirror.redis.keys.slots import find_slot
 from mirror.redis.scripts import Script
 from mirror.redis.session import Command, Conflict, Session
-from mirror.relay import plan
-from mirror.relay.shapes import JsonShape, Said
 
 LIFE: Final = 60_000  # milliseconds that a drain may take
 RESPECTED: Final = 1_000  # milliseconds for which other drains wait for one that has begun, on their first attempts

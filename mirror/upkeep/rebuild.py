@@ -11,25 +11,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from mirror import registry
-from mirror.capture import triggers
+from mirror.comparison import scan
 from mirror.conf import setting
 from mirror.declare import values
 from mirror.declare.mirrors import Mirror, TableMirror
 from mirror.models import State
 from mirror.outbox import changes, spread
 from mirror.outbox.errors import raise_if_away
-from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.lease import lease
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
-from mirror.relay import apply, cold, drains, heartbeat, replay
+from mirror.relay import apply, drains
+from mirror.upkeep import heartbeat, replay
 from mirror.utils.bulk import few_collections
 from mirror.utils.callbacks import ProgressCallback, ignore
-from mirror.verify import scan, strays
+from mirror.verify import strays
+from mirror.warm import cold, marker, triggers
 from mirror.windows import window
-from mirror.windows.shapes import at_once, is_lazy
+from mirror.windows.kinds import at_once, is_lazy
 
 STARTS = 5  # how often a rebuild starts over before it gives up for now
 

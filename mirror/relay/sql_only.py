@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from mirror import registry
-from mirror.read.statements import ANY
+from mirror.relay.statements import ANY
 
 
 @dataclass

@@ -3,16 +3,16 @@
 import logging
 
 from mirror import registry
-from mirror.capture import triggers
 from mirror.conf import setting
 from mirror.outbox import changes, lag
-from mirror.read import marker, rewind
 from mirror.redis.clients import work_or_wait
 from mirror.redis.lease import lease
 from mirror.redis.types import RedisClient
-from mirror.relay import drains, replay, send
+from mirror.relay import drains, send
+from mirror.upkeep import replay
 from mirror.verify import background
 from mirror.visits import sweep as visits
+from mirror.warm import marker, rewind, triggers
 from mirror.windows import push
 
 logger = logging.getLogger("mirror")

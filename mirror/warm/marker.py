@@ -18,11 +18,11 @@ from mirror import registry
 from mirror.conf import setting
 from mirror.declare.mirrors import Mirror
 from mirror.models import Identity
-from mirror.read import rewind
 from mirror.redis import naming
 from mirror.redis.clients import MirrorPool, incarnation
 from mirror.redis.session import Command, Conflict, Session, get_pool, set_with_transaction
 from mirror.redis.types import RedisClient
+from mirror.warm import rewind
 
 
 @cache

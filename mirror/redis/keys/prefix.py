@@ -1,6 +1,6 @@
 """The prefix of every key on the state server. Connections add it, so code names keys without it.
 
-``current`` is the setting, followed by a namespace in a process that uses a test database (``mirror.redis.namespace``).
+``current`` is the setting, followed by a namespace in a process that uses a test database (``mirror.redis.keys.namespace``).
 While it is empty, clients, pools and connections are those of django-redis.
 """
 
@@ -14,8 +14,8 @@ from django.db import connections
 from django.dispatch import receiver
 
 from mirror.conf import setting
-from mirror.redis import namespace
-from mirror.redis.positions import key_positions, name_of
+from mirror.redis.keys import namespace
+from mirror.redis.keys.positions import key_positions, name_of
 from mirror.redis.types import RedisClient
 from mirror.redis.wire import pack_command, serializer
 

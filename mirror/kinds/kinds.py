@@ -6,10 +6,10 @@ from typing import Any
 from mirror.declare import values
 from mirror.declare.entries import Contribution
 from mirror.declare.mirrors import EdgeMirror, SummaryMirror
+from mirror.kinds.records import JsonShape, Said, Target, touch
 from mirror.outbox import changes as outbox
 from mirror.redis import naming
 from mirror.redis.session import Command
-from mirror.relay.shapes.records import JsonShape, Said, Target, touch
 
 SUMMED_UP = 2000  # changes that one drain of a summary applies besides the requested ones
 

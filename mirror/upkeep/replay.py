@@ -11,19 +11,19 @@ import logging
 import math
 
 from mirror import registry
-from mirror.cluster import sentinels
 from mirror.conf import setting
 from mirror.declare.mirrors import Mirror
 from mirror.models import Identity
 from mirror.outbox import changes
-from mirror.read import marker
-from mirror.redis import naming, prefix
+from mirror.redis import naming
+from mirror.redis.keys import prefix
 from mirror.redis.rights import LOADING
 from mirror.redis.session import Session, is_cluster, set_with_transaction
 from mirror.redis.types import RedisClient
-from mirror.relay import cold, drains
+from mirror.relay import drains
 from mirror.utils import moments
 from mirror.verify import samples
+from mirror.warm import cold, marker, sentinels
 from mirror.windows import push
 
 logger = logging.getLogger("mirror")
@@ -33,7 +33,7 @@ ROUNDS = 50  # maximum number of rounds for changes that late drains of the form
 def check(redis: RedisClient) -> str:
     """Check which incarnation answers. For a new one, replay the lost changes or order rebuilds.
 
-    Before that, check that SQL itself was not restored (``mirror.read.rewind``).
+    Before that, check that SQL itself was not restored (``mirror.warm.rewind``).
 
     Return the incarnation, or "" if the replay is not complete. Raises redis-py's errors when Redis is away.
     Crashes and concurrent runs are harmless.

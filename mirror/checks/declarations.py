@@ -9,17 +9,17 @@ from django.core.exceptions import ImproperlyConfigured
 
 from mirror import registry
 from mirror.capture import install
+from mirror.checks.aliases import check_aliases
+from mirror.checks.constancy import check_constancy
+from mirror.checks.watches import check_chains, check_watches
+from mirror.checks.windows import check_window
+from mirror.comparison.scan import Owned
 from mirror.conf import setting
-from mirror.declare.checks.aliases import check_aliases
-from mirror.declare.checks.constancy import check_constancy
-from mirror.declare.checks.watches import check_chains, check_watches
-from mirror.declare.checks.windows import check_window
 from mirror.declare.indexes import parse_template
 from mirror.declare.mirrors import Drain, EdgeMirror, Mirror, SummaryMirror, TableMirror
 from mirror.declare.paths import DeclarationError
 from mirror.declare.watches import Kind
-from mirror.declare.windows import WindowMirror
-from mirror.verify.scan import Owned
+from mirror.windows.declare import WindowMirror
 
 LONGEST_NAME: Final = 64
 

@@ -12,7 +12,7 @@ from mirror.capture.plan import unknown_columns
 from mirror.declare.mirrors import EdgeMirror, Mirror
 from mirror.declare.paths import find_value_field
 from mirror.declare.watches import Watch
-from mirror.declare.windows import WindowMirror
+from mirror.windows.declare import WindowMirror
 
 KEYS: Final = (models.IntegerField, models.CharField, models.TextField, models.UUIDField)
 

@@ -10,10 +10,10 @@ from mirror.conf import use_database
 from mirror.declare import values
 from mirror.declare.entries import Contribution, Entry
 from mirror.declare.mirrors import Mirror, Record
+from mirror.kinds import plan
 from mirror.outbox import changes as outbox
 from mirror.outbox.errors import raise_if_away
 from mirror.redis.session import Command
-from mirror.relay import plan
 
 Said = Any  # the decoded value of a row's own key: bytes, a dict, a list, or None
 

@@ -17,11 +17,12 @@ from mirror import registry
 from mirror.conf import setting
 from mirror.models import Change, Identity
 from mirror.outbox import changes
-from mirror.redis import naming, prefix
+from mirror.redis import naming
+from mirror.redis.keys import prefix
 from mirror.redis.session import Command, Session
 from mirror.redis.types import RedisClient
-from mirror.relay import cold
 from mirror.utils import moments
+from mirror.warm import cold
 
 logger = logging.getLogger("mirror")
 APPLIED: Final = "applied"

@@ -6,7 +6,7 @@ from django.core.checks import CheckMessage, Error
 
 from mirror.declare.mirrors import Mirror
 from mirror.declare.watches import Watch
-from mirror.declare.windows import WindowMirror
+from mirror.windows.declare import WindowMirror
 
 
 def check_window(mirror: Mirror) -> Iterator[CheckMessage]:
