@@ -10,9 +10,9 @@ from mirror.declare.entries import Bit, Contribution, Entry, Field, Member, Memb
 from mirror.declare.fields import Column, Count, Ids, Names, Sum, Values
 from mirror.declare.indexes import Alphabetical, Lookup, Ranking, SetOf
 from mirror.declare.mirrors import EdgeMirror, Mirror, Record, SummaryMirror, TableMirror
-from mirror.declare.watches import Family, Watch
+from mirror.declare.watches import After, Family, Watch
 from mirror.registry import register
-from mirror.windows.declare import After, Reached, WindowMirror
+from mirror.windows.declare import Reached, WindowMirror
 
 __all__ = [
     "After",

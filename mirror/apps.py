@@ -13,11 +13,16 @@ class MirrorConfig(AppConfig):
     def ready(self) -> None:
         from mirror import checks  # noqa: F401  (checks register on import)
         from mirror.capture import install
+        from mirror.cluster import extension as cluster
         from mirror.outbox import fixtures
         from mirror.read import own_writes
         from mirror.redis.keys import namespace
         from mirror.relay import signals
+        from mirror.visits import extension as visits
+        from mirror.windows import extension as windows
 
+        for extension in (cluster, windows, visits):
+            extension.register()
         namespace.note_configured()
         autodiscover_modules("mirrors", "visits")
         signals.connect()

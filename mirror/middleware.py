@@ -132,7 +132,7 @@ def _describe(left: Sequence[changes.Awaited]) -> str | None:
     if not left:
         return None
     has_sequel = len(left) > changes.MUCH or any(
-        hints.is_source(change.mirror, change.source) or registry.is_table(change.mirror) for change in left
+        hints.is_source(change.mirror, change.source) or registry.is_in_sql(change.mirror) for change in left
     )
     return f"{left[0].id}{'+' if has_sequel else ''}"
 
@@ -174,7 +174,7 @@ def _catch_up(*modes: str, own: hints.Due | None = None) -> Sequence[changes.Awa
         elif left and not breaker.open():
             budget, tried = float(setting("BUDGET_SECONDS")), set[changes.Awaited]()
             deadline = drains.Deadline(budget)
-            with drains.turn(budget) as mine:
+            with drains.lock_summaries(budget) as mine:
                 while mine and (due := _select(left, modes, tried)) and not (deadline.passed() or breaker.open()):
                     hints.drain(due, deadline)
                     left = changes.awaited()

@@ -12,6 +12,7 @@ from mirror.relay import drains
 from mirror.upkeep import jobs, sweeper
 from mirror.upkeep.heartbeat import Pulse
 from mirror.visits import sweep as visits_sweep
+from mirror.windows import jobs as window_jobs
 from mirror.windows import push as pushing
 
 logger = logging.getLogger("mirror")
@@ -62,5 +63,5 @@ def consume_visits() -> int:
 
 
 perform, warm, verify = (
-    shared_task(name=f"mirror.tasks.{job.__name__}")(job) for job in (requested.perform, jobs.warm, jobs.verify)
+    shared_task(name=f"mirror.tasks.{job.__name__}")(job) for job in (requested.perform, window_jobs.warm, jobs.verify)
 )

@@ -12,14 +12,13 @@ from mirror.capture import install
 from mirror.checks.aliases import check_aliases
 from mirror.checks.constancy import check_constancy
 from mirror.checks.watches import check_chains, check_watches
-from mirror.checks.windows import check_window
 from mirror.comparison.scan import Owned
 from mirror.conf import setting
 from mirror.declare.indexes import parse_template
-from mirror.declare.mirrors import Drain, EdgeMirror, Mirror, SummaryMirror, TableMirror
+from mirror.declare.mirrors import Drain, Mirror
 from mirror.declare.paths import DeclarationError
 from mirror.declare.watches import Kind
-from mirror.windows.declare import WindowMirror
+from mirror.kinds import kind_of
 
 LONGEST_NAME: Final = 64
 
@@ -39,7 +38,7 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
         found += _check_shape(mirror)
         found += _check_drain(mirror.drain, f"Mirror {mirror.name!r}: drain", type(mirror)) if mirror.drain else []
         found += check_watches(mirror)
-        found += check_window(mirror)
+        found += kind_of(mirror).check()
         found += check_constancy(mirror)
         if len(mirror.name) > LONGEST_NAME:
             hint = f"A mirror's name has at most {LONGEST_NAME} characters."
@@ -85,20 +84,12 @@ def _check_prefix() -> Iterator[CheckMessage]:
 
 
 def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:
-    needed: tuple[str, ...] = ("record_key", "load", "record")
-    base: type[Mirror] = Mirror
-    if isinstance(mirror, EdgeMirror):
-        needed, base = ("load", "entries", "families"), EdgeMirror
-    elif isinstance(mirror, WindowMirror):
-        needed, base = ("record_key", "newest", "families"), WindowMirror
-    elif isinstance(mirror, SummaryMirror):
-        needed, base = ("record_key", "items"), SummaryMirror
-    elif isinstance(mirror, TableMirror):
-        needed, base = ("load", "replace", "stored", "stored_after"), TableMirror
+    kind = kind_of(mirror)
+    base = kind.declaration
     given = {"record_key"} if mirror.key else set()
     if mirror.layout and mirror.layout.fields:
         given |= {"load", "record"}
-    lacking = [name for name in needed if name not in given and getattr(type(mirror), name) is getattr(base, name)]
+    lacking = [name for name in kind.needed if name not in given and getattr(type(mirror), name) is getattr(base, name)]
     if lacking:
         names = ", ".join("key" if name == "record_key" else f"{name}()" for name in lacking)
         hint = (
@@ -109,7 +100,7 @@ def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:
 
 def _check_record_key(mirror: Mirror) -> Iterator[CheckMessage]:
     """Check that rows have different keys. Otherwise they would overwrite one another's records."""
-    if not mirror.has_record or isinstance(mirror, SummaryMirror) or any(watch.whole for watch in mirror.watches):
+    if not mirror.has_record or mirror.sums_up or any(watch.whole for watch in mirror.watches):
         return
     if unknown := _find_unknown(mirror):
         message = f"The key {mirror.key!r} of mirror {mirror.name!r} contains {unknown!r}, which it cannot know."
@@ -165,7 +156,7 @@ def _check_own_keys(mirror: Mirror) -> Iterator[CheckMessage]:
     with suppress(Exception):  # reported for the families themselves
         families, keys = list(mirror.families()), [key for _, key in _list_examples(mirror)]
         for key in keys if all(family.start for family in families) else ():
-            of_record = mirror.has_record and not isinstance(mirror, SummaryMirror) and mirror.pk_of(key) is not None
+            of_record = mirror.has_record and not mirror.sums_up and mirror.pk_of(key) is not None
             forms = {(one.start, one.end, one.whole, one.kind) for one in families if one.has(key)}
             if len(forms) + of_record > 1:
                 yield Error(
@@ -207,7 +198,7 @@ def _list_examples(mirror: Mirror) -> Iterator[tuple[str, str]]:
     for family in mirror.families():
         for text in ("",) if family.whole else ("1", "x"):
             yield family.start, f"{family.start}{text}{'' if family.whole else family.end}"
-    if isinstance(mirror, SummaryMirror):
+    if mirror.sums_up:
         yield mirror.record_key(""), mirror.record_key("")
     elif mirror.has_record:
         yield from (

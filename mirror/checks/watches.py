@@ -9,10 +9,10 @@ from django.db import models
 
 from mirror import registry
 from mirror.capture.plan import unknown_columns
-from mirror.declare.mirrors import EdgeMirror, Mirror
+from mirror.declare.mirrors import Mirror
 from mirror.declare.paths import find_value_field
 from mirror.declare.watches import Watch
-from mirror.windows.declare import WindowMirror
+from mirror.kinds import kind_of
 
 KEYS: Final = (models.IntegerField, models.CharField, models.TextField, models.UUIDField)
 
@@ -73,7 +73,7 @@ def _check_fields(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMes
     if watch.whole and (fault := _fault_of_whole(mirror, watch)):
         hint = 'The key of such a watch is always "": it is for a mirror whose only key that is.'
         yield Error(f"{where}: {fault}.", hint=hint, obj=type(mirror), id="mirror.E017")
-    if watch.pushed and (fault := _fault_of_pushed(mirror, watch)):
+    if watch.pushed and (fault := kind_of(mirror).find_fault_of_push(watch)):
         hint = "Rows are pushed into the windows of a lazy WindowMirror that its reach() returns."
         yield Error(f"{where}: {fault}.", hint=hint, obj=type(mirror), id="mirror.E018")
 
@@ -83,16 +83,7 @@ def _fault_of_whole(mirror: Mirror, watch: Watch) -> str:
         return "whole cannot be combined with columns"
     if watch.via is not None or watch.pushed:
         return "whole cannot be combined with via or pushed"
-    return "whole does not apply to an EdgeMirror, whose key names both ends" if isinstance(mirror, EdgeMirror) else ""
-
-
-def _fault_of_pushed(mirror: Mirror, watch: Watch) -> str:
-    if not (isinstance(mirror, WindowMirror) and mirror.lazy):
-        return "pushed requires a lazy WindowMirror"
-    if watch.via is not None:
-        return "pushed cannot be combined with via"
-    lacking = [name for name in ("reach", "sources") if getattr(type(mirror), name) is getattr(WindowMirror, name)]
-    return f"pushed needs {lacking[0]}()" if lacking else ""
+    return kind_of(mirror).fault_of_whole
 
 
 def check_chains() -> Iterator[CheckMessage]:

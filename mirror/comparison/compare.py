@@ -5,22 +5,26 @@ after Redis was read, has no pending change, depends on no source with one, and 
 """
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from mirror.comparison import scan
 from mirror.comparison.expected import says
+from mirror.comparison.targets import ABSENT, Target
 from mirror.conf import setting
 from mirror.declare.entries import Bit, Entry, Field, Member, Scored, Value, single
-from mirror.declare.mirrors import Mirror, SummaryMirror
-from mirror.kinds import ABSENT, JsonShape, Target, shape_of
+from mirror.declare.mirrors import Mirror
+from mirror.models import Change
 from mirror.outbox import changes, spread
 from mirror.outbox.errors import raise_if_away, say
 from mirror.redis.session import Command, Session
-from mirror.windows.kinds import at_once
+
+if TYPE_CHECKING:
+    from mirror.kinds.base import Kind as KindOfMirror
 
 Kind = Literal["missing", "stale", "stray", "unreadable", "quarantined"]
 LOOKS = 3
+MAX_COMPARED = 200  # rows compared together
 
 
 class Difference(NamedTuple):
@@ -74,8 +78,17 @@ def said(entry: Entry, reply: Any) -> str | None:
     return text
 
 
+def quarantined(names: Iterable[str]) -> list[Difference]:
+    """Return the quarantined changes of these mirrors. SQL answers reads of their rows."""
+    found = Change.objects.using(changes.using()).quarantined().filter(mirror__in=list(names)).order_by("id")
+    rows = {(c.mirror, c.source, c.key): c.error for c in found}
+    return [
+        Difference(name, key, "quarantined", source, None, None, error) for (name, source, key), error in rows.items()
+    ]
+
+
 def look(
-    mirror: Mirror,
+    kind: "KindOfMirror",
     pks: Sequence[str],
     strays: Mapping[str, Iterable[Entry]],
     session: Session,
@@ -85,19 +98,19 @@ def look(
 
     all_strays: return also strays of rows with pending changes. Only such a change names a stray that no record names.
     """
-    shape = shape_of(mirror)
-    before, errors = read_targets(shape, pks)
+    mirror = kind.mirror
+    before, errors = read_targets(kind, pks)
     unreadable = [Difference(mirror.name, pk, "unreadable", "", None, None, text) for pk, text in errors.items()]
     pks = [pk for pk in pks if pk not in errors]
-    owns = _owns(shape, pks, session)
+    owns = _read_owns(kind, pks, session)
     asked = [(pk, e) for pk in pks for e in {*single(before.get(pk, ABSENT).entries), *strays.get(pk, ())}]
     found: list[Any] = []
     for start in range(0, len(asked), 500):
         found += scan.ask(session, [ask(entry) for _, entry in asked[start : start + 500]])
-    after, _ = read_targets(shape, pks)
-    busy = _busy(mirror, [*pks, *errors])
+    after, _ = read_targets(kind, pks)
+    busy = kind.list_busy([*pks, *errors])
     steady = {pk for pk in pks if pk not in busy and before.get(pk) == after.get(pk)}
-    own = [d for pk in pks for d in _own(shape, pk, before.get(pk, ABSENT), owns[pk])]
+    own = [d for pk in pks for d in _own(mirror, pk, before.get(pk, ABSENT), owns[pk])]
     expected = {pk: {says(e)[:2]: e for e in single(t.entries)} for pk, t in before.items()}
     seen = own + [
         difference
@@ -109,7 +122,7 @@ def look(
     return unreadable + [d for d in seen if d in lasting or (all_strays and d.kind == "stray")]
 
 
-def read_targets(shape: JsonShape, pks: Sequence[str]) -> tuple[dict[str, Target], dict[str, str]]:
+def read_targets(kind: "KindOfMirror", pks: Sequence[str]) -> tuple[dict[str, Target], dict[str, str]]:
     """Return the targets of these rows, and the error of each row that has none because of an error.
 
     Raises redis-py's errors, and Django's when SQL is away.
@@ -117,13 +130,13 @@ def read_targets(shape: JsonShape, pks: Sequence[str]) -> tuple[dict[str, Target
     if not pks:
         return {}, {}
     try:
-        return shape.targets(pks), {}
+        return kind.targets(pks), {}
     except Exception as error:  # any error of the declaration, or a value that Python cannot represent
         raise_if_away(error)
         if len(pks) == 1:
             return {}, {pks[0]: say(error)}
     middle = len(pks) // 2
-    (first, errors), (second, more) = (read_targets(shape, half) for half in (pks[:middle], pks[middle:]))
+    (first, errors), (second, more) = (read_targets(kind, half) for half in (pks[:middle], pks[middle:]))
     return first | second, errors | more
 
 
@@ -133,26 +146,19 @@ def leave_waiting(mirror: Mirror, found: list[Difference]) -> list[Difference]:
     return [] if waiting is None else [d for d in found if d.pk not in waiting]
 
 
-def _owns(shape: JsonShape, pks: Sequence[str], session: Session) -> dict[str, Any]:
+def _read_owns(kind: "KindOfMirror", pks: Sequence[str], session: Session) -> dict[str, Any]:
     """Return the values of the rows' own keys."""
-    if not shape.mirror.has_record:
+    if not kind.mirror.has_record:
         return dict.fromkeys(pks)
-    return dict(zip(pks, shape.said(pks, scan.ask(session, shape.ask(pks))), strict=True))
+    return dict(zip(pks, kind.said(pks, scan.ask(session, kind.ask(pks))), strict=True))
 
 
-def _busy(mirror: Mirror, pks: Sequence[str]) -> Collection[str]:
-    """Return the rows among ``pks`` with pending changes; for a summary, any change counts."""
-    if isinstance(mirror, SummaryMirror):
-        return pks if changes.has_unapplied(mirror.name) else ()
-    return changes.pending_of(mirror.name, pks).keys()
-
-
-def _own(shape: JsonShape, pk: str, target: Target, own: Any) -> list[Difference]:
-    if not shape.mirror.has_record or target.own == own:
+def _own(mirror: Mirror, pk: str, target: Target, own: Any) -> list[Difference]:
+    if not mirror.has_record or target.own == own:
         return []
     kind: Kind = "stray" if target.own is None else "missing" if own is None else "stale"
-    key = shape.mirror.record_key(pk)
-    return [Difference(shape.mirror.name, pk, kind, key, None, show(target.own), show(own))]
+    key = mirror.record_key(pk)
+    return [Difference(mirror.name, pk, kind, key, None, show(target.own), show(own))]
 
 
 def show(own: Any) -> str | None:
@@ -185,7 +191,7 @@ def number_looks() -> Iterator[int]:
 
 
 def differences(
-    mirror: Mirror,
+    kind: "KindOfMirror",
     pks: Iterable[str],
     strays: Mapping[str, Iterable[Entry]],
     session: Session,
@@ -193,11 +199,11 @@ def differences(
 ) -> list[Difference]:
     """Return the differences of these rows that every comparison finds. all_strays: see ``look``."""
     todo, found = list(dict.fromkeys(pks)), []
-    size = at_once(mirror, 200)
+    size = kind.limit_batch(MAX_COMPARED)
     for start in range(0, len(todo), size):
         batch = todo[start : start + size]
         for _ in number_looks():
-            seen = look(mirror, batch, strays, session, all_strays)
+            seen = look(kind, batch, strays, session, all_strays)
             batch = list(dict.fromkeys(d.pk for d in seen))
             if not batch:
                 break

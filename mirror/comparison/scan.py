@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from redis.exceptions import ResponseError
 
-from mirror.declare.mirrors import Mirror, SummaryMirror, TableMirror
+from mirror.declare.mirrors import Mirror
 from mirror.declare.watches import Family
 from mirror.redis.naming import with_prefix
 from mirror.redis.session import Command, Session
@@ -133,7 +133,7 @@ class Owned:
         self.mirror = mirror
         self.families = tuple(mirror.families())
         self.retired = tuple(mirror.retired())
-        self.has_records = mirror.has_record and not isinstance(mirror, SummaryMirror)
+        self.has_records = mirror.has_record and not mirror.sums_up
         self._start, _, end = mirror.record_key("\0").partition("\0") if self.has_records else ("", "", "")
         # Whether records' keys end with a number, as in nearly all mirrors.
         self._numbered = self.has_records and not end and mirror.pk_of(f"{self._start}1") == "1"
@@ -166,7 +166,7 @@ class Owned:
 
 def is_empty(mirror: Mirror, redis: RedisClient) -> bool:
     """Return whether Redis has no key of this mirror, and therefore no strays."""
-    if isinstance(mirror, TableMirror):
+    if mirror.is_in_sql:
         return False  # its strays are in SQL
     owned = Owned(mirror)
     with Session(redis) as session:

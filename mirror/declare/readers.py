@@ -46,7 +46,7 @@ class Readers:
 
         One round trip for any number of rows. The keys are those that were given, also if they are text.
         """
-        from mirror.kinds import shape_of
+        from mirror.kinds import kind_of as shape_of
         from mirror.read.reads import read
 
         mirror, wanted = _find(cls), {str(pk): pk for pk in pks}

@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
-from tqdm import tqdm
 
 from mirror.conf import setting
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 Totals = Mapping[str, int] | Callable[[str], int | None]
 
@@ -29,7 +31,7 @@ class Progress:
         self._stream, self._verb = stream, verb
         self._total = totals if callable(totals) else dict(totals or {}).get
         self._totals: dict[str, int | None] = {}
-        self._bars: dict[str, tqdm[Any]] = {}
+        self._bars: "dict[str, tqdm[Any]]" = {}
         self._counts: dict[str, int] = {}
         self._began: dict[str, float] = {}
         self._said = time.monotonic()
@@ -55,6 +57,8 @@ class Progress:
 
     def _bar(self, name: str) -> "tqdm[Any]":
         if name not in self._bars:
+            from tqdm import tqdm  # here, because it is slow to import, and the admin imports this package
+
             # Django's OutputWrapper would add a newline to every update of the bar.
             stream = getattr(self._stream, "_out", self._stream)
             unit = " " + _("rows")

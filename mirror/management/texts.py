@@ -8,10 +8,10 @@ from django.utils.translation import ngettext
 
 from mirror.comparison.compare import Difference
 from mirror.comparison.expected import says
+from mirror.comparison.explained import Explained
 from mirror.status import Status
 from mirror.uninstall import Remains
 from mirror.upkeep.rebuild import Rebuilt
-from mirror.verify.explain import Explained
 
 
 def statuses(found: Sequence[Status]) -> list[str]:

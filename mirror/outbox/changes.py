@@ -30,7 +30,7 @@ MOST = 2000  # changes of one key applied by one drain
 MOST_AT_ONCE = 20_000  # changes of many keys applied by one drain
 # The key of a change of everything, which concerns a whole mirror. A row may have any printable text as its key.
 WHOLE = "\1everything"
-ANEW = "[]"  # no stray is known, but every entry has to be written again
+INCOMPLETE = "[]"  # no stray is known, but every entry has to be written again
 
 
 class OutdatedLayout(Exception):
@@ -178,11 +178,13 @@ def mark_applied(ids: Sequence[int], incarnation: str) -> int:
         return int(cursor.rowcount)
 
 
-def write_anew(ids: Sequence[int]) -> None:
+def mark_incomplete(ids: Sequence[int]) -> None:
     """Record that every entry of these changes' rows has to be written again, whatever their records list."""
     condition, values = arrays.match_any(ids)
     with connections[using()].cursor() as cursor:
-        cursor.execute(f"UPDATE mirror_change SET strays = %s WHERE strays = '' AND id {condition}", [ANEW, *values])
+        cursor.execute(
+            f"UPDATE mirror_change SET strays = %s WHERE strays = '' AND id {condition}", [INCOMPLETE, *values]
+        )
 
 
 _SQLITE_NOW = "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')"

@@ -4,9 +4,9 @@ from collections.abc import Generator
 
 import orjson
 
+from mirror.comparison import plan
 from mirror.declare.entries import Contribution, Entry
 from mirror.declare.mirrors import Mirror
-from mirror.kinds import plan
 from mirror.redis.types import RedisClient
 
 STEP = 250  # rows per command; at a kilobyte each, Redis needs much less than a millisecond

@@ -17,6 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 from mirror import registry
 from mirror.conf import setting
 from mirror.declare.entries import Contribution, Entry
+from mirror.outbox.identity import database_identity
 from mirror.read import loading
 from mirror.read.reads import read
 from mirror.redis import naming
@@ -198,7 +199,7 @@ class LocalCopy(Generic[S]):
 
     def _start(self, *, at_once: bool = False) -> None:
         """Start to load or update the copy, unless a thread is running or has just failed."""
-        marker.database_identity()  # read here, so that the thread needs no database
+        database_identity()  # read here, so that the thread needs no database
         with self._starting:
             if self._is_working() or (time.monotonic() < self._retry_at and not at_once):
                 return

@@ -36,13 +36,15 @@ from typing import Any, Final, NamedTuple
 import orjson
 from redis.exceptions import RedisError
 
+from mirror.comparison import plan
 from mirror.conf import setting
 from mirror.declare.entries import Contribution, Entry, Field, OwnField, Value, single
-from mirror.kinds import JsonShape, Said, plan
+from mirror.kinds import Kind, Stored
 from mirror.redis import naming
 from mirror.redis.keys.slots import find_slot
 from mirror.redis.scripts import Script
 from mirror.redis.session import Command, Conflict, Session
+from mirror.relay.work import RowWork
 
 LIFE: Final = 60_000  # milliseconds that a drain may take
 RESPECTED: Final = 1_000  # milliseconds for which other drains wait for one that has begun, on their first attempts
@@ -55,22 +57,7 @@ write_script: Final = Script(_HERE / "fenced.lua")
 Place = tuple[str, ...]
 
 
-# By mirror and row: the entries that an unfinished drain may have written, or None without one. None on one Redis.
-Staged = dict[tuple[str, str], list[Entry] | None] | None
-
-
-class RowWork(NamedTuple):
-    """What a drain writes for a row. reach: entries that older drains may write. news: for the mirror's feed."""
-
-    before: Said
-    own: Said
-    remove: Sequence[Entry]
-    add: Sequence[Contribution]
-    reach: Sequence[Contribution]
-    news: bytes | None
-
-
-Works = Sequence[tuple[JsonShape, Mapping[str, RowWork]]]  # by row, for each mirror
+Works = Sequence[tuple[Kind, Mapping[str, RowWork]]]  # by row, for each mirror
 
 
 class _Row(NamedTuple):
@@ -127,34 +114,32 @@ class Fences:
     is_forced: whether fences of other drains are taken although they are fresh.
     """
 
-    def __init__(self, session: Session, parts: Iterable[tuple[JsonShape, Sequence[str]]], *, is_forced: bool) -> None:
+    def __init__(self, session: Session, parts: Iterable[tuple[Kind, Sequence[str]]], *, is_forced: bool) -> None:
         self.session, self.token, self.parts = session, uuid.uuid4().hex, list(parts)
         self.staged: dict[tuple[str, str], list[Entry] | None] = {}
         self._respected = 0 if is_forced else RESPECTED
-        self._rows = {
-            (shape.mirror.name, row.pks[0]): row for shape, pks in self.parts for row in _list_rows(shape, pks)
-        }
+        self._rows = {(kind.mirror.name, row.pks[0]): row for kind, pks in self.parts for row in _list_rows(kind, pks)}
         self._claimed: set[str] = set()  # fences
         self._values: dict[Place, str | None] = {}  # of claimed places
 
-    def begin(self) -> list[Sequence[Said]]:
+    def begin(self) -> list[Sequence[Stored]]:
         """Set the rows' own fences and read their states, by part. Raises Conflict if another drain has begun."""
-        asks = [[(row, shape.ask(row.pks)) for row in _list_rows(shape, pks)] for shape, pks in self.parts]
+        asks = [[(row, kind.ask(row.pks)) for row in _list_rows(kind, pks)] for kind, pks in self.parts]
         calls = [self._begin_call(row, ask) for part in asks for row, ask in part]
         replies = self.session.ask(calls)
         if 0 in replies:
             self.release()
             raise Conflict
-        found, said = iter(replies), list[Sequence[Said]]()
-        for (shape, pks), part in zip(self.parts, asks, strict=True):
-            states: dict[str, Said] = {}
+        found, of_parts = iter(replies), list[Sequence[Stored]]()
+        for (kind, pks), part in zip(self.parts, asks, strict=True):
+            states: dict[str, Stored] = {}
             for row, ask in part:
                 staged, reply = next(found)
-                states |= zip(row.pks, shape.said(row.pks, [reply] if ask else []), strict=True)
+                states |= zip(row.pks, kind.said(row.pks, [reply] if ask else []), strict=True)
                 entries = None if staged is None else [plan.from_list(parts) for parts in orjson.loads(staged)]
-                self.staged.update(((shape.mirror.name, pk), entries) for pk in row.pks)
-            said.append([states[pk] for pk in pks])
-        return said
+                self.staged.update(((kind.mirror.name, pk), entries) for pk in row.pks)
+            of_parts.append([states[pk] for pk in pks])
+        return of_parts
 
     def _begin_call(self, row: _Row, ask: Sequence[Command]) -> Command:
         keys = [row.fence(row.slot), row.staged]
@@ -202,10 +187,10 @@ class Fences:
 
     def _list_writes(self, works: Works) -> Iterator[tuple[tuple[_Row, RowWork], dict[int, _Writes]]]:
         """Yield each row with what is written in each slot that it reaches."""
-        for shape, rows in works:
-            feed = shape.mirror.feed()
+        for kind, rows in works:
+            feed = kind.mirror.feed()
             for pk, work in rows.items():
-                row = self._rows[shape.mirror.name, pk] if not shape.sums_up else self._row_of_summary(shape)
+                row = self._rows[kind.mirror.name, pk] if not kind.mirror.sums_up else self._row_of_summary(kind)
                 writes: dict[int, _Writes] = defaultdict(_Writes)
                 for entry in single(work.reach):
                     writes[find_slot(entry[0])].fences[row.fence(find_slot(entry[0]))] = None
@@ -213,24 +198,24 @@ class Fences:
                     writes[find_slot(entry[0])].remove.append(entry)
                 for entry in single(work.add):
                     writes[find_slot(entry[0])].add.append(entry)
-                for command in shape.mirror.extra_commands({pk: work.own}):
+                for command in kind.mirror.extra_commands({pk: work.own}):
                     writes[find_slot(command[1])].others.append(command)
-                if feed is not None and (work.news is not None or work.reach):
+                if feed is not None and (work.feed_entry is not None or work.reach):
                     others = writes[find_slot(feed)].others
-                    if work.news is not None:
+                    if work.feed_entry is not None:
                         length = int(setting("FEED_LENGTH"))
-                        others.append(("XADD", feed, "MAXLEN", "~", length, "*", "d", work.news))
+                        others.append(("XADD", feed, "MAXLEN", "~", length, "*", "d", work.feed_entry))
                 for slot, slot_writes in writes.items():
                     slot_writes.fences[row.fence(slot)] = None
                     for entry in (*slot_writes.remove, *slot_writes.add):
                         if _is_claim(entry):
                             slot_writes.places[_place_fence(plan.place(entry))] = None
                 yield (row, work), writes
-                if shape.sums_up:
+                if kind.mirror.sums_up:
                     break
 
-    def _row_of_summary(self, shape: JsonShape) -> _Row:
-        return next(row for (name, _), row in self._rows.items() if name == shape.mirror.name)
+    def _row_of_summary(self, kind: Kind) -> _Row:
+        return next(row for (name, _), row in self._rows.items() if name == kind.mirror.name)
 
     def post(self, works: Works, others: Sequence[Command]) -> None:
         """Stage and write the entries in other slots, then send the rest. ``collect`` returns when it is done.
@@ -239,7 +224,7 @@ class Fences:
         """
         found = [(row, work, writes) for (row, work), writes in self._list_writes(works)]
         stages, elsewhere, rest = [], defaultdict[int, _Writes](_Writes), list[Command]()
-        shapes = {shape.mirror.name: shape for shape, _ in works}
+        kinds = {kind.mirror.name: kind for kind, _ in works}
         for row, work, writes in found:
             own = writes.pop(row.slot, _Writes())
             own.fences[row.fence(row.slot)] = None
@@ -251,9 +236,9 @@ class Fences:
                 elsewhere[slot].remove += one.remove
                 elsewhere[slot].add += one.add
                 elsewhere[slot].others += one.others
-            shape = shapes[row.mirror]
-            own.conditions = [condition for pk in row.pks for condition in shape.conditions(pk, work.before)]
-            own.others += [*shape.finish(dict.fromkeys(row.pks, work.own)), ("DEL", row.staged)]
+            kind = kinds[row.mirror]
+            own.conditions = [condition for pk in row.pks for condition in kind.conditions(pk, work.before)]
+            own.others += [*kind.finish(dict.fromkeys(row.pks, work.own)), ("DEL", row.staged)]
             rest.append(own.call(self.token, finish=True))
         for calls in (stages, [one.call(self.token, finish=True) for one in elsewhere.values()]):
             if calls and 0 in self.session.ask(calls):
@@ -284,10 +269,10 @@ class Fences:
             )
 
 
-def _list_rows(shape: JsonShape, pks: Sequence[str]) -> list[_Row]:
-    groups: Iterable[Sequence[str]] = [pks] if shape.sums_up else [[pk] for pk in dict.fromkeys(pks)]
+def _list_rows(kind: Kind, pks: Sequence[str]) -> list[_Row]:
+    groups: Iterable[Sequence[str]] = [pks] if kind.mirror.sums_up else [[pk] for pk in dict.fromkeys(pks)]
     return [
-        _Row(shape.mirror.name, "" if shape.sums_up else group[0], find_slot(shape.home(group[0])), group)
+        _Row(kind.mirror.name, "" if kind.mirror.sums_up else group[0], find_slot(kind.home(group[0])), group)
         for group in groups
     ]
 

@@ -57,7 +57,7 @@ def _concern(tables: set[str], mirrors: Sequence[str]) -> bool:
         return False
     # Computed rows may appear in any mirror.
     return ANY in tables or any(
-        not tables.isdisjoint(registry.list_tables(name)) for name in (*mirrors, *registry.table_mirrors())
+        not tables.isdisjoint(registry.list_tables(name)) for name in (*mirrors, *registry.list_sql_mirrors())
     )
 
 

@@ -28,6 +28,7 @@ from mirror.upkeep.heartbeat import Pulse
 from mirror.utils.failure_log import FailureLog
 from mirror.utils.throttle import Throttle
 from mirror.visits import sweep as visits_sweep
+from mirror.windows import jobs as window_jobs
 from mirror.windows import push
 
 logger = logging.getLogger("mirror")
@@ -52,7 +53,7 @@ class Relay:
             {
                 "rebuild": self._rebuild,
                 "push": push.work,
-                "warm": jobs.warm,
+                "warm": window_jobs.warm,
                 "verify": jobs.verify,
                 "perform": requested.perform,
                 "consume_visits": visits_sweep.sweep,

@@ -14,7 +14,8 @@ from mirror import registry
 from mirror.comparison import scan
 from mirror.conf import setting
 from mirror.declare import values
-from mirror.declare.mirrors import Mirror, TableMirror
+from mirror.declare.mirrors import Mirror
+from mirror.kinds import kind_of
 from mirror.models import State
 from mirror.outbox import changes, spread
 from mirror.outbox.errors import raise_if_away
@@ -29,8 +30,6 @@ from mirror.utils.bulk import few_collections
 from mirror.utils.callbacks import ProgressCallback, ignore
 from mirror.verify import strays
 from mirror.warm import cold, marker, triggers
-from mirror.windows import window
-from mirror.windows.kinds import at_once, is_lazy
 
 STARTS = 5  # how often a rebuild starts over before it gives up for now
 
@@ -70,7 +69,7 @@ def rebuild(
 
 def order(mirror: Mirror) -> tuple[bool, int]:
     """Sort table mirrors first, because other mirrors mirror their rows. Sort mirrors after those they depend on."""
-    return not isinstance(mirror, TableMirror), len(registry.all_ahead(mirror.name))
+    return not mirror.is_in_sql, len(registry.all_ahead(mirror.name))
 
 
 def rebuild_if_cold(name: str, progress: ProgressCallback = ignore) -> int:
@@ -124,25 +123,31 @@ class _Run:
 
     def _all_rows(self) -> bool:
         """Drain chunk after chunk. SQL is read while Redis writes. Return False if the rebuild has to start over."""
-        before = None
-        for chunk in self._chunks():
-            if before and not self._landed(before):
-                return False
-            before = chunk
-        return before is None or self._landed(before)
+        before = chunk = None
+        try:
+            for chunk in self._chunks():
+                if before and not self._finish_chunk(before):
+                    return False
+                before = chunk
+            return before is None or self._finish_chunk(before)
+        finally:
+            for under_way in (before, chunk):
+                if under_way:
+                    under_way.abandon()
 
     def _chunks(self) -> Generator["_Chunk", None, None]:
         cursor, size = self.state.rebuild_cursor, int(setting("CHUNK"))
-        together = at_once(self.mirror, size)
-        while pks := self.mirror.keys_after(cursor, size if is_lazy(self.mirror) else together):
+        kind = kind_of(self.mirror)
+        together = kind.limit_batch(size)
+        while pks := self.mirror.keys_after(cursor, size if kind.is_lazy else together):
             values.check_keys(self.mirror.name, "keys_after", pks)
-            cursor, rows = pks[-1], window.those_there(self.mirror, pks, self.redis) if is_lazy(self.mirror) else pks
+            cursor, rows = pks[-1], kind.select_present(pks, self.redis)
             for start in range(0, max(len(rows), 1), together):
                 is_last = start + together >= len(rows)
                 yield _Chunk(self.mirror, rows[start : start + together], self.redis, pks if is_last else [])
 
-    def _landed(self, chunk: "_Chunk") -> bool:
-        chunk.land()
+    def _finish_chunk(self, chunk: "_Chunk") -> bool:
+        chunk.finish()
         if chunk.done:
             self._note(chunk.done)
         return self._still_ours()
@@ -156,7 +161,7 @@ class _Run:
         return f"{self.mirror.version}:{marker.now(self.redis)}:"
 
     def _begin(self) -> None:
-        cold.obey(self.mirror, self.redis)  # this rebuild also applies the pending changes of everything
+        cold.apply_whole(self.mirror, self.redis)  # this rebuild also applies the pending changes of everything
         self.sources = list(spread.pending_sources().filter(mirror=self.mirror.name).values_list("id", flat=True))
         empty = "empty" if scan.is_empty(self.mirror, self.redis) else "kept"
         self.token = f"{self._prefix()}{uuid.uuid4().hex[:12]}:{empty}"
@@ -200,19 +205,19 @@ class _Chunk:
 
     def __init__(self, mirror: Mirror, pks: list[str], redis: RedisClient, done: list[str]) -> None:
         self.mirror, self.pks, self.redis, self.done = mirror, pks, redis, done
-        self.flight: apply.Flight | None = None
+        self.drain: apply.Drain | None = None
         if not pks:
             return
         try:
-            self.flight = apply.launch(mirror, pks, redis=redis, full=True)
+            self.drain = apply.start(mirror, pks, redis=redis, full=True)
         except Exception as error:
             raise_if_away(error)
 
-    def land(self) -> None:
+    def finish(self) -> None:
         """Wait until the rows are written."""
         try:
-            if self.flight is not None:
-                apply.land(self.flight)
+            if self.drain is not None:
+                self.drain.finish()
                 return
         except Exception as error:
             raise_if_away(error)
@@ -221,4 +226,9 @@ class _Chunk:
         failures: dict[str, Exception] = {}
         drains.isolate(self.mirror, self.pks, self.redis, failures, full=True)
         # The relay tries again, and quarantines changes that keep failing.
-        changes.append(self.mirror.name, failures, strays=changes.ANEW)
+        changes.append(self.mirror.name, failures, strays=changes.INCOMPLETE)
+
+    def abandon(self) -> None:
+        """Give up rows that are not written yet. Without effect on those that are."""
+        if self.drain is not None:
+            self.drain.abandon()

@@ -13,8 +13,10 @@ import math
 from mirror import registry
 from mirror.conf import setting
 from mirror.declare.mirrors import Mirror
+from mirror.extensions import list_extensions
 from mirror.models import Identity
 from mirror.outbox import changes
+from mirror.outbox.identity import database_identity
 from mirror.redis import naming
 from mirror.redis.keys import prefix
 from mirror.redis.rights import LOADING
@@ -24,7 +26,6 @@ from mirror.relay import drains
 from mirror.utils import moments
 from mirror.verify import samples
 from mirror.warm import cold, marker, sentinels
-from mirror.windows import push
 
 logger = logging.getLogger("mirror")
 ROUNDS = 50  # maximum number of rounds for changes that late drains of the former incarnation mark meanwhile
@@ -126,7 +127,7 @@ def _stale_markers(redis: RedisClient, now: str) -> dict[str, bytes]:
 
 def _is_stale(mirror: Mirror, text: bytes, now: str) -> bool:
     layout, database, incarnation, _ = [*text.decode().split("|"), "", "", ""][:4]
-    return (layout, database) == (str(mirror.version), marker.database_identity()) and incarnation != now
+    return (layout, database) == (str(mirror.version), database_identity()) and incarnation != now
 
 
 def _finish(redis: RedisClient, identity: Identity, now: str, stale: dict[str, bytes]) -> bool:
@@ -148,7 +149,7 @@ def _finish(redis: RedisClient, identity: Identity, now: str, stale: dict[str, b
     whole, sampler = True, samples.Sampler(redis)
     for name in sorted(stale, key=lambda name: len(registry.all_ahead(name))):
         mirror = registry.get(name)
-        if not push.replay(name, redis, stale):
+        if not all(extension.replay(name, redis, stale) for extension in list_extensions()):
             whole = False  # it may wait for the rebuild of another mirror
         elif sampler.differs(mirror):
             if marker.now(redis) != now:  # this Redis reverted meanwhile, and needs a replay of its own

@@ -4,16 +4,16 @@ import logging
 
 from mirror import registry
 from mirror.conf import setting
+from mirror.extensions import list_extensions
 from mirror.outbox import changes, lag
+from mirror.outbox.identity import database_identity
 from mirror.redis.clients import work_or_wait
 from mirror.redis.lease import lease
 from mirror.redis.types import RedisClient
 from mirror.relay import drains, send
 from mirror.upkeep import replay
 from mirror.verify import background
-from mirror.visits import sweep as visits
 from mirror.warm import marker, rewind, triggers
-from mirror.windows import push
 
 logger = logging.getLogger("mirror")
 
@@ -31,8 +31,8 @@ def run_sweep(redis: RedisClient) -> int:
     """Do the work of ``sweep``. Raises redis-py's errors when Redis is away."""
     # without the lease, because another process's sweep may take long
     triggers.watch(redis)
-    if visits.is_due(redis):
-        send.consume_visits()
+    for extension in list_extensions():
+        extension.before_sweep(redis)
     with lease(redis, "sweep") as mine:
         return _sweep_alone(redis) if mine else 0
 
@@ -46,12 +46,13 @@ def _sweep_alone(redis: RedisClient) -> int:
         # While no worker takes tasks, each mirror has one in the queue, and not one more every second.
         if not send.is_rebuild_waiting(name):
             send.rebuild(name)
-    push.send_pending(redis)
+    for extension in list_extensions():
+        extension.sweep(redis)
     seconds = float(setting("SWEEP_BUDGET_SECONDS"))
     applied = drains.drain_all(seconds, redis=redis)
     triggers.watch(redis)
     deadline = drains.Deadline(seconds)
-    witness = rewind.renew(redis, marker.database_identity())
+    witness = rewind.renew(redis, database_identity())
     while changes.purge(below=witness) == changes.PURGE and not deadline.passed():
         pass
     background.step_if_due(redis)

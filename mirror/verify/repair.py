@@ -7,10 +7,10 @@ from types import MappingProxyType
 import orjson
 
 from mirror import registry
-from mirror.comparison import compare
+from mirror.comparison import compare, plan
 from mirror.comparison.compare import Difference
 from mirror.declare.entries import Entry
-from mirror.kinds import plan
+from mirror.kinds import kind_of
 from mirror.models import Change
 from mirror.outbox import changes
 from mirror.redis.clients import relay_client
@@ -80,7 +80,7 @@ def repair_rows(
     """
     redis = redis or relay_client()
     with Session(redis) as session:
-        found = compare.differences(registry.get(name), pks, strays, session)
+        found = compare.differences(kind_of(registry.get(name)), pks, strays, session)
     order(found)
     carry_out(found, redis=redis)
     return len(found)

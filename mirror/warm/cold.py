@@ -25,7 +25,7 @@ def make_all_cold(names: Iterable[str], redis: RedisClient) -> None:
         session.ask([("DEL", key(name)) for name in names for key in (naming.building, naming.marker)])
 
 
-def obey(mirror: Mirror, redis: RedisClient) -> int:
+def apply_whole(mirror: Mirror, redis: RedisClient) -> int:
     """Apply the pending changes of everything: make the mirror cold, then mark them. Return their number."""
     changes = outbox.pending_of(mirror.name, [outbox.WHOLE]).get(outbox.WHOLE, [])
     if changes:

@@ -9,7 +9,6 @@ import time
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
 from typing import Any
 
 from django.db import DatabaseError
@@ -18,21 +17,12 @@ from mirror import registry
 from mirror.conf import setting
 from mirror.declare.mirrors import Mirror
 from mirror.models import Identity
+from mirror.outbox.identity import database_identity
 from mirror.redis import naming
 from mirror.redis.clients import MirrorPool, incarnation
 from mirror.redis.session import Command, Conflict, Session, get_pool, set_with_transaction
 from mirror.redis.types import RedisClient
 from mirror.warm import rewind
-
-
-@cache
-def database_identity(alias: str | None = None) -> str:
-    """Return the identity of the database, which is created once and stored there. Each process reads it once.
-
-    alias: another database; a replica has the same identity. Raises DatabaseError if it has none and is read-only.
-    """
-    identity, _ = Identity.objects.using(alias or setting("DATABASE")).get_or_create(pk=1)
-    return identity.uuid.hex
 
 
 def check_database(redis: RedisClient, reply: Any = None) -> bool:

@@ -15,9 +15,10 @@ from mirror.capture import install, layouts
 from mirror.capture.plan import Capture
 from mirror.models import Identity, State
 from mirror.outbox import changes
+from mirror.outbox.identity import database_identity
 from mirror.redis.types import RedisClient
 from mirror.utils.throttle import Throttle
-from mirror.warm import cold, marker
+from mirror.warm import cold
 
 logger = logging.getLogger("mirror")
 Reasons = Mapping[str, tuple[str, ...]]
@@ -110,7 +111,7 @@ def _accept(found: Capture, stamps: Mapping[str, str]) -> list[str]:
 
     Return the names of these mirrors. In a database without stamps, no change is known to be missed.
     """
-    marker.database_identity()
+    database_identity()
     using = changes.using()
     with transaction.atomic(using=using):
         found.lock()

@@ -1,7 +1,6 @@
 """Declarations of windows: the newest rows of each owner."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
 from mirror.declare.mirrors import Mirror, can_hold, get_primary
@@ -11,17 +10,6 @@ SENTINEL: Final = "0"  # this member's score gives the state of a lazy window:
 WHOLE: Final = 0.0  # the window holds all rows
 CUT: Final = -1.0  # SQL has more rows
 MAKING: Final = -2.0  # a warm-up is in progress; readers treat the window as cold
-
-
-@dataclass(frozen=True)
-class After:
-    """A dependency: an applied change of another mirror orders a change of this one, never earlier.
-
-    mirror: the name of the other mirror. owner: returns the key of this mirror for a key of the other one.
-    """
-
-    mirror: str
-    owner: Callable[[str], str]
 
 
 class Reached(NamedTuple):
@@ -46,11 +34,12 @@ class WindowMirror(Mirror):
     if SQL has more; without the sentinel it is cold. Rows can be pushed into lazy windows.
     """
 
+    mirror_kind = "window"
     has_record = False
+    lists_ids = True
     length: ClassVar[int]
     lazy: ClassVar[bool] = False
     life_seconds: ClassVar[int] = 0  # of an unread lazy window; 0: unlimited
-    after: ClassVar[Sequence[After]] = ()
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
         """Return the windows of ``pks``, without the empty ones."""

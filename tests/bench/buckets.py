@@ -38,8 +38,8 @@ def main() -> None:
 def _measure(cluster: RedisCluster, buckets: int) -> str:
     from accounts import keys
     from mirror import OwnField
+    from mirror.comparison import plan
     from mirror.declare.buckets import find_bucket_key
-    from mirror.kinds import plan
     from mirror.redis.clients import relay_client
 
     cluster.flush()

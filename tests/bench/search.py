@@ -187,7 +187,7 @@ def _write(invented: _Invented, redis: Redis, count: int) -> Iterator[str]:
     from catalog import keys
     from catalog.search import entries, store
     from catalog.search.mirrors import build_entries
-    from mirror.kinds import plan
+    from mirror.comparison import plan
 
     weights: dict[str, int] = {}
 

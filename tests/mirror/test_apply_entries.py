@@ -11,8 +11,8 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from mirror import Member, Scored, Value, registry
+from mirror.comparison import plan
 from mirror.declare.entries import Entry
-from mirror.kinds import plan
 from mirror.models import Change
 from mirror.outbox import changes
 from mirror.relay import apply, drains

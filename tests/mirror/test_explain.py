@@ -4,6 +4,7 @@ import pytest
 from redis import Redis
 
 from mirror.comparison import scan
+from mirror.comparison.explained import Explained
 from mirror.relay import drains
 from mirror.verify import explain
 from mirror.verify.explain import NothingToExplain
@@ -20,7 +21,7 @@ def item() -> Item:
     return item
 
 
-def of_item(pk: str = "7") -> explain.Explained:
+def of_item(pk: str = "7") -> Explained:
     return next(found for found in explain.explain("mirrortest.Item", pk) if found.mirror == "titem")
 
 

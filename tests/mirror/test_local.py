@@ -10,8 +10,8 @@ from redis import Redis
 from redis.client import Pipeline
 
 from mirror import registry
+from mirror.comparison.plan import encode_feed, place
 from mirror.declare.entries import Contribution, Entry, Field, Scored, Value, single
-from mirror.kinds.plan import news, place
 from mirror.read import local
 from mirror.read.local import LocalCopy
 from mirror.read.reads import read
@@ -287,7 +287,7 @@ def test_changes_within_a_round_trip_are_applied(mirrored: FedItems, loaded: Cou
     came = Scored("titems:score", "999", 1.0)
 
     def meanwhile(pipe: Pipeline, answer: object) -> None:
-        pipe.xadd(mirrored.feed(), {"d": news([], [came])})
+        pipe.xadd(mirrored.feed(), {"d": encode_feed([], [came])})
 
     answer = loaded.ask(lambda structure: came in structure.held.values(), meanwhile)
     assert answer is not None

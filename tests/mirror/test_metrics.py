@@ -35,7 +35,8 @@ MULTI: Final = """
 import os
 import django
 django.setup()
-from mirror.metrics import count_fallback, prometheus
+from mirror.utils.counters import count_fallback
+from mirror.metrics import prometheus
 if os.fork() == 0:
     count_fallback(["titem"], "cold")
     os._exit(0)

@@ -160,7 +160,7 @@ def test_row_that_changes_during_the_comparison_is_not_reported(
     def drained_meanwhile(*args: Any) -> Any:
         if args[0] == "titem" and not Item.objects.filter(score=99).exists():
             Item.objects.update(score=99)
-            Change.objects.update(strays=changes.ANEW)
+            Change.objects.update(strays=changes.INCOMPLETE)
             monkeypatch.setattr(changes, "pending_of", ask)
             drains.drain_all()
         return ask(*args)

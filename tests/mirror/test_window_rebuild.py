@@ -20,7 +20,7 @@ from mirror.warm import marker
 from mirror.windows import count as window_count
 from mirror.windows import window
 from mirror.windows.declare import CUT, WHOLE
-from mirror.windows.kinds import LazyShape
+from mirror.windows.kinds import LazyKind
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Reading, Writer
 from tests.support.mirror.command import run
@@ -54,13 +54,13 @@ def killed_after(rows: int) -> Callable[[str, int], None]:
 
 def on_read(monkeypatch: pytest.MonkeyPatch, do: Callable[[Sequence[str]], object]) -> None:
     """Call ``do`` with the owners whenever windows are read from SQL."""
-    targets = LazyShape.targets
+    targets = LazyKind.targets
 
-    def told(self: LazyShape, pks: Sequence[str]) -> Any:
+    def told(self: LazyKind, pks: Sequence[str]) -> Any:
         do(pks)
         return targets(self, pks)
 
-    monkeypatch.setattr(LazyShape, "targets", told)
+    monkeypatch.setattr(LazyKind, "targets", told)
 
 
 def is_warm(name: str = "tfeed") -> bool:

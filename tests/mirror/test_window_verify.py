@@ -8,13 +8,14 @@ from django.db import connection
 from redis import Redis
 
 from mirror.comparison import scan
+from mirror.comparison.explained import Explained
 from mirror.models import Change
 from mirror.outbox import changes
 from mirror.redis.clients import relay_client
 from mirror.relay import drains
 from mirror.verify import explain, repair, runs
 from mirror.windows.declare import MAKING
-from mirror.windows.kinds import LazyShape
+from mirror.windows.kinds import LazyKind
 from tests.support import warm_mirrors
 from tests.support.mirror.app.models import Note, Reading, Writer
 from tests.support.mirror.command import run
@@ -263,15 +264,15 @@ def test_window_that_changes_in_sql_meanwhile_is_skipped(
     alice: Writer, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     redis.zrem(mine(), 12)
-    targets = LazyShape.targets
+    targets = LazyKind.targets
 
-    def then_more(self: LazyShape, pks: Any) -> Any:
+    def then_more(self: LazyKind, pks: Any) -> Any:
         read = targets(self, pks)
         notes(alice)
         Change.objects.all().delete()
         return read
 
-    monkeypatch.setattr(LazyShape, "targets", then_more)
+    monkeypatch.setattr(LazyKind, "targets", then_more)
     assert found("tfeed") == []
 
 
@@ -310,7 +311,7 @@ def test_member_that_is_no_text_is_named(name: str, alice: Writer, redis: Redis)
         found(name)
 
 
-def explained(name: str, owner: str = "5") -> explain.Explained:
+def explained(name: str, owner: str = "5") -> Explained:
     (one,) = explain.explain(name, owner)
     return one
 

@@ -20,6 +20,7 @@ from mirror.conf import setting
 HEAD: Final = "mirror:test:"
 KEPT_SECONDS: Final = 24 * 3600  # longer than any test run
 STEP: Final = 1000  # keys in one command
+_GLOB: Final = re.compile(r"([*?\[\]\\])")
 
 
 class _Known:
@@ -56,21 +57,24 @@ def enter(name: str) -> bool:
 
 def remove_keys(namespace: str) -> None:
     """Remove the keys of this namespace, and those of killed processes. Without Redis, do nothing."""
-    from mirror.redis.clients import with_prefix
-
+    prefix = str(setting("PREFIX"))
+    head, own = f"{prefix}{HEAD}".encode(), f"{prefix}{namespace}".encode()
     try:
-        redis = with_prefix(
-            get_redis_connection(setting("RELAY_ALIAS") or setting("ALIAS")), str(setting("PREFIX")) + HEAD
-        )
+        redis = get_redis_connection(setting("RELAY_ALIAS") or setting("ALIAS"))
         pipe = redis.pipeline(transaction=False)
-        for found in redis.scan_iter(count=STEP):
-            if found.startswith(namespace.removeprefix(HEAD).encode()) or _is_old(found):
+        for found in redis.scan_iter(match=escape_pattern(head.decode()) + "*", count=STEP):
+            if found.startswith(own) or _is_old(found.removeprefix(head)):
                 pipe.unlink(found)
             if len(pipe) >= STEP:
                 pipe.execute()
         pipe.execute()
     except RedisError:
         pass  # the run that ends a day later removes them
+
+
+def escape_pattern(text: str) -> str:
+    """Return the glob pattern that matches this text alone."""
+    return _GLOB.sub(r"\\\1", text)
 
 
 def _is_old(name: bytes) -> bool:

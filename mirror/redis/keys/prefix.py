@@ -1,10 +1,9 @@
 """The prefix of every key on the state server. Connections add it, so code names keys without it.
 
-``current`` is the setting, followed by a namespace in a process that uses a test database (``mirror.redis.keys.namespace``).
-While it is empty, clients, pools and connections are those of django-redis.
+``current`` is the setting, followed by a namespace in a process that uses a test database
+(``mirror.redis.keys.namespace``). While it is empty, clients, pools and connections are those of django-redis.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, Final
@@ -20,7 +19,6 @@ from mirror.redis.types import RedisClient
 from mirror.redis.wire import pack_command, serializer
 
 _NAMES_IN_REPLY: Final = {"KEYS": 1, "SCAN": None}  # position of the pattern; None: after MATCH, if any
-_GLOB: Final = re.compile(r"([*?\[\]\\])")
 
 
 def current() -> str:
@@ -52,7 +50,7 @@ class Packer:
 
     def __init__(self, prefix: str) -> None:
         self.prefix, self.prefix_bytes = prefix, prefix.encode()
-        self.pattern = _GLOB.sub(r"\\\1", prefix)  # escaped for use in a glob pattern
+        self.pattern = namespace.escape_pattern(prefix)  # escaped for use in a glob pattern
 
     def pack(self, *args: Any) -> Any:
         """Write one command, as redis-py's connections request it."""

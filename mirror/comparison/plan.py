@@ -115,7 +115,7 @@ def from_list(parts: Sequence[Any]) -> Entry:
     return made
 
 
-def news(remove: Iterable[Entry], add: Iterable[Contribution]) -> bytes:
+def encode_feed(remove: Iterable[Entry], add: Iterable[Contribution]) -> bytes:
     """Return a feed entry for a change: a JSON list of [op, kind, key, member, score], op 1 to add and 0 to remove.
 
     An infinite score, which JSON lacks, is written as text.

@@ -4,15 +4,12 @@ from collections.abc import Iterator
 
 from django.core.checks import CheckMessage, Error
 
-from mirror.declare.mirrors import Mirror
 from mirror.declare.watches import Watch
 from mirror.windows.declare import WindowMirror
 
 
-def check_window(mirror: Mirror) -> Iterator[CheckMessage]:
+def check_window(mirror: WindowMirror) -> Iterator[CheckMessage]:
     """Check a window mirror, apart from its watches."""
-    if not isinstance(mirror, WindowMirror):
-        return
     for fault, hint in _faults(mirror):
         yield Error(f"Mirror {mirror.name!r}: {fault}.", hint=hint, obj=type(mirror), id="mirror.E022")
 
