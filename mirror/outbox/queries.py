@@ -2,8 +2,8 @@
 
 They are in plain SQL because drains and requests wait for them: Django would compile some for longer than they run, and
 the planner has to find the index that each of them is written for ("mirror > ''" implies the condition of a
-``NarrowIndex``). Simpler questions, which nobody
-waits for, are querysets in ``mirror.outbox.changes``. Each function returns the SQL and its parameters.
+``NarrowIndex``). Other questions are querysets in ``mirror.outbox.changes``. Each function returns the SQL and its
+parameters.
 """
 
 from collections.abc import Collection, Iterable, Sequence
