@@ -31,7 +31,7 @@ class Progress:
         self._stream, self._verb = stream, verb
         self._total = totals if callable(totals) else dict(totals or {}).get
         self._totals: dict[str, int | None] = {}
-        self._bars: "dict[str, tqdm[Any]]" = {}
+        self._bars: dict[str, tqdm[Any]] = {}
         self._counts: dict[str, int] = {}
         self._began: dict[str, float] = {}
         self._said = time.monotonic()
