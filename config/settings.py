@@ -160,7 +160,7 @@ DEMO_TIMEOUT_SECONDS = 20.0  # the longest wait of a simulated visitor for a pag
 # --- language and time ----------------------------------------------------------------------
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
-LOCALE_PATHS = [BASE_DIR / "config" / "locale"]
+LOCALE_PATHS = [BASE_DIR / "config/locale"]
 FORMAT_MODULE_PATH = "common.formats"
 USE_I18N = True
 USE_TZ = True

@@ -12,9 +12,9 @@ from mirror.declare.indexes import Alphabetical, Lookup, Ranking, SetOf, SqlMemb
 from mirror.declare.mirrors import EdgeMirror, Mirror, Record, SummaryMirror, TableMirror
 from mirror.declare.questions import AskSql, Question, answer, together
 from mirror.declare.readers import Name, Place
-from mirror.declare.watches import Family, Watch
-from mirror.declare.windows import After, Reached, WindowMirror
+from mirror.declare.watches import After, Family, Watch
 from mirror.registry import register
+from mirror.windows.declare import Reached, WindowMirror
 
 __all__ = [
     "After",

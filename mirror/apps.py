@@ -11,13 +11,19 @@ class MirrorConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from mirror import checks  # noqa: F401  (checks register on import)
         from mirror.capture import install
-        from mirror.declare import checks  # noqa: F401  (checks register on import)
+        from mirror.cluster import extension as cluster
         from mirror.outbox import fixtures
-        from mirror.read import answers, own_writes  # noqa: F401  (answers questions of declarations)
-        from mirror.redis import namespace
+        from mirror.read import answers, own_writes
+        from mirror.redis.keys import namespace
         from mirror.relay import signals
+        from mirror.visits import extension as visits
+        from mirror.windows import extension as windows
 
+        for extension in (cluster, windows, visits):
+            extension.register()
+        answers.register()
         namespace.note_configured()
         autodiscover_modules("mirrors", "visits")
         signals.connect()

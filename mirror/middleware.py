@@ -22,9 +22,8 @@ from django.http import FileResponse, HttpRequest, HttpResponse
 from mirror import registry
 from mirror.conf import setting
 from mirror.outbox import changes
-from mirror.read import sql_only
 from mirror.redis.clients import breaker
-from mirror.relay import drains, hints, send
+from mirror.relay import drains, hints, send, sql_only
 from mirror.utils import sql_away
 
 __all__ = ["COOKIE", "ReadYourWrites", "done_before"]
@@ -133,7 +132,7 @@ def _describe(left: Sequence[changes.Awaited]) -> str | None:
     if not left:
         return None
     has_sequel = len(left) > changes.MUCH or any(
-        hints.is_source(change.mirror, change.source) or registry.is_table(change.mirror) for change in left
+        hints.is_source(change.mirror, change.source) or registry.is_in_sql(change.mirror) for change in left
     )
     return f"{left[0].id}{'+' if has_sequel else ''}"
 
@@ -175,7 +174,7 @@ def _catch_up(*modes: str, own: hints.Due | None = None) -> Sequence[changes.Awa
         elif left and not breaker.open():
             budget, tried = float(setting("BUDGET_SECONDS")), set[changes.Awaited]()
             deadline = drains.Deadline(budget)
-            with drains.turn(budget) as mine:
+            with drains.lock_summaries(budget) as mine:
                 while mine and (due := _select(left, modes, tried)) and not (deadline.passed() or breaker.open()):
                     hints.drain(due, deadline)
                     left = changes.awaited()

@@ -166,7 +166,7 @@ class Identity(models.Model):
     prefix = models.CharField(_("prefix"), max_length=255, null=True)
     # Changes applied since then by an older incarnation become pending again.
     replay_from = models.DateTimeField(_("replay from"), null=True)
-    # The stamps of the triggers, by name, under which no change was missed. See ``mirror.capture.triggers``.
+    # The stamps of the triggers, by name, under which no change was missed. See ``mirror.warm.triggers``.
     triggers = models.JSONField(_("triggers"), null=True)
 
     class Meta:

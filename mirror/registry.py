@@ -10,13 +10,12 @@ from django.utils.translation import gettext as translated
 
 from mirror.conf import setting
 from mirror.declare.layout import Layout
-from mirror.declare.mirrors import Mirror, RecordKind, SummaryMirror, TableMirror
+from mirror.declare.mirrors import Mirror, RecordKind
 from mirror.declare.paths import DeclarationError
 from mirror.declare.watches import Watch
-from mirror.declare.windows import WindowMirror
 
 __all__ = ["all_mirrors", "get"]
-logger = logging.getLogger("mirror")
+logger = logging.getLogger(__package__)
 _mirrors: dict[str, Mirror] = {}
 _refused: list[tuple[type[Mirror], str]] = []
 M = TypeVar("M", bound=type[Mirror])
@@ -80,7 +79,7 @@ def _fault(declaration: type[Mirror]) -> str:
     kind = getattr(declaration, "record_kind", "json")
     if kind not in get_args(RecordKind):
         return f"has the record kind {kind!r}: there are {', '.join(get_args(RecordKind))}"
-    if not _is_table(model) and not issubclass(declaration, SummaryMirror):
+    if not _is_table(model) and not getattr(declaration, "sums_up", False):
         return "has no model"
     if not isinstance(watches, (list, tuple)) or not watches:
         return "has no watches"
@@ -135,23 +134,26 @@ def strict() -> list[str]:
 
 
 def sums_up(name: str) -> bool:
-    """Return whether the mirror is a summary, with a single key that all drains write."""
-    return isinstance(_mirrors.get(name), SummaryMirror)
+    """Return whether the mirror has a single key that all drains write."""
+    mirror = _mirrors.get(name)
+    return mirror is not None and mirror.sums_up
 
 
-def is_window(name: str) -> bool:
-    """Return whether the mirror is a window mirror, with ids of other mirrors' rows as entries."""
-    return isinstance(_mirrors.get(name), WindowMirror)
+def lists_ids(name: str) -> bool:
+    """Return whether the mirror's entries are ids of other mirrors' rows."""
+    mirror = _mirrors.get(name)
+    return mirror is not None and mirror.lists_ids
 
 
-def is_table(name: str) -> bool:
+def is_in_sql(name: str) -> bool:
     """Return whether the mirror computes rows in SQL."""
-    return isinstance(_mirrors.get(name), TableMirror)
+    mirror = _mirrors.get(name)
+    return mirror is not None and mirror.is_in_sql
 
 
-def table_mirrors() -> list[str]:
+def list_sql_mirrors() -> list[str]:
     """Return the names of the mirrors that compute rows in SQL."""
-    return [name for name in _mirrors if is_table(name)]
+    return [name for name, mirror in _mirrors.items() if mirror.is_in_sql]
 
 
 def list_tables(name: str) -> set[str]:
@@ -178,14 +180,13 @@ def is_known(name: str) -> bool:
 
 def chained(name: str) -> list[tuple[Mirror, Callable[[str], str]]]:
     """Return the mirrors after this one, each with the function from a key of this one to a key of theirs."""
-    windows = (mirror for mirror in _mirrors.values() if isinstance(mirror, WindowMirror))
-    return [(mirror, after.owner) for mirror in windows for after in mirror.after if after.mirror == name]
+    return [(mirror, after.owner) for mirror in _mirrors.values() for after in mirror.after if after.mirror == name]
 
 
 def ahead(name: str) -> list[str]:
     """Return the names in the ``after`` of the mirror called ``name``."""
     mirror = _mirrors.get(name)
-    return [after.mirror for after in mirror.after] if isinstance(mirror, WindowMirror) else []
+    return [after.mirror for after in mirror.after] if mirror else []
 
 
 def after_others() -> list[str]:

@@ -2,12 +2,13 @@
 
 from mirror.conf import setting
 from mirror.models import Identity
-from mirror.read import marker, rewind
+from mirror.outbox.identity import database_identity
 from mirror.redis import naming
 from mirror.redis.types import RedisClient
-from mirror.relay import rebuild
+from mirror.upkeep import rebuild
 from mirror.utils.callbacks import ProgressCallback, ignore
 from mirror.visits.restoring import restore_all
+from mirror.warm import rewind
 
 __all__ = ["fill_redis", "forget_history", "is_relay_running"]
 
@@ -23,7 +24,7 @@ def forget_history() -> None:
     A Redis that comes back from an older file must not take this history for its own.
     """
     Identity.objects.using(setting("DATABASE")).all().delete()
-    marker.database_identity.cache_clear()
+    database_identity.cache_clear()
     rewind.forget()
 
 

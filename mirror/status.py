@@ -11,20 +11,19 @@ from django.db.models.functions import Now
 from redis.exceptions import ResponseError
 
 from mirror import registry
-from mirror.capture import triggers
-from mirror.declare.mirrors import Mirror, SummaryMirror
-from mirror.declare.windows import WindowMirror
+from mirror.declare.mirrors import Mirror
+from mirror.kinds import kind_of
 from mirror.models import Change, State
 from mirror.outbox import changes, progress
-from mirror.read import marker, rewind
+from mirror.outbox.identity import database_identity
 from mirror.redis import naming, quick
 from mirror.redis.clients import try_redis
 from mirror.redis.session import get_pool
 from mirror.redis.types import RedisClient
 from mirror.utils import moments
-from mirror.utils.rows import all_rows
 from mirror.verify import background
 from mirror.verify.background import Position
+from mirror.warm import marker, rewind, triggers
 from mirror.windows import count as window_count
 from mirror.windows.count import Count
 
@@ -76,7 +75,7 @@ def _read_redis(redis: RedisClient | None = None) -> tuple[dict[str, bool | None
     names = [mirror.name for mirror in registry.all_mirrors()]
 
     def ask(redis: RedisClient) -> tuple[dict[str, bool | None], Position]:
-        rewind.check_once(redis, marker.database_identity())
+        rewind.check_once(redis, database_identity())
         pipe = redis.pipeline(transaction=False)
         pipe.get(naming.verification())
         for name in names:
@@ -95,12 +94,7 @@ def rows_of(name: str) -> int | None:
 
     None: the rows belong to no single table and would have to be counted one by one.
     """
-    mirror = registry.get(name)
-    if isinstance(mirror, SummaryMirror):
-        return 1
-    if isinstance(mirror, WindowMirror) and not mirror.is_of_rows():
-        return None
-    return all_rows(mirror.model).count()
+    return kind_of(registry.get(name)).count_rows()
 
 
 def statuses(*, count_rows: bool = True) -> list[Status]:
@@ -126,7 +120,7 @@ NOT_COUNTED = Count(-1, False)
 
 
 def _count(mirror: Mirror, windows: Mapping[str, Count]) -> Count:
-    if isinstance(mirror, WindowMirror):
+    if mirror.lists_ids:
         return windows.get(mirror.name, NOT_COUNTED)
     try:
         with transaction.atomic(using=changes.using()):

@@ -8,9 +8,11 @@ from celery.signals import worker_ready, worker_shutting_down
 
 from mirror.management import requested
 from mirror.redis.clients import work_or_wait
-from mirror.relay import drains, jobs, sweeper
-from mirror.relay.heartbeat import Pulse
+from mirror.relay import drains
+from mirror.upkeep import jobs, sweeper
+from mirror.upkeep.heartbeat import Pulse
 from mirror.visits import sweep as visits_sweep
+from mirror.windows import jobs as window_jobs
 from mirror.windows import push as pushing
 
 logger = logging.getLogger("mirror")
@@ -61,5 +63,5 @@ def consume_visits() -> int:
 
 
 perform, warm, verify = (
-    shared_task(name=f"mirror.tasks.{job.__name__}")(job) for job in (requested.perform, jobs.warm, jobs.verify)
+    shared_task(name=f"mirror.tasks.{job.__name__}")(job) for job in (requested.perform, window_jobs.warm, jobs.verify)
 )

@@ -16,15 +16,14 @@ from django.db.migrations.executor import MigrationExecutor
 
 from mirror import registry
 from mirror.capture import install
+from mirror.comparison import scan
 from mirror.conf import setting
-from mirror.declare.mirrors import SummaryMirror
 from mirror.outbox import changes
-from mirror.redis import namespace
 from mirror.redis.clients import relay_client
+from mirror.redis.keys import namespace
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
 from mirror.restore import is_relay_running
-from mirror.verify import scan
 from mirror.visits import status as visits_status
 
 
@@ -99,7 +98,7 @@ def _own_keys(session: Session) -> Iterator[list[str]]:
     """Yield the mirrors' keys and the mirror's own ones."""
     owned = [scan.Owned(mirror) for mirror in registry.all_mirrors()]
     names = {feed for mirror in registry.all_mirrors() if (feed := mirror.feed())}
-    names |= {mirror.record_key("") for mirror in registry.all_mirrors() if isinstance(mirror, SummaryMirror)}
+    names |= {mirror.record_key("") for mirror in registry.all_mirrors() if mirror.sums_up}
     for found in scan.keys(session):
         yield [key for key in dict.fromkeys(found) if key in names or _is_own(key) or any(o.has(key) for o in owned)]
 

@@ -24,6 +24,8 @@ WITH_MODELS: Final = {"accounts.audit", "catalog.search", "catalog.shelves"}
 FIXED: Final = {"common.templatetags"}
 PUBLIC_MODULES: Final = signatures.find_sections()
 MAX_MODULES: Final = 15
+# The readers of declarations are about to ask through a slot, in which ``mirror.read`` registers who answers.
+UNTIL_READERS_ASK: Final = {"mirror.declare.readers": {"mirror.kinds", "mirror.read.reads", "mirror.registry"}}
 
 
 def find_imports(app: str) -> Iterator[tuple[Path, str, str]]:
@@ -114,29 +116,66 @@ def test_every_package_has_a_description() -> None:
     assert [str(path) for path in own if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))] == []
 
 
-def find_imports_on_load(tree: ast.AST) -> Iterator[str]:
-    """Yield the modules that a module imports when it is loaded, and the names it imports from them, dotted."""
+def find_names(tree: ast.AST) -> Iterator[str]:
+    """Yield the modules and names that a module imports, dotted, anywhere in its text except for types alone.
+
+    Texts that may name a module count too, because a module can be imported by its name.
+    """
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield str(node.module)
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            is_for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-            yield from () if is_for_types else find_imports_on_load(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value.partition(":")[0]
+        elif not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            yield from find_names(node)
 
 
-@pytest.mark.parametrize("app", [*APPS, "mirror"])
-def test_no_modules_import_one_another(app: str) -> None:
+def read_imports(folder: str) -> dict[str, set[str]]:
+    """Return the modules of a folder that each of its modules imports, by name."""
     paths = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-        for path in (ROOT / app).rglob("*.py")
+        for path in (ROOT / folder).rglob("*.py")
         if "migrations" not in path.parts
     }
-    imports = {
-        name: set(find_imports_on_load(ast.parse(path.read_text(encoding="utf-8")))) & paths.keys() - {name}
-        for name, path in paths.items()
-        if path.name != "__init__.py"  # exports modules that may import others of the package
+    imports = {}
+    for name, path in paths.items():
+        found = set(find_names(ast.parse(path.read_text(encoding="utf-8"))))
+        # "from package import module" needs the module; the package's own exports may come later.
+        packages = {one.rpartition(".")[0] for one in found & paths.keys() if one.rpartition(".")[0] in found}
+        by_export = {one for one in packages if any(n.rpartition(".")[0] == one and n not in paths for n in found)}
+        imports[name] = found & paths.keys() - {name} - (packages - by_export) - UNTIL_READERS_ASK.get(name, set())
+    return imports
+
+
+@pytest.mark.parametrize("folder", [*APPS, "mirror", "config", "demo", "tools"])
+def test_no_modules_import_one_another(folder: str) -> None:
+    TopologicalSorter(read_imports(folder)).prepare()  # raises CycleError, which names the modules
+
+
+def read_layers() -> dict[str, int]:
+    """Return the height of each module and package at the top of ``mirror``, from the table of the architecture."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = page.partition("## Layers of `mirror`")[2].partition("\n## ")[0]
+    rows = [row.split("|")[2] for row in section.splitlines() if row.startswith("| ")][1:]
+    return {name: height for height, row in enumerate(rows) for name in re.findall(r"`(\w+)`", row)}
+
+
+def test_layers_of_mirror_contain_all_its_modules() -> None:
+    present = {
+        path.stem for path in (ROOT / "mirror").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
     }
-    TopologicalSorter(imports).prepare()  # raises CycleError, which names the modules
+    assert present - {"__init__", "migrations"} == read_layers().keys()
+
+
+def test_layers_of_mirror_import_only_layers_below() -> None:
+    heights = read_layers()
+    upwards = [
+        f"{name} imports {other}"
+        for name, others in read_imports("mirror").items()
+        for other in sorted(others - {"mirror"})  # a text that is the name of the application, and of its logger
+        if name != "mirror" and heights[other.split(".")[1]] > heights[name.split(".")[1]]
+    ]
+    assert upwards == []

@@ -8,16 +8,14 @@ request during the grace period, and not later: some data may already be gone.
 
 import logging
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.hashers import make_password
-from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest
-from django.utils.crypto import constant_time_compare
 from redis.exceptions import RedisError
 
 from accounts.mail import outgoing
@@ -29,9 +27,6 @@ from common.database import repeat_after_conflict
 from mirror.relay import Deadline
 
 logger = logging.getLogger("accounts")
-
-SALT: Final = "accounts.deletion"
-TOKEN_SECONDS: Final = 1800
 
 
 class Backend(ModelBackend):
@@ -87,23 +82,6 @@ def get_due_time(user: User) -> datetime | None:
         return None
     due: datetime = user.deletion.due_at
     return due if due > clock.now() else None
-
-
-def make_token(user: User) -> str:
-    """Return a signed proof that this user has just given the password. It is valid for one scheduled deletion."""
-    return signing.dumps([user.pk, user.session_secret], salt=SALT)
-
-
-def find_owner(token: str) -> User | None:
-    """Return the user of a token. None: the token is invalid or expired, or the deletion is due."""
-    try:
-        user_id, secret = signing.loads(token, salt=SALT, max_age=TOKEN_SECONDS)
-    except signing.BadSignature:
-        return None
-    user = User.objects.filter(pk=user_id).first()
-    if user is None or get_due_time(user) is None or not constant_time_compare(user.session_secret, secret):
-        return None
-    return user
 
 
 @repeat_after_conflict

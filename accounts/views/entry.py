@@ -20,6 +20,7 @@ from django.views.generic import FormView
 
 from accounts import lockout, services
 from accounts.deletion import services as deletion
+from accounts.deletion import tokens
 from accounts.forms.entry import LoginForm, RegisterForm
 from accounts.lockout import known
 from accounts.lockout.backend import get_attempt
@@ -89,7 +90,7 @@ class LogIn(NextPageMixin, LoginView):
         """Return the page that offers to keep an account, after a right password for an account in its grace period."""
         if this := get_attempt(self.request):
             lockout.record_success(this)
-        context = {"token": deletion.make_token(user), "due_at": deletion.get_due_time(user)}
+        context = {"token": tokens.make_token(user), "due_at": deletion.get_due_time(user)}
         return render(self.request, "accounts/keep.html", context)
 
 

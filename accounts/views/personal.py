@@ -20,6 +20,7 @@ from django.views.decorators.http import require_POST
 from django.views.generic import FormView
 
 from accounts.deletion import services as deletion
+from accounts.deletion import tokens
 from accounts.forms.account import OwnPasswordForm
 from accounts.personal.registry import all_parts
 from accounts.second_factor import entering, factors, pending
@@ -87,7 +88,7 @@ class Delete(OwnPasswordView):
 @sensitive_post_parameters("token")
 def keep(request: HttpRequest) -> HttpResponse:
     """Cancel a deletion and log in, with the signed token from the login page and the second factor if there is one."""
-    owner, target = deletion.find_owner(request.POST.get("token", "")), reverse("accounts:account")
+    owner, target = tokens.find_owner(request.POST.get("token", "")), reverse("accounts:account")
     if owner is not None and factors.has_factor(owner.pk):
         pending.begin(request, owner, target, keeps_account=True)
         return redirect_to_view("accounts:login_factor")

@@ -9,10 +9,9 @@ from django.utils.translation import gettext as _
 
 from mirror.admin.paging import count_rows
 from mirror.conf import setting
-from mirror.declare.mirrors import Mirror, SummaryMirror
-from mirror.declare.windows import WindowMirror
+from mirror.declare.mirrors import Mirror
+from mirror.kinds import kind_of
 from mirror.models import Job
-from mirror.utils.rows import all_rows
 
 
 class Finding(NamedTuple):
@@ -47,9 +46,8 @@ class MirrorPage:
 
     def rows(self) -> int | None:
         """Return the number of rows in SQL, or None for windows and summaries."""
-        if isinstance(self.mirror, WindowMirror | SummaryMirror):
-            return None
-        return count_rows(all_rows(self.mirror.model))
+        rows = kind_of(self.mirror).list_rows()
+        return None if rows is None else count_rows(rows)
 
     def _make_finding(self, row: str, kind: str, place: str) -> Finding:
         kinds = {

@@ -10,13 +10,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from mirror import registry
+from mirror.comparison import scan
 from mirror.outbox import lag
 from mirror.redis import naming
 from mirror.redis.clients import list_servers, try_redis
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
 from mirror.status import Status, accepts_writes, statuses
-from mirror.verify import scan
 
 LATE_SECONDS: Final = 10.0  # changes normally wait for milliseconds
 SAMPLE: Final = 500  # keys

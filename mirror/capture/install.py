@@ -20,7 +20,7 @@ from mirror.capture.postgres import PostgresCapture
 from mirror.capture.sqlite import SqliteCapture
 from mirror.conf import setting
 from mirror.models import Identity
-from mirror.read import marker
+from mirror.outbox.identity import database_identity
 
 __all__ = ["uninstall"]
 CAPTURES: dict[str, type[Capture]] = {"sqlite": SqliteCapture, "postgresql": PostgresCapture}
@@ -89,7 +89,7 @@ def _keep_stamps(capture: Capture, before: dict[str, str], made_anew: set[str]) 
     """Save the stamps of the new triggers, and of those that were in order ``before``.
 
     The saved stamp of any other trigger is kept, so that the next check notices its change. See
-    ``mirror.capture.triggers``.
+    ``mirror.warm.triggers``.
     """
     table = str(Identity._meta.db_table)
     identity = capture.relations([table]).get(table)
@@ -172,7 +172,7 @@ def _after(*, using: str, **kwargs: Any) -> None:
         install(using)
         with suppress(LookupError):
             layouts.record(using, kwargs.get("apps"))
-        marker.database_identity.cache_clear()
+        database_identity.cache_clear()
         with suppress(LookupError):  # the model does not exist after a migration backwards
             # Here, because its first use may be in a transaction that is rolled back.
             identities = kwargs.get("apps", apps).get_model("mirror", "Identity")._base_manager

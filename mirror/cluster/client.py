@@ -28,11 +28,12 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from mirror.cluster.pieces import EVERYWHERE, MASTERS, Piece, Sent, combine_scan, combine_values
-from mirror.cluster.slots import DIVIDED, place_in_slot, slot_of
 from mirror.cluster.topology import Topology
-from mirror.redis import clients, naming, prefix, quick, recorder, scripts
+from mirror.redis import clients, naming, quick, recorder, scripts
 from mirror.redis.clients import LearningConnection, MirrorPool, parse_info
-from mirror.redis.positions import key_positions, name_of
+from mirror.redis.keys import prefix
+from mirror.redis.keys.positions import key_positions, name_of
+from mirror.redis.keys.slots import DIVIDED, place_in_slot, slot_of
 from mirror.redis.session import Command, get_pool
 from mirror.redis.types import RedisClient, RedisPipeline
 

@@ -1,1 +1,1 @@
-"""Declarations: how rows of a model appear in Redis, the parts that are derived, and the system checks."""
+"""Declarations: how rows of a model appear in Redis, and the parts that are derived."""

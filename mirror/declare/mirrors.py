@@ -15,7 +15,7 @@ from mirror.declare.fields import RecordField
 from mirror.declare.indexes import Index, parse_template
 from mirror.declare.paths import find_value_field, get_concrete
 from mirror.declare.readers import R, Readers
-from mirror.declare.watches import Family, Watch
+from mirror.declare.watches import After, Family, Watch
 from mirror.redis.session import Command
 from mirror.utils.rows import all_rows
 
@@ -35,6 +35,7 @@ class Mirror(Readers[R]):
     (``mirror.declare.layout``). Others define ``load`` and ``record``, and ``index`` unless they have ``indexes``.
     """
 
+    mirror_kind: ClassVar[str] = "record"  # the name of its kind (``mirror.kinds``)
     name: ClassVar[str]  # default: the class in snake case, without "Mirror"
     label: ClassVar[Any] = ""  # the name that staff read; default: the name, translated if it is a known text
     version: ClassVar[int | str] = 1  # increased with every new layout that is not derived
@@ -48,6 +49,10 @@ class Mirror(Readers[R]):
     layout: ClassVar["Layout | None"] = None  # derived when the mirror is registered
     record_kind: ClassVar[RecordKind] = "json"
     has_record: ClassVar[bool] = True  # whether each row has a key of its own
+    sums_up: ClassVar[bool] = False  # whether all rows share one key
+    is_in_sql: ClassVar[bool] = False  # whether drains write rows in SQL, and not to Redis
+    lists_ids: ClassVar[bool] = False  # whether the entries are ids of other mirrors' rows
+    after: ClassVar[Sequence[After]] = ()  # the mirrors that must be drained first
     drain: ClassVar[Drain | None] = None  # when a process drains its own changes; None: ``MIRROR["DRAIN"]``
     # whether deletions and many-to-many links are hinted as well, although Django then loads the rows first
     inline_deletes: ClassVar[bool] = False
@@ -159,6 +164,7 @@ class EdgeMirror(Mirror):
     Their key names both ends: "5:7".
     """
 
+    mirror_kind = "edge"
     has_record = False
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
@@ -195,6 +201,9 @@ def _greater(fields: Sequence[str], values: Sequence[str]) -> Q:
 class SummaryMirror(Mirror):
     """One key that summarizes many rows (the last logins). It is recomputed at every change."""
 
+    mirror_kind = "summary"
+    sums_up = True
+
     def items(self) -> list[str]:
         """Return the complete list from SQL. Its length must be bounded."""
         raise NotImplementedError
@@ -211,7 +220,9 @@ class TableMirror(Mirror):
     comparison.
     """
 
+    mirror_kind = "table"
     has_record = False
+    is_in_sql = True
     batch: ClassVar[int] = 100  # rows in one transaction
     tables: ClassVar[str]  # a name for the written tables; drains of mirrors with the same name exclude one another
 

@@ -10,6 +10,17 @@ Kind = Literal["set", "zset", "hash", "string", "list", "bitmap"]
 
 
 @dataclass(frozen=True)
+class After:
+    """A dependency: an applied change of another mirror orders a change of this one, never earlier.
+
+    mirror: the name of the other mirror. owner: returns the key of this mirror for a key of the other one.
+    """
+
+    mirror: str
+    owner: Callable[[str], str]
+
+
+@dataclass(frozen=True)
 class Watch:
     """A table whose modifications concern a mirror.
 

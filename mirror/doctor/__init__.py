@@ -7,8 +7,8 @@ and a running relay, so they are no system checks.
 from django.core.checks import CheckMessage
 from django.utils.module_loading import import_string
 
+from mirror import checks
 from mirror.conf import setting
-from mirror.declare import checks
 from mirror.doctor.relay import check_backlog, check_clocks, check_other_site, check_relay, check_visits
 from mirror.doctor.servers import NO_REDIS, NO_RIGHTS, NO_WRITES, check_redis
 from mirror.doctor.settings import check_settings

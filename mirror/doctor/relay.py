@@ -9,11 +9,12 @@ from mirror import registry
 from mirror.conf import setting
 from mirror.doctor.words import say
 from mirror.outbox import changes
-from mirror.read import marker, rewind
+from mirror.outbox.identity import database_identity
 from mirror.redis import naming
 from mirror.redis.types import RedisClient
 from mirror.status import Status, statuses
 from mirror.visits import status as visits_status
+from mirror.warm import rewind
 
 MAX_CLOCK_SECONDS: Final = 1.0  # difference between the clocks of SQL and Redis
 RUN: Final = "Start `manage.py mirror run`, or a Celery worker and beat."
@@ -44,7 +45,7 @@ def check_relay(redis: RedisClient) -> Iterator[CheckMessage]:
 
 def check_other_site(redis: RedisClient) -> Iterator[CheckMessage]:
     """Look for keys of another SQL database."""
-    names, ours = [mirror.name for mirror in registry.all_mirrors()], marker.database_identity()
+    names, ours = [mirror.name for mirror in registry.all_mirrors()], database_identity()
     markers = redis.mget([naming.marker(name) for name in names]) if names else []
     foreign = [name for name, text in zip(names, markers, strict=True) if text and f"|{ours}|" not in text.decode()]
     if foreign or rewind.find_others(redis, ours):

@@ -8,10 +8,9 @@ from django.db import DatabaseError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 
-from mirror import registry
+from mirror import checks, registry
 from mirror.capture import layouts
 from mirror.conf import setting
-from mirror.declare import checks
 from mirror.doctor.words import say
 from mirror.standalone import notices
 

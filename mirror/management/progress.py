@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
-from tqdm import tqdm
 
 from mirror.conf import setting
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 Totals = Mapping[str, int] | Callable[[str], int | None]
 
@@ -55,6 +57,8 @@ class Progress:
 
     def _bar(self, name: str) -> "tqdm[Any]":
         if name not in self._bars:
+            from tqdm import tqdm  # here, because it is slow to import, and the admin imports this package
+
             # Django's OutputWrapper would add a newline to every update of the bar.
             stream = getattr(self._stream, "_out", self._stream)
             unit = " " + _("rows")

@@ -6,17 +6,17 @@ from typing import Any, Final
 
 from django.db.models.functions import Now
 
+from mirror.comparison.compare import Difference
+from mirror.comparison.expected import says
 from mirror.conf import setting
 from mirror.management import texts
 from mirror.models import Job
 from mirror.redis.clients import relay_client
 from mirror.redis.lease import lease
-from mirror.relay import rebuild as rebuilding
 from mirror.relay import send
 from mirror.status import rows_of
+from mirror.upkeep import rebuild as rebuilding
 from mirror.verify import repair, runs
-from mirror.verify.compare import Difference
-from mirror.verify.expected import says
 
 KEPT_JOBS: Final = 10  # of each mirror
 KEPT_FINDINGS: Final = 100

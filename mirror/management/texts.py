@@ -6,12 +6,12 @@ from django.core.checks import ERROR, WARNING, CheckMessage
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from mirror.relay.rebuild import Rebuilt
+from mirror.comparison.compare import Difference
+from mirror.comparison.expected import says
+from mirror.comparison.explained import Explained
 from mirror.status import Status
 from mirror.uninstall import Remains
-from mirror.verify.compare import Difference
-from mirror.verify.expected import says
-from mirror.verify.explain import Explained
+from mirror.upkeep.rebuild import Rebuilt
 
 
 def statuses(found: Sequence[Status]) -> list[str]:

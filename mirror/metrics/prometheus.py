@@ -15,8 +15,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from mirror.metrics import counted, round_trip_ended
 from mirror.metrics.gauges import TEXTS, measure
+from mirror.utils.counters import counted, round_trip_ended
 
 __all__ = ["get_registry"]
 COUNTERS: Final = {

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from django.db import transaction
 
 from mirror import registry
-from mirror.metrics import count
 from mirror.outbox import changes as outbox
+from mirror.utils.counters import count
 
 
 def mark(changes: Mapping[str, Sequence[outbox.Pending]], incarnation: str) -> None:

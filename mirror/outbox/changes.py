@@ -9,8 +9,7 @@ from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
-from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connections, transaction
 from django.db.models import F, QuerySet
@@ -20,8 +19,8 @@ from django.db.utils import ProgrammingError
 from mirror import registry
 from mirror.conf import setting
 from mirror.models import Change
-from mirror.outbox import progress
-from mirror.utils import arrays, moments
+from mirror.outbox import progress, queries
+from mirror.utils import moments
 from mirror.utils.commit import is_in_transaction
 
 MUCH = 200  # with more pending changes, a request drains none: it could not finish within its budget
@@ -30,7 +29,7 @@ MOST = 2000  # changes of one key applied by one drain
 MOST_AT_ONCE = 20_000  # changes of many keys applied by one drain
 # The key of a change of everything, which concerns a whole mirror. A row may have any printable text as its key.
 WHOLE = "\1everything"
-ANEW = "[]"  # no stray is known, but every entry has to be written again
+INCOMPLETE = "[]"  # no stray is known, but every entry has to be written again
 
 
 class OutdatedLayout(Exception):
@@ -95,52 +94,25 @@ def pending_together(wanted: Sequence[tuple[str, object, Sequence[str]]]) -> lis
     """Do the same for the keys of several mirrors (name, layout, keys), in one statement."""
     rows = list(dict.fromkeys((name, key) for name, _, keys in wanted for key in keys))
     most = min(MOST, MOST_AT_ONCE // (len(rows) or 1) or 1)
-    own = "p.applied_at IS NULL AND p.mirror = k.mirror AND p.mirror > '' AND p.source = '' AND p.key = k.key"
-    source, values = arrays.make_table(_KEYS, rows, "k")
-    oldest = f"FROM mirror_change p WHERE {own} ORDER BY p.created_at LIMIT %s"
-    changes = arrays.join_found("mirror_change", oldest, "c")
-    layouts, named = arrays.make_table(_LAYOUTS, [(name, str(layout)) for name, layout, _ in wanted], "l")
-    other = f"UNION ALL SELECT l.mirror, 0, '{_LAYOUT}', s.layout FROM {layouts} {_OTHER_LAYOUT}"
+    query = queries.find_pending(rows, most, [(name, str(layout)) for name, layout, _ in wanted])
     found: dict[str, dict[str, list[Pending]]] = {name: defaultdict(list) for name, _, _ in wanted}
-    with connections[using()].cursor() as cursor:
-        cursor.execute(
-            f"SELECT k.mirror, c.id, k.key, c.strays FROM {source} {changes} {other}", [*values, most, *named]
-        )
-        for name, *row in cursor.fetchall():
-            found[name][row[1]].append(Pending._make(row))
+    for name, *row in _fetch(query):
+        found[name][row[1]].append(Pending._make(row))
     for name, layout, _ in wanted:
-        others = found[name].pop(_LAYOUT, None)
+        others = found[name].pop(queries.LAYOUT, None)
         if others and layout != "":
             raise OutdatedLayout(f"{name}: this process has the layout {layout}, and {others[0].strays} is in use")
     return [found[name] for name, _, _ in wanted]
 
 
-_KEYS: Final = {"mirror": "text", "key": "text"}
-_LAYOUTS: Final = {"mirror": "text", "layout": "text"}
-_LAYOUT: Final = "\1layout"  # no key of a change
-_OTHER_LAYOUT: Final = "JOIN mirror_state s ON s.mirror = l.mirror AND s.layout NOT IN ('', l.layout)"
-
-
 def pending_among(changes: Collection[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     """Return which of these changes (mirror, source, key) are not applied, quarantined ones included."""
-    own = "p.applied_at IS NULL AND p.mirror = k.mirror AND p.mirror > '' AND p.key = k.key AND p.source = k.source"
-    first = f"FROM mirror_change p WHERE {own} ORDER BY p.created_at LIMIT 1"
-    source, values = arrays.make_table(dict.fromkeys(("mirror", "source", "key"), "text"), changes, "k")
-    with connections[using()].cursor() as cursor:
-        found = arrays.join_found("mirror_change", first, "c")
-        cursor.execute(f"SELECT k.mirror, k.source, k.key FROM {source} {found}", values)
-        return [(mirror, source, key) for mirror, source, key in cursor.fetchall()]
+    return [(mirror, source, key) for mirror, source, key in _fetch(queries.find_pending_among(changes))]
 
 
 def pending_of_mirrors(names: Collection[str], limit: int) -> list[tuple[str, str, str]]:
     """Return up to ``limit`` pending changes (mirror, source, key) of each of these mirrors, in no order of time."""
-    own = "p.applied_at IS NULL AND p.quarantined_at IS NULL AND p.mirror = k.value AND p.mirror > ''"
-    first = f"FROM mirror_change p WHERE {own} ORDER BY p.key, p.created_at LIMIT %s"
-    source, values = arrays.list_values(names, "text")
-    with connections[using()].cursor() as cursor:
-        found = arrays.join_found("mirror_change", first, "c")
-        cursor.execute(f"SELECT c.mirror, c.source, c.key FROM {source} {found}", [*values, limit])
-        return [(mirror, source, key) for mirror, source, key in cursor.fetchall()]
+    return [(mirror, source, key) for mirror, source, key in _fetch(queries.find_pending_of_mirrors(names, limit))]
 
 
 def quarantined(limit: int) -> list[tuple[str, str, str]]:
@@ -165,27 +137,12 @@ def mark_applied(ids: Sequence[int], incarnation: str) -> int:
 
     incarnation "": nothing had to be written to Redis. Return the number of changes that were not marked before.
     """
-    if not ids:
-        return 0
-    condition, values = arrays.match_any(ids)
-    now = "CLOCK_TIMESTAMP()" if connections[using()].vendor == "postgresql" else _SQLITE_NOW
-    with connections[using()].cursor() as cursor:
-        cursor.execute(
-            f"UPDATE mirror_change SET applied_at = {now}, incarnation = %s, quarantined_at = NULL"
-            f" WHERE applied_at IS NULL AND id {condition}",
-            [incarnation, *values],
-        )
-        return int(cursor.rowcount)
+    return _execute(queries.mark_applied(ids, incarnation)) if ids else 0
 
 
-def write_anew(ids: Sequence[int]) -> None:
+def mark_incomplete(ids: Sequence[int]) -> None:
     """Record that every entry of these changes' rows has to be written again, whatever their records list."""
-    condition, values = arrays.match_any(ids)
-    with connections[using()].cursor() as cursor:
-        cursor.execute(f"UPDATE mirror_change SET strays = %s WHERE strays = '' AND id {condition}", [ANEW, *values])
-
-
-_SQLITE_NOW = "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')"
+    _execute(queries.set_strays(ids, INCOMPLETE))
 
 
 def next_keys(after: int, limit: int) -> tuple[dict[str, list[str]], int | None]:
@@ -270,23 +227,9 @@ def is_unapplied_up_to(last: int) -> bool:
 
 
 def _find_awaited(columns: str, condition: str, values: Sequence[str | int], limit: int) -> list[tuple[Any, ...]]:
-    """Find pending changes and newly quarantined ones. Staff handle the older ones, which keep no reader on SQL.
-
-    A push in progress is left out too: its author has had the row since the first slice. condition: ends with an order
-    that an index has. In plain SQL, because requests wait for it, and Django would compile it for longer than it runs.
-    """
-    is_postgres, seconds = connections[using()].vendor == "postgresql", setting("SQL_FALLBACK_SECONDS")
-    lately = "STATEMENT_TIMESTAMP() - %s * INTERVAL '1 second'" if is_postgres else _SQLITE_NOW[:-1] + ", %s)"
-    pushed = registry.pushed()
-    pairs = " OR ".join(["(mirror = %s AND source = %s)"] * len(pushed)) or "1 = 0"
-    with connections[using()].cursor() as cursor:
-        cursor.execute(
-            f"SELECT {columns} FROM mirror_change WHERE applied_at IS NULL"
-            f" AND (quarantined_at IS NULL OR quarantined_at > {lately})"
-            f" AND NOT (cursor IS NOT NULL AND ({pairs})) AND {condition} LIMIT %s",
-            [seconds if is_postgres else f"-{seconds} seconds", *chain(*pushed), *values, limit],
-        )
-        return cursor.fetchall()
+    """Find changes that readers wait for (``queries.find_awaited``)."""
+    seconds, pushed = setting("SQL_FALLBACK_SECONDS"), registry.pushed()
+    return _fetch(queries.find_awaited(columns, condition, values, limit, seconds=seconds, pushed=pushed))
 
 
 def purge(limit: int = PURGE, *, below: int) -> int:
@@ -296,10 +239,7 @@ def purge(limit: int = PURGE, *, below: int) -> int:
     """
     oldest = moments.to_bound(clock() - float(setting("KEEP_SECONDS")))
     found = Change.objects.using(using()).filter(applied_at__lt=oldest, id__lt=below).order_by("applied_at")
-    condition, values = arrays.match_any(list(found.values_list("id", flat=True)[:limit]))
-    with connections[using()].cursor() as cursor:
-        cursor.execute(f"DELETE FROM mirror_change WHERE id {condition}", values)
-        return int(cursor.rowcount)
+    return _execute(queries.delete(found.values_list("id", flat=True)[:limit]))
 
 
 def unapply_since(moment: datetime, incarnation: str) -> int:
@@ -315,12 +255,18 @@ def unapply_since(moment: datetime, incarnation: str) -> int:
 
 def clock() -> float:
     """Return SQL's own clock, in seconds since 1970."""
-    connection = connections[using()]
-    sql = (
-        "SELECT EXTRACT(EPOCH FROM CLOCK_TIMESTAMP())"
-        if connection.vendor == "postgresql"
-        else "SELECT (JULIANDAY('now') - 2440587.5) * 86400.0"
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(sql)
-        return float(cursor.fetchone()[0])
+    return float(_fetch(queries.read_clock())[0][0])
+
+
+def _fetch(query: queries.Query) -> list[tuple[Any, ...]]:
+    """Return the rows that a query finds."""
+    with connections[using()].cursor() as cursor:
+        cursor.execute(*query)
+        return cursor.fetchall()
+
+
+def _execute(query: queries.Query) -> int:
+    """Execute a statement. Return the number of rows that it changed."""
+    with connections[using()].cursor() as cursor:
+        cursor.execute(*query)
+        return int(cursor.rowcount)

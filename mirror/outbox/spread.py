@@ -13,13 +13,11 @@ from django.db.models.functions import Now
 
 from mirror import registry
 from mirror.declare.watches import Watch
-from mirror.declare.windows import WindowMirror
+from mirror.extensions import list_extensions
 from mirror.models import Change
 from mirror.outbox import changes as outbox
 from mirror.outbox import progress
-from mirror.redis.clients import relay_client
 from mirror.redis.types import RedisClient
-from mirror.windows import deliver
 
 SLICE = 1000  # rows in one step
 TOGETHER = 100  # sources tried in one query, if few rows depend on each
@@ -46,10 +44,8 @@ def step(changes: Sequence[Change], redis: RedisClient | None = None) -> list[st
     if watch is None or watch.via is None:  # no mirror watches this source any more
         return _save(changes, [], None, done=True)
     mirror = registry.get(first.mirror)
-    if isinstance(mirror, WindowMirror) and mirror.lazy:
-        # Deliveries in progress read their rows before this change. They must end before the recompute ordered here, or
-        # fail.
-        deliver.stop(mirror, redis or relay_client())
+    for extension in list_extensions():
+        extension.before_spread(mirror, redis)
     if first.cursor is None and len(changes) > 1:
         keys = watch.via([c.key for c in changes], None, SLICE)
         if len(keys) < SLICE:

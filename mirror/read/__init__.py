@@ -1,20 +1,15 @@
 """Reads of mirrored data, which are answered only by warm mirrors; otherwise SQL answers."""
 
-from typing import TYPE_CHECKING
-
-from mirror.utils.exports import export_lazily
-
-if TYPE_CHECKING:
-    from mirror.read import stamps
-    from mirror.read.foreseen import Foreseen
-    from mirror.read.local import LocalCopy
-    from mirror.read.marker import database_identity
-    from mirror.read.prefetch import Asked, Prefetched, fetch, known, select_guesses
-    from mirror.read.raw import RawRecord
-    from mirror.read.reads import Reading, add_marker, is_current, read
-    from mirror.read.replica import ask_sql
-    from mirror.read.sql_only import sql_only as read_from_sql
-    from mirror.relay.shapes import get_encoder
+from mirror.kinds import get_encoder
+from mirror.outbox.identity import database_identity
+from mirror.read import stamps
+from mirror.read.foreseen import Foreseen
+from mirror.read.local import LocalCopy
+from mirror.read.prefetch import Asked, Prefetched, fetch, known, select_guesses
+from mirror.read.raw import RawRecord
+from mirror.read.reads import Reading, add_marker, is_current, read
+from mirror.read.replica import ask_sql
+from mirror.relay.sql_only import sql_only as read_from_sql
 
 __all__ = [
     "Asked",
@@ -35,25 +30,3 @@ __all__ = [
     "select_guesses",
     "stamps",
 ]
-
-__getattr__ = export_lazily(
-    __name__,
-    {
-        "Asked": "mirror.read.prefetch",
-        "Foreseen": "mirror.read.foreseen",
-        "LocalCopy": "mirror.read.local",
-        "Prefetched": "mirror.read.prefetch",
-        "RawRecord": "mirror.read.raw",
-        "Reading": "mirror.read.reads",
-        "add_marker": "mirror.read.reads",
-        "ask_sql": "mirror.read.replica",
-        "database_identity": "mirror.read.marker",
-        "fetch": "mirror.read.prefetch",
-        "get_encoder": "mirror.relay.shapes",
-        "is_current": "mirror.read.reads",
-        "known": "mirror.read.prefetch",
-        "read": "mirror.read.reads",
-        "read_from_sql": "mirror.read.sql_only:sql_only",
-        "select_guesses": "mirror.read.prefetch",
-    },
-)

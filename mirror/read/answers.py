@@ -8,12 +8,13 @@ from mirror.conf import database, setting
 from mirror.declare import values
 from mirror.declare.mirrors import Mirror
 from mirror.declare.questions import AskSql, Outcome, Question, slot
-from mirror.metrics import count_fallback
-from mirror.read import prefetch, sql_only
+from mirror.kinds import Kind, kind_of
+from mirror.read import prefetch
 from mirror.read.prefetch import Asked
 from mirror.read.reads import read
 from mirror.read.replica import ask_sql
-from mirror.relay.shapes import JsonShape, shape_of
+from mirror.relay import sql_only
+from mirror.utils.counters import count_fallback
 
 
 class Answers:
@@ -37,31 +38,31 @@ class Answers:
 
     def ask_for_records(self, mirror: Mirror, pks: Sequence[str]) -> Question[dict[str, Any]]:
         """Return the question for the records of these rows: by key, without rows that have none."""
-        shape = shape_of(mirror)
-        make = type(mirror).record_class or shape.decode
+        kind = kind_of(mirror)
+        make = type(mirror).record_class or kind.decode
 
         def build(states: Sequence[Any]) -> dict[str, Any]:
             return {pk: make(state) for pk, state in zip(pks, states, strict=True) if state is not None}
 
         def load() -> dict[str, Any]:
-            found = _load_states(mirror, shape, [pk for pk in pks if mirror.is_possible(pk)])
+            found = _load_states(mirror, kind, [pk for pk in pks if mirror.is_possible(pk)])
             return build([found.get(pk) for pk in pks])
 
         return Question(
             [mirror.name],
-            lambda pipe: [pipe.execute_command(*command) for command in shape.ask(pks)],
-            lambda replies: build(shape.said(pks, replies)),
+            lambda pipe: [pipe.execute_command(*command) for command in kind.ask(pks)],
+            lambda replies: build(kind.said(pks, replies)),
             load,
         )
 
 
-def _load_states(mirror: Mirror, shape: JsonShape, pks: Sequence[str]) -> dict[str, Any]:
+def _load_states(mirror: Mirror, kind: Kind, pks: Sequence[str]) -> dict[str, Any]:
     """Return the values of the rows' own keys as SQL has them, or the read replica if it was asked."""
     if database() == setting("DATABASE"):
-        return {pk: target.own for pk, target in shape.targets(pks).items()}
+        return {pk: target.own for pk, target in kind.targets(pks).items()}
     records = {pk: mirror.record(row) for pk, row in mirror.load(pks).items()}
     try:
-        return {pk: shape.encode(record) for pk, record in records.items()}
+        return {pk: kind.encode(record) for pk, record in records.items()}
     except (AttributeError, TypeError) as error:
         pk, record = next(iter(records.items()))
         raise values.explain_record(mirror.name, pk, record, error) from error
@@ -95,4 +96,6 @@ def _decide(question: Question[Any], replies: list[Any] | None) -> Outcome:
         return Outcome(None, error)
 
 
-slot.engine = Answers()
+def register() -> None:
+    """Let the readers of declarations find their answers here."""
+    slot.engine = Answers()

@@ -1,7 +1,7 @@
 """Doubt: if Redis may lack a change that readers must see, they ask the outbox about the rows they read.
 
 A *strict* mirror (sessions, users, blocks, posts) decides about access or privacy. Its readers believe Redis only
-with a fresh heartbeat (``mirror.relay.heartbeat``), read in the same round trip as the data. Without one, or after a
+with a fresh heartbeat (``mirror.upkeep.heartbeat``), read in the same round trip as the data. Without one, or after a
 failure seen by this process, one indexed query looks for pending changes of the rows. If it finds none, Redis is
 right; otherwise SQL answers. Quarantined rows of every mirror are answered by SQL as well; Redis lists them.
 """
@@ -18,8 +18,9 @@ from django.db import Error as DatabaseError
 
 from mirror import registry
 from mirror.conf import setting
-from mirror.declare.mirrors import EdgeMirror, Mirror, SummaryMirror
+from mirror.declare.mirrors import Mirror
 from mirror.declare.watches import Family
+from mirror.kinds import kind_of
 from mirror.outbox import changes as outbox
 from mirror.redis import naming
 from mirror.redis.clients import Breaker, breaker
@@ -49,8 +50,8 @@ class Rows(NamedTuple):
         )
 
     def _is_member(self, name: str, pk: str) -> bool:
-        mirror = registry.get(name)
-        return isinstance(mirror, EdgeMirror) and any(entry[0] in self.sets[name] for entry in mirror.entries(pk))
+        kind = kind_of(registry.get(name))
+        return kind.key_names_entries and any(entry[0] in self.sets[name] for entry in kind.before(pk, None))
 
 
 class Group(NamedTuple):
@@ -156,14 +157,14 @@ def rows_of(group: Group) -> Rows:
     exact, sets = set[Changed](), defaultdict[str, set[str]](set)
     for mirror in registry.all_mirrors(group.mirrors) if group.mirrors else ():
         exact.add((mirror.name, "", outbox.WHOLE))
-        families = mirror.families()
+        families, kind = mirror.families(), kind_of(mirror)
         for (args, _), reply in zip(group.commands, group.replies, strict=True):
             for key, said in _keys_of(args, reply):
-                if (pk := _pk_of(mirror, key)) is not None:
+                if (pk := kind.find_row(key)) is not None:
                     exact.add((mirror.name, "", pk))
                     exact.update(_behind(mirror, said))
                 elif family := next((f for f in families if f.has(key)), None):
-                    if family.kind == "set" and isinstance(mirror, EdgeMirror) and args[0] not in MEMBERS_ASKED:
+                    if family.kind == "set" and kind.key_names_entries and args[0] not in MEMBERS_ASKED:
                         sets[mirror.name].add(key)  # a pending edge is not in the replies yet
                     exact.update((mirror.name, "", pk) for pk in _owners(family, key, args, said))
     return Rows(frozenset(exact), {name: frozenset(keys) for name, keys in sets.items()})
@@ -175,14 +176,6 @@ def _keys_of(args: Sequence[Any], reply: Any) -> Iterator[tuple[str, Any]]:
         yield from zip(map(_text, args[1:]), reply, strict=True)
     elif len(args) > 1:
         yield _text(args[1]), reply
-
-
-def _pk_of(mirror: Mirror, key: str) -> str | None:
-    if isinstance(mirror, EdgeMirror):
-        return None
-    if isinstance(mirror, SummaryMirror):
-        return "" if key == mirror.record_key("") else None
-    return mirror.pk_of(key)
 
 
 def _behind(mirror: Mirror, said: Any) -> Iterator[Changed]:

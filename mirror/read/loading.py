@@ -4,10 +4,10 @@ from collections.abc import Generator
 
 import orjson
 
+from mirror.comparison import plan
 from mirror.declare.entries import Contribution, Entry
 from mirror.declare.mirrors import Mirror
 from mirror.redis.types import RedisClient
-from mirror.relay import plan
 
 STEP = 250  # rows per command; at a kilobyte each, Redis needs much less than a millisecond
 

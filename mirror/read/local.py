@@ -17,11 +17,14 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 from mirror import registry
 from mirror.conf import setting
 from mirror.declare.entries import Contribution, Entry
-from mirror.read import loading, marker, sql_only
+from mirror.outbox.identity import database_identity
+from mirror.read import loading
 from mirror.read.reads import read
 from mirror.redis import naming
 from mirror.redis.clients import RedisError, breaker, relay_client
 from mirror.redis.types import RedisClient, RedisPipeline
+from mirror.relay import sql_only
+from mirror.warm import marker
 
 logger = logging.getLogger("mirror")
 
@@ -196,7 +199,7 @@ class LocalCopy(Generic[S]):
 
     def _start(self, *, at_once: bool = False) -> None:
         """Start to load or update the copy, unless a thread is running or has just failed."""
-        marker.database_identity()  # read here, so that the thread needs no database
+        database_identity()  # read here, so that the thread needs no database
         with self._starting:
             if self._is_working() or (time.monotonic() < self._retry_at and not at_once):
                 return

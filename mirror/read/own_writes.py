@@ -8,7 +8,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 from mirror.conf import setting
-from mirror.read import sql_only, statements
+from mirror.relay import sql_only, statements
 
 
 def connect() -> None:

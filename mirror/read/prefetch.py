@@ -16,12 +16,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from mirror.metrics import count_fallback
-from mirror.read import doubt, marker, rewind, sql_only
+from mirror.outbox.identity import database_identity
+from mirror.read import doubt
 from mirror.redis import naming, quick
 from mirror.redis.clients import client, try_redis
 from mirror.redis.types import RedisClient, RedisPipeline
-from mirror.relay import send
+from mirror.relay import send, sql_only
+from mirror.utils.counters import count_fallback
+from mirror.warm import marker, rewind
 
 # Commands that may be sent although their replies may not be needed.
 HARMLESS: Final = {
@@ -209,7 +211,7 @@ def _send(
     before, after = before[: len(names)], after[: len(names)]
     # A marker that has changed meanwhile does not count.
     found = {name: one if one == other else None for name, one, other in zip(names, before, after, strict=True)}
-    if any(found.values()) and rewind.check_once(redis, marker.database_identity()):
+    if any(found.values()) and rewind.check_once(redis, database_identity()):
         found = dict.fromkeys(names)
     said, start = list[Said | None](), 0
     whole = dict(zip(names, marker.generations(redis, names, list(found.values())) or (), strict=False))

@@ -7,12 +7,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from mirror.metrics import Reason, count_fallback
-from mirror.read import doubt, marker, prefetch, sql_only
+from mirror.read import doubt, prefetch
 from mirror.redis import naming, quick
 from mirror.redis.clients import client, try_redis
 from mirror.redis.types import RedisClient, RedisPipeline
-from mirror.relay import send
+from mirror.relay import send, sql_only
+from mirror.utils.counters import Reason, count_fallback
+from mirror.warm import marker
 
 
 class Reading(NamedTuple):

@@ -12,10 +12,10 @@ from django.db import Error as DatabaseError
 
 from mirror import registry
 from mirror.conf import setting, use_database
-from mirror.metrics import count
-from mirror.read import sql_only
 from mirror.redis.clients import Breaker
+from mirror.relay import sql_only
 from mirror.utils.commit import is_in_transaction
+from mirror.utils.counters import count
 from mirror.utils.failure_log import FailureLog
 
 T = TypeVar("T")

@@ -6,10 +6,11 @@ complete. An emptied Redis has no stamp. One that was restored from an older fil
 
 from collections.abc import Sequence
 
-from mirror.read import marker
+from mirror.outbox.identity import database_identity
 from mirror.redis.clients import incarnation
 from mirror.redis.session import get_pool
 from mirror.redis.types import RedisClient
+from mirror.warm import marker
 
 __all__ = ["are_current", "make"]
 
@@ -24,7 +25,7 @@ def make(redis: RedisClient) -> str:
 
 def start(incarnation_now: str) -> str:
     """Return the beginning of every valid stamp in this incarnation."""
-    return f"{marker.database_identity()}|{incarnation_now}|"
+    return f"{database_identity()}|{incarnation_now}|"
 
 
 def are_current(redis: RedisClient, found: Sequence[bytes | None]) -> list[bool]:

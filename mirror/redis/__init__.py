@@ -1,6 +1,5 @@
 """Connections to Redis: clients, prefixes, transactions, scripts, leases and a recorder of commands."""
 
-from mirror.cluster.urls import is_cluster_url, tag_of
 from mirror.redis import naming, quick
 from mirror.redis.clients import (
     Breaker,
@@ -13,6 +12,7 @@ from mirror.redis.clients import (
     try_redis,
     work_or_wait,
 )
+from mirror.redis.keys.urls import is_cluster_url, tag_of
 from mirror.redis.lease import lease
 from mirror.redis.naming import slot_of, with_prefix
 from mirror.redis.recorder import Command as RecordedCommand

@@ -30,13 +30,14 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from mirror.cluster.urls import is_cluster_url
 from mirror.conf import setting
-from mirror.metrics import round_trip_ended
-from mirror.redis import naming, prefix, recorder
+from mirror.redis import naming, recorder
+from mirror.redis.keys import prefix
+from mirror.redis.keys.urls import is_cluster_url
 from mirror.redis.session import Session, get_pool
 from mirror.redis.types import RedisClient
 from mirror.redis.wire import pack_command
+from mirror.utils.counters import round_trip_ended
 from mirror.utils.failure_log import FailureLog
 
 logger = logging.getLogger("mirror")
@@ -294,6 +295,22 @@ class MirrorPool(ConnectionPool):
             redis.connection_pool.disconnect(inuse_connections)
 
 
+def _refuse_cluster(*args: Any, **options: Any) -> Any:
+    raise ImproperlyConfigured('The URL is one of a cluster, whose clients need "mirror" in INSTALLED_APPS.')
+
+
+class _Cluster:
+    """The makers of clients and pools for a cluster (``mirror.cluster``)."""
+
+    make_client: Callable[..., Any] = _refuse_cluster
+    make_pool: Callable[[dict[str, Any]], Any] = _refuse_cluster
+
+
+def register_cluster(make_client: Callable[..., Any], make_pool: Callable[[dict[str, Any]], Any]) -> None:
+    """Let ``PoolFactory`` make clients and pools of a cluster with these functions."""
+    _Cluster.make_client, _Cluster.make_pool = staticmethod(make_client), staticmethod(make_pool)
+
+
 class PoolFactory(ConnectionFactory):
     """Gives each alias connections with its own time-outs.
 
@@ -302,18 +319,13 @@ class PoolFactory(ConnectionFactory):
     """
 
     def get_connection(self, params: dict[str, Any]) -> Any:
-        from mirror.cluster.client import ClusterClient
-
         if is_cluster_url(params["url"]):
-            return ClusterClient(connection_pool=self.get_or_create_connection_pool(params))
+            return _Cluster.make_client(connection_pool=self.get_or_create_connection_pool(params))
         return super().get_connection(params)
 
     def get_connection_pool(self, params: dict[str, Any]) -> Any:
-        from mirror.cluster.client import ClusterPool
-        from mirror.cluster.topology import Topology
-
         if is_cluster_url(params["url"]):
-            return ClusterPool(Topology(**params))
+            return _Cluster.make_pool(params)
         return super().get_connection_pool(params)
 
     def get_or_create_connection_pool(self, params: dict[str, Any]) -> Any:

@@ -1,8 +1,8 @@
-"""Names of the mirror's own keys, without the prefix that connections add (``mirror.redis.prefix``)."""
+"""Names of the mirror's own keys, without the prefix that connections add (``mirror.redis.keys.prefix``)."""
 
-from mirror.cluster.slots import place_in_slot
-from mirror.cluster.urls import has_cluster
-from mirror.redis import prefix
+from mirror.redis.keys import prefix
+from mirror.redis.keys.slots import place_in_slot
+from mirror.redis.keys.urls import has_cluster
 
 __all__ = ["lease"]
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from django.db import connections
 
-from mirror.cluster.slots import DIVIDED, find_slot
-from mirror.redis.positions import UnknownCommand, key_positions
+from mirror.redis.keys.positions import UnknownCommand, key_positions
+from mirror.redis.keys.slots import DIVIDED, find_slot
 
 
 @dataclass(frozen=True)

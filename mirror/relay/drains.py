@@ -14,6 +14,8 @@ from mirror import registry
 from mirror.capture import layouts
 from mirror.conf import setting
 from mirror.declare.mirrors import Mirror
+from mirror.extensions import list_extensions
+from mirror.kinds import kind_of
 from mirror.models import Change
 from mirror.outbox import changes as outbox
 from mirror.outbox import spread
@@ -21,8 +23,8 @@ from mirror.outbox.errors import raise_if_away, say
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Conflict
 from mirror.redis.types import RedisClient
-from mirror.relay import apply, cold
-from mirror.windows.shapes import at_once
+from mirror.relay import apply
+from mirror.warm import cold
 
 __all__ = ["drain_keys"]
 logger = logging.getLogger("mirror")
@@ -32,21 +34,21 @@ HASTY = 3
 SLICES = 10  # slices of a source's rows (``spread.SLICE``) before other pending changes are drained
 
 
-_turn = threading.Lock()
+_summaries_lock = threading.Lock()
 
 
 @contextmanager
-def turn(seconds: float) -> Generator[bool, None, None]:
+def lock_summaries(seconds: float) -> Generator[bool, None, None]:
     """Let the threads of this process drain shared summaries one after the other, since the first drain serves all.
 
     Yield whether this thread got the lock within ``seconds``.
     """
-    mine = _turn.acquire(timeout=seconds)
+    mine = _summaries_lock.acquire(timeout=seconds)
     try:
         yield mine
     finally:
         if mine:
-            _turn.release()
+            _summaries_lock.release()
 
 
 class Deadline:
@@ -72,8 +74,6 @@ def drain_all(
     changes up to this id, without waiting for later ones. A failing key is counted, and quarantined after repeated
     errors; it does not stop the others. Raises redis-py's errors when Redis is away; all changes then stay pending.
     """
-    from mirror.windows.push import push_all
-
     deadline, redis, total = Deadline(seconds), redis or relay_client(), 0
     tried: set[tuple[str, str]] = set()
     unspread: set[int] = set()
@@ -84,7 +84,7 @@ def drain_all(
         if until is not None or not (done or spreads):
             break
     if seconds is None and until is None:
-        total += push_all(redis)
+        total += sum(extension.drain_all(redis) for extension in list_extensions())
     return total
 
 
@@ -136,9 +136,9 @@ def _pass(deadline: Deadline, redis: RedisClient, tried: set[tuple[str, str]], u
 def can_share(name: str) -> bool:
     """Return whether one transaction can write rows of this mirror and of others.
 
-    Table mirrors write to SQL, drains of a summary often conflict, and a chained mirror needs the others' rows first.
+    A chained mirror needs the others' rows first.
     """
-    return not (registry.is_table(name) or registry.sums_up(name) or registry.ahead(name))
+    return not registry.ahead(name) and registry.is_known(name) and kind_of(registry.get(name)).can_share
 
 
 def drain_together(rows: Mapping[str, Sequence[str]], redis: RedisClient) -> bool:
@@ -146,7 +146,7 @@ def drain_together(rows: Mapping[str, Sequence[str]], redis: RedisClient) -> boo
     size = int(setting("BATCH"))
     if sum(map(len, rows.values())) > size or any(outbox.WHOLE in pks for pks in rows.values()):
         return False
-    if any(len(pks) > at_once(registry.get(name), size) for name, pks in rows.items()):
+    if any(len(pks) > kind_of(registry.get(name)).limit_batch(size) for name, pks in rows.items()):
         return False
     try:
         apply.drain_together(rows, redis=redis, tries=HASTY)
@@ -179,9 +179,9 @@ def drain_keys(
         while gone := outbox.pending_of(name, pks):
             outbox.mark_applied([c.id for changes in gone.values() for c in changes], "")
         return 0, []
-    total, size = 0, at_once(mirror, int(setting("BATCH")))
+    total, size = 0, kind_of(mirror).limit_batch(int(setting("BATCH")))
     if outbox.WHOLE in pks:
-        total += cold.obey(mirror, redis)
+        total += cold.apply_whole(mirror, redis)
         pks = [pk for pk in pks if pk != outbox.WHOLE]
     for start in range(0, len(pks), size):
         if deadline.passed():

@@ -17,14 +17,13 @@ from django.db import transaction
 
 from mirror import registry
 from mirror.conf import setting
+from mirror.extensions import list_extensions
 from mirror.outbox import chains, changes
-from mirror.read import sql_only
 from mirror.redis.clients import breaker, try_redis
 from mirror.redis.types import RedisClient
-from mirror.relay import drains, send
+from mirror.relay import drains, send, sql_only
 from mirror.utils import sql_away
 from mirror.utils.commit import commits_by_hand
-from mirror.windows import push
 
 logger = logging.getLogger("mirror")
 
@@ -101,7 +100,7 @@ def drain(due: Due, deadline: drains.Deadline) -> None:
     The rows of most mirrors are drained together. Never raises errors of Redis, SQL or the broker.
     """
     left = _postpone(due)
-    uncertain = {group: due.pop(group) for group in list(due) if is_source(*group) or registry.is_table(group[0])}
+    uncertain = {group: due.pop(group) for group in list(due) if is_source(*group) or registry.is_in_sql(group[0])}
     shared = sorted((group for group in due if not group[1] and drains.can_share(group[0])), key=_order)
     if shared and not deadline.passed():
         rows = {mirror: sorted(due[mirror, ""]) for mirror, _ in shared}
@@ -178,7 +177,11 @@ def _order(group: Group) -> tuple[bool, bool, int, Group]:
     reader shows an id in a window. Chained mirrors come after those they depend on.
     """
     mirror, ahead = group[0], registry.all_ahead(group[0])
-    return any(map(registry.sums_up, (mirror, *ahead))), registry.is_window(mirror), len(ahead), group
+    return any(map(registry.sums_up, (mirror, *ahead))), registry.lists_ids(mirror), len(ahead), group
+
+
+def _push_first(group: Group, keys: list[str], redis: RedisClient) -> bool:
+    return any(extension.push_first(*group, keys, redis) for extension in list_extensions())
 
 
 def _drain(group: Group, keys: list[str], deadline: drains.Deadline, redis: RedisClient) -> Drained:
@@ -186,7 +189,7 @@ def _drain(group: Group, keys: list[str], deadline: drains.Deadline, redis: Redi
     if group[
         1
     ]:  # pushed rows: one slice, which reaches the authors' windows and a few others; nothing is chained to it
-        is_left = deadline.passed() or push.first(*group, keys, redis)
+        is_left = deadline.passed() or _push_first(group, keys, redis)
         return [], keys if is_left else []
     failed: set[tuple[str, str]] = set()
     rest = drains.drain_keys(group[0], keys, deadline, redis=redis, tried=failed, tries=drains.HASTY)[1]

@@ -17,7 +17,7 @@ from django.db.models.signals import m2m_changed, post_delete, post_save
 from mirror import registry
 from mirror.declare.paths import get_concrete
 from mirror.declare.watches import Watch
-from mirror.read import sql_only
+from mirror.relay import sql_only
 from mirror.relay.hints import hint_all
 from mirror.utils.rows import all_rows
 

@@ -21,12 +21,14 @@ from mirror.conf import setting
 from mirror.management import requested
 from mirror.outbox import changes
 from mirror.redis.clients import relay_client
-from mirror.relay import drains, jobs, send, sweeper
-from mirror.relay.heartbeat import Pulse
+from mirror.relay import drains, send
 from mirror.standalone.notices import Listener
+from mirror.upkeep import jobs, sweeper
+from mirror.upkeep.heartbeat import Pulse
 from mirror.utils.failure_log import FailureLog
 from mirror.utils.throttle import Throttle
 from mirror.visits import sweep as visits_sweep
+from mirror.windows import jobs as window_jobs
 from mirror.windows import push
 
 logger = logging.getLogger("mirror")
@@ -51,7 +53,7 @@ class Relay:
             {
                 "rebuild": self._rebuild,
                 "push": push.work,
-                "warm": jobs.warm,
+                "warm": window_jobs.warm,
                 "verify": jobs.verify,
                 "perform": requested.perform,
                 "consume_visits": visits_sweep.sweep,

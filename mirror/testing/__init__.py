@@ -13,15 +13,16 @@ from django.db import connections
 from django.test import override_settings
 
 from mirror import registry
-from mirror.capture import triggers
 from mirror.models import Change, State
 from mirror.outbox import changes
-from mirror.read import marker
-from mirror.redis import namespace, naming, prefix
+from mirror.redis import naming
 from mirror.redis.clients import breaker, relay_client
+from mirror.redis.keys import namespace, prefix
 from mirror.redis.types import RedisClient
-from mirror.relay import drains, rebuild, replay
+from mirror.relay import drains
 from mirror.testing.warm import make_warm
+from mirror.upkeep import rebuild, replay
+from mirror.warm import marker, triggers
 
 Drain = Callable[[], int]
 STEP = 1000  # keys removed in one command

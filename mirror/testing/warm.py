@@ -5,19 +5,19 @@ A rebuild takes several milliseconds of bookkeeping for each mirror, which it ne
 
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from mirror import registry
 from mirror.conf import setting
-from mirror.declare.mirrors import Mirror, TableMirror
+from mirror.declare.mirrors import Mirror
+from mirror.kinds import kind_of
 from mirror.models import State
 from mirror.outbox import changes, spread
-from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.session import Command, Session
 from mirror.redis.types import RedisClient
 from mirror.relay import apply
-from mirror.windows.shapes import at_once, is_lazy
+from mirror.warm import marker
 
 
 def make_warm(mirrors: Sequence[Mirror], redis: RedisClient) -> None:
@@ -32,8 +32,9 @@ def _write_rows(mirrors: Iterable[Mirror], redis: RedisClient) -> None:
     for name, change in spread.pending_sources().values_list("mirror", "id"):
         sources[name].append(change)
     for mirror in mirrors:
-        size = at_once(mirror, int(setting("CHUNK")))
-        for read in [] if is_lazy(mirror) else list_readers(mirror):  # lazy windows are filled when they are read
+        kind = kind_of(mirror)
+        size = kind.limit_batch(int(setting("CHUNK")))
+        for read in kind.list_readers():  # lazy windows are filled when they are read
             cursor = None
             while pks := read(cursor, size):
                 apply.drain(mirror, pks, redis=redis, full=True)
@@ -42,11 +43,6 @@ def _write_rows(mirrors: Iterable[Mirror], redis: RedisClient) -> None:
     if applied:
         with Session(redis) as session:
             changes.mark_applied(applied, session.incarnation)
-
-
-def list_readers(mirror: Mirror) -> list[Callable[[str | None, int], list[str]]]:
-    """Return the functions that read the keys of a mirror's rows, and of its stored rows if it is a table mirror."""
-    return [mirror.keys_after, *([mirror.stored_after] if isinstance(mirror, TableMirror) else [])]
 
 
 def _mark_warm(mirrors: Iterable[Mirror], redis: RedisClient) -> None:

@@ -15,21 +15,20 @@ from typing import Final
 import orjson
 
 from mirror import registry
-from mirror.cluster import sentinels
+from mirror.comparison import scan
+from mirror.comparison.compare import Difference
+from mirror.comparison.verification import make_entry, note_result
 from mirror.conf import setting
 from mirror.declare.entries import Entry
-from mirror.declare.mirrors import Mirror, TableMirror
+from mirror.declare.mirrors import Mirror
+from mirror.kinds import kind_of
 from mirror.outbox import changes
 from mirror.outbox.errors import raise_if_away
-from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
-from mirror.relay import tables
-from mirror.verify import compare, repair, runs, scan
-from mirror.verify.compare import Difference
-from mirror.windows.shapes import at_once, is_lazy
-from mirror.windows.verify import Windows
+from mirror.verify import repair
+from mirror.warm import marker, sentinels
 
 logger = logging.getLogger("mirror")
 STEP_SECONDS: Final = 10
@@ -95,7 +94,7 @@ def step(redis: RedisClient, count: int) -> list[Difference]:
     repair.order(found)
     if walk.is_over:
         for name in walk.position.rows:
-            runs.note(name, walk.position.found.get(name, 0))
+            note_result(name, walk.position.found.get(name, 0))
     redis.set(naming.verification(), orjson.dumps(asdict(parse(None) if walk.is_over else walk.position)))
     return found
 
@@ -120,10 +119,9 @@ class _Walk:
         pks: list[str] = []
         if marker.is_warm(self.redis, mirror.name):  # a cold mirror is rebuilt
             position.rows.setdefault(mirror.name, 0)
-            if position.is_stored and isinstance(mirror, TableMirror):
-                pks = mirror.stored_after(position.after, at_once(mirror, count))
-            elif not is_lazy(mirror):
-                pks = mirror.keys_after(position.after, at_once(mirror, count))
+            kind = kind_of(mirror)
+            readers = kind.list_readers()[position.is_stored :]  # of a table mirror: source rows, then stored rows
+            pks = readers[0](position.after, kind.limit_batch(count)) if readers else []
         if not pks:
             self._go_on(mirror)
             return 0, []
@@ -135,12 +133,12 @@ class _Walk:
         """Continue with the other direction of a table mirror, the next mirror, or the keys of Redis."""
         position, names = self.position, [known.name for known in registry.all_mirrors()]
         position.after = None
-        position.is_stored = isinstance(mirror, TableMirror) and not position.is_stored
+        position.is_stored = mirror.is_in_sql and not position.is_stored
         if not position.is_stored:
             position.mirror = next(iter(names[names.index(mirror.name) + 1 :]), "")
 
     def _keys(self, count: int) -> tuple[int, list[Difference]]:
-        read = [m for m in registry.all_mirrors() if m.name in self.position.rows and not isinstance(m, TableMirror)]
+        read = [m for m in registry.all_mirrors() if m.name in self.position.rows and not m.is_in_sql]
         cold = marker.list_cold(self.redis, [mirror.name for mirror in read])
         owned = [scan.Owned(mirror) for mirror in read if mirror.name not in cold]
         rows: _Rows = defaultdict(lambda: defaultdict(list))
@@ -179,7 +177,7 @@ class _Walk:
                 rows[one.mirror.name][pk]
             elif (family := one.family_of(key)) is None:
                 continue
-            elif is_lazy(one.mirror):
+            elif kind_of(one.mirror).is_lazy:
                 rows[one.mirror.name][family.owner(key, "")]
             else:
                 try:
@@ -187,7 +185,7 @@ class _Walk:
                     items = list(content.items())
                     owners = family.find_owners(key, [member or said for member, said in items])
                     for row, (member, said) in zip(owners, items, strict=True):
-                        rows[one.mirror.name][row].append(runs.make_entry(family, key, member, said))
+                        rows[one.mirror.name][row].append(make_entry(family, key, member, said))
                     done += len(items)
                 except scan.WrongType as error:
                     position.note(one.mirror.name, str(error))
@@ -200,13 +198,8 @@ class _Walk:
     def _compare(self, mirror: Mirror, pks: Sequence[str], strays: Mapping[str, list[Entry]]) -> list[Difference]:
         """Return the lasting differences of these rows. A row that cannot be compared does not stop the others."""
         try:
-            if isinstance(mirror, TableMirror):
-                return tables.find_differences(mirror, pks)
             with Session(self.redis) as session:
-                if is_lazy(mirror):
-                    return Windows(mirror, session).differences(pks)
-                quarantined = {difference.pk for difference in runs.quarantined([mirror.name])}
-                return compare.differences(mirror, [pk for pk in pks if pk not in quarantined], strays, session)
+                return kind_of(mirror).compare(pks, strays, session)
         except Exception as error:  # a key of the wrong type, or any error of the declaration
             raise_if_away(error)
             if len(pks) > 1:

@@ -7,15 +7,16 @@ from types import MappingProxyType
 import orjson
 
 from mirror import registry
+from mirror.comparison import compare, plan
+from mirror.comparison.compare import Difference
 from mirror.declare.entries import Entry
+from mirror.kinds import kind_of
 from mirror.models import Change
 from mirror.outbox import changes
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
-from mirror.relay import drains, plan
-from mirror.verify import compare
-from mirror.verify.compare import Difference
+from mirror.relay import drains
 
 MOST_REMOVALS = 10_000
 
@@ -79,7 +80,7 @@ def repair_rows(
     """
     redis = redis or relay_client()
     with Session(redis) as session:
-        found = compare.differences(registry.get(name), pks, strays, session)
+        found = compare.differences(kind_of(registry.get(name)), pks, strays, session)
     order(found)
     carry_out(found, redis=redis)
     return len(found)

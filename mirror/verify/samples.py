@@ -11,15 +11,14 @@ from typing import Any, Final
 
 from django.db.models import IntegerField
 
-from mirror.declare.mirrors import Mirror, TableMirror, get_primary
+from mirror.comparison import compare, scan
+from mirror.declare.mirrors import Mirror, get_primary
+from mirror.kinds import kind_of
 from mirror.outbox import changes
 from mirror.outbox.errors import raise_if_away
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
 from mirror.utils.rows import all_rows
-from mirror.verify import compare, runs, scan
-from mirror.windows.shapes import is_lazy
-from mirror.windows.verify import Windows
 
 NEWEST: Final = 5000  # changes that are read, of all mirrors together
 ROWS: Final = 200  # of each mirror: with the newest changes, and from random places
@@ -43,8 +42,6 @@ class Sampler:
 
     def differs(self, mirror: Mirror) -> bool:
         """Return whether a sample of the mirror's rows differs from SQL, or cannot be compared."""
-        if isinstance(mirror, TableMirror):  # its data is in SQL
-            return False
         try:
             return bool(self._find_differences(mirror))
         except Exception as error:  # a key of the wrong type, or any error of the declaration
@@ -52,14 +49,11 @@ class Sampler:
             return True
 
     def _find_differences(self, mirror: Mirror) -> list[compare.Difference]:
+        def list_rows() -> list[str]:
+            return list(dict.fromkeys([*self._newest[mirror.name][:ROWS], *_choose_rows(mirror)]))
+
         with Session(self._redis) as session:
-            if is_lazy(mirror):
-                windows = Windows(mirror, session)
-                windows.take(self._keys)
-                return windows.differences(windows.chosen(ROWS))
-            quarantined = {difference.pk for difference in runs.quarantined([mirror.name])}
-            rows = dict.fromkeys([*self._newest[mirror.name][:ROWS], *_choose_rows(mirror)])
-            return compare.differences(mirror, [pk for pk in rows if pk not in quarantined], {}, session)
+            return kind_of(mirror).compare_sample(session, lambda: self._keys, list_rows, ROWS)
 
 
 def _list_newest_rows() -> dict[str, list[str]]:

@@ -1,9 +1,10 @@
 """Removal of strays."""
 
+from mirror.comparison import scan
 from mirror.declare.mirrors import Mirror
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
-from mirror.verify import repair, runs, scan
+from mirror.verify import repair, runs
 
 
 def remove(mirror: Mirror, redis: RedisClient) -> int:

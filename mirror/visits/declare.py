@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 from mirror.conf import setting
-from mirror.metrics import count
 from mirror.redis import naming
 from mirror.redis.scripts import Script
 from mirror.redis.types import RedisClient
+from mirror.utils.counters import count
 
 _VISIT: Final = (Path(__file__).parent / "visit.lua").read_text(encoding="utf-8")
 

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from mirror import registry
+from mirror.comparison import scan
 from mirror.declare.mirrors import Mirror
-from mirror.declare.windows import WindowMirror
 from mirror.redis.clients import try_redis
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
-from mirror.verify import scan
 
 LOOKED_AT: Final = 20_000  # keys or owners that are looked at before the number is estimated
 ENOUGH: Final = 100  # minimum number of windows among the keys for a good estimate
@@ -29,7 +28,7 @@ def windows(redis: RedisClient | None = None) -> dict[str, Count]:
     SCAN returns keys in the order of their hashes, so its first keys are a random sample. If few of them are
     windows, the windows of all owners are checked instead.
     """
-    owned = [scan.Owned(mirror) for mirror in registry.all_mirrors() if isinstance(mirror, WindowMirror)]
+    owned = [scan.Owned(mirror) for mirror in registry.all_mirrors() if mirror.lists_ids]
     return try_redis(lambda redis: _count(owned, redis), dict[str, Count], warning="", redis=redis) if owned else {}
 
 

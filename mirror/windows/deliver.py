@@ -13,13 +13,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from mirror.cluster.slots import find_slot
 from mirror.conf import milliseconds, setting
-from mirror.declare.windows import Reached, WindowMirror
 from mirror.redis import naming
+from mirror.redis.keys.slots import find_slot
 from mirror.redis.scripts import Script
 from mirror.redis.session import Command, Conflict, Session
 from mirror.redis.types import RedisClient
+from mirror.windows.declare import Reached, WindowMirror
 
 BATCH: Final = 200  # windows in one transaction and round trip
 

@@ -20,12 +20,10 @@ from redis.exceptions import NoScriptError
 
 from mirror import registry
 from mirror.conf import milliseconds, setting
-from mirror.declare.windows import WindowMirror
 from mirror.models import Change
 from mirror.outbox import changes as outbox
 from mirror.outbox import progress, spread
 from mirror.outbox.errors import raise_if_away, say
-from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Conflict, Session
@@ -33,7 +31,9 @@ from mirror.redis.types import RedisClient
 from mirror.relay import send
 from mirror.relay.drains import Deadline
 from mirror.utils.callbacks import Step, ignore
+from mirror.warm import marker
 from mirror.windows import deliver
+from mirror.windows.declare import WindowMirror
 from mirror.windows.slices import SLICE, Outcome, Pushed, Slices
 
 logger = logging.getLogger("mirror")

@@ -4,12 +4,12 @@ import enum
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from mirror.declare.windows import SENTINEL, Reached, WindowMirror
 from mirror.models import Change
 from mirror.outbox import progress
 from mirror.redis.session import Conflict, Session
 from mirror.utils.callbacks import Step
 from mirror.windows import deliver
+from mirror.windows.declare import SENTINEL, Reached, WindowMirror
 
 SLICE: Final = 1000  # windows in a slice
 ROWS: Final = 20 * SLICE  # for several changes: rows times windows

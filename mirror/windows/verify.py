@@ -7,18 +7,21 @@ no push of the member.
 
 import random
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from mirror.comparison import scan
+from mirror.comparison.compare import Difference, Kind, number_looks
+from mirror.comparison.expected import says
+from mirror.comparison.targets import ABSENT, Stored, Target
+from mirror.comparison.verification import Verification, note_result
 from mirror.declare.entries import Scored, single
-from mirror.declare.windows import WindowMirror
 from mirror.models import Change
 from mirror.outbox import changes as outbox
 from mirror.redis.session import Session
-from mirror.relay.shapes import ABSENT, Said, Target
-from mirror.verify import scan
-from mirror.verify.compare import Difference, Kind, number_looks
-from mirror.verify.expected import says
-from mirror.windows.shapes import LazyShape, at_once
+from mirror.utils.callbacks import ProgressCallback
+
+if TYPE_CHECKING:
+    from mirror.windows.kinds import LazyKind
 
 BATCH = 500
 MOST_PENDING = 100_000  # maximum number of other mirrors' changes that are read
@@ -27,10 +30,9 @@ MOST_PENDING = 100_000  # maximum number of other mirrors' changes that are read
 class Windows:
     """The lazy windows of one mirror in Redis, and their differences."""
 
-    def __init__(self, mirror: WindowMirror, session: Session) -> None:
-        self.mirror, self.session = mirror, session
-        self.shape = LazyShape(mirror)
-        self.owned = scan.Owned(mirror)
+    def __init__(self, kind: "LazyKind", session: Session) -> None:
+        self.kind, self.mirror, self.session = kind, kind.mirror, session
+        self.owned = scan.Owned(self.mirror)
         self.owners: dict[str, None] = {}
 
     def take(self, keys: Sequence[str]) -> None:
@@ -41,7 +43,7 @@ class Windows:
 
     def differences(self, owners: Sequence[str]) -> list[Difference]:
         """Return the lasting differences of these windows."""
-        suspects = [owner for owner, said, target in self._read(owners) if self._judge(owner, said, target, ())]
+        suspects = [owner for owner, stored, target in self._read(owners) if self._judge(owner, stored, target, ())]
         if not suspects:
             return []
         found: dict[tuple[str, str], Difference] = {}
@@ -58,30 +60,30 @@ class Windows:
         owners = list(self.owners)
         return owners if len(owners) <= count else random.sample(owners, count)
 
-    def _read(self, owners: Sequence[str]) -> list[tuple[str, Said, Target]]:
-        asks = self.shape.ask(owners)
+    def _read(self, owners: Sequence[str]) -> list[tuple[str, Stored, Target]]:
+        asks = self.kind.ask(owners)
         self.session.post(asks)  # Redis answers while SQL is read
-        targets = self.shape.targets(owners)
-        said = self._texts(owners, scan.collect(self.session, asks))
-        return [(o, s, targets.get(o, ABSENT)) for o, s in zip(owners, said, strict=True)]
+        targets = self.kind.targets(owners)
+        stored = self._texts(owners, scan.collect(self.session, asks))
+        return [(o, s, targets.get(o, ABSENT)) for o, s in zip(owners, stored, strict=True)]
 
-    def _texts(self, owners: Sequence[str], replies: Sequence[Any]) -> list[Said]:
-        said = self.shape.said(owners, replies)
-        for owner, members in zip(owners, said, strict=True):
+    def _texts(self, owners: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
+        stored = self.kind.said(owners, replies)
+        for owner, members in zip(owners, stored, strict=True):
             if any("\ufffd" in member for member in members):
                 raise scan.no_text(self.mirror.record_key(owner))
-        return said
+        return stored
 
     def _look(self, owners: Sequence[str]) -> list[Difference]:
-        before = self.shape.targets(owners)
-        said = self._texts(owners, scan.ask(self.session, self.shape.ask(owners)))
-        after = self.shape.targets(owners)
+        before = self.kind.targets(owners)
+        stored = self._texts(owners, scan.ask(self.session, self.kind.ask(owners)))
+        after = self.kind.targets(owners)
         busy, found = self._busy(owners), []
-        members = {m for window in said for m in window} | {
+        members = {m for window in stored for m in window} | {
             says(e)[1] for t in before.values() for e in single(t.entries)
         }
         moving = self._moving(members)
-        for owner, window in zip(owners, said, strict=True):
+        for owner, window in zip(owners, stored, strict=True):
             if owner not in busy and before.get(owner) == after.get(owner):
                 found += self._judge(owner, window, before.get(owner, ABSENT), moving)
         return found
@@ -102,32 +104,62 @@ class Windows:
         keys = changes.values_list("key", flat=True).iterator(chunk_size=BATCH * 10)
         return {member for key in keys if (member := key.partition(":")[0]) in members}
 
-    def _judge(self, owner: str, said: Said, target: Target, moving: Collection[str]) -> list[Difference]:
+    def _judge(self, owner: str, stored: Stored, target: Target, moving: Collection[str]) -> list[Difference]:
         """Return the differences of one window. For a window that must not exist, this is a single one."""
-        if not said:
+        if not stored:
             return []
         name, key = self.mirror.name, self.mirror.record_key(owner)
-        moving = {member for member in moving if member in said or any(e[1] == member for e in target.entries)}
-        standing = self.shape.standing(owner, said, target, moving)
-        if not standing.entries:
-            return [Difference(name, owner, "stray", key, None, None, f"{len(said)} members")]
-        wanted = {entry.member: float(entry.score) for entry in standing.entries if isinstance(entry, Scored)}
+        moving = {member for member in moving if member in stored or any(e[1] == member for e in target.entries)}
+        settled = self.kind.settle(owner, stored, target, moving)
+        if not settled.entries:
+            return [Difference(name, owner, "stray", key, None, None, f"{len(stored)} members")]
+        wanted = {entry.member: float(entry.score) for entry in settled.entries if isinstance(entry, Scored)}
         return [
-            _difference(name, owner, key, member, wanted, said)
-            for member in dict.fromkeys([*wanted, *said])
-            if member not in moving and wanted.get(member) != said.get(member)
+            _difference(name, owner, key, member, wanted, stored)
+            for member in dict.fromkeys([*wanted, *stored])
+            if member not in moving and wanted.get(member) != stored.get(member)
         ]
 
 
 def _difference(
-    name: str, owner: str, key: str, member: str, wanted: Mapping[str, float], said: Mapping[str, float]
+    name: str, owner: str, key: str, member: str, wanted: Mapping[str, float], stored: Mapping[str, float]
 ) -> Difference:
-    kind: Kind = "stray" if member not in wanted else "missing" if member not in said else "stale"
-    expected, found = (repr(one[member]) if member in one else None for one in (wanted, said))
-    return Difference(name, owner, kind, key, Scored(key, member, said.get(member, 0.0)), expected, found)
+    kind: Kind = "stray" if member not in wanted else "missing" if member not in stored else "stale"
+    expected, found = (repr(one[member]) if member in one else None for one in (wanted, stored))
+    return Difference(name, owner, kind, key, Scored(key, member, stored.get(member, 0.0)), expected, found)
 
 
 def in_batches(windows: Windows, owners: Sequence[str]) -> list[list[str]]:
     """Return the owners in lists of the size that is read together."""
-    size = at_once(windows.mirror, BATCH)
+    size = windows.kind.limit_batch(BATCH)
     return [list(owners[start : start + size]) for start in range(0, len(owners), size)]
+
+
+class LazyVerification(Verification):
+    """The verification of a mirror with lazy windows: those that exist in Redis."""
+
+    needs_keys_for_sample = True
+
+    def __init__(self, windows: Windows, progress: ProgressCallback) -> None:
+        self.mirror, self.windows, self.progress = windows.mirror, windows, progress
+
+    def take(self, keys: list[str]) -> None:
+        """Collect the keys in this list that belong to the mirror."""
+        self.windows.take(keys)
+
+    def result(self) -> list[Difference]:
+        """Return the lasting differences of all windows."""
+        found = self._differences(list(self.windows.owners))
+        note_result(self.mirror.name, len(found))
+        return found
+
+    def some(self, count: int) -> list[Difference]:
+        """Return the differences of ``count`` random windows."""
+        return self._differences(self.windows.chosen(count))
+
+    def _differences(self, owners: list[str]) -> list[Difference]:
+        found = []
+        for batch in in_batches(self.windows, owners):
+            found += self.windows.differences(batch)
+            self.progress(self.mirror.name, len(batch))
+        return found

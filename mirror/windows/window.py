@@ -19,9 +19,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from mirror.conf import milliseconds, setting
-from mirror.declare.windows import CUT, MAKING, SENTINEL, WHOLE, WindowMirror
 from mirror.outbox import changes
-from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.clients import relay_client, try_redis
 from mirror.redis.session import Conflict
@@ -29,7 +27,9 @@ from mirror.redis.types import RedisClient, RedisPipeline
 from mirror.relay import apply, send
 from mirror.utils.callbacks import Step, ignore
 from mirror.utils.throttle import Throttle
-from mirror.windows.shapes import WarmingShape
+from mirror.warm import marker
+from mirror.windows.declare import CUT, MAKING, SENTINEL, WHOLE, WindowMirror
+from mirror.windows.kinds import WarmingKind
 
 __all__ = ["ASKS", "Slice", "answer", "ask", "cool", "count_warm", "keep", "warm", "warm_soon"]
 logger = logging.getLogger("mirror")
@@ -96,23 +96,12 @@ def cool(mirror: WindowMirror, owners: Iterable[str], redis: RedisClient) -> Non
     pipe.execute()
 
 
-def those_there(mirror: WindowMirror, owners: Sequence[str], redis: RedisClient) -> list[str]:
-    """Return which of these lazy windows are warm or in the making."""
-    return [
-        owner for owner, state in zip(owners, _read_states(mirror, owners, redis), strict=True) if state is not None
-    ]
-
-
 def count_warm(mirror: WindowMirror, owners: Sequence[str], redis: RedisClient) -> int:
     """Return the number of warm windows among these lazy ones."""
-    return sum(state in (WHOLE, CUT) for state in _read_states(mirror, owners, redis))
-
-
-def _read_states(mirror: WindowMirror, owners: Sequence[str], redis: RedisClient) -> list[float | None]:
     pipe = redis.pipeline(transaction=False)
     for owner in owners:
         pipe.zscore(mirror.record_key(owner), SENTINEL)
-    return list(pipe.execute())
+    return sum(state in (WHOLE, CUT) for state in pipe.execute())
 
 
 def warm_soon(mirror: WindowMirror, owner: str) -> None:
@@ -171,15 +160,15 @@ def _claim(mirror: WindowMirror, owner: str, redis: RedisClient) -> bool:
 
 
 def _make(mirror: WindowMirror, owner: str, redis: RedisClient, step: Step) -> bool:
-    shape = WarmingShape(mirror)
+    kind = WarmingKind(mirror)
 
     def look(at: str) -> None:
         step(at)
         if at == "read":  # all keys are watched, and SQL has not been read yet
             _refuse_while_cold(mirror, redis)
 
-    apply.drain(mirror, [owner], redis=redis, step=look, tries=1, shape=shape)
-    return shape.made
+    apply.drain(mirror, [owner], redis=redis, step=look, tries=1, kind=kind)
+    return kind.made
 
 
 def _refuse_while_cold(mirror: WindowMirror, redis: RedisClient) -> None:

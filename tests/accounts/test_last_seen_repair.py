@@ -11,7 +11,7 @@ from accounts.models import Session, User
 from accounts.sessions import ending, last_seen
 from accounts.visits import last_uses
 from mirror.redis.clients import breaker
-from mirror.relay import sweeper
+from mirror.upkeep import sweeper
 from mirror.visits import restore
 from tests.support.accounts.digests import make_sessions, read_recent_digests, read_stored_digests, set_last_seen
 from tests.support.accounts.sessions import alice, log_in, read_digest, warm_sessions

@@ -20,9 +20,9 @@ from accounts.models import LoginStats, User
 from accounts.selectors import read_last_logins, read_leaderboard
 from accounts.services import record_login
 from mirror.read.foreseen import Foreseen
-from mirror.read.sql_only import sql_only
 from mirror.redis.clients import client as redis_client
 from mirror.redis.recorder import record
+from mirror.relay.sql_only import sql_only
 from tests.support.accounts.people import NOON, assert_redis_equals_sql, make_people, warm_users
 
 KINDS: tuple[CursorKind, ...] = ("after", "before")

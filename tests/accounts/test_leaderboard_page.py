@@ -7,8 +7,8 @@ from django.test import Client
 
 from accounts.leaderboard.page import PAGE_SIZE
 from accounts.models import User
-from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
+from mirror.relay.sql_only import sql_only
 from tests.support.accounts.people import NOON, make_people, warm_users
 from tests.support.site.html import find_policy_violations
 

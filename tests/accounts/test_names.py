@@ -16,9 +16,9 @@ from accounts.selectors import find_user_id
 from accounts.users import registration
 from common.text import fold
 from common.text.folding import MAX_FOLDED
-from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
 from mirror.relay import drains
+from mirror.relay.sql_only import sql_only
 from tests.support.accounts.people import assert_redis_equals_sql, warm_users
 from tests.support.servers import RedisServer
 

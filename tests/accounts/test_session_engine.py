@@ -20,9 +20,9 @@ from accounts.sessions.engine import SessionEnded, SessionStore
 from accounts.sessions.rows import hash_token
 from accounts.sessions.services import end_other_sessions
 from accounts.sessions.signals import sessions_ending, token_rotated
-from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
 from tests.support.asynchronous import run_asynchronously
 from tests.support.faults.tools import at_once
 from tests.support.warm_mirrors import rebuild

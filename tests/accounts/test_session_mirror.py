@@ -15,7 +15,7 @@ from mirror import registry
 from mirror.redis.recorder import record
 from mirror.relay import apply
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
+from mirror.upkeep.rebuild import rebuild
 from mirror.verify.runs import verify
 
 pytestmark = pytest.mark.django_db(transaction=True)

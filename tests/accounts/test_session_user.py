@@ -11,9 +11,9 @@ from accounts.models import Session, User
 from accounts.sessions.engine import SessionStore
 from accounts.sessions.services import end_all_sessions
 from catalog.local.index import local_copy
-from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
 from tests.support.accounts.sessions import (
     PASSWORD,
     alice,

@@ -12,9 +12,9 @@ from accounts import keys
 from accounts.models import LastSeen, Session, User
 from accounts.sessions import listing as session_list
 from accounts.sessions.listing import list_sessions, make_handle
-from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
 from tests.support.accounts.sessions import FIREFOX, SAFARI, log_in, read_digest
 from tests.support.servers import RedisServer
 from tests.support.warm_mirrors import rebuild

@@ -4,7 +4,7 @@ import pytest
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from accounts.deletion import services as deletion
+from accounts.deletion import tokens
 from accounts.leaderboard import page as leaderboard
 from accounts.lockout import known
 from accounts.mail import addresses
@@ -23,7 +23,7 @@ def test_sessions_find_the_backend_that_logged_them_in() -> None:
     ("salt", "stored"),
     [
         (ResetTokenGenerator.key_salt, "accounts.passwords.ResetTokens"),
-        (deletion.SALT, "accounts.deletion"),
+        (tokens.SALT, "accounts.deletion"),
         (addresses.SALT, "accounts.emails"),
         (known.SALT, "accounts.lockout.known"),
         (vault.SALT, "accounts.second_factor.vault"),

@@ -18,9 +18,9 @@ from accounts.services import record_login
 from loginlog.models import LoginMonth
 from loginlog.services import mark_login_as
 from mirror.models import Change
-from mirror.read.sql_only import sql_only
 from mirror.redis.clients import relay_client
-from mirror.relay.rebuild import rebuild
+from mirror.relay.sql_only import sql_only
+from mirror.upkeep.rebuild import rebuild
 from tests.bench.table import Comparison
 
 MILLION, ASKED, LOGINS = 1_000_000, 20, 200

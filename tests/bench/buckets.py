@@ -38,9 +38,9 @@ def main() -> None:
 def _measure(cluster: RedisCluster, buckets: int) -> str:
     from accounts import keys
     from mirror import OwnField
+    from mirror.comparison import plan
     from mirror.declare.buckets import find_bucket_key
     from mirror.redis.clients import relay_client
-    from mirror.relay import plan
 
     cluster.flush()
     for one in cluster.clients:

@@ -8,10 +8,11 @@ from redis import Redis
 from catalog import keys
 from catalog.models import Book, Tagging
 from mirror import registry
+from mirror.comparison import plan
+from mirror.kinds import kind_of
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Command
-from mirror.relay import plan, rebuild
-from mirror.relay.shapes import shape_of
+from mirror.upkeep import rebuild
 from mirror.verify import runs
 from tests.bench.table import Comparison
 
@@ -58,7 +59,7 @@ def comparisons() -> Iterator[Comparison]:
 def _commands() -> Iterator[list[Command]]:
     """Yield the commands of a rebuild in chunks, prepared so that only sending them is measured."""
     for mirror in registry.all_mirrors(MIRRORS):
-        shape, after = shape_of(mirror), None
+        shape, after = kind_of(mirror), None
         while pks := mirror.keys_after(after, CHUNK):
             targets, after = shape.targets(pks), pks[-1]
             entries = [entry for target in targets.values() for entry in target.entries]

@@ -11,12 +11,12 @@ from redis import Redis
 
 from accounts.models import User
 from mirror import registry
-from mirror.declare.windows import CUT, SENTINEL, WHOLE, WindowMirror
 from mirror.models import Change
 from mirror.outbox import progress
 from mirror.redis.clients import relay_client
-from mirror.relay.rebuild import rebuild
+from mirror.upkeep.rebuild import rebuild
 from mirror.windows import push, window
+from mirror.windows.declare import CUT, SENTINEL, WHOLE, WindowMirror
 from mirror.windows.slices import Outcome
 from social import keys
 from social.mirrors.windows import TIMELINE_LENGTH

@@ -12,7 +12,7 @@ from django.test import Client
 from mirror.redis.clients import breaker, relay_client
 from mirror.relay import send
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
+from mirror.upkeep.rebuild import rebuild
 from shop.pagecache import store
 from tests.bench.table import Comparison
 from tests.support.shop.make import make_product

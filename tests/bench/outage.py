@@ -43,7 +43,8 @@ def _run(redis: RedisServer, changes: int, books: int) -> None:
     from catalog.models import Book
     from mirror.models import Change
     from mirror.redis.clients import breaker
-    from mirror.relay import drains, rebuild
+    from mirror.relay import drains
+    from mirror.upkeep import rebuild
     from mirror.verify import runs
 
     def ask(statement: str, *parameters: int) -> int:

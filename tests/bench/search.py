@@ -58,7 +58,7 @@ def _measure_real(data: Path, step: int, sql_step: int) -> bool:
     from django.core.management import call_command
 
     from catalog.search.models import Posting, Term
-    from mirror.read.sql_only import sql_only
+    from mirror.relay.sql_only import sql_only
     from tests.support.search.queries import MIRRORS, warm_search
     from tests.support.warm_mirrors import rebuild
 
@@ -187,7 +187,7 @@ def _write(invented: _Invented, redis: Redis, count: int) -> Iterator[str]:
     from catalog import keys
     from catalog.search import entries, store
     from catalog.search.mirrors import build_entries
-    from mirror.relay import plan
+    from mirror.comparison import plan
 
     weights: dict[str, int] = {}
 

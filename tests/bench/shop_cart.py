@@ -13,7 +13,7 @@ from accounts.models import Session
 from catalog.models import Book
 from mirror.models import Change
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
+from mirror.upkeep.rebuild import rebuild
 from shop.carts.reading import read_cart
 from shop.models import Cart, Product
 from shop.services.carts import set_line

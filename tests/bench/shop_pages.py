@@ -16,7 +16,7 @@ from django.test import Client
 from accounts.models import User
 from mirror.redis.clients import relay_client
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
+from mirror.upkeep.rebuild import rebuild
 from shop import keys
 from shop.models import Product
 from social.models import Post

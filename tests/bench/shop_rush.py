@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import connections
 
 from accounts.models import User
-from mirror.relay.rebuild import rebuild
+from mirror.upkeep.rebuild import rebuild
 from shop import shortages
 from shop.carts import reading
 from shop.models import Order, Product

@@ -236,7 +236,7 @@ def main() -> None:
         django.setup()
         call_command("migrate", verbosity=0)
         from accounts.models import User
-        from mirror.relay.rebuild import rebuild
+        from mirror.upkeep.rebuild import rebuild
 
         many = (User(username=f"many {n}", name_key=f"many {n}", password="!") for n in range(USERS))
         User.objects.bulk_create(many, batch_size=5000)

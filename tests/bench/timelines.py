@@ -8,12 +8,12 @@ from django.db import connection
 from django.db.models import Q
 
 from mirror import registry
-from mirror.declare.windows import WindowMirror
 from mirror.models import Change
-from mirror.read.sql_only import sql_only
 from mirror.redis.clients import relay_client
-from mirror.relay.rebuild import rebuild
+from mirror.relay.sql_only import sql_only
+from mirror.upkeep.rebuild import rebuild
 from mirror.windows import window
+from mirror.windows.declare import WindowMirror
 from social.models import Follow, Post
 from social.selectors import get_home_timeline
 from social.timelines.pages import PAGE_SIZE

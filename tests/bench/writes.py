@@ -16,13 +16,15 @@ from accounts.models import User
 from catalog.models import Author, Book
 from mirror import registry
 from mirror.capture import install
+from mirror.comparison import plan
+from mirror.kinds import kind_of
 from mirror.middleware import ReadYourWrites
 from mirror.models import Change
 from mirror.redis import naming
 from mirror.redis.clients import client, relay_client
 from mirror.redis.session import Session
-from mirror.relay import drains, hints, plan, rebuild, signals
-from mirror.relay.shapes import shape_of
+from mirror.relay import drains, hints, signals
+from mirror.upkeep import rebuild
 from social.models import Follow, Hashtag, Mention, Post
 from social.services.posts import create_post
 from tests.bench.table import Comparison, Side
@@ -218,7 +220,7 @@ def _by_hand() -> None:
 def _pipeline() -> None:
     """Write the records and entries of all items in pipelines, without outbox and comparison."""
     mirror = registry.get("titem")
-    shape, pks = shape_of(mirror), [str(pk) for pk in Item.objects.order_by("pk").values_list("pk", flat=True)]
+    shape, pks = kind_of(mirror), [str(pk) for pk in Item.objects.order_by("pk").values_list("pk", flat=True)]
     with Session(relay_client()) as session:
         for start in range(0, len(pks), 500):
             targets = shape.targets(pks[start : start + 500])

@@ -9,9 +9,9 @@ from accounts.models import User
 from catalog.listing.results import PAGE_SIZE
 from catalog.models import Author, Book
 from catalog.selectors import find_books_by_author, get_author
-from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
 from mirror.verify.runs import verify
 from social.models import Post
 from tests.support.catalog.make import make_authors, make_book, make_books

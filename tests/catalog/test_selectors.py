@@ -17,10 +17,10 @@ from catalog.local.index import local_copy
 from catalog.models import Book, Tag
 from catalog.query import Node, format_query, parse
 from catalog.selectors import find_books, get_book
-from mirror.read.sql_only import sql_only
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import Recording, record
 from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
 from tests.support.catalog.make import make_authors, make_book, make_books, make_links, make_products
 from tests.support.catalog.queries import NAMES, ORDERS, nodes
 from tests.support.catalog.warm import find_all_pages, find_both_ways, own_copy, shown, warm_up

@@ -7,9 +7,9 @@ from catalog.books.series import parse_series, split_title
 from catalog.books.volumes import SeriesPlace, find_series_places
 from catalog.models import Book
 from catalog.selectors import get_book
-from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
 from mirror.verify.runs import verify
 from tests.support.catalog.make import make_book
 from tests.support.catalog.warm import own_copy, warm_up

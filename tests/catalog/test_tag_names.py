@@ -15,8 +15,8 @@ from catalog.models import Book, Tag, TagAlias, Tagging, TagVote
 from catalog.names import is_shelf_name
 from catalog.selectors import get_book
 from catalog.tags import services
-from mirror.read.sql_only import sql_only
 from mirror.relay import drains
+from mirror.relay.sql_only import sql_only
 from tests.support.catalog.goodbooks import books_csv, links_csv, tags_csv, write
 from tests.support.catalog.make import make_book
 from tests.support.catalog.warm import find_both_ways, own_copy, warm_up

@@ -9,8 +9,8 @@ from django.db import connection
 from catalog.models import Book
 from catalog.selectors import find_books
 from catalog.values.collation import MAX_KEY_LENGTH, make_sort_key
-from mirror.read.sql_only import sql_only
 from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
 from mirror.verify.repair import carry_out, order
 from mirror.verify.runs import verify
 from tests.support.catalog.make import make_book, make_books

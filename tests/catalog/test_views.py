@@ -11,9 +11,9 @@ from pytest_django.fixtures import Settings
 
 from catalog.listing.results import PAGE_SIZE
 from catalog.models import Book
-from mirror.read.sql_only import sql_only
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import Recording, record
+from mirror.relay.sql_only import sql_only
 from tests.support.catalog.make import make_book, make_books
 from tests.support.catalog.warm import own_copy, warm_up
 from tests.support.servers import RedisServer

@@ -12,9 +12,10 @@ from redis import Redis
 
 from mirror import Column, Mirror, register, registry
 from mirror.capture import install, layouts
-from mirror.capture.triggers import forget
-from mirror.relay import drains, rebuild
+from mirror.relay import drains
+from mirror.upkeep import rebuild
 from mirror.verify import runs
+from mirror.warm.triggers import forget
 from tests.mirror.conftest import own_registry
 from tests.support.servers import wait_until
 

@@ -18,8 +18,8 @@ from loginlog.services import mark_login
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
 from mirror.tasks import consume_visits
+from mirror.upkeep.rebuild import rebuild
 from mirror.verify import runs
 from shop.book_views.popularity import count_view
 from shop.models import Cart, View

@@ -15,19 +15,19 @@ from django.db import connection
 from django.test import TransactionTestCase
 
 from mirror import registry
+from mirror.comparison.expected import says
 from mirror.declare.entries import single
 from mirror.declare.mirrors import Mirror
 from mirror.metrics import counted
 from mirror.models import Change
 from mirror.outbox import changes
-from mirror.read import marker
-from mirror.read.sql_only import sql_only
 from mirror.redis import naming
 from mirror.redis.clients import breaker, relay_client
 from mirror.redis.session import Session, set_with_transaction
 from mirror.relay import drains
-from mirror.verify.expected import says
+from mirror.relay.sql_only import sql_only
 from mirror.verify.runs import verify
+from mirror.warm import marker
 
 MOST_ROWS, MOST_KEYS = 1000, 8  # compared by readers, of each mirror and test
 

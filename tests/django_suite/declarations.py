@@ -8,7 +8,7 @@ from django.core.checks import ERROR
 from django.db import models
 
 from mirror import Column, Count, Ids, Mirror, Ranking, SetOf, registry
-from mirror.declare.checks import check_declarations
+from mirror.checks import check_declarations
 from mirror.declare.layout import Layout
 from mirror.declare.paths import DeclarationError
 

@@ -7,7 +7,7 @@ from redis import Redis
 
 from mirror.redis.clients import breaker
 from mirror.relay.drains import drain_all
-from mirror.relay.sweeper import sweep
+from mirror.upkeep.sweeper import sweep
 from shop.models import Cart
 from shop.services.carts import add_copies, set_line
 from tests.faults.test_older_file import Past

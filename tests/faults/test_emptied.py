@@ -12,9 +12,9 @@ from django.db import connections
 from redis import Redis
 
 from mirror.declare.mirrors import Mirror
-from mirror.read import marker
 from mirror.redis import naming
-from mirror.relay import rebuild
+from mirror.upkeep import rebuild
+from mirror.warm import marker
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import Storm, Watcher, again_and_again, assert_comes_to_rest, assert_exact
 from tests.support.mirror.app.mirrors import ItemMirror

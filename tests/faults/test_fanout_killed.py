@@ -4,9 +4,10 @@ import pytest
 from redis import Redis
 
 from mirror import registry
-from mirror.declare.windows import CUT, SENTINEL, WindowMirror
 from mirror.models import Change
-from mirror.relay import drains, rebuild
+from mirror.relay import drains
+from mirror.upkeep import rebuild
+from mirror.windows.declare import CUT, SENTINEL, WindowMirror
 from tests.support.faults.crew import ALONE, Crew
 from tests.support.mirror.app.models import Note, Reading, Writer
 from tests.support.mirror.app.windows import FEED, feed_of

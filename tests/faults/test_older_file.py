@@ -13,10 +13,11 @@ from redis import Redis
 from mirror import registry
 from mirror.models import Change, State
 from mirror.outbox import changes
-from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
-from mirror.relay import apply, drains, sweeper
+from mirror.relay import apply, drains
+from mirror.upkeep import sweeper
+from mirror.warm import marker
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import Storm, Watcher, assert_comes_to_rest, assert_exact, is_at_rest
 from tests.support.mirror import world

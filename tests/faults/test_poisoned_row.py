@@ -6,7 +6,8 @@ from redis import Redis
 from mirror.conf import setting
 from mirror.declare.mirrors import Record
 from mirror.models import Change
-from mirror.relay import hints, rebuild, sweeper
+from mirror.relay import hints
+from mirror.upkeep import rebuild, sweeper
 from tests.support.faults.tools import assert_exact
 from tests.support.mirror import world
 from tests.support.mirror.app.mirrors import ItemMirror

@@ -9,8 +9,9 @@ from celery import current_app
 from redis import Redis
 
 from config.metrics.collector import list_queues
-from mirror.relay import send, sweeper
+from mirror.relay import send
 from mirror.relay.waiting import MAX_READ
+from mirror.upkeep import sweeper
 from tests.support.deploy.files import read_procfile
 from tests.support.faults.crew import Crew
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until

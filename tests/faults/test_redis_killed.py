@@ -8,7 +8,7 @@ from mirror.conf import setting
 from mirror.models import Change
 from mirror.redis import naming
 from mirror.redis.clients import breaker
-from mirror.relay import sweeper
+from mirror.upkeep import sweeper
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import Storm, Watcher, again_and_again, assert_comes_to_rest
 from tests.support.mirror.app.models import Item

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from redis import Redis, WatchError
 
-from mirror.relay.shapes.records import touch
+from mirror.kinds.base import touch
 from tests.support.servers import RedisServer
 from tools.devserver.redis_server import find_redis, find_wheel_redis, read_version
 

@@ -9,7 +9,7 @@ from accounts import keys
 from accounts.models import Session, User
 from accounts.sessions.services import end_session
 from mirror.redis.clients import breaker
-from mirror.relay import sweeper
+from mirror.upkeep import sweeper
 from mirror.verify.runs import verify
 from tests.faults.test_older_file import Past
 from tests.support.accounts.sessions import PASSWORD, log_in, read_digest

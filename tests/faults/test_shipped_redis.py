@@ -14,10 +14,10 @@ from redis.exceptions import AuthenticationError, ResponseError
 
 from mirror import registry
 from mirror.models import State
-from mirror.read import marker
 from mirror.redis.clients import client, relay_client
-from mirror.relay import sweeper
+from mirror.upkeep import sweeper
 from mirror.visits import consume
+from mirror.warm import marker
 from tests.support.faults.tools import Storm, assert_exact, is_at_rest
 from tests.support.fixtures import use_redis
 from tests.support.mirror import world

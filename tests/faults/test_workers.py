@@ -10,7 +10,8 @@ from django.db.models.functions import Concat
 from redis import Redis
 
 from mirror.models import Change, State
-from mirror.relay import drains, rebuild
+from mirror.relay import drains
+from mirror.upkeep import rebuild
 from tests.support.faults.crew import ALONE, Crew
 from tests.support.faults.tools import Storm, assert_comes_to_rest, assert_exact
 from tests.support.mirror import world
@@ -20,7 +21,7 @@ from tests.support.servers import PATIENCE_SECONDS, wait_until
 pytestmark = pytest.mark.on_postgres
 
 # Before the second batch, or one of the last, is marked. Every run has enough batches for this.
-MOMENTS = ("mirror.outbox.chains.mark 2", "mirror.relay.apply.land 3", "mirror.outbox.chains.mark 4")
+MOMENTS = ("mirror.outbox.chains.mark 2", "mirror.relay.apply.RedisDrain.finish 3", "mirror.outbox.chains.mark 4")
 CUTS = 6
 # Whether Redis has been written to, and whether changes are pending, after a drain was killed before the step.
 AFTER = {
@@ -80,7 +81,7 @@ def _at_most_pending(count: float) -> bool:
 def test_killed_rebuild_continues_at_its_position(crew: Crew, state: Redis) -> None:
     Storm(seed=3, size=2000).create()
     rebuilding = State.objects.filter(mirror="titem", rebuild_cursor__isnull=False)
-    crew.kill_standing("rebuild", "django mirror rebuild titem", "mirror.relay.apply.launch 5")
+    crew.kill_standing("rebuild", "django mirror rebuild titem", "mirror.relay.apply.start 5")
     stopped = rebuilding.get()
     assert 0 < stopped.rebuild_rows < 2000
     done: list[int] = []

@@ -19,8 +19,9 @@ from mirror.models import Change, Job, State
 from mirror.outbox import changes as outbox
 from mirror.redis import naming
 from mirror.redis.recorder import record
-from mirror.relay import rebuild, send
+from mirror.relay import send
 from mirror.relay.drains import drain_all
+from mirror.upkeep import rebuild
 from mirror.verify import runs
 from tests.support.mirror.app.models import Group, Item
 from tests.support.servers import RedisServer

@@ -9,7 +9,7 @@ from redis import Redis
 from mirror import registry
 from mirror.models import Change
 from mirror.outbox import changes
-from mirror.read import marker
+from mirror.outbox.identity import database_identity
 from mirror.redis.recorder import record
 from mirror.redis.session import Conflict
 from mirror.relay import apply, drains
@@ -34,7 +34,7 @@ def test_draining_a_known_key_takes_two_round_trips_and_three_statements() -> No
 def test_draining_500_keys_takes_as_many_round_trips_as_one() -> None:
     Odd.objects.bulk_create(Odd(code=str(n)) for n in range(500))
     apply.drain(ODD, ["none"])
-    marker.database_identity()
+    database_identity()
     with record() as seen:
         assert apply.drain(ODD, [str(n) for n in range(500)]) == (500, 500)
     assert (seen.round_trips, len(seen.sql)) == (2, 3)

@@ -11,10 +11,11 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from mirror import Member, Scored, Value, registry
+from mirror.comparison import plan
 from mirror.declare.entries import Entry
 from mirror.models import Change
 from mirror.outbox import changes
-from mirror.relay import apply, drains, plan
+from mirror.relay import apply, drains
 from tests.support.mirror import world
 from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Item

@@ -7,16 +7,17 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import registry, tasks
+from mirror.comparison.compare import Difference
 from mirror.models import Change, State
 from mirror.outbox import changes
-from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
-from mirror.relay import drains, sweeper
+from mirror.relay import drains
 from mirror.standalone.runner import Relay
+from mirror.upkeep import sweeper
 from mirror.verify import background
 from mirror.verify.background import Position
-from mirror.verify.compare import Difference
+from mirror.warm import marker
 from tests.mirror.test_verify import CASES
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Group, Item, Label

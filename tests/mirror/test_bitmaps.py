@@ -8,15 +8,16 @@ from redis import Redis
 
 from mirror import Bit, Family, Mirror, SetOf, Watch, register, registry
 from mirror.capture import install
-from mirror.declare.checks import check_declarations
+from mirror.checks import check_declarations
+from mirror.comparison import scan
+from mirror.comparison.scan import BYTES, PARTS
+from mirror.kinds import BitmapKind
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Session
 from mirror.relay import drains
-from mirror.relay.rebuild import rebuild
-from mirror.relay.shapes import BitmapShape
-from mirror.verify import repair, runs, scan
+from mirror.upkeep.rebuild import rebuild
+from mirror.verify import repair, runs
 from mirror.verify.explain import explain
-from mirror.verify.scan import BYTES, PARTS
 from tests.mirror.test_background import complete
 from tests.support.mirror.app.models import Item
 
@@ -141,7 +142,7 @@ def test_fields_and_a_record_that_is_no_bitmap_are_refused(items: list[Item]) ->
     assert "fields and indexes cannot make a bitmap" in message.msg
     for wrong in list[Any]([b"", "text", {}]):
         with pytest.raises(TypeError, match="has to be bytes"):
-            BitmapShape.encode(wrong)
+            BitmapKind.encode(wrong)
 
 
 def test_a_long_bitmap_is_read_in_parts(items: list[Item], redis: Redis) -> None:

@@ -7,10 +7,10 @@ from mirror import Alphabetical, Mirror, Names, Ranking, SetOf, Watch, register,
 from mirror.capture import install
 from mirror.declare.buckets import find_bucket_key, find_bucket_start, list_bucket_keys
 from mirror.declare.paths import DeclarationError
-from mirror.read import marker
 from mirror.redis.clients import client
-from mirror.relay import rebuild
+from mirror.upkeep import rebuild
 from mirror.verify import repair, runs
+from mirror.warm import marker
 from tests.support.mirror.app.models import Item
 from tests.support.mirror.items import drained, make
 

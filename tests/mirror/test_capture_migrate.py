@@ -15,7 +15,7 @@ from mirror import registry
 from mirror.capture import install
 from mirror.models import Change, Identity
 from mirror.outbox.changes import WHOLE
-from mirror.read import marker
+from mirror.outbox.identity import database_identity
 from tests.support.mirror.app.models import Item, Odd
 from tests.support.mirror.outbox import orders, run
 
@@ -90,10 +90,10 @@ def test_migrate_with_an_empty_plan_keeps_the_triggers() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_flush_gives_the_database_a_new_identity() -> None:
-    before = marker.database_identity()
+    before = database_identity()
     Identity.objects.all().delete()
     emit_post_migrate_signal(verbosity=0, interactive=False, db="default")  # sent at the end of ``manage.py flush``
-    assert Identity.objects.get().uuid.hex == marker.database_identity() != before
+    assert Identity.objects.get().uuid.hex == database_identity() != before
 
 
 @pytest.mark.django_db(transaction=True)

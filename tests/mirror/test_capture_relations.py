@@ -12,14 +12,13 @@ from django.core.checks import CheckMessage
 from django.db import DatabaseError, connection, models, transaction
 from django.test.utils import isolate_apps
 
-from mirror import Mirror, Watch, register, status
-from mirror.capture import install, triggers
-from mirror.declare import checks
+from mirror import Mirror, Watch, checks, register, status
+from mirror.capture import install
 from mirror.models import Change
 from mirror.outbox.changes import WHOLE
-from mirror.read import marker
 from mirror.redis.clients import relay_client
-from mirror.relay import sweeper
+from mirror.upkeep import sweeper
+from mirror.warm import marker, triggers
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
 from tests.support.mirror.outbox import orders, run

@@ -10,14 +10,16 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import After, Watch, registry
-from mirror.declare.windows import WindowMirror
 from mirror.models import Change
 from mirror.outbox import changes
-from mirror.read import marker
+from mirror.outbox.identity import database_identity
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
-from mirror.relay import apply, cold, drains, hints, rebuild, send
+from mirror.relay import apply, drains, hints, send
+from mirror.upkeep import rebuild
+from mirror.warm import cold, marker
 from mirror.windows import window
+from mirror.windows.declare import WindowMirror
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Ignoring, Note, Odd, Reading, Writer
 from tests.support.mirror.app.windows import FeedWindow
@@ -163,7 +165,7 @@ def test_change_of_everything_orders_a_change_of_everything(monkeypatch: pytest.
     world.warm_own()
     monkeypatch.setattr(FeedWindow, "after", [After("treading", lambda edge: edge.split(":")[1])])
     changes.append("treading", [changes.WHOLE])
-    cold.obey(READING, relay_client())
+    cold.apply_whole(READING, relay_client())
     assert pending("tfeed") == [changes.WHOLE]
 
 
@@ -181,7 +183,7 @@ def test_truncate_empties_the_windows_after_it(redis: Redis) -> None:
 def test_mirror_without_followers_pays_no_extra_statements() -> None:
     with without_hints():
         Odd.objects.create(code="a")
-    marker.database_identity()
+    database_identity()
     with record() as seen:
         assert apply.drain(registry.get("t'odd"), ["a"]) == (1, 1)
     assert len(seen.sql) == 3

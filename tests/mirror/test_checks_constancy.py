@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from mirror import Column, Count, Mirror, register
-from mirror.declare.checks import check_declarations
+from mirror.checks import check_declarations
 from tests.support.mirror.app.models import Group, Item
 from tests.support.mirror.schemas import Sample
 

@@ -11,17 +11,19 @@ from redis import Redis
 from redis.exceptions import ClusterCrossSlotError, RedisError
 
 from mirror import registry
-from mirror.cluster.slots import slot_of
 from mirror.cluster.topology import Topology
 from mirror.models import Change
-from mirror.read import marker
 from mirror.read.reads import read
-from mirror.redis import naming, prefix
+from mirror.redis import naming
 from mirror.redis.clients import NotNamedAsCluster, breaker, client, relay_client
+from mirror.redis.keys import prefix
+from mirror.redis.keys.slots import slot_of
 from mirror.redis.recorder import record
 from mirror.redis.session import Command, Session
-from mirror.relay import apply, drains, replay, sweeper
+from mirror.relay import apply, drains
+from mirror.upkeep import replay, sweeper
 from mirror.verify import background, runs
+from mirror.warm import marker
 from tests.support import crossing
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item

@@ -7,7 +7,8 @@ from redis import Redis
 
 from mirror import registry
 from mirror.models import Change
-from mirror.relay import apply, rebuild
+from mirror.relay import apply
+from mirror.upkeep import rebuild
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item, Label, Odd
 from tests.support.mirror.command import ACTIONS, run

@@ -6,7 +6,7 @@ from redis import Redis
 
 from mirror.management.commands.mirror import Command
 from mirror.redis.clients import client
-from mirror.relay import rebuild
+from mirror.upkeep import rebuild
 from mirror.verify import runs
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item, Label, Odd

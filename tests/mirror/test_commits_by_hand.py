@@ -7,12 +7,13 @@ from django.db import IntegrityError, connection, transaction
 from pytest_django.fixtures import Settings
 from redis import Redis
 
+from mirror import checks
 from mirror.conf import database
-from mirror.declare import checks
 from mirror.models import Change
 from mirror.outbox.changes import InTransaction
-from mirror.read import replica, sql_only
-from mirror.relay import drains, sweeper
+from mirror.read import replica
+from mirror.relay import drains, sql_only
+from mirror.upkeep import sweeper
 from mirror.verify import runs
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item, Label

@@ -10,6 +10,7 @@ from django.db import connection
 from redis import Redis
 
 from mirror import registry
+from mirror.kinds import summaries
 from mirror.models import Change
 from mirror.outbox import changes
 from mirror.redis.recorder import record
@@ -46,9 +47,7 @@ def test_first_drain_of_a_summary_applies_the_changes_of_all_writers(redis: Redi
 
 @pytest.mark.usefixtures("no_hints")
 def test_drain_of_a_summary_marks_a_bounded_number_of_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mirror.relay.shapes import kinds
-
-    monkeypatch.setattr(kinds, "SUMMED_UP", 3)
+    monkeypatch.setattr(summaries, "MAX_SUMMED_UP", 3)
     items = [Item.objects.create(name=f"item {n}") for n in range(8)]
     assert apply.drain(registry.get("latest"), [str(items[7].pk)]).changes in (3, 4)
     assert str(items[7].pk) not in changes.pending_of("latest", [str(item.pk) for item in items])
@@ -60,12 +59,12 @@ def in_the_way(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Make every write of a drain fail with a conflict. Return a list with one item per attempt."""
     tried: list[str] = []
 
-    def land(flight: apply.Flight) -> apply.Drained:
-        flight.close()
+    def finish(drain: apply.RedisDrain) -> apply.Drained:
+        drain.abandon()
         tried.append("")
         raise Conflict
 
-    monkeypatch.setattr(apply, "land", land)
+    monkeypatch.setattr(apply.RedisDrain, "finish", finish)
     return tried
 
 
@@ -110,18 +109,18 @@ def test_threads_take_turns_at_shared_summaries() -> None:
     got: list[bool] = []
 
     def second() -> None:
-        with drains.turn(3600) as mine:
+        with drains.lock_summaries(3600) as mine:
             got.append(mine)
 
-    with drains.turn(0) as mine:
+    with drains.lock_summaries(0) as mine:
         assert mine
-        with drains.turn(0) as again:
+        with drains.lock_summaries(0) as again:
             assert not again
         thread = waiting(second)
         assert got == []
     thread.join()
     assert got == [True]
-    with drains.turn(0) as mine:
+    with drains.lock_summaries(0) as mine:
         assert mine
 
 

@@ -18,9 +18,9 @@ from mirror.doctor import settings as doctor_settings
 from mirror.models import Change, State
 from mirror.outbox import changes
 from mirror.redis import breaker, client, naming
-from mirror.relay.cold import make_cold
 from mirror.standalone import notices
 from mirror.standalone.runner import Relay
+from mirror.warm.cold import make_cold
 from tests.support.faults.full import full_disk, full_memory
 from tests.support.mirror import world
 from tests.support.mirror.app.visits import pages

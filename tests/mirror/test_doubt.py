@@ -16,7 +16,8 @@ from mirror.read.reads import Reading, read
 from mirror.redis import naming
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
-from mirror.relay import drains, heartbeat, rebuild
+from mirror.relay import drains
+from mirror.upkeep import heartbeat, rebuild
 from tests.support.mirror.app.models import Follow, Group, Item
 
 MIRRORS = ("titem", "tfollow", "tgroup")

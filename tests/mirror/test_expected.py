@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from mirror import Family, Field, Member, Members, Scored, Value
+from mirror.comparison.expected import Sums, says
+from mirror.comparison.scan import Content
 from mirror.declare.entries import Contribution
 from mirror.declare.watches import Kind
-from mirror.verify.expected import Sums, says
-from mirror.verify.scan import Content
 
 
 def agrees(given: list[Contribution], kind: Kind, raw: list[Any]) -> bool:

@@ -3,8 +3,10 @@
 import pytest
 from redis import Redis
 
+from mirror.comparison import scan
+from mirror.comparison.explained import Explained
 from mirror.relay import drains
-from mirror.verify import explain, scan
+from mirror.verify import explain
 from mirror.verify.explain import NothingToExplain
 from tests.support.mirror.app.models import Follow, Item, Label
 
@@ -19,7 +21,7 @@ def item() -> Item:
     return item
 
 
-def of_item(pk: str = "7") -> explain.Explained:
+def of_item(pk: str = "7") -> Explained:
     return next(found for found in explain.explain("mirrortest.Item", pk) if found.mirror == "titem")
 
 

@@ -8,7 +8,7 @@ from redis import Redis
 
 from mirror.redis.clients import breaker, client, try_redis
 from mirror.redis.session import get_pool
-from mirror.relay import sweeper
+from mirror.upkeep import sweeper
 from mirror.utils.failure_log import FailureLog
 from mirror.visits.sweep import sweep
 from tests.support.servers import RedisServer

@@ -10,10 +10,10 @@ from django.core.management.sql import emit_post_migrate_signal
 from redis import Redis
 
 from mirror.models import Change, Identity, State
-from mirror.read import marker
 from mirror.redis.clients import relay_client
 from mirror.relay import drains
 from mirror.verify import runs
+from mirror.warm import marker
 from tests.support import flush
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Item, Label

@@ -14,7 +14,8 @@ from mirror.models import Change
 from mirror.read import doubt
 from mirror.redis import naming
 from mirror.redis.recorder import record
-from mirror.relay import drains, heartbeat, rebuild
+from mirror.relay import drains
+from mirror.upkeep import heartbeat, rebuild
 from tests.support.mirror.app.models import Item, Label, Odd
 from tests.support.servers import RedisServer, wait_until
 

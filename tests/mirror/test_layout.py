@@ -28,7 +28,7 @@ from mirror import (
     registry,
 )
 from mirror.capture import install
-from mirror.declare.checks import check_declarations
+from mirror.checks import check_declarations
 from mirror.declare.layout import Layout
 from mirror.declare.paths import DeclarationError
 from tests.support.mirror.app.models import Group, Item, Label, Note, Writer

@@ -10,17 +10,17 @@ import pytest
 from django.core.management import call_command
 from redis import Redis
 
-from mirror import Mirror, Watch, register, registry
-from mirror.capture import layouts, triggers
-from mirror.declare import checks
+from mirror import Mirror, Watch, checks, register, registry
+from mirror.capture import layouts
 from mirror.declare.sources import digest_methods
 from mirror.models import Change, State
 from mirror.outbox.changes import OutdatedLayout
-from mirror.read import marker
 from mirror.read.reads import read
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
-from mirror.relay import apply, drains, rebuild, sweeper
+from mirror.relay import apply, drains
+from mirror.upkeep import rebuild, sweeper
+from mirror.warm import marker, triggers
 from tests.support.mirror import world
 from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Group

@@ -10,18 +10,18 @@ from redis import Redis
 from redis.client import Pipeline
 
 from mirror import registry
+from mirror.comparison.plan import encode_feed, place
 from mirror.declare.entries import Contribution, Entry, Field, Scored, Value, single
 from mirror.read import local
 from mirror.read.local import LocalCopy
 from mirror.read.reads import read
-from mirror.read.sql_only import sql_only
 from mirror.redis import naming
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
 from mirror.relay import apply
 from mirror.relay.drains import drain_all
-from mirror.relay.plan import news, place
-from mirror.relay.rebuild import rebuild
+from mirror.relay.sql_only import sql_only
+from mirror.upkeep.rebuild import rebuild
 from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Item, Label
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
@@ -287,7 +287,7 @@ def test_changes_within_a_round_trip_are_applied(mirrored: FedItems, loaded: Cou
     came = Scored("titems:score", "999", 1.0)
 
     def meanwhile(pipe: Pipeline, answer: object) -> None:
-        pipe.xadd(mirrored.feed(), {"d": news([], [came])})
+        pipe.xadd(mirrored.feed(), {"d": encode_feed([], [came])})
 
     answer = loaded.ask(lambda structure: came in structure.held.values(), meanwhile)
     assert answer is not None

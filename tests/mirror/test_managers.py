@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from mirror import Count, Mirror, Names, SetOf, register
 from mirror.capture import install
-from mirror.read.sql_only import sql_only
-from mirror.relay import rebuild
+from mirror.relay.sql_only import sql_only
+from mirror.upkeep import rebuild
 from tests.support.mirror.items import drained
 
 pytestmark = pytest.mark.usefixtures("committed", "own_registry")

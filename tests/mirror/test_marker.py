@@ -11,11 +11,12 @@ from redis import Redis
 
 from mirror import registry
 from mirror.models import Identity
-from mirror.read import marker
+from mirror.outbox.identity import database_identity
 from mirror.redis import naming
 from mirror.redis.clients import client, incarnation
 from mirror.redis.recorder import record
-from mirror.relay import rebuild
+from mirror.upkeep import rebuild
+from mirror.warm import marker
 from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.servers import RedisServer
 
@@ -48,7 +49,7 @@ def another_layout(patch: pytest.MonkeyPatch) -> None:
 
 def another_database(patch: pytest.MonkeyPatch) -> None:
     Identity.objects.update(uuid=uuid.uuid4())
-    marker.database_identity.cache_clear()
+    database_identity.cache_clear()
 
 
 def another_incarnation(patch: pytest.MonkeyPatch) -> None:
@@ -152,7 +153,7 @@ def test_feed_reports_every_new_generation(redis: Redis, monkeypatch: pytest.Mon
 
 def test_identity_of_the_database_is_permanent() -> None:
     Identity.objects.all().delete()
-    marker.database_identity.cache_clear()
-    first = marker.database_identity()
-    marker.database_identity.cache_clear()
-    assert marker.database_identity() == first == Identity.objects.get().uuid.hex
+    database_identity.cache_clear()
+    first = database_identity()
+    database_identity.cache_clear()
+    assert database_identity() == first == Identity.objects.get().uuid.hex

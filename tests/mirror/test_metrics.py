@@ -17,11 +17,12 @@ from mirror import registry
 from mirror.metrics import counted, gauges, prometheus, round_trip_ended
 from mirror.models import Change, State
 from mirror.read import prefetch, reads
-from mirror.read.sql_only import sql_only
 from mirror.redis import naming
 from mirror.redis.clients import client, relay_client
 from mirror.redis.recorder import record
-from mirror.relay import cold, drains
+from mirror.relay import drains
+from mirror.relay.sql_only import sql_only
+from mirror.warm import cold
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
 from tests.support.mirror.app.visits import look
@@ -34,7 +35,8 @@ MULTI: Final = """
 import os
 import django
 django.setup()
-from mirror.metrics import count_fallback, prometheus
+from mirror.utils.counters import count_fallback
+from mirror.metrics import prometheus
 if os.fork() == 0:
     count_fallback(["titem"], "cold")
     os._exit(0)

@@ -14,10 +14,9 @@ from mirror import registry
 from mirror.middleware import COOKIE, ReadYourWrites
 from mirror.models import Change
 from mirror.outbox import changes
-from mirror.read import sql_only
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
-from mirror.relay import drains
+from mirror.relay import drains, sql_only
 from tests.support.mirror.app.models import Item, Label, Odd
 from tests.support.servers import RedisServer
 

@@ -13,9 +13,8 @@ from mirror import registry
 from mirror.middleware import COOKIE, ReadYourWrites
 from mirror.models import Change
 from mirror.outbox import changes, spread
-from mirror.read import sql_only
 from mirror.redis.recorder import record
-from mirror.relay import drains, send, signals
+from mirror.relay import drains, send, signals, sql_only
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Group, Item, Label, Odd
 

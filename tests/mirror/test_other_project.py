@@ -10,7 +10,8 @@ from typing import Final
 import pytest
 from redis import Redis
 
-from mirror.redis import namespace, naming
+from mirror.redis import naming
+from mirror.redis.keys import namespace
 from tests.support.mirror.command import ROOT
 from tests.support.servers import RedisServer
 
@@ -29,7 +30,7 @@ import django
 django.setup()
 from django.core.management import call_command
 call_command("migrate", run_syncdb=True, verbosity=0)
-from mirror.relay import rebuild
+from mirror.upkeep import rebuild
 from tests.support.mirror.bookshelf.models import Volume
 Volume.objects.create(pk=1, title="the developer's")
 rebuild.rebuild()

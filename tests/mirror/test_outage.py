@@ -9,10 +9,10 @@ from pytest_django.fixtures import Settings
 
 from mirror.models import Change
 from mirror.outbox import changes
-from mirror.read import marker
 from mirror.redis.clients import breaker, relay_client
-from mirror.relay import sweeper
+from mirror.upkeep import sweeper
 from mirror.verify import runs
+from mirror.warm import marker
 from tests.support import warm_mirrors
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item

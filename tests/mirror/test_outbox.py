@@ -153,10 +153,10 @@ def test_changes_applied_by_another_incarnation_since_a_moment_become_pending() 
     assert Change.objects.get(pk=since).incarnation == ""
 
 
-def test_write_anew_keeps_the_strays_that_a_change_names() -> None:
+def test_marking_as_incomplete_keeps_the_strays_that_a_change_names() -> None:
     plain, named = make("1")[0], make("2", strays='[["set", "k", "m"]]')[0]
-    outbox.write_anew([plain, named])
-    assert Change.objects.get(pk=plain).strays == outbox.ANEW
+    outbox.mark_incomplete([plain, named])
+    assert Change.objects.get(pk=plain).strays == outbox.INCOMPLETE
     assert Change.objects.get(pk=named).strays == '[["set", "k", "m"]]'
 
 

@@ -93,7 +93,7 @@ def test_statements_of_a_drain_read_no_more_rows_than_they_need(state: Callable[
         "those that are quarantined": (0, lambda: changes.quarantined(BATCH)),
         "whether there is one": (0, lambda: changes.has_unapplied("tgroup")),
         "marking": (BATCH, lambda: changes.mark_applied(ids, "me")),
-        "writing anew": (BATCH, lambda: changes.write_anew(ids)),
+        "writing anew": (BATCH, lambda: changes.mark_incomplete(ids)),
         "a failure": (2, lambda: changes.failed("titem", keys[0], "no")),
         "the newest": (1, changes.newest_unapplied),
         "those that readers wait for": (changes.MUCH + 1, changes.awaited),

@@ -14,10 +14,11 @@ from pytest_django.fixtures import Settings
 from mirror import Mirror, Names, SetOf, register
 from mirror.capture import install
 from mirror.middleware import ReadYourWrites
-from mirror.read import Asked, fetch, known, own_writes, read, sql_only
-from mirror.read.statements import ANY, find_table
+from mirror.read import Asked, fetch, known, own_writes, read
 from mirror.redis.recorder import record
-from mirror.relay import rebuild, signals
+from mirror.relay import signals, sql_only
+from mirror.relay.statements import ANY, find_table
+from mirror.upkeep import rebuild
 from tests.support.asynchronous import run_asynchronously
 from tests.support.mirror.app.models import Group, Item, Label, Odd
 from tests.support.mirror.items import drained

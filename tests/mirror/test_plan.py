@@ -4,8 +4,8 @@ import orjson
 import pytest
 
 from mirror import Field, Member, Members, OwnField, Scored, Value
+from mirror.comparison.plan import ARGUMENTS, as_list, commands, difference, encode_feed, from_list, place
 from mirror.declare.entries import Contribution, Entry
-from mirror.relay.plan import ARGUMENTS, as_list, commands, difference, from_list, news, place
 
 pytestmark = pytest.mark.on_sqlite
 
@@ -80,7 +80,7 @@ def test_place_of_an_entry_leaves_out_its_value() -> None:
 
 
 def test_news_encode_removals_additions_and_infinite_scores() -> None:
-    told = orjson.loads(news([Member("s", "1")], [Members(("t", "u"), "2"), Scored("z", "m", float("-inf"))]))
+    told = orjson.loads(encode_feed([Member("s", "1")], [Members(("t", "u"), "2"), Scored("z", "m", float("-inf"))]))
     assert told == [
         [0, "set", "s", "1"],
         [1, "set", "t", "2"],

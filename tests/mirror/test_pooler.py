@@ -10,7 +10,7 @@ from django.db import connection
 from redis import Redis
 
 from mirror.doctor import sql
-from mirror.relay import heartbeat
+from mirror.upkeep import heartbeat
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Item
 from tests.support.servers.postgres import NOBODY

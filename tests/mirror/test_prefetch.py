@@ -10,11 +10,12 @@ from redis.client import Pipeline
 from mirror import registry
 from mirror.read.prefetch import Asked, Prefetched, fetch, known
 from mirror.read.reads import read
-from mirror.read.sql_only import sql_only
 from mirror.redis import naming
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
-from mirror.relay import drains, rebuild
+from mirror.relay import drains
+from mirror.relay.sql_only import sql_only
+from mirror.upkeep import rebuild
 from tests.support.mirror.app.models import Odd
 from tests.support.servers import RedisServer
 

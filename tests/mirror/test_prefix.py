@@ -11,17 +11,20 @@ from redis import Redis
 from redis.crc import key_slot
 
 from mirror import registry
+from mirror.comparison import scan
 from mirror.conf import setting
 from mirror.read.reads import read
-from mirror.redis import naming, prefix
+from mirror.redis import naming
 from mirror.redis.clients import client, relay_client, with_prefix
-from mirror.redis.positions import UnknownCommand, key_positions
+from mirror.redis.keys import prefix
+from mirror.redis.keys.positions import UnknownCommand, key_positions
 from mirror.redis.recorder import record
 from mirror.redis.session import Conflict, Session
-from mirror.relay import cold, rebuild
 from mirror.relay.drains import drain_all
-from mirror.verify import runs, scan
+from mirror.upkeep import rebuild
+from mirror.verify import runs
 from mirror.visits import consume
+from mirror.warm import cold
 from tests.support.mirror.app.models import Item
 from tests.support.mirror.app.visits import look, pages
 from tests.support.servers import RedisServer

@@ -6,12 +6,12 @@ from redis import Redis
 
 from mirror import registry
 from mirror.conf import milliseconds
-from mirror.declare.windows import Reached, WindowMirror
 from mirror.models import Change
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.relay import drains
 from mirror.windows import deliver, push
+from mirror.windows.declare import Reached, WindowMirror
 from mirror.windows.slices import Outcome
 from tests.support.mirror.app.models import Note, Reading, Writer
 from tests.support.mirror.pushing import (

@@ -12,10 +12,11 @@ from redis import Redis
 from mirror import tasks
 from mirror.models import Change, Identity
 from mirror.outbox import changes
-from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
-from mirror.relay import drains, replay, send, sweeper
+from mirror.relay import drains, send
+from mirror.upkeep import replay, sweeper
+from mirror.warm import marker
 from mirror.windows import push
 from tests.support.mirror.app.models import Note, Writer
 from tests.support.mirror.pushing import SOURCE, all_right, feed, make_readers, pending, push_pending, says

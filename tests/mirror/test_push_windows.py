@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from mirror.declare.windows import CUT, MAKING, SENTINEL, WHOLE
 from mirror.models import Change
 from mirror.outbox import spread
 from mirror.redis import naming
@@ -14,6 +13,7 @@ from mirror.redis.clients import relay_client
 from mirror.redis.session import Session
 from mirror.relay import drains
 from mirror.windows import deliver, push, window
+from mirror.windows.declare import CUT, MAKING, SENTINEL, WHOLE
 from mirror.windows.slices import Outcome
 from tests.support.mirror.app.models import Ignoring, Note, Reading, Writer
 from tests.support.mirror.app.windows import FEED

@@ -10,7 +10,8 @@ from mirror import registry
 from mirror.models import Change
 from mirror.read.reads import read
 from mirror.redis import naming
-from mirror.relay import drains, heartbeat, rebuild
+from mirror.relay import drains
+from mirror.upkeep import heartbeat, rebuild
 from mirror.verify import runs
 from tests.support.mirror.app.models import Group, Item
 from tests.support.mirror.command import run

@@ -8,11 +8,12 @@ from redis import Redis
 
 from mirror import registry
 from mirror.read.reads import Reading, read
-from mirror.read.sql_only import sql_only, wanted
 from mirror.redis import naming
 from mirror.redis.clients import breaker, client
 from mirror.redis.recorder import record
-from mirror.relay import drains, rebuild
+from mirror.relay import drains
+from mirror.relay.sql_only import sql_only, wanted
+from mirror.upkeep import rebuild
 from tests.support.mirror.app.models import Odd
 from tests.support.servers import RedisServer
 

@@ -10,9 +10,9 @@ from django.db.models import Q
 
 from mirror import Alphabetical, Count, Lookup, Mirror, Name, Names, Place, Ranking, SetOf, register, registry
 from mirror.capture import install
-from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
-from mirror.relay import rebuild
+from mirror.relay.sql_only import sql_only
+from mirror.upkeep import rebuild
 from tests.support.mirror.app.mirrors import FollowEdge, GroupHash, OddMirror
 from tests.support.mirror.app.models import Group, Item
 from tests.support.mirror.items import drained, make

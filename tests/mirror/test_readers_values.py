@@ -16,8 +16,8 @@ from mirror.capture import install
 from mirror.declare.indexes import Index, Template
 from mirror.declare.layout import Layout
 from mirror.declare.paths import DeclarationError
-from mirror.read.sql_only import sql_only
-from mirror.relay import rebuild
+from mirror.relay.sql_only import sql_only
+from mirror.upkeep import rebuild
 from tests.support.mirror.app.models import Group, Item, Kinds
 from tests.support.mirror.items import drained
 from tests.support.mirror.outbox import run

@@ -11,11 +11,12 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from mirror import registry
 from mirror.models import Change, State
-from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.clients import client, relay_client
 from mirror.redis.lease import lease
-from mirror.relay import apply, drains, rebuild, replay
+from mirror.relay import apply, drains
+from mirror.upkeep import rebuild, replay
+from mirror.warm import marker
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Group, Item, Label, Odd
 from tests.support.servers import RedisServer

@@ -4,13 +4,13 @@ import pytest
 
 from mirror.models import Change
 from mirror.outbox import changes
-from mirror.read import marker
 from mirror.redis.clients import breaker, client
 from mirror.redis.recorder import record
 from mirror.registry import get
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import _Run, rebuild
+from mirror.upkeep.rebuild import _Run, rebuild
 from mirror.verify.runs import verify
+from mirror.warm import marker
 from tests.support.mirror.app.models import Item, Label
 
 pytestmark = pytest.mark.django_db(transaction=True)

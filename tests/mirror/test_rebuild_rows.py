@@ -8,11 +8,13 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import registry
+from mirror.comparison import scan
 from mirror.models import Change
-from mirror.read import marker
 from mirror.redis.clients import client, relay_client
-from mirror.relay import drains, rebuild
-from mirror.verify import runs, scan, strays
+from mirror.relay import drains
+from mirror.upkeep import rebuild
+from mirror.verify import runs, strays
+from mirror.warm import marker
 from tests.support.mirror import world
 from tests.support.mirror.app.mirrors import GroupHash
 from tests.support.mirror.app.models import Group, Item, Label, Odd

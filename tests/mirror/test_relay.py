@@ -13,11 +13,12 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from mirror import Mirror, registry
 from mirror.models import Change
 from mirror.outbox import changes
-from mirror.read import marker
 from mirror.redis.clients import client, relay_client
 from mirror.redis.recorder import record
 from mirror.redis.session import Conflict
-from mirror.relay import apply, drains, rebuild
+from mirror.relay import apply, drains
+from mirror.upkeep import rebuild
+from mirror.warm import marker
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Item, Odd
 from tests.support.servers import RedisServer

@@ -4,12 +4,12 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
+from mirror.comparison.compare import Difference
 from mirror.models import Change
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
 from mirror.relay import drains
 from mirror.verify import repair, runs
-from mirror.verify.compare import Difference
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Group, Item, Label
 

@@ -12,11 +12,12 @@ from redis import Redis
 from mirror import registry
 from mirror.models import Change, Identity
 from mirror.outbox import changes
-from mirror.read import marker, rewind
 from mirror.redis import naming
 from mirror.redis.clients import client, incarnation, relay_client
-from mirror.relay import drains, rebuild, replay, sweeper
+from mirror.relay import drains
+from mirror.upkeep import rebuild, replay, sweeper
 from mirror.verify import runs
+from mirror.warm import marker, rewind
 from tests.support.mirror import world
 from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Follow, Item, Label

@@ -13,8 +13,9 @@ from catalog.models import Tag
 from mirror.conf import database
 from mirror.metrics import counted
 from mirror.middleware import WROTE_COOKIE, ReadYourWrites
-from mirror.read import replica, sql_only
+from mirror.read import replica
 from mirror.read.replica import ask_sql
+from mirror.relay import sql_only
 
 Case = Callable[[], AbstractContextManager[object]]
 PRIMARY = "default"

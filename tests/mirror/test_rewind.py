@@ -15,12 +15,14 @@ from redis import Redis
 from mirror import doctor, registry
 from mirror.models import Change, Identity
 from mirror.outbox import changes
-from mirror.read import marker, rewind
+from mirror.outbox.identity import database_identity
 from mirror.read.prefetch import Asked, fetch
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
-from mirror.relay import drains, heartbeat, rebuild, replay, sweeper
+from mirror.relay import drains
+from mirror.upkeep import heartbeat, rebuild, replay, sweeper
+from mirror.warm import marker, rewind
 from tests.support import warm_mirrors
 from tests.support.mirror import world
 from tests.support.mirror.app.mirrors import ItemMirror
@@ -120,7 +122,7 @@ def restore_for_a_new_process(backup: Backup) -> None:
     """Restore the copy. This process forgets what only a process that ran before the restore can know."""
     backup.restore()
     rewind.forget()
-    marker.database_identity.cache_clear()
+    database_identity.cache_clear()
 
 
 def is_any_warm() -> bool:
@@ -207,7 +209,7 @@ def test_database_with_another_identity_is_noticed(item: Item, backup: Backup, r
     Identity.objects.update(uuid=uuid.uuid4())
     sweeper.sweep()
     assert_rebuilt(redis)
-    assert marker.database_identity() == Identity.objects.get().uuid.hex
+    assert database_identity() == Identity.objects.get().uuid.hex
 
 
 @pytest.mark.on_sqlite

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import F
 
 from mirror import Count, Ids, Mirror, Names, Ranking, SetOf, Sum, Watch, register, registry
-from mirror.declare.checks import check_declarations
+from mirror.checks import check_declarations
 from mirror.models import Change
 from mirror.outbox.changes import WHOLE
 from mirror.relay import drains

@@ -10,10 +10,10 @@ from django.db import connection, models
 from django.utils.translation import gettext_lazy
 
 from mirror import Alphabetical, Column, Count, Ids, Lookup, Mirror, Names, Ranking, SetOf, Sum, register, registry
-from mirror.declare.checks import check_declarations
-from mirror.declare.checks.database import check_queries
-from mirror.read.sql_only import sql_only
+from mirror.checks import check_declarations
+from mirror.checks.database import check_queries
 from mirror.relay import drains
+from mirror.relay.sql_only import sql_only
 from mirror.verify import runs
 from tests.support.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
 

@@ -7,12 +7,14 @@ from django.core.management import call_command
 from django.db import connection
 from redis import Redis
 
-from mirror.capture import install, triggers
-from mirror.declare import checks
+from mirror import checks
+from mirror.capture import install
 from mirror.models import Change
-from mirror.read import marker
+from mirror.outbox.identity import database_identity
 from mirror.redis.clients import relay_client
-from mirror.relay import drains, rebuild
+from mirror.relay import drains
+from mirror.upkeep import rebuild
+from mirror.warm import marker, triggers
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Group, Item, Label
 from tests.support.mirror.outbox import run
@@ -45,7 +47,7 @@ def test_table_that_hides_a_mirrored_one_makes_its_mirrors_cold(tenant: None) ->
 
 def test_schema_of_its_own_is_mirrored(tenant: None, redis: Redis) -> None:
     run("SET search_path TO tenant")
-    marker.database_identity.cache_clear()
+    database_identity.cache_clear()
     call_command("migrate", "mirror", verbosity=0)
     with connection.schema_editor() as editor:
         for model in (Group, Label, Item):
@@ -57,4 +59,4 @@ def test_schema_of_its_own_is_mirrored(tenant: None, redis: Redis) -> None:
     drains.drain_all()
     assert b'"a"' in (redis.get("titem:7") or b"")
     assert marker.is_warm(relay_client(), "titem")
-    marker.database_identity.cache_clear()
+    database_identity.cache_clear()

@@ -10,10 +10,11 @@ from celery import current_app
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror.read.marker import is_warm
 from mirror.redis.clients import client, relay_client
-from mirror.relay import rebuild, send
-from mirror.relay.cold import make_cold
+from mirror.relay import send
+from mirror.upkeep import rebuild
+from mirror.warm.cold import make_cold
+from mirror.warm.marker import is_warm
 from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer
 

@@ -8,10 +8,11 @@ from django.core.cache import caches
 from redis.exceptions import RedisError
 
 from mirror.doctor.settings import check_settings
-from mirror.read import marker
 from mirror.redis.clients import client, relay_client
-from mirror.relay import drains, rebuild, sweeper
+from mirror.relay import drains
+from mirror.upkeep import rebuild, sweeper
 from mirror.verify import runs
+from mirror.warm import marker
 from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Item
 from tests.support.servers import wait_until

@@ -12,25 +12,25 @@ from redis import Redis
 from mirror import registry
 from mirror.declare import values
 from mirror.declare.entries import Member, Members, Scored
+from mirror.kinds import ABSENT, EdgeKind, HashKind, JsonKind, Kind, SummaryKind, kind_of
 from mirror.models import Change
 from mirror.redis import naming
 from mirror.redis.clients import client
 from mirror.redis.session import Session
 from mirror.relay import apply, drains
-from mirror.relay.shapes import ABSENT, EdgeShape, HashShape, JsonShape, SummaryShape, shape_of
 from mirror.verify import runs
 from tests.support.mirror.app.models import Follow, Group, Item, Note, Writer
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
-JSON = shape_of(registry.get("titem"))
-HASH = shape_of(registry.get("tgroup"))
-EDGE = shape_of(registry.get("tfollow"))
-SUMMARY = shape_of(registry.get("latest"))
+JSON = kind_of(registry.get("titem"))
+HASH = kind_of(registry.get("tgroup"))
+EDGE = kind_of(registry.get("tfollow"))
+SUMMARY = kind_of(registry.get("latest"))
 
 
 def test_each_kind_of_mirror_has_its_shape() -> None:
-    assert [type(shape) for shape in (JSON, HASH, EDGE, SUMMARY)] == [JsonShape, HashShape, EdgeShape, SummaryShape]
+    assert [type(shape) for shape in (JSON, HASH, EDGE, SUMMARY)] == [JsonKind, HashKind, EdgeKind, SummaryKind]
 
 
 def test_watched_key_is_the_own_key_or_a_guard() -> None:
@@ -52,7 +52,7 @@ def verify_all(mirror: str, pk: str) -> object:
     return None
 
 
-def rows() -> dict[str, tuple[JsonShape, list[str]]]:
+def rows() -> dict[str, tuple[Kind, list[str]]]:
     """Create a row of each kind. Return the shapes, each with an existing and a missing key."""
     group = Group.objects.create(name="g")
     item = Item.objects.create(name="a", group=group)

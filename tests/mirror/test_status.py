@@ -10,8 +10,9 @@ from mirror.models import Change, State
 from mirror.redis import naming
 from mirror.redis.clients import breaker, client
 from mirror.redis.recorder import record
-from mirror.relay import drains, rebuild
+from mirror.relay import drains
 from mirror.status import Status
+from mirror.upkeep import rebuild
 from tests.support.mirror.app.mirrors import LatestItems
 from tests.support.mirror.app.models import Item, Odd
 from tests.support.servers import RedisServer

@@ -13,7 +13,8 @@ from mirror.redis import naming
 from mirror.redis.clients import client, relay_client
 from mirror.redis.lease import lease
 from mirror.redis.recorder import record
-from mirror.relay import drains, send, sweeper
+from mirror.relay import drains, send
+from mirror.upkeep import sweeper
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Odd
 from tests.support.servers import RedisServer

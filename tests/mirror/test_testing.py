@@ -11,10 +11,12 @@ from mirror import registry, testing
 from mirror.models import Change
 from mirror.outbox import changes
 from mirror.read.reads import read
-from mirror.redis import client, namespace, record, relay_client
-from mirror.relay import cold, drains
+from mirror.redis import client, record, relay_client
+from mirror.redis.keys import namespace
+from mirror.relay import drains
 from mirror.testing import MirrorTestMixin
 from mirror.testing.plugin import drain_mirrors
+from mirror.warm import cold
 from tests.support.mirror.app.models import Item
 
 __all__ = ["drain_mirrors"]

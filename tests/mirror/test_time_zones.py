@@ -30,7 +30,8 @@ from mirror.status import statuses
 from mirror.models import Change, Job
 from mirror.outbox import changes, lag
 from mirror.redis.clients import relay_client
-from mirror.relay import heartbeat, rebuild, replay, send, sweeper
+from mirror.upkeep import heartbeat, rebuild, replay, sweeper
+from mirror.relay import send
 from mirror.verify.runs import verify
 from tests.support.mirror.bookshelf.models import Volume
 from tests.support.mirror.bookshelf.titles import mirrored_title

@@ -1,16 +1,18 @@
 """Several readers in one round trip: ``mirror.together``."""
 
+from typing import Any
+
 import pytest
 
 import mirror
 from mirror import Mirror, Ranking, SetOf, register
 from mirror.capture import install
 from mirror.declare.questions import Pending
-from mirror.read.sql_only import sql_only
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
-from mirror.relay import rebuild
+from mirror.relay.sql_only import sql_only
+from mirror.upkeep import rebuild
 from tests.support.mirror.app.mirrors import GroupHash
 from tests.support.mirror.app.models import Group, Item
 from tests.support.mirror.items import drained, make
@@ -50,7 +52,7 @@ def test_readers_and_functions_share_their_round_trips() -> None:
         best = reads(find_best, count=2)
         number = reads(GroupedItem.count, "grouped_all")
         worst = reads(find_worst)
-        nothing = reads(GroupedItem.get_many, [])
+        nothing: Pending[dict[int, Any]] = reads(GroupedItem.get_many, [])
     assert best.value == ["item 4", "item 3"]
     assert (number.value, worst.value, nothing.value) == (5, ["item 0"], {})
     assert (seen.round_trips, len(seen.sql)) == (2, 0)

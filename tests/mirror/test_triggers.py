@@ -9,14 +9,15 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import status
-from mirror.capture import install, triggers
+from mirror.capture import install
 from mirror.models import Change, Identity
-from mirror.read import marker
 from mirror.read.reads import read
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
-from mirror.relay import drains, rebuild, send, sweeper
+from mirror.relay import drains, send
+from mirror.upkeep import rebuild, sweeper
+from mirror.warm import marker, triggers
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item, Reading
 from tests.support.mirror.command import run as run_command
@@ -126,7 +127,7 @@ def test_order_to_rebuild_survives_a_process_killed_before_it_cools_the_mirror(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run(*lose())
-    monkeypatch.setattr("mirror.relay.cold.make_all_cold", lambda *given: 1 / 0)
+    monkeypatch.setattr("mirror.warm.cold.make_all_cold", lambda *given: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         triggers.check(relay_client())
     monkeypatch.undo()

@@ -8,12 +8,13 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import registry
+from mirror.comparison import compare, scan
+from mirror.comparison.compare import Difference
 from mirror.models import Change, State
 from mirror.outbox import changes
 from mirror.redis.clients import relay_client
 from mirror.relay import drains
-from mirror.verify import compare, runs, scan
-from mirror.verify.compare import Difference
+from mirror.verify import runs
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Group, Item, Label
 
@@ -159,7 +160,7 @@ def test_row_that_changes_during_the_comparison_is_not_reported(
     def drained_meanwhile(*args: Any) -> Any:
         if args[0] == "titem" and not Item.objects.filter(score=99).exists():
             Item.objects.update(score=99)
-            Change.objects.update(strays=changes.ANEW)
+            Change.objects.update(strays=changes.INCOMPLETE)
             monkeypatch.setattr(changes, "pending_of", ask)
             drains.drain_all()
         return ask(*args)

@@ -17,7 +17,8 @@ from mirror.redis import naming
 from mirror.redis.clients import client
 from mirror.redis.lease import lease
 from mirror.redis.recorder import record
-from mirror.relay import send, sweeper
+from mirror.relay import send
+from mirror.upkeep import sweeper
 from mirror.visits import Visit, VisitKind, consume, register, restore, statuses
 from mirror.visits.consumer import CONSUMER, GROUP, parse_number
 from mirror.visits.declare import unregister

@@ -7,16 +7,18 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror.declare.windows import MAKING
 from mirror.models import Change
-from mirror.read import marker, reads
+from mirror.read import reads
 from mirror.redis import naming
 from mirror.redis.clients import breaker, client
 from mirror.redis.recorder import record
 from mirror.redis.session import Conflict
-from mirror.relay import apply, cold, rebuild, send
+from mirror.relay import apply, send
+from mirror.upkeep import rebuild
+from mirror.warm import cold, marker
 from mirror.windows import window
-from mirror.windows.shapes import LazyShape
+from mirror.windows.declare import MAKING
+from mirror.windows.kinds import LazyKind
 from mirror.windows.window import Slice
 from tests.support.mirror.app.models import Note, Reading, Writer
 from tests.support.mirror.notes import (
@@ -239,15 +241,15 @@ def test_window_is_not_made_if_a_required_mirror_becomes_cold_before_sql_is_read
 
 def during_the_next_read(monkeypatch: pytest.MonkeyPatch, what: Callable[[], object]) -> None:
     """Run ``what`` once, after SQL has been read for a lazy window."""
-    targets = LazyShape.targets
+    targets = LazyKind.targets
 
-    def read_then(self: LazyShape, pks: Any) -> Any:
+    def read_then(self: LazyKind, pks: Any) -> Any:
         found = targets(self, pks)
         monkeypatch.undo()
         what()
         return found
 
-    monkeypatch.setattr(LazyShape, "targets", read_then)
+    monkeypatch.setattr(LazyKind, "targets", read_then)
 
 
 def push(owner: Writer, one: int, redis: Redis) -> None:
@@ -327,14 +329,14 @@ def test_killed_warm_up_leaves_a_cold_window_that_expires(
 
 
 def test_warm_up_gives_up_after_constant_conflicts(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    alice, targets = writer("alice"), LazyShape.targets
+    alice, targets = writer("alice"), LazyKind.targets
 
-    def read_then(self: LazyShape, pks: Any) -> Any:
+    def read_then(self: LazyKind, pks: Any) -> Any:
         redis.zadd(feed(alice), {"7": redis.zscore(feed(alice), "7") or 0 + 1, "8": 8}, ch=True)
         redis.zincrby(feed(alice), 1, "7")
         return targets(self, pks)
 
-    monkeypatch.setattr(LazyShape, "targets", read_then)
+    monkeypatch.setattr(LazyKind, "targets", read_then)
     with pytest.raises(Conflict):
         warm(alice)
 

@@ -9,17 +9,18 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import status
-from mirror.declare.windows import CUT, WHOLE
 from mirror.models import Change
 from mirror.outbox import changes
-from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.clients import client, relay_client
-from mirror.relay import drains, rebuild
+from mirror.relay import drains
+from mirror.upkeep import rebuild
 from mirror.verify import runs, strays
+from mirror.warm import marker
 from mirror.windows import count as window_count
 from mirror.windows import window
-from mirror.windows.shapes import LazyShape
+from mirror.windows.declare import CUT, WHOLE
+from mirror.windows.kinds import LazyKind
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Reading, Writer
 from tests.support.mirror.command import run
@@ -53,13 +54,13 @@ def killed_after(rows: int) -> Callable[[str, int], None]:
 
 def on_read(monkeypatch: pytest.MonkeyPatch, do: Callable[[Sequence[str]], object]) -> None:
     """Call ``do`` with the owners whenever windows are read from SQL."""
-    targets = LazyShape.targets
+    targets = LazyKind.targets
 
-    def told(self: LazyShape, pks: Sequence[str]) -> Any:
+    def told(self: LazyKind, pks: Sequence[str]) -> Any:
         do(pks)
         return targets(self, pks)
 
-    monkeypatch.setattr(LazyShape, "targets", told)
+    monkeypatch.setattr(LazyKind, "targets", told)
 
 
 def is_warm(name: str = "tfeed") -> bool:
@@ -155,7 +156,7 @@ def test_windows_are_read_and_written_in_small_batches(
     settings: Settings, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.MIRROR = {**settings.MIRROR, "CHUNK": 100, "BATCH": 100}
-    monkeypatch.setattr("mirror.windows.shapes.MEMBERS", 2 * FEED.length)
+    monkeypatch.setattr("mirror.windows.kinds.MEMBERS", 2 * FEED.length)
     rebuild.rebuild(LAZY)
     owners = [writer(name) for name in "abcdefg"]
     assert all(map(warm, owners))

@@ -7,13 +7,15 @@ import pytest
 from django.db import connection
 from redis import Redis
 
-from mirror.declare.windows import MAKING
+from mirror.comparison import scan
+from mirror.comparison.explained import Explained
 from mirror.models import Change
 from mirror.outbox import changes
 from mirror.redis.clients import relay_client
 from mirror.relay import drains
-from mirror.verify import explain, repair, runs, scan
-from mirror.windows.shapes import LazyShape
+from mirror.verify import explain, repair, runs
+from mirror.windows.declare import MAKING
+from mirror.windows.kinds import LazyKind
 from tests.support import warm_mirrors
 from tests.support.mirror.app.models import Note, Reading, Writer
 from tests.support.mirror.command import run
@@ -243,7 +245,7 @@ def test_difference_that_disappears_is_not_reported(
     alice: Writer, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     redis.zrem(mine(), 12)
-    monkeypatch.setattr("mirror.verify.compare.time.sleep", lambda seconds: redis.zadd(mine(), {"12": 12}))
+    monkeypatch.setattr("mirror.comparison.compare.time.sleep", lambda seconds: redis.zadd(mine(), {"12": 12}))
     assert found() == []
 
 
@@ -254,7 +256,7 @@ def test_difference_that_changes_is_not_reported(alice: Writer, redis: Redis, mo
         redis.zadd(mine(), {"12": 12})
         redis.zrem(mine(), 13)
 
-    monkeypatch.setattr("mirror.verify.compare.time.sleep", another)
+    monkeypatch.setattr("mirror.comparison.compare.time.sleep", another)
     assert found() == []
 
 
@@ -262,15 +264,15 @@ def test_window_that_changes_in_sql_meanwhile_is_skipped(
     alice: Writer, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     redis.zrem(mine(), 12)
-    targets = LazyShape.targets
+    targets = LazyKind.targets
 
-    def then_more(self: LazyShape, pks: Any) -> Any:
+    def then_more(self: LazyKind, pks: Any) -> Any:
         read = targets(self, pks)
         notes(alice)
         Change.objects.all().delete()
         return read
 
-    monkeypatch.setattr(LazyShape, "targets", then_more)
+    monkeypatch.setattr(LazyKind, "targets", then_more)
     assert found("tfeed") == []
 
 
@@ -309,7 +311,7 @@ def test_member_that_is_no_text_is_named(name: str, alice: Writer, redis: Redis)
         found(name)
 
 
-def explained(name: str, owner: str = "5") -> explain.Explained:
+def explained(name: str, owner: str = "5") -> Explained:
     (one,) = explain.explain(name, owner)
     return one
 

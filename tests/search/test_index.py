@@ -10,8 +10,8 @@ from catalog.models import Author, Book, Tag
 from catalog.search.models import Document, Posting, Term
 from catalog.search.selectors import search
 from mirror.models import Change
-from mirror.read.sql_only import sql_only
 from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
 from mirror.verify.repair import carry_out, order
 from mirror.verify.runs import verify
 from tests.support.catalog.make import make_book, make_books

@@ -19,12 +19,12 @@ from catalog.search.models import Document, Posting, Term
 from catalog.search.selectors import search
 from mirror import registry
 from mirror.declare.mirrors import TableMirror
+from mirror.kinds import kind_of
 from mirror.outbox import changes
-from mirror.read.sql_only import sql_only
 from mirror.redis.clients import relay_client
-from mirror.relay import tables
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
+from mirror.relay.sql_only import sql_only
+from mirror.upkeep.rebuild import rebuild
 from mirror.verify.runs import verify
 from tests.support import state_machines
 from tests.support.search.queries import INDEXES, MIRRORS, search_both_ways, warm_search
@@ -115,7 +115,7 @@ class Shelves(RuleBasedStateMachine):
 
         mirror.replace = stop  # type: ignore[method-assign, assignment]
         try:
-            tables.replace_rows(mirror, [change.key for change in changes.pending_at_all(mirror.name, 50)])
+            kind_of(mirror).replace_rows([change.key for change in changes.pending_at_all(mirror.name, 50)])
         except Stopped:
             pass
         finally:

@@ -9,10 +9,10 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from catalog.models import Book
 from catalog.search.models import Document
-from mirror.read.sql_only import sql_only
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
 from social.models import Block
 from tests.support.catalog.make import make_book, make_products
 from tests.support.search.queries import search_both_ways, warm_search

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from catalog.models import Book, Tag
-from mirror.read.sql_only import sql_only
+from mirror.relay.sql_only import sql_only
 from tests.support import real_data, samples
 from tests.support.search.queries import (
     all_authors,

@@ -7,9 +7,9 @@ from django.test import Client, RequestFactory
 
 from catalog.models import Book
 from common import clock
-from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
 from shop.catalog_hooks.buy_box import render_buy_box
 from shop.models import Product, Sale
 from tests.support.catalog.make import make_book

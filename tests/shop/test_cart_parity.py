@@ -15,7 +15,7 @@ from redis import Redis
 from accounts.models import Session, User
 from mirror.redis.clients import breaker
 from mirror.relay.drains import drain_all
-from mirror.relay.sweeper import sweep
+from mirror.upkeep.sweeper import sweep
 from shop.carts import storage
 from shop.models import Cart
 from shop.services import carts

@@ -11,8 +11,8 @@ from accounts.models import Session, User
 from accounts.sessions.rows import hash_token
 from accounts.sessions.services import end_all_sessions
 from catalog.models import Book
-from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
+from mirror.relay.sql_only import sql_only
 from shop import keys
 from shop.book_views import popularity, visits
 from shop.models import View

@@ -19,10 +19,10 @@ from redis import Redis
 
 from catalog.models import Book
 from mirror.read.foreseen import Foreseen
-from mirror.read.sql_only import sql_only
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
-from mirror.relay.rebuild import rebuild as rebuild_mirrors
+from mirror.relay.sql_only import sql_only
+from mirror.upkeep.rebuild import rebuild as rebuild_mirrors
 from shop import keys, tasks
 from shop.book_views import decay, popularity
 from shop.models import View

@@ -15,7 +15,7 @@ from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
+from mirror.upkeep.rebuild import rebuild
 from mirror.verify.runs import verify
 from shop.models import Product
 from tests.support.catalog.make import make_book

@@ -5,11 +5,11 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 from redis import Redis
 
-from mirror.read.sql_only import sql_only
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild
+from mirror.relay.sql_only import sql_only
+from mirror.upkeep.rebuild import rebuild
 from mirror.verify.runs import verify
 from shop import keys
 from shop.models import Product, Recommendation, Sale

@@ -7,9 +7,9 @@ from django.test import Client
 from django.utils import translation
 
 from catalog.models import Book
-from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
 from shop.models import Product, Recommendation
 from shop.recommend.selectors import MAX_SHOWN, RecommendationStrips, get_recommendation_strips
 from tests.support.shop.make import make_product, make_sale

@@ -14,7 +14,7 @@ from accounts.models import User
 from mirror.models import Change
 from mirror.redis.clients import relay_client
 from mirror.relay.drains import drain_all
-from mirror.relay.rebuild import rebuild as rebuild_mirrors
+from mirror.upkeep.rebuild import rebuild as rebuild_mirrors
 from mirror.verify.runs import verify
 from shop import keys, tasks
 from shop.models import Order, OrderLine, OrderState, Product, Recommendation, View

@@ -21,7 +21,7 @@ from mirror.models import Change, State
 from mirror.outbox import lag
 from mirror.redis import naming
 from mirror.redis.clients import client as state_client
-from mirror.relay import heartbeat
+from mirror.upkeep import heartbeat
 from shop.models import EventKind, Order, OrderState, Payment, PaymentState, Product
 from shop.payments import TypedCard, fake
 from shop.services.order_steps import record_step

@@ -16,9 +16,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 from pytest_django.fixtures import Settings
 
-from mirror.metrics import count, count_fallback
 from mirror.models import Change, State
-from mirror.relay import heartbeat
+from mirror.upkeep import heartbeat
+from mirror.utils.counters import count, count_fallback
 from tests.support import warm_mirrors
 from tests.support.servers import RedisServer
 

@@ -18,12 +18,12 @@ from accounts import keys
 from accounts.models import LoginStats, User
 from demo.collegemsg import build_user_name, invent_text
 from loginlog.archive import expiry
-from mirror.declare.windows import CUT, SENTINEL, WHOLE
 from mirror.models import Change
 from mirror.relay import drains
-from mirror.relay.rebuild import rebuild
+from mirror.upkeep.rebuild import rebuild
 from mirror.verify import runs
 from mirror.windows import window
+from mirror.windows.declare import CUT, SENTINEL, WHOLE
 from social.models import Follow, Post
 from social.queries.home import find_home_posts
 from social.selectors import get_home_timeline

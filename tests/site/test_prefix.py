@@ -10,8 +10,8 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
-from mirror.redis import prefix
-from mirror.redis.positions import key_positions
+from mirror.redis.keys import prefix
+from mirror.redis.keys.positions import key_positions
 from mirror.relay.drains import drain_all
 from mirror.verify import runs
 from social.models import Post

@@ -12,8 +12,8 @@ from django.test import Client
 from accounts.models import User
 from catalog.local.index import local_copy
 from mirror import registry
-from mirror.declare.windows import WindowMirror
 from mirror.windows import window
+from mirror.windows.declare import WindowMirror
 from shop.book_views import decay
 from tests.support import warm_mirrors
 from tests.support.catalog.warm import own_copy

@@ -11,7 +11,8 @@ from redis.exceptions import ResponseError
 from accounts.models import User
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import Command, record
-from mirror.relay import drains, rebuild
+from mirror.relay import drains
+from mirror.upkeep import rebuild
 from mirror.windows import deliver, push, window
 from social import keys
 from social.models import Follow, Post

@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from mirror.read.sql_only import sql_only
 from mirror.relay import drains
+from mirror.relay.sql_only import sql_only
 from social.models import Post, Pulled
 from social.selectors import MAX_NEW_POSTS, count_new_posts, get_home_timeline
 from social.timelines.pages import PAGE_SIZE

@@ -16,7 +16,8 @@ from redis import Redis
 from accounts.models import User
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
-from mirror.relay import drains, rebuild, sweeper
+from mirror.relay import drains
+from mirror.upkeep import rebuild, sweeper
 from mirror.verify import runs
 from mirror.windows import push, window
 from social import keys, selectors

@@ -13,7 +13,8 @@ from accounts.models import User
 from mirror import registry
 from mirror.models import Change
 from mirror.outbox import changes
-from mirror.relay import drains, rebuild
+from mirror.relay import drains
+from mirror.upkeep import rebuild
 from mirror.windows import push, window
 from social import selectors
 from social.models import Follow, Post

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from accounts.models import LoginStats, User
-from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
 from social.models import Block, Follow, Mute
 from social.relations import common, suggestions
 from social.relations import lists as people_lists

@@ -12,8 +12,8 @@ from django.urls import URLPattern, reverse
 from accounts.models import User
 from accounts.services import record_login
 from catalog.models import Book
-from mirror.read.sql_only import sql_only
 from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
 from social.models import Follow, Mention, Post
 from social.services import people
 from social.services.posts import create_post

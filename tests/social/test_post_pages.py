@@ -8,9 +8,9 @@ from django.test import Client
 from django.utils import translation
 
 from accounts.models import User
-from mirror.read.sql_only import sql_only
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import Recording, record
+from mirror.relay.sql_only import sql_only
 from social.models import Block, Mute, Post
 from social.services.posts import create_post, hide_post
 from social.templatetags import posts as cards

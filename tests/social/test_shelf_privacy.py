@@ -15,12 +15,12 @@ from catalog import keys
 from catalog.models import Book
 from catalog.shelves import services
 from catalog.shelves.models import Privacy, Shelf, ShelfSettings
-from mirror.read.sql_only import sql_only
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
 from mirror.relay import hints
 from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
 from social.models import Follow
 from social.services import people
 from tests.support.warm_mirrors import rebuild

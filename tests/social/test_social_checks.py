@@ -10,7 +10,7 @@ from django.core.checks import CheckMessage, run_checks
 from redis import Redis
 from redis.exceptions import NoPermissionError
 
-from mirror.declare.windows import SENTINEL
+from mirror.windows.declare import SENTINEL
 from social import checks, keys
 from social.mirrors.windows import TIMELINE_LENGTH
 from tests.support.servers import RedisServer

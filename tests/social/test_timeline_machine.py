@@ -21,7 +21,8 @@ from catalog.models import Book
 from mirror.models import Change
 from mirror.redis import naming
 from mirror.redis.clients import breaker, relay_client
-from mirror.relay import drains, hints, rebuild, sweeper
+from mirror.relay import drains, hints
+from mirror.upkeep import rebuild, sweeper
 from mirror.windows import push, window
 from social import bulk, selectors
 from social.models import Block, Follow, Hashtag, Mention, Mute, Post, new_key

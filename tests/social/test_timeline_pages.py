@@ -8,9 +8,9 @@ from django.test import Client
 
 from accounts.models import User
 from catalog.local.index import local_copy
-from mirror.read.sql_only import sql_only
 from mirror.redis.clients import breaker
 from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
 from shop.book_views import decay
 from social.models import Block, Post
 from social.timelines.pages import PAGE_SIZE, parse_cursor

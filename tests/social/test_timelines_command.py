@@ -7,8 +7,8 @@ from django.utils import timezone
 from redis import Redis
 
 from accounts.models import LastSeen, LoginStats, Session, User
-from mirror.declare.windows import SENTINEL, WHOLE
 from mirror.redis.naming import marker
+from mirror.windows.declare import SENTINEL, WHOLE
 from social import keys
 from social.management.commands import timelines as timelines_command
 from social.mirrors.windows import ACTIVE_SECONDS

@@ -5,8 +5,8 @@ from itertools import count
 
 from redis.exceptions import RedisError
 
-from mirror.cluster.slots import find_slot
 from mirror.redis import naming
+from mirror.redis.keys.slots import find_slot
 from tests.support.servers import wait_until
 from tests.support.servers.cluster import MASTERS, RedisCluster
 

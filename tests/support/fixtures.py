@@ -22,13 +22,15 @@ from config.celery import app
 from config.pages import HOME_READS
 from loginlog import days, hooks
 from loginlog.storage import numbers
-from mirror.capture import install, triggers
+from mirror.capture import install
 from mirror.models import Change, Identity, State
-from mirror.read import doubt, marker, replica
-from mirror.redis import prefix
+from mirror.outbox.identity import database_identity
+from mirror.read import doubt, replica
 from mirror.redis.clients import breaker
+from mirror.redis.keys import prefix
 from mirror.relay import hints, send
 from mirror.utils import failure_log
+from mirror.warm import triggers
 from mirror.windows import window
 from shop.pagecache import fragment_cache, sessions, store
 from shop.selectors import sales
@@ -51,7 +53,7 @@ def _forget() -> None:
     failure_log.reset_all()
     window.requests.reset()
     send.sweep_requests.reset()
-    marker.database_identity.cache_clear()
+    database_identity.cache_clear()
     triggers.forget()
     store.clear_copies()
     fragment_cache.clear_caches()

@@ -16,8 +16,8 @@ from redis.exceptions import ConnectionError, TimeoutError
 
 from config.defaults import redis
 from mirror.conf import DEFAULTS
-from mirror.redis import prefix
 from mirror.redis.clients import with_prefix
+from mirror.redis.keys import prefix
 from tests.support.servers import RedisServer, wait_until
 
 PATIENT_SECONDS: Final = 60.0

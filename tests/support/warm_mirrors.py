@@ -6,18 +6,19 @@ from django.db import connections
 from redis import Redis
 
 from mirror import registry
+from mirror.comparison import scan
 from mirror.declare.mirrors import Mirror
+from mirror.kinds import kind_of
 from mirror.models import Change, State
 from mirror.outbox import changes
-from mirror.read import marker
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Session
-from mirror.relay import drains, heartbeat, replay
-from mirror.relay import rebuild as mirror_rebuild
-from mirror.testing.warm import list_readers, make_warm
-from mirror.verify import scan
-from mirror.windows.shapes import is_lazy
+from mirror.relay import drains
+from mirror.testing.warm import make_warm
+from mirror.upkeep import heartbeat, replay
+from mirror.upkeep import rebuild as mirror_rebuild
+from mirror.warm import marker
 
 OWN = [mirror.name for mirror in registry.all_mirrors() if type(mirror).__module__.startswith("tests.")]
 SITE = [mirror.name for mirror in registry.all_mirrors() if mirror.name not in OWN]
@@ -65,10 +66,11 @@ def _find_new(names: list[str], redis: Redis) -> list[Mirror]:
         for mirror in sorted(registry.all_mirrors(names), key=mirror_rebuild.order):
             if mirror.name in old or not new.keys() >= {*registry.ahead(mirror.name)}:
                 continue
+            kind = kind_of(mirror)
             owned = [*filter(scan.Owned(mirror).has, keys)] if keys else []
-            if in_transaction and (owned or any(read(None, 1) for read in list_readers(mirror))):
+            if in_transaction and (owned or any(read(None, 1) for read in kind.list_readers())):
                 continue
-            if owned and is_lazy(mirror):
+            if owned and kind.is_lazy:
                 continue
             if owned:
                 session.ask([("UNLINK", key) for key in owned])

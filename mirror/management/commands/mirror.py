@@ -11,15 +11,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from mirror import doctor, status, uninstall
+from mirror.comparison.compare import Difference
 from mirror.management import texts
 from mirror.management.base import FOUND, OK, ReportingCommand, brief
 from mirror.management.progress import Progress
 from mirror.models import Change
 from mirror.outbox import changes
-from mirror.relay import drains, rebuild
+from mirror.relay import drains
 from mirror.standalone.runner import Relay
+from mirror.upkeep import rebuild
 from mirror.verify import explain, repair, runs
-from mirror.verify.compare import Difference
 
 
 class Command(ReportingCommand):

@@ -10,9 +10,9 @@ from catalog.models import Book
 from catalog.shelves import services
 from catalog.shelves.models import Shelf, ShelfEntry
 from config.pages import HOME_READS
-from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
 from shop.book_views import decay
 from tests.support.catalog.make import make_book
 from tests.support.catalog.warm import warm_up

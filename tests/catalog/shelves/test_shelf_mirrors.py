@@ -13,9 +13,9 @@ from catalog import keys
 from catalog.models import Book
 from catalog.shelves import selectors, services
 from catalog.shelves.models import Privacy, Shelf, ShelfEntry, ShelfSettings
-from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
 from mirror.verify.runs import verify
 from tests.support.warm_mirrors import rebuild
 

@@ -9,9 +9,9 @@ from catalog.listing.filters import NO_FILTERS, ChosenFilters
 from catalog.listing.results import PAGE_SIZE, BookList
 from catalog.local.index import local_copy
 from catalog.selectors import find_books
-from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
 from tests.support.servers import PATIENCE_SECONDS
 from tests.support.warm_mirrors import rebuild
 

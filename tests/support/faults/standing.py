@@ -4,8 +4,8 @@ With ``STANDS_STILL="mirror.outbox.chains.mark 3"`` in the environment of a chil
 function twice, prints a message before the third call, and then pauses for ever.
 """
 
-import importlib
 import os
+import pkgutil
 import signal
 from collections.abc import Callable
 from itertools import count
@@ -20,7 +20,7 @@ def install() -> None:
     if not where:
         return
     module, _, name = where.rpartition(".")
-    found = importlib.import_module(module)
+    found = pkgutil.resolve_name(module)  # a module, or a class for a method
     setattr(found, name, _until(int(number), getattr(found, name)))
 
 

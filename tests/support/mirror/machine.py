@@ -15,7 +15,8 @@ from mirror import registry
 from mirror.models import Change
 from mirror.outbox import changes
 from mirror.redis.clients import relay_client
-from mirror.relay import apply, drains, hints, rebuild
+from mirror.relay import apply, drains, hints
+from mirror.upkeep import rebuild
 from mirror.verify import runs
 from tests.support import state_machines
 from tests.support.mirror import world

@@ -10,10 +10,10 @@ from django.db import connection
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from mirror.declare.windows import MAKING
 from mirror.outbox import progress
 from mirror.redis.clients import relay_client
 from mirror.windows import push, window
+from mirror.windows.declare import MAKING
 from tests.support.mirror.app.models import Ignoring, Note, Reading, Writer
 from tests.support.mirror.machine import Crash, Machine, crash_at, numbers, once, pick, steps
 from tests.support.mirror.notes import FEED, cut, feed, held, is_right, warm, whole

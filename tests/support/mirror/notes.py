@@ -3,11 +3,11 @@
 from typing import Any
 
 from mirror import registry
-from mirror.declare.windows import WindowMirror
 from mirror.models import Change
 from mirror.redis.clients import client, relay_client
 from mirror.relay import drains
 from mirror.windows import window
+from mirror.windows.declare import WindowMirror
 from tests.support.mirror.app.models import Ignoring, Note, Reading, Writer
 from tests.support.mirror.world import feed_by_orm
 

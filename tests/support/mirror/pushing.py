@@ -6,10 +6,10 @@ from typing import Any
 from redis import Redis
 
 from mirror import registry
-from mirror.declare.windows import CUT, SENTINEL, WHOLE, WindowMirror
 from mirror.models import Change
 from mirror.relay import drains
 from mirror.windows import push, window
+from mirror.windows.declare import CUT, SENTINEL, WHOLE, WindowMirror
 from tests.support.mirror.app.models import Note, Reading, Writer
 from tests.support.mirror.app.windows import feed_of
 from tests.support.warm_mirrors import OWN, rebuild

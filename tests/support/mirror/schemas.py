@@ -9,10 +9,10 @@ from django.test.utils import isolate_apps
 
 from mirror import Mirror, register, registry
 from mirror.capture import install
-from mirror.declare.checks import check_declarations
-from mirror.read import marker
+from mirror.checks import check_declarations
 from mirror.redis.clients import relay_client
 from mirror.relay import drains
+from mirror.warm import marker
 from tests.support.warm_mirrors import rebuild
 
 Model = type[models.Model]

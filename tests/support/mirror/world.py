@@ -7,7 +7,8 @@ from redis import Redis
 
 from mirror import registry
 from mirror.redis.clients import breaker
-from mirror.relay import drains, rebuild, sweeper
+from mirror.relay import drains
+from mirror.upkeep import rebuild, sweeper
 from tests.support import warm_mirrors
 from tests.support.mirror.app.models import Follow, Group, Ignoring, Item, Note, Reading
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 import orjson
 from redis import Redis
 
-from mirror.redis import prefix
 from mirror.redis.clients import relay_client
+from mirror.redis.keys import prefix
 from mirror.relay.drains import drain_all
 from shop.rowcache import rows
 from shop.rowcache.daemon import run_once

@@ -11,9 +11,9 @@ from django.core.management import call_command
 
 from catalog.models import Author, Book
 from catalog.search.selectors import SearchResults, search
-from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
 from tests.support.catalog.goodbooks import read_rows
 from tests.support.warm_mirrors import rebuild
 

@@ -92,8 +92,8 @@ class RedisCluster:
     def client(self) -> Redis:
         """Return an unrecorded client, which uses the site's prefix."""
         from mirror.cluster.client import ClusterClient
-        from mirror.redis import prefix  # imported late, because servers start before Django is set up
         from mirror.redis.clients import with_prefix
+        from mirror.redis.keys import prefix  # imported late, because servers start before Django is set up
         from tests.support.unrecorded import UnrecordedPool
 
         return with_prefix(ClusterClient(connection_pool=UnrecordedPool.of(self.url)), prefix.current())

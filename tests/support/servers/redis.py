@@ -85,7 +85,7 @@ class RedisServer(Server):
 
     def client(self, database: int = 0) -> Redis:
         """Return an unrecorded client with replies in bytes; a client of the state uses the site's prefix."""
-        from mirror.redis import prefix  # imported late, because servers start before Django is set up
+        from mirror.redis.keys import prefix  # imported late, because servers start before Django is set up
 
         text = prefix.current() if database == 0 else ""
         packer = prefix.Packer(text) if text else None

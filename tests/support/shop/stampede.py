@@ -17,7 +17,7 @@ from django.conf import settings  # noqa: E402
 from django.test import Client  # noqa: E402
 from django_redis import get_redis_connection  # noqa: E402
 
-from mirror.read import marker  # noqa: E402
+from mirror.outbox.identity import database_identity  # noqa: E402
 from mirror.redis.clients import client, relay_client  # noqa: E402
 from shop.pagecache import rendering  # noqa: E402
 from tests.support.shop.stampede_keys import GO, MADE, READY  # noqa: E402
@@ -37,7 +37,7 @@ def main(path: str, threads: int) -> int:
     settings.SHOP_PAGE_LOCK_SECONDS = PATIENCE  # the rendering thread competes with hundreds of others
     settings.SHOP_PAGE_SECONDS = PATIENCE  # otherwise the page expires and the last threads render it again
     sys.setswitchinterval(0.05)  # otherwise hundreds of waiting threads spend the time on switching
-    marker.database_identity()  # cached per process, so that the first visitors do not all read it
+    database_identity()  # cached per process, so that the first visitors do not all read it
 
     def counted(*given: Any) -> Any:
         redis.incr(MADE)

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from functools import partial
 
-from mirror.declare.windows import MAKING, SENTINEL, WHOLE, WindowMirror
-from mirror.read.sql_only import sql_only
 from mirror.redis.clients import relay_client
+from mirror.relay.sql_only import sql_only
 from mirror.verify import runs
 from mirror.windows import window
+from mirror.windows.declare import MAKING, SENTINEL, WHOLE, WindowMirror
 from social import selectors
 from tests.support.social import town
 from tests.support.social.naive import Facts, facts

@@ -6,10 +6,10 @@ from typing import Any
 
 from accounts.models import User
 from mirror import registry
-from mirror.declare.windows import WindowMirror
-from mirror.read.sql_only import sql_only
 from mirror.redis.recorder import Recording, record
+from mirror.relay.sql_only import sql_only
 from mirror.windows import window
+from mirror.windows.declare import WindowMirror
 from social.mirrors.windows import TIMELINE_LENGTH
 from social.models import Follow, Post
 from social.timelines.pages import PAGE_SIZE, PostPage

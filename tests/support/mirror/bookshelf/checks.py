@@ -6,8 +6,9 @@ from pathlib import Path
 from django.test import TransactionTestCase
 from redis import Redis
 
-from mirror.redis import prefix
-from mirror.relay import drains, rebuild
+from mirror.redis.keys import prefix
+from mirror.relay import drains
+from mirror.upkeep import rebuild
 from mirror.verify import runs
 from tests.support.mirror.bookshelf.models import Volume
 from tests.support.mirror.bookshelf.titles import mirrored_title, title

@@ -1,0 +1,13 @@
+"""System checks of declarations and of the database. Django registers them when this package is imported."""
+
+from mirror.checks.database import check_connection, check_methods, check_schemas, check_triggers
+from mirror.checks.declarations import check_declarations, check_vendor
+
+__all__ = [
+    "check_connection",
+    "check_declarations",
+    "check_methods",
+    "check_schemas",
+    "check_triggers",
+    "check_vendor",
+]

@@ -1,0 +1,217 @@
+"""System checks of declarations, which need no database."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final, get_args
+
+from django.core.checks import CheckMessage, Error, register
+from django.core.exceptions import ImproperlyConfigured
+
+from mirror import registry
+from mirror.capture import install
+from mirror.checks.aliases import check_aliases
+from mirror.checks.constancy import check_constancy
+from mirror.checks.watches import check_chains, check_watches
+from mirror.comparison.scan import Owned
+from mirror.conf import setting
+from mirror.declare.indexes import parse_template
+from mirror.declare.mirrors import Drain, Mirror
+from mirror.declare.paths import DeclarationError
+from mirror.declare.watches import Kind
+from mirror.kinds import kind_of
+
+LONGEST_NAME: Final = 64
+
+
+@register()
+def check_declarations(**kwargs: Any) -> list[CheckMessage]:
+    """Check everything about declarations that needs no database."""
+    found: list[CheckMessage] = [
+        Error(
+            f"{declaration.__module__}.{declaration.__qualname__} {_end(fault)}",
+            hint=_hint_of(fault),
+            id="mirror.E001",
+        )
+        for declaration, fault in registry.refused()
+    ]
+    for mirror in registry.all_mirrors():
+        found += _check_shape(mirror)
+        found += _check_drain(mirror.drain, f"Mirror {mirror.name!r}: drain", type(mirror)) if mirror.drain else []
+        found += check_watches(mirror)
+        found += kind_of(mirror).check()
+        found += check_constancy(mirror)
+        if len(mirror.name) > LONGEST_NAME:
+            hint = f"A mirror's name has at most {LONGEST_NAME} characters."
+            found.append(Error(f"The name {mirror.name!r} is too long.", hint=hint, obj=mirror, id="mirror.E002"))
+    found += _check_drain(setting("DRAIN"), 'MIRROR["DRAIN"]')
+    return [*found, *check_chains(), *_check_starts(), *_check_prefix(), *check_aliases()]
+
+
+def _end(sentence: str) -> str:
+    return sentence if sentence.endswith("?") else f"{sentence.rstrip('.')}."
+
+
+def _hint_of(fault: str) -> str:
+    if not fault.startswith("is wrong"):
+        return "A mirror needs a unique name, a model, and a list of watches on models."
+    if ";" in fault and "has no field" not in fault:  # the fault itself says what to do
+        return "Without fields and indexes, load(), record() and index() may compute anything; declare their watches."
+    return "fields, indexes and where contain names of columns and relations of the model, and classes of mirror."
+
+
+def _check_shape(mirror: Mirror) -> list[CheckMessage]:
+    """Check methods, keys and families. Without its methods a mirror has neither of the others."""
+    return list(_check_methods(mirror)) or [
+        *_check_record_key(mirror),
+        *_check_families(mirror),
+        *_check_own_keys(mirror),
+    ]
+
+
+def _check_drain(mode: object, name: str, place: type[Mirror] | None = None) -> Iterator[CheckMessage]:
+    """Check that a mode exists. Without it the mirror would be drained at once."""
+    if mode not in get_args(Drain):
+        hint = f"The modes are {', '.join(get_args(Drain))}."
+        yield Error(f"{name} is {mode!r}, which is no mode.", hint=hint, obj=place, id="mirror.E024")
+
+
+def _check_prefix() -> Iterator[CheckMessage]:
+    """Check that the prefix has no braces, because they would determine the slots of all keys."""
+    text = setting("PREFIX")
+    if not isinstance(text, str) or set(text) & set("{}"):
+        hint = 'Set MIRROR["PREFIX"] to a string without braces, for example "shop1:".'
+        yield Error(f"The prefix {text!r} must be a string without braces.", hint=hint, id="mirror.E023")
+
+
+def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:
+    kind = kind_of(mirror)
+    base = kind.declaration
+    given = {"record_key"} if mirror.key else set()
+    if mirror.layout and mirror.layout.fields:
+        given |= {"load", "record"}
+    lacking = [name for name in kind.needed if name not in given and getattr(type(mirror), name) is getattr(base, name)]
+    if lacking:
+        names = ", ".join("key" if name == "record_key" else f"{name}()" for name in lacking)
+        hint = (
+            'key is a template of the keys in Redis, like "book:{pk}". A list of fields replaces load() and record().'
+        )
+        yield Error(f"Mirror {mirror.name!r} does not define {names}.", hint=hint, obj=type(mirror), id="mirror.E003")
+
+
+def _check_record_key(mirror: Mirror) -> Iterator[CheckMessage]:
+    """Check that rows have different keys. Otherwise they would overwrite one another's records."""
+    if not mirror.has_record or mirror.sums_up or any(watch.whole for watch in mirror.watches):
+        return
+    if unknown := _find_unknown(mirror):
+        message = f"The key {mirror.key!r} of mirror {mirror.name!r} contains {unknown!r}, which it cannot know."
+        hint = 'A record has the primary key in its key, and nothing else: key = "book:{pk}".'
+        yield Error(message, hint=hint, obj=type(mirror), id="mirror.E025")
+        return
+    with suppress(Exception):  # reported with the families
+        if (key := mirror.record_key("1")) == mirror.record_key("2"):
+            message = f"Mirror {mirror.name!r} has the same key for all rows: {key!r}."
+            hint = 'Put the primary key into it: key = "book:{pk}".'
+            yield Error(message, hint=hint, obj=type(mirror), id="mirror.E025")
+
+
+def _find_unknown(mirror: Mirror) -> str:
+    """Return a placeholder of the record's key that is not the primary key, or ""."""
+    with suppress(DeclarationError):  # reported with the families
+        return next((name for name in parse_template(mirror.key).names if name != "pk"), "")
+    return ""
+
+
+def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:
+    hint = "families() lists the key families of the entries; verify needs it to find strays."
+    try:
+        families = mirror.families()
+        record = _record_start(mirror)
+    except Exception as error:
+        if _find_unknown(mirror):  # reported with the record's key
+            return
+        message = f"Mirror {mirror.name!r} fails to list its key families: {error!r}."
+        yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
+        return
+    if not families and type(mirror).index is not Mirror.index:
+        message = f"Mirror {mirror.name!r} has no key family for its entries."
+        yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
+    for family in families:
+        if family.kind not in get_args(Kind):
+            message = f"Mirror {mirror.name!r} has a key family of the unknown kind {family.kind!r}."
+            kinds = f"The kinds are {', '.join(get_args(Kind))}."
+            yield Error(message, hint=kinds, obj=type(mirror), id="mirror.E007")
+    for start in (*(family.start for family in families), record):
+        if start == "":
+            message = f"Mirror {mirror.name!r} has a key family with an empty prefix, which would contain all keys."
+            yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
+
+
+def _record_start(mirror: Mirror) -> str | None:
+    """Return the common beginning of the records' keys (for a summary: the key), or None without records."""
+    return mirror.record_key("\0").partition("\0")[0] if mirror.has_record else None
+
+
+def _check_own_keys(mirror: Mirror) -> Iterator[CheckMessage]:
+    """Check that no key can belong to two structures of a mirror: they would overwrite each other."""
+    with suppress(Exception):  # reported for the families themselves
+        families, keys = list(mirror.families()), [key for _, key in _list_examples(mirror)]
+        for key in keys if all(family.start for family in families) else ():
+            of_record = mirror.has_record and not mirror.sums_up and mirror.pk_of(key) is not None
+            forms = {(one.start, one.end, one.whole, one.kind) for one in families if one.has(key)}
+            if len(forms) + of_record > 1:
+                yield Error(
+                    f"Keys such as {key!r} belong to several structures of mirror {mirror.name!r}.",
+                    hint="Begin the key of each structure in another way.",
+                    obj=type(mirror),
+                    id="mirror.E008",
+                )
+                return
+
+
+def _check_starts() -> list[CheckMessage]:
+    """Check that no two mirrors own the same keys: each would delete the other's keys as strays."""
+    owned: dict[str, Owned] = {}
+    examples: list[tuple[str, str, str]] = []
+    for mirror in registry.all_mirrors():
+        with suppress(Exception):  # reported for the mirror itself
+            own = list(_list_examples(mirror))
+            if all(start for start, _ in own):  # otherwise it contains all keys, as reported above
+                examples += [(start, key, mirror.name) for start, key in own]
+                owned[mirror.name] = Owned(mirror)
+    found: dict[tuple[str, ...], str] = {}
+    for start, key, name in sorted(examples):
+        names = {name, *(other for other, keys in owned.items() if keys.has(key))}
+        if len(names) > 1:
+            found.setdefault(tuple(sorted(names)), start)
+    return [
+        Error(
+            f"Keys that start with {start!r} belong to several mirrors: {', '.join(names)}.",
+            hint="Give each mirror its own keys: entries of one mirror would be strays of the other.",
+            id="mirror.E008",
+        )
+        for names, start in found.items()
+    ]
+
+
+def _list_examples(mirror: Mirror) -> Iterator[tuple[str, str]]:
+    """Yield keys of each form that a mirror owns, each with the beginning of its form."""
+    for family in mirror.families():
+        for text in ("",) if family.whole else ("1", "x"):
+            yield family.start, f"{family.start}{text}{'' if family.whole else family.end}"
+    if mirror.sums_up:
+        yield mirror.record_key(""), mirror.record_key("")
+    elif mirror.has_record:
+        yield from (
+            (str(_record_start(mirror)), key) for key in map(mirror.record_key, ("1", "x")) if mirror.pk_of(key)
+        )
+
+
+@register()
+def check_vendor(**kwargs: Any) -> list[CheckMessage]:
+    """Check that capture supports the database's vendor, which is read from the settings."""
+    try:
+        install.capture_for()
+    except ImproperlyConfigured as error:
+        hint = 'Point MIRROR["DATABASE"] at a database of a kind that has a capture.'
+        return [Error(str(error), hint=hint, id="mirror.E009")]
+    return []

@@ -1,0 +1,106 @@
+"""System checks of watches and of ``after``."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from django.core.checks import CheckMessage, Error
+from django.db import models
+
+from mirror import registry
+from mirror.capture.plan import unknown_columns
+from mirror.declare.mirrors import Mirror
+from mirror.declare.paths import find_value_field
+from mirror.declare.watches import Watch
+from mirror.kinds import kind_of
+
+KEYS: Final = (models.IntegerField, models.CharField, models.TextField, models.UUIDField)
+
+
+def check_watches(mirror: Mirror) -> Iterator[CheckMessage]:
+    """Check each watch, and all watches together."""
+    for watch in mirror.watches:
+        where = f"Mirror {mirror.name!r}, watch on {watch.model._meta.label}"
+        yield from _check_columns(mirror, watch, where)
+        yield from _check_fields(mirror, watch, where)
+    ways = Counter(source for source, _ in {(w.source, w.via) for w in mirror.watches if w.source})
+    for table in (table for table, count in ways.items() if count > 1):
+        yield Error(
+            f"Mirror {mirror.name!r} has several watches with different lookups on {table!r}.",
+            hint="A change names only its table: write one via, or push, for each table.",
+            obj=type(mirror),
+            id="mirror.E019",
+        )
+
+
+def _check_columns(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMessage]:
+    has_default_key = not (watch.columns or watch.whole)
+    unknown = unknown_columns(watch)
+    if has_default_key and len(watch.model._meta.pk_fields) > 1:
+        names = tuple(str(field.column) for field in watch.model._meta.pk_fields)
+        yield Error(
+            f"{where}: its primary key has several columns.",
+            hint=f"Watch({watch.model.__name__}, {names}) in an EdgeMirror, or give the model a key of one column.",
+            obj=type(mirror),
+            id="mirror.E004",
+        )
+    elif unknown:
+        yield Error(
+            f"{where}: the table {watch.table!r} has no column {unknown[0]!r}.",
+            hint="Use the names of columns in SQL: those of foreign keys end in _id.",
+            obj=type(mirror),
+            id="mirror.E004",
+        )
+    for field in watch.model._meta.concrete_fields:
+        if field.column in watch.key_columns and not isinstance(find_value_field(field), KEYS):
+            yield Error(
+                f"{where}: {field.column!r} is neither an integer nor text nor a UUID.",
+                hint="SQL and Python format other types differently, so that keys would not match.",
+                obj=type(mirror),
+                id="mirror.E006",
+            )
+
+
+def _check_fields(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMessage]:
+    via: object = watch.via
+    if via is not None and not callable(via):
+        yield Error(
+            f"{where}: via is not callable.",
+            hint="via(values, after, limit) returns the keys of the rows that depend on the values.",
+            obj=type(mirror),
+            id="mirror.E005",
+        )
+    if watch.whole and (fault := _fault_of_whole(mirror, watch)):
+        hint = 'The key of such a watch is always "": it is for a mirror whose only key that is.'
+        yield Error(f"{where}: {fault}.", hint=hint, obj=type(mirror), id="mirror.E017")
+    if watch.pushed and (fault := kind_of(mirror).find_fault_of_push(watch)):
+        hint = "Rows are pushed into the windows of a lazy WindowMirror that its reach() returns."
+        yield Error(f"{where}: {fault}.", hint=hint, obj=type(mirror), id="mirror.E018")
+
+
+def _fault_of_whole(mirror: Mirror, watch: Watch) -> str:
+    if watch.columns:
+        return "whole cannot be combined with columns"
+    if watch.via is not None or watch.pushed:
+        return "whole cannot be combined with via or pushed"
+    return kind_of(mirror).fault_of_whole
+
+
+def check_chains() -> Iterator[CheckMessage]:
+    """Check that ``after`` names existing mirrors and has no cycles."""
+    for mirror in registry.all_mirrors():
+        for name in registry.ahead(mirror.name):
+            if not registry.is_known(name):
+                yield Error(
+                    f"Mirror {mirror.name!r} comes after {name!r}, which is not a mirror.",
+                    hint="after lists the names of other mirrors.",
+                    obj=type(mirror),
+                    id="mirror.E020",
+                )
+        if mirror.name in registry.all_ahead(mirror.name):
+            yield Error(
+                f"Mirror {mirror.name!r} comes after itself.",
+                hint="Each change of such mirrors would cause another one, without end.",
+                obj=type(mirror),
+                id="mirror.E021",
+            )

@@ -1,0 +1,195 @@
+"""The verification of one mirror: compute everything from SQL, and compare it with everything in Redis.
+
+The first comparison is quick: records byte by byte, all other keys by count and checksum
+(``mirror.comparison.expected``). Differing keys are then compared closely (``mirror.comparison.compare``), because on a
+live site most differences are transient.
+"""
+
+import random
+from collections import defaultdict
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from django.db.models.functions import Now
+
+from mirror.comparison import scan
+from mirror.comparison.compare import Difference, differences, quarantined, read_targets
+from mirror.comparison.expected import Sums, says
+from mirror.comparison.plan import TYPES
+from mirror.comparison.targets import ABSENT, Target
+from mirror.conf import setting
+from mirror.declare.entries import Entry, single
+from mirror.declare.mirrors import Mirror
+from mirror.declare.watches import Family
+from mirror.models import State
+from mirror.outbox import changes as outbox
+from mirror.redis.session import Session
+from mirror.utils.callbacks import ProgressCallback
+
+if TYPE_CHECKING:
+    from mirror.kinds.base import Kind
+
+CHUNKS: Final = 4  # chunks of a rebuild read at once, since nothing is written and no reader waits
+
+
+def note_result(name: str, count: int) -> None:
+    """Save the number of differences that a complete verification of a mirror found."""
+    states = State.objects.using(outbox.using())
+    states.get_or_create(mirror=name)
+    states.filter(mirror=name).update(verified_at=Now(), differences=count)
+
+
+class Verification:
+    """The verification of one mirror. By default it needs neither all rows nor all keys before its result."""
+
+    mirror: Mirror
+    needs_keys_for_sample: ClassVar[bool] = False  # whether ``some`` needs the keys as well
+
+    def read_rows(self) -> None:
+        """Read every row, and compare what can be compared with it."""
+
+    def take(self, keys: list[str]) -> None:
+        """Collect the keys in this list that belong to the mirror."""
+
+    def result(self) -> list[Difference]:
+        """Return the lasting differences, after all rows and keys were read."""
+        raise NotImplementedError
+
+    def some(self, count: int) -> list[Difference]:
+        """Return the differences of about ``count`` rows."""
+        raise NotImplementedError
+
+
+class RowVerification(Verification):
+    """The verification of a mirror whose rows are in Redis."""
+
+    def __init__(self, kind: "Kind", session: Session, progress: ProgressCallback, all_strays: bool) -> None:
+        mirror = kind.mirror
+        self.kind, self.mirror, self.session, self.progress, self.all_strays = (
+            kind,
+            mirror,
+            session,
+            progress,
+            all_strays,
+        )
+        self.owned = scan.Owned(mirror)
+        self.sums, self.rows = Sums(), 0
+        # Reported separately. Their declaration may raise, which would stop the comparison of all other rows.
+        self.quarantined = {difference.pk for difference in quarantined([mirror.name])}
+        self.named: dict[str, Family] = {}
+        self.records: set[str] = set()
+        self.suspects: dict[str, None] = {}
+        self.strays: dict[str, set[Entry]] = defaultdict(set)
+
+    def read_rows(self) -> None:
+        """Read every row: compare its record, and add its entries to the checksums."""
+        for pks in self._chunks():
+            asks = self.kind.ask(pks) if self.mirror.has_record else []
+            self.session.post(asks)  # Redis answers while SQL is read
+            targets, errors = read_targets(self.kind, pks)
+            self.suspects.update(dict.fromkeys(errors))
+            self._compare_own(pks, targets, scan.collect(self.session, asks))
+            self.rows += sum(target.own is not None for target in targets.values())
+            for target in targets.values():
+                self.sums.add(target.entries)
+            self.progress(self.mirror.name, len(pks))
+
+    def take(self, keys: list[str]) -> None:
+        """Collect the keys in this list that belong to the mirror."""
+        pk_of, family_of = self.owned.pk_of, self.owned.family_of
+        for key in keys:
+            if (pk := pk_of(key)) is not None:
+                self.records.add(pk)
+            elif (family := family_of(key)) is not None:
+                self.named[key] = family
+
+    def result(self) -> list[Difference]:
+        """Return the lasting differences, after all rows and keys were read."""
+        if len(self.records) != self.rows or self.suspects:
+            self._records_without_row()
+        wrong = {c.key: c.family for c in self._contents(self.named) if not self.sums.agree(c)}
+        missing = self.sums.totals.keys() - self.named.keys()
+        if wrong or missing:
+            self._look_closely(wrong, missing)
+        pks = [pk for pk in (*self.suspects, *self.strays) if pk not in self.quarantined]
+        found = differences(self.kind, pks, self.strays, self.session, self.all_strays)
+        note_result(self.mirror.name, len(found))
+        return found
+
+    def some(self, count: int) -> list[Difference]:
+        """Return the differences of ``count`` random rows (reservoir sampling: one pass, no OFFSET)."""
+        chosen: list[str] = []
+        for seen, pk in enumerate(self._pks()):
+            if len(chosen) < count:
+                chosen.append(pk)
+            elif (place := random.randrange(seen + 1)) < count:
+                chosen[place] = pk
+        return differences(self.kind, chosen, {}, self.session)
+
+    def _chunks(self) -> Generator[list[str], None, None]:
+        after, size = None, self.kind.limit_batch(CHUNKS * int(setting("CHUNK")))
+        while pks := self.mirror.keys_after(after, size):
+            yield [pk for pk in pks if pk not in self.quarantined]
+            after = pks[-1]
+
+    def _pks(self) -> Generator[str, None, None]:
+        for pks in self._chunks():
+            yield from pks
+
+    def _targets(self) -> Generator[tuple[list[str], dict[str, Target]], None, None]:
+        for pks in self._chunks():
+            yield pks, read_targets(self.kind, pks)[0]
+            self.progress(self.mirror.name, 0)
+
+    def _compare_own(self, pks: Sequence[str], targets: dict[str, Target], replies: list[Any]) -> None:
+        if not replies:  # the rows have no keys of their own
+            return
+        for pk, said in zip(pks, self.kind.said(pks, replies), strict=True):
+            if said != targets.get(pk, ABSENT).own:
+                self.suspects[pk] = None
+
+    def _contents(self, named: dict[str, Family]) -> Generator[scan.Content, None, None]:
+        for count, content in enumerate(scan.contents(self.session, named.items())):
+            if count % scan.PIPE == 0:
+                self.progress(self.mirror.name, 0)
+            yield content
+
+    def _records_without_row(self) -> None:
+        ordered, size = sorted(self.records - self.quarantined), int(setting("CHUNK"))
+        for start in range(0, len(ordered), size):
+            pks = ordered[start : start + size]
+            known, _ = read_targets(self.kind, pks)
+            self.suspects.update(dict.fromkeys(pk for pk in pks if pk not in known))
+
+    def _look_closely(self, wrong: dict[str, Family], missing: set[str]) -> None:
+        """Read the members of these keys, and find the rows that have to be compared closely."""
+        found: dict[tuple[str, str], str] = {}
+        for content in self._contents(wrong):
+            found |= {(content.key, member): said for member, said in content.items()}
+        keys = wrong.keys() | missing
+        for _, targets in self._targets():
+            for pk, target in targets.items():
+                for entry in single(target.entries):
+                    if entry[0] in keys and found.pop(says(entry)[:2], None) != says(entry)[2]:
+                        self.suspects[pk] = None
+        left: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for (key, member), said in found.items():
+            left[key].append((member, said))
+        for key, items in left.items():
+            family = wrong[key]
+            owners = family.find_owners(key, [member or said for member, said in items])
+            for owner, (member, said) in zip(owners, items, strict=True):
+                self.strays[owner].add(make_entry(family, key, member, said))
+
+
+def make_entry(family: Family, key: str, member: str, said: str) -> Entry:
+    """Return the entry in Redis at this place of a key."""
+    parts: dict[str, tuple[Any, ...]] = {
+        "set": (key, member),
+        "zset": (key, member, float(said) if family.kind == "zset" else 0.0),
+        "hash": (key, member, said),
+        "string": (key, said),
+        "bitmap": (key, int(member) if family.kind == "bitmap" else 0),
+    }
+    made: Entry = TYPES[family.kind](*parts[family.kind])
+    return made

@@ -1,0 +1,169 @@
+"""Kinds of mirrors with records: JSON, hashes and bitmaps."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import orjson
+
+from mirror.comparison import plan
+from mirror.comparison.targets import Stored, Target
+from mirror.declare import values
+from mirror.declare.entries import Contribution, Entry
+from mirror.declare.mirrors import Mirror, Record
+from mirror.kinds.base import Kind, touch
+from mirror.outbox.errors import raise_if_away
+from mirror.redis.session import Command
+
+MAX_ASKED: Final = 1000  # records in one command
+
+
+class JsonKind(Kind):
+    """A record as one JSON string. Its keys are sorted, so that equal records are equal bytes."""
+
+    needed = ("record_key", "load", "record")
+    # Not a method, because it runs for every row of a rebuild.
+    encode: Callable[[Record], Stored] = staticmethod(partial(orjson.dumps, option=orjson.OPT_SORT_KEYS))
+
+    def watches(self, pks: Sequence[str]) -> list[str]:
+        return self.keys(pks)
+
+    def keys(self, pks: Iterable[str]) -> list[str]:
+        """Return the keys of these rows' records, derived from one call of ``key``."""
+        start, _, end = self.mirror.record_key("\0").partition("\0")
+        return [f"{start}{pk}{end}" for pk in pks]
+
+    def ask(self, pks: Sequence[str]) -> list[Command]:
+        """Return the commands that read the present state of these rows."""
+        keys = self.keys(pks)
+        return [("MGET", *keys[start : start + MAX_ASKED]) for start in range(0, len(keys), MAX_ASKED)]
+
+    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
+        """Return the states in the replies to ``ask``, one for each row."""
+        return [stored for reply in replies for stored in reply]
+
+    def decode(self, stored: Stored) -> Record | None:
+        """Return the record in a state, or None without one."""
+        return orjson.loads(stored) if stored else None
+
+    def before(self, pk: str, stored: Stored) -> Iterable[Contribution]:
+        """Return the entries for which a state accounts."""
+        record = self.decode(stored)
+        return () if record is None else self.mirror.index(pk, record)
+
+    def targets(self, pks: Sequence[str]) -> dict[str, Target]:
+        """Return the expected content for these rows by SQL. Missing rows are left out.
+
+        Raises TypeError, naming mirror, row and place, for values of the wrong type.
+        """
+        targets = self.wanted(pks, ())
+        for target in targets.values():
+            _ = target.entries
+        return targets
+
+    def wanted(self, pks: Sequence[str], stored: Sequence[Stored]) -> dict[str, Target]:
+        """Return the content that a drain writes for these rows, given their present states."""
+        record_of, encode = self.mirror.record, self.encode
+        targets = {}
+        for pk, row in self.load(pks).items():
+            record = record_of(row)
+            if record is None:
+                raise TypeError(f"{self.mirror.name}: record() returned None for {pk!r}; load() leaves hidden rows out")
+            try:
+                own = encode(record)
+            except (AttributeError, TypeError) as error:
+                raise values.explain_record(self.mirror.name, pk, record, error) from error
+            targets[pk] = Target(own, partial(self._list_entries, pk, record), record)
+        return targets
+
+    def _list_entries(self, pk: str, record: Record) -> list[Contribution]:
+        return values.list_entries(self.mirror.name, pk, self.mirror.index(pk, record))
+
+    def difference(
+        self, pk: str, stored: Stored, strays: Sequence[Entry], target: Target
+    ) -> tuple[Sequence[Entry], Sequence[Contribution]]:
+        """Return the entries to remove and those to add, to get from a state and ``strays`` to ``target``."""
+        if stored and not strays and target.record is not None:
+            changed = self._list_changes(pk, stored, target)
+            if changed is not None:
+                return (), changed
+        return super().difference(pk, stored, strays, target)
+
+    def _list_changes(self, pk: str, stored: Stored, target: Target) -> Sequence[Contribution] | None:
+        """Return the entries to add, or None if all entries have to be compared.
+
+        An entry to remove may also be one of an index that did not change.
+        """
+        if stored == target.own:
+            return ()
+        layout = self.mirror.layout
+        if layout is None or target.record is None or type(self.mirror).index is not Mirror.index:
+            return None
+        try:
+            before, after = layout.list_changes(pk, self.decode(stored) or {}, target.record)
+        except Exception as error:  # as in ``accounted``
+            raise_if_away(error)
+            return None
+        remove, add = plan.difference(before, after)
+        if remove:
+            return None
+        values.check_entries(self.mirror.name, pk, after)
+        return add
+
+    def write(self, owns: Mapping[str, Stored]) -> list[Command]:
+        """Return the commands that write the rows' own keys. They write even if the value is unchanged."""
+        pairs: list[Stored] = []
+        gone: list[Command] = []
+        for key, own in zip(self.keys(owns), owns.values(), strict=True):
+            if own is None:
+                gone += touch(key)
+            else:
+                pairs += (key, own)
+        return [("MSET", *pairs), *gone] if pairs else gone
+
+
+class HashKind(JsonKind):
+    """A record as a Redis hash, text to text."""
+
+    def ask(self, pks: Sequence[str]) -> list[Command]:
+        return [("HGETALL", self.mirror.record_key(pk)) for pk in pks]
+
+    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
+        return [_pairs(reply) for reply in replies]
+
+    def decode(self, stored: Stored) -> Record | None:
+        return stored or None
+
+    @staticmethod
+    def encode(record: Record) -> Stored:
+        values.check_fields(record)
+        return {field: str(value) for field, value in record.items()}
+
+    def write(self, owns: Mapping[str, Stored]) -> list[Command]:
+        commands: list[Command] = []
+        for pk, own in owns.items():
+            key = self.mirror.record_key(pk)
+            if own is None:
+                commands += touch(key)
+            else:
+                flat = [part for pair in own.items() for part in pair]
+                commands += [("DEL", key), ("HSET", key, *flat)]
+        return commands
+
+
+class BitmapKind(JsonKind):
+    """A record as a bitmap: bytes, which are never empty."""
+
+    @staticmethod
+    def encode(record: Any) -> Stored:
+        if not isinstance(record, bytes) or not record:
+            raise TypeError(f"the record is {record!r:.100}, and has to be bytes; load() leaves rows without bits out")
+        return record
+
+    def decode(self, stored: Stored) -> Any:
+        return stored or None
+
+
+def _pairs(reply: Any) -> dict[str, str] | None:
+    items = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2], strict=True)
+    return {k.decode(errors="replace"): v.decode(errors="replace") for k, v in items} or None

@@ -1,0 +1,112 @@
+"""Tables: derived rows in SQL, which are written together with the marks of their changes in one transaction.
+
+Drains of mirrors that write the same tables exclude one another by a row lock. Under it a drain reads first the ids
+of the pending changes and then the rows, like ``mirror.relay.apply``, so that changes committed later stay pending.
+Redis is not involved, so a reader in SQL can update the tables first.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from django.db import transaction
+
+from mirror.comparison import compare
+from mirror.comparison.compare import Difference
+from mirror.comparison.explained import Explained
+from mirror.comparison.verification import Verification, note_result
+from mirror.conf import use_database
+from mirror.declare.mirrors import TableMirror
+from mirror.kinds.base import Kind, Reader
+from mirror.models import State
+from mirror.outbox import changes as outbox
+from mirror.redis.session import Session
+from mirror.utils.callbacks import ProgressCallback
+from mirror.utils.counters import count
+
+
+class TableKind(Kind):
+    """Rows that are derived in SQL."""
+
+    mirror: TableMirror
+    declaration = TableMirror
+    needed = ("load", "replace", "stored", "stored_after")
+    can_share = False
+
+    def replace_rows(self, pks: Sequence[str]) -> int:
+        mirror = self.mirror
+        with use_database(None), transaction.atomic(using=outbox.using()):
+            State.objects.using(outbox.using()).select_for_update().get_or_create(mirror=mirror.tables)
+            pending = outbox.pending_of(mirror.name, pks, mirror.version)
+            mirror.replace(pks, self.load(pks))
+            applied = outbox.mark_applied([change.id for changes in pending.values() for change in changes], "")
+        count("applied", applied, mirror=mirror.name)
+        return applied
+
+    def limit_batch(self, rows: int) -> int:
+        return min(rows, self.mirror.batch)
+
+    def list_readers(self) -> list[Reader]:
+        return [self.mirror.keys_after, self.mirror.stored_after]
+
+    def verification(self, session: Session, progress: ProgressCallback, *, all_strays: bool) -> Verification:
+        return _TableVerification(self, progress)
+
+    def compare(self, pks: Sequence[str], strays: Mapping[str, Iterable[Any]], session: Session) -> list[Difference]:
+        return self.find_differences(pks)
+
+    def compare_sample(
+        self,
+        session: Session,
+        list_keys: Callable[[], Sequence[str]],
+        list_rows: Callable[[], Sequence[str]],
+        limit: int,
+    ) -> list[Difference]:
+        return []  # a sample is compared because Redis lost data; these rows are in SQL
+
+    def find_differences(self, pks: Sequence[str]) -> list[Difference]:
+        """Return the stored rows that differ from their source rows in every comparison."""
+        found: list[Difference] = []
+        for _ in compare.number_looks():
+            rows, stored = self.load(pks), self.mirror.stored(pks)
+            busy = outbox.pending_of(self.mirror.name, pks)
+            pks = [pk for pk in pks if pk not in busy and rows.get(pk) != stored.get(pk)]
+            differences = [self._describe(pk, rows.get(pk), stored.get(pk)) for pk in pks]
+            found = compare.leave_waiting(self.mirror, differences)
+            if not found:
+                break
+        return found
+
+    def _describe(self, pk: str, row: Any, stored: Any) -> Difference:
+        kind: compare.Kind = "stray" if row is None else "missing" if stored is None else "stale"
+        wanted, found = (None if value is None else str(value) for value in (row, stored))
+        return Difference(self.mirror.name, pk, kind, self.mirror.tables, None, wanted, found)
+
+    def explain(self, pk: str, session: Session) -> Explained:
+        pending = [change.id for change in outbox.pending_of(self.mirror.name, [pk]).get(pk, [])]
+        rows = (self.mirror.load([pk]).get(pk), self.mirror.stored([pk]).get(pk))
+        wanted, stored = (None if row is None else str(row) for row in rows)
+        return Explained(self.mirror.name, self.mirror.tables, wanted, stored, [], pending)
+
+
+class _TableVerification(Verification):
+    """The verification of a table mirror, which has nothing in Redis."""
+
+    def __init__(self, kind: TableKind, progress: ProgressCallback) -> None:
+        self.kind, self.mirror, self.progress = kind, kind.mirror, progress
+
+    def result(self) -> list[Difference]:
+        """Return the lasting differences of all source rows and stored rows."""
+        found: list[Difference] = []
+        for keys_after in self.kind.list_readers():
+            after = None
+            while pks := keys_after(after, self.kind.mirror.batch):
+                found += self.kind.find_differences(pks)
+                self.progress(self.mirror.name, len(pks))
+                after = pks[-1]
+        found = list(dict.fromkeys(found))
+        note_result(self.mirror.name, len(found))
+        return found
+
+    def some(self, count: int) -> list[Difference]:
+        """Return the differences of the first ``count`` rows. A random choice would have to read all rows."""
+        return self.kind.find_differences(self.mirror.keys_after(None, count))

@@ -1,0 +1,97 @@
+"""The work of a drain: what it reads in SQL, and the difference to Redis that it writes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from mirror.comparison import plan
+from mirror.declare.entries import Contribution, Entry
+from mirror.kinds import ABSENT, Kind, Stored
+from mirror.outbox import changes as outbox
+
+# By mirror and row: the entries that an unfinished drain may have written, or None without one. None on one Redis.
+Staged = dict[tuple[str, str], list[Entry] | None] | None
+
+
+class Part(NamedTuple):
+    """Rows of one mirror, which one drain writes together with those of others."""
+
+    kind: Kind
+    pks: Sequence[str]
+
+
+class RowWork(NamedTuple):
+    """What a drain writes for a row on a cluster. reach: the entries that older drains may write."""
+
+    before: Stored
+    own: Stored
+    remove: Sequence[Entry]
+    add: Sequence[Contribution]
+    reach: Sequence[Contribution]
+    feed_entry: bytes | None
+
+
+class Work(NamedTuple):
+    """One attempt at a part: the changes that it applies, and what it writes."""
+
+    changes: list[outbox.Pending]
+    owns: dict[str, Any]
+    remove: list[Entry]
+    add: list[Contribution]
+    feed: list[bytes]
+    by_row: dict[str, RowWork]  # only on a cluster
+
+
+def read_works(
+    parts: Sequence[Part], states: Sequence[Sequence[Any]], *, full: bool, pending_only: bool, staged: Staged
+) -> list[Work]:
+    """Read SQL (first ids, then rows) and compute the difference."""
+    if len(parts) == 1:
+        found = [parts[0].kind.pending(parts[0].pks)]
+    else:
+        mirrors = ((part.kind.mirror, part.pks) for part in parts)
+        found = outbox.pending_together([(mirror.name, mirror.version, pks) for mirror, pks in mirrors])
+    works = []
+    for part, of_part, pending in zip(parts, states, found, strict=True):
+        # Another drain may have applied all changes. For a summary, the first one does so for all rows.
+        left = pending_only or (part.kind.mirror.sums_up and not pending and not full)
+        rows = {pk: state for pk, state in zip(part.pks, of_part, strict=True) if not left or pk in pending}
+        works.append(_compute_work(part.kind, rows, pending, full, staged))
+    return works
+
+
+def _compute_work(
+    kind: Kind,
+    rows: Mapping[str, Any],
+    pending: Mapping[str, Sequence[outbox.Pending]],
+    full: bool,
+    staged: Staged,
+) -> Work:
+    """Compute the difference for these rows, given their present states and pending changes."""
+    work = Work([], {}, [], [], [], {})
+    if not rows:
+        return work
+    targets = kind.wanted(list(rows), list(rows.values()))
+    feed = kind.mirror.feed() is not None and not full
+    for pk, before in rows.items():
+        target = targets.get(pk, ABSENT)
+        changes = pending.get(pk, ())
+        work.changes.extend(changes)
+        work.owns[pk] = target.own
+        strays = [plan.from_list(s) for c in changes if c.strays for s in orjson.loads(c.strays)]
+        unfinished = staged.get((kind.mirror.name, pk)) if staged else None
+        strays += unfinished or ()
+        anew = full or unfinished is not None or any(change.strays for change in changes)
+        remove, changed = kind.difference(pk, before, strays, target)
+        # Without a previous record, or after a failed write, any entry may be missing.
+        add = target.entries if anew or before is None else changed
+        work.remove.extend(remove)
+        work.add.extend(add)
+        feed_entry = plan.encode_feed(remove, add) if feed and (remove or add) else None
+        if feed_entry is not None:
+            work.feed.append(feed_entry)
+        if staged is not None:
+            reach = () if unfinished is None else [*kind.accounted(pk, before), *strays, *target.entries]
+            work.by_row[pk] = RowWork(before, target.own, remove, add, reach, feed_entry)
+    return work

@@ -1,0 +1,234 @@
+"""Rebuild: drain every row once more while the site runs and writes continue. Then the mirror is warm.
+
+It is the ordinary drain over all keys, by keyset. A token in Redis, set at the start, guarantees completeness: if
+Redis is emptied or replaced meanwhile, the token is missing or another one, and the rebuild starts over instead of
+making an incomplete mirror warm. Progress is stored in SQL, so that a killed rebuild continues at its position.
+"""
+
+import uuid
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from mirror import registry
+from mirror.comparison import scan
+from mirror.conf import setting
+from mirror.declare import values
+from mirror.declare.mirrors import Mirror
+from mirror.kinds import kind_of
+from mirror.models import State
+from mirror.outbox import changes, spread
+from mirror.outbox.errors import raise_if_away
+from mirror.redis import naming
+from mirror.redis.clients import relay_client
+from mirror.redis.lease import lease
+from mirror.redis.session import Session
+from mirror.redis.types import RedisClient
+from mirror.relay import apply, drains
+from mirror.upkeep import heartbeat, replay
+from mirror.utils.bulk import few_collections
+from mirror.utils.callbacks import ProgressCallback, ignore
+from mirror.verify import strays
+from mirror.warm import cold, marker, triggers
+
+STARTS = 5  # how often a rebuild starts over before it gives up for now
+
+
+class Interrupted(RuntimeError):
+    """Redis was repeatedly emptied or replaced during the rebuild of a mirror."""
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """The result of a rebuild.
+
+    skipped: the mirror was not rebuilt, because it is warm or leased, or for a reason below. waits: cold mirrors
+    that must be warm first. faults: of triggers, because of which changes would be missed.
+    """
+
+    mirror: str
+    rows: int = 0
+    strays: int = 0
+    skipped: bool = False
+    waits: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+def rebuild(
+    names: Iterable[str] = (), *, progress: ProgressCallback = ignore, redis: RedisClient | None = None
+) -> list[Rebuilt]:
+    """Rebuild these mirrors (all by default). ``progress(mirror, rows)`` is called with each chunk's size.
+
+    Raises redis-py's errors when Redis is away (the next run continues), Interrupted and UnknownMirror.
+    """
+    redis = redis or relay_client()
+    replay.check(redis)
+    mirrors = sorted(registry.all_mirrors(names), key=order)
+    return [_single(mirror, redis, progress) for mirror in mirrors]
+
+
+def order(mirror: Mirror) -> tuple[bool, int]:
+    """Sort table mirrors first, because other mirrors mirror their rows. Sort mirrors after those they depend on."""
+    return not mirror.is_in_sql, len(registry.all_ahead(mirror.name))
+
+
+def rebuild_if_cold(name: str, progress: ProgressCallback = ignore) -> int:
+    """Rebuild a mirror for the sweep. Return the number of rows.
+
+    It is 0 if the mirror is warm or leased, or waits for other mirrors.
+    """
+    redis = relay_client()
+    replay.check(redis)
+    if marker.is_warm(redis, name) or marker.list_cold(redis, registry.ahead(name)):
+        return 0
+    return _single(registry.get(name), redis, progress, if_cold=True).rows
+
+
+def _single(mirror: Mirror, redis: RedisClient, progress: ProgressCallback, *, if_cold: bool = False) -> Rebuilt:
+    if faults := triggers.check(redis).get(mirror.name):
+        return Rebuilt(mirror.name, skipped=True, faults=faults)
+    if cold_ones := marker.list_cold(redis, registry.ahead(mirror.name)):
+        return Rebuilt(mirror.name, skipped=True, waits=tuple(cold_ones))
+    with few_collections(), lease(redis, f"rebuild:{mirror.name}") as mine:
+        if not mine or (if_cold and marker.is_warm(redis, mirror.name)):
+            return Rebuilt(mirror.name, skipped=True)
+        for _ in range(STARTS):
+            done = _Run(mirror, redis, progress).run()
+            if done is not None:
+                return done
+            if marker.is_warm(redis, mirror.name):  # the lease expired, and another process has completed the rebuild
+                return Rebuilt(mirror.name, skipped=True)
+            if faults := triggers.check(redis).get(mirror.name):  # a trigger was lost meanwhile
+                return Rebuilt(mirror.name, skipped=True, faults=faults)
+    raise Interrupted(f"Redis kept changing under the rebuild of {mirror.name}")
+
+
+class _Run:
+    """One start of a rebuild, or the continuation of an interrupted one."""
+
+    def __init__(self, mirror: Mirror, redis: RedisClient, progress: ProgressCallback) -> None:
+        self.mirror, self.redis, self.progress = mirror, redis, progress
+        self.sources: list[int] = []  # ids of the source changes that were pending at the start
+        self.states = State.objects.using(changes.using()).filter(mirror=mirror.name)
+        self.state, _ = State.objects.using(changes.using()).get_or_create(mirror=mirror.name)
+
+    def run(self) -> Rebuilt | None:
+        """Run all steps. Return None if Redis changed and the rebuild has to start over."""
+        if not self._resume():
+            self._begin()
+        if not self._all_rows():
+            return None
+        removed = 0 if self.token.endswith(":empty") else strays.remove(self.mirror, self.redis)
+        return Rebuilt(self.mirror.name, self.state.rebuild_rows, removed) if self._finish() else None
+
+    def _all_rows(self) -> bool:
+        """Drain chunk after chunk. SQL is read while Redis writes. Return False if the rebuild has to start over."""
+        before = chunk = None
+        try:
+            for chunk in self._chunks():
+                if before and not self._finish_chunk(before):
+                    return False
+                before = chunk
+            return before is None or self._finish_chunk(before)
+        finally:
+            for under_way in (before, chunk):
+                if under_way:
+                    under_way.abandon()
+
+    def _chunks(self) -> Generator["_Chunk", None, None]:
+        cursor, size = self.state.rebuild_cursor, int(setting("CHUNK"))
+        kind = kind_of(self.mirror)
+        together = kind.limit_batch(size)
+        while pks := self.mirror.keys_after(cursor, size if kind.is_lazy else together):
+            values.check_keys(self.mirror.name, "keys_after", pks)
+            cursor, rows = pks[-1], kind.select_present(pks, self.redis)
+            for start in range(0, max(len(rows), 1), together):
+                is_last = start + together >= len(rows)
+                yield _Chunk(self.mirror, rows[start : start + together], self.redis, pks if is_last else [])
+
+    def _finish_chunk(self, chunk: "_Chunk") -> bool:
+        chunk.finish()
+        if chunk.done:
+            self._note(chunk.done)
+        return self._still_ours()
+
+    def _resume(self) -> bool:
+        """Return whether an earlier start can be continued: its token is still in this incarnation."""
+        self.token = self.state.rebuild_token
+        return bool(self.token) and self.token.startswith(self._prefix()) and self._still_ours()
+
+    def _prefix(self) -> str:
+        return f"{self.mirror.version}:{marker.now(self.redis)}:"
+
+    def _begin(self) -> None:
+        cold.apply_whole(self.mirror, self.redis)  # this rebuild also applies the pending changes of everything
+        self.sources = list(spread.pending_sources().filter(mirror=self.mirror.name).values_list("id", flat=True))
+        empty = "empty" if scan.is_empty(self.mirror, self.redis) else "kept"
+        self.token = f"{self._prefix()}{uuid.uuid4().hex[:12]}:{empty}"
+        name = self.mirror.name
+        with Session(self.redis) as session:
+            session.execute([("SET", naming.building(name), self.token), ("DEL", naming.marker(name))])
+        self.state.rebuild_token, self.state.rebuild_cursor, self.state.rebuild_rows = self.token, None, 0
+        self.state.save(using=changes.using())
+
+    def _note(self, pks: list[str]) -> None:
+        self.state.rebuild_cursor = pks[-1]
+        self.state.rebuild_rows += len(pks)
+        self._save(rebuild_cursor=pks[-1], rebuild_rows=self.state.rebuild_rows)
+        self.progress(self.mirror.name, len(pks))
+
+    def _still_ours(self) -> bool:
+        found = self.redis.get(naming.building(self.mirror.name))
+        return found is not None and found.decode() == self.token
+
+    def _finish(self) -> bool:
+        """Set the marker if the token still exists, which means that nothing was lost since."""
+        heartbeat.beat(self.redis)
+        if not marker.set_after_rebuild(self.mirror, self.redis, self.token):
+            return False
+        self._save(rebuild_token="", rebuild_cursor=None)
+        if not registry.chained(self.mirror.name):  # otherwise the chained mirrors still need these changes
+            # Every row was read after these changes. Spreading them would drain all their rows again.
+            changes.mark_applied(self.sources, ":".join(self.token.split(":")[1:3]))
+        return True
+
+    def _save(self, **progress: Any) -> None:
+        """Save progress, unless another rebuild has begun and has its own position."""
+        self.states.filter(rebuild_token=self.token).update(**progress)
+
+
+class _Chunk:
+    """Rows on their way into Redis. If one fails, the others are written, and the relay counts the failure.
+
+    done: the keys to save as progress after that.
+    """
+
+    def __init__(self, mirror: Mirror, pks: list[str], redis: RedisClient, done: list[str]) -> None:
+        self.mirror, self.pks, self.redis, self.done = mirror, pks, redis, done
+        self.drain: apply.Drain | None = None
+        if not pks:
+            return
+        try:
+            self.drain = apply.start(mirror, pks, redis=redis, full=True)
+        except Exception as error:
+            raise_if_away(error)
+
+    def finish(self) -> None:
+        """Wait until the rows are written."""
+        try:
+            if self.drain is not None:
+                self.drain.finish()
+                return
+        except Exception as error:
+            raise_if_away(error)
+        if not self.pks:
+            return
+        failures: dict[str, Exception] = {}
+        drains.isolate(self.mirror, self.pks, self.redis, failures, full=True)
+        # The relay tries again, and quarantines changes that keep failing.
+        changes.append(self.mirror.name, failures, strays=changes.INCOMPLETE)
+
+    def abandon(self) -> None:
+        """Give up rows that are not written yet. Without effect on those that are."""
+        if self.drain is not None:
+            self.drain.abandon()

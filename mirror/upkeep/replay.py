@@ -1,0 +1,161 @@
+"""Replay: apply the changes again that Redis lost when it returned from an older file, or from a lagging replica.
+
+Every second the relay writes SQL's clock into Redis. If another incarnation answers, this clock tells how recent
+its data is. All changes that other incarnations applied since then (with some slack) become pending again. Every
+mirror is rebuilt instead if the clock is missing, older than the changes that SQL keeps, or ahead of SQL, and if the
+server dropped transactions when it loaded its file. After the replay a mirror is warm only if a sample of its rows
+equals SQL.
+"""
+
+import logging
+import math
+
+from mirror import registry
+from mirror.conf import setting
+from mirror.declare.mirrors import Mirror
+from mirror.extensions import list_extensions
+from mirror.models import Identity
+from mirror.outbox import changes
+from mirror.outbox.identity import database_identity
+from mirror.redis import naming
+from mirror.redis.keys import prefix
+from mirror.redis.rights import LOADING
+from mirror.redis.session import Session, is_cluster, set_with_transaction
+from mirror.redis.types import RedisClient
+from mirror.relay import drains
+from mirror.utils import moments
+from mirror.verify import samples
+from mirror.warm import cold, marker, sentinels
+
+logger = logging.getLogger("mirror")
+ROUNDS = 50  # maximum number of rounds for changes that late drains of the former incarnation mark meanwhile
+
+
+def check(redis: RedisClient) -> str:
+    """Check which incarnation answers. For a new one, replay the lost changes or order rebuilds.
+
+    Before that, check that SQL itself was not restored (``mirror.warm.rewind``).
+
+    Return the incarnation, or "" if the replay is not complete. Raises redis-py's errors when Redis is away.
+    Crashes and concurrent runs are harmless.
+    """
+    marker.check_database(redis)
+    identity = Identity.objects.using(changes.using()).get(pk=1)
+    now = marker.now(redis)
+    if identity.prefix not in (None, prefix.current()):
+        # Changes of the same incarnation were applied to keys with another prefix, so a replay would not find them.
+        logger.warning("The prefix of the keys has changed: everything is rebuilt")
+        _order_rebuilds(redis, identity)
+        _save(identity, now)
+    elif identity.incarnation != now:
+        _begin(redis, identity, now)
+    elif sentinels.was_emptied(redis, "mirror"):
+        logger.warning("A master of the cluster was emptied: everything is rebuilt")
+        _order_rebuilds(redis, identity)
+    if identity.prefix is None:
+        _save(identity, now)
+    stale = _stale_markers(redis, now)
+    if stale and identity.replay_from is not None and not _finish(redis, identity, now, stale):
+        return ""
+    return now
+
+
+def write_clock(redis: RedisClient, incarnation: str) -> None:
+    """Write SQL's clock to Redis, if the server is still the one that was checked.
+
+    Another incarnation may need a replay, which a new clock would prevent.
+    """
+    with Session(redis) as session:
+        if session.incarnation == incarnation:
+            now = repr(changes.clock())
+            session.execute(set_with_transaction(naming.clock(), now))
+            # After the transaction, so that a file that ends between them does not look like one without transactions.
+            session.ask([("SET", naming.bare_clock(), now)])
+            sentinels.renew(redis, "mirror")
+
+
+def _begin(redis: RedisClient, identity: Identity, now: str) -> None:
+    """Decide between replay and rebuild for a new incarnation, and save the decision in SQL."""
+    sql_now, last = changes.clock(), _read_clock(redis)
+    since = last - float(setting("SLACK_SECONDS"))
+    # A cluster may have lost a record without its entries, which are on other servers; a replay would leave strays.
+    if is_cluster(redis) or since < sql_now - float(setting("KEEP_SECONDS")) or last > sql_now + 1:
+        if identity.incarnation:  # otherwise it is the first incarnation
+            logger.warning("Redis came back without what is needed for a replay: everything is rebuilt")
+        _order_rebuilds(redis, identity)
+    else:
+        logger.warning("Redis came back as it was %.1f s ago: replaying", sql_now - last)
+        identity.replay_from = moments.to_bound(since)
+    _save(identity, now)
+
+
+def _order_rebuilds(redis: RedisClient, identity: Identity) -> None:
+    """Make every mirror cold, and end the replay."""
+    cold.make_all_cold((mirror.name for mirror in registry.all_mirrors()), redis)
+    sentinels.renew(redis, "mirror", emptied=True)
+    identity.replay_from = None
+
+
+def _save(identity: Identity, now: str) -> None:
+    identity.incarnation, identity.prefix = now, prefix.current()
+    identity.save(using=changes.using(), update_fields=["incarnation", "prefix", "replay_from"])
+
+
+def _read_clock(redis: RedisClient) -> float:
+    """Return the clock in Redis, or infinity, which counts as ahead of SQL, if the data may not reach so far.
+
+    A server that dropped transactions has kept others with a single write. Its records may then name entries that were
+    dropped, which a replay would not write again.
+    """
+    clock, bare = redis.get(naming.clock()), redis.get(naming.bare_clock())
+    if clock is None and bare is None:
+        return math.inf
+    if clock is None or (bare is not None and float(clock) < float(bare)):
+        logger.error("Redis dropped transactions when it loaded its append-only file. %s", LOADING)
+        return math.inf
+    return float(clock) if bare is not None else math.inf  # older code wrote the clock as a single command
+
+
+def _stale_markers(redis: RedisClient, now: str) -> dict[str, bytes]:
+    """Return the markers for this database and layout from an earlier incarnation, by mirror."""
+    mirrors = registry.all_mirrors()
+    if not mirrors:
+        return {}
+    found = redis.mget([naming.marker(mirror.name) for mirror in mirrors])
+    return {m.name: text for m, text in zip(mirrors, found, strict=True) if text and _is_stale(m, text, now)}
+
+
+def _is_stale(mirror: Mirror, text: bytes, now: str) -> bool:
+    layout, database, incarnation, _ = [*text.decode().split("|"), "", "", ""][:4]
+    return (layout, database) == (str(mirror.version), database_identity()) and incarnation != now
+
+
+def _finish(redis: RedisClient, identity: Identity, now: str, stale: dict[str, bytes]) -> bool:
+    """Drain the replayed changes until none is left, then make the mirrors warm again. Return whether all are.
+
+    A drain whose transaction the former incarnation executed may mark its changes during the replay. So the replay
+    ends only if no such mark is found after a complete drain. It does not wait for later writes, because on a busy
+    site it would never end.
+    """
+    assert identity.replay_from is not None
+    changes.unapply_since(identity.replay_from, now)
+    for _ in range(ROUNDS):
+        drains.drain_all(redis=redis, until=changes.newest_unapplied() or 0)
+        if not changes.unapply_since(identity.replay_from, now):
+            break
+    else:
+        logger.warning("Changes of the former Redis keep coming in: the replay goes on with the next sweep")
+        return False
+    whole, sampler = True, samples.Sampler(redis)
+    for name in sorted(stale, key=lambda name: len(registry.all_ahead(name))):
+        mirror = registry.get(name)
+        if not all(extension.replay(name, redis, stale) for extension in list_extensions()):
+            whole = False  # it may wait for the rebuild of another mirror
+        elif sampler.differs(mirror):
+            if marker.now(redis) != now:  # this Redis reverted meanwhile, and needs a replay of its own
+                return False
+            logger.error("Redis lost more of %s than its clock tells: it is rebuilt", name)
+            cold.make_cold(name, redis)
+        else:
+            marker.restamp(mirror, redis, stale[name], now)
+    return whole

@@ -1,0 +1,36 @@
+"""Making a mirror cold: SQL answers its reads until it is rebuilt."""
+
+from collections.abc import Iterable
+
+from mirror.declare.mirrors import Mirror
+from mirror.outbox import chains
+from mirror.outbox import changes as outbox
+from mirror.redis import naming
+from mirror.redis.clients import incarnation
+from mirror.redis.session import Session
+from mirror.redis.types import RedisClient
+
+
+def make_cold(name: str, redis: RedisClient) -> None:
+    """Delete the marker of mirror ``name``. A rebuild in progress starts over."""
+    make_all_cold([name], redis)
+
+
+def make_all_cold(names: Iterable[str], redis: RedisClient) -> None:
+    """Delete the markers of these mirrors in one round trip.
+
+    The rebuild's token is deleted first, so that a rebuild which ends in between cannot set the marker again.
+    """
+    with Session(redis) as session:
+        session.ask([("DEL", key(name)) for name in names for key in (naming.building, naming.marker)])
+
+
+def apply_whole(mirror: Mirror, redis: RedisClient) -> int:
+    """Apply the pending changes of everything: make the mirror cold, then mark them. Return their number."""
+    changes = outbox.pending_of(mirror.name, [outbox.WHOLE]).get(outbox.WHOLE, [])
+    if changes:
+        # read first: if it changes in between, replay makes the changes pending again
+        now = incarnation(redis, ask=True)
+        make_cold(mirror.name, redis)
+        chains.mark({mirror.name: changes}, now)
+    return len(changes)

@@ -1,0 +1,135 @@
+"""Rewind: notice that SQL was restored from an older copy, so that Redis has data which SQL does not have.
+
+Redis remembers two changes of the outbox. Every drain raises the highest *applied* id, in the transaction of its
+entries. Every sweep renews the *witness*: the change that was applied last, with its time. A database without these
+changes is older than Redis. The witness also recognizes a restored database that has assigned its id again, because
+the new change has another time. ``changes.purge`` keeps the witness and all changes after it.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from django.db.models import Q, Subquery
+from django.db.models.functions import Now
+
+from mirror import registry
+from mirror.conf import setting
+from mirror.models import Change, Identity
+from mirror.outbox import changes
+from mirror.redis import naming
+from mirror.redis.keys import prefix
+from mirror.redis.session import Command, Session
+from mirror.redis.types import RedisClient
+from mirror.utils import moments
+from mirror.warm import cold
+
+logger = logging.getLogger("mirror")
+APPLIED: Final = "applied"
+WITNESS: Final = "witness"
+_checked: Final[set[str]] = set()  # the databases that this process has checked
+
+
+def remember(database: str, ids: Iterable[int]) -> Command:
+    """Return the command by which a drain of these changes raises the highest applied id."""
+    return "ZADD", naming.history(), "GT", max(ids), f"{APPLIED}|{database}|"
+
+
+def ask() -> Command:
+    """Return the command that reads what Redis remembers, for ``check``."""
+    return "ZRANGE", naming.history(), 0, -1, "WITHSCORES"
+
+
+def check(redis: RedisClient, database: str, reply: Any = None) -> bool:
+    """Make every mirror cold if SQL lacks a change that Redis remembers. Return whether it does.
+
+    database: its identity. reply: to ``ask()``; None: ask now. At most one query. Raises redis-py's errors when Redis
+    is away.
+    """
+    _checked.add(database)
+    if reply is None:
+        with Session(redis) as session:
+            (reply,) = session.ask([ask()])
+    remembered = {
+        kind: (member, change, time) for member, change, kind, owner, time in _read(reply) if owner == database
+    }
+    if not remembered:
+        return False
+    _, witness, time = remembered.get(WITNESS, ("", 0, ""))
+    newest, found = _read_sql(witness)
+    for kind, (member, change, _) in remembered.items():
+        is_missing = found != time if kind == WITNESS else newest < change
+        # Another process may have renewed the witness, and purged the former one, before SQL was asked.
+        if is_missing and redis.zscore(naming.history(), member) == change:
+            logger.error("SQL lacks change %d, which Redis has. It was restored: rebuilding every mirror", change)
+            cold.make_all_cold([mirror.name for mirror in registry.all_mirrors()], redis)
+            redis.delete(naming.history())
+            return True
+    return False
+
+
+def find_others(redis: RedisClient, database: str) -> set[str]:
+    """Return the identities of other databases that have the witness or had it since the last sweep of this one."""
+    with Session(redis) as session:
+        (reply,) = session.ask([ask()])
+    return {owner for _, _, kind, owner, _ in _read(reply) if kind == WITNESS and owner != database}
+
+
+def check_once(redis: RedisClient, database: str) -> bool:
+    """Run ``check`` if this process has not: it may have started after a restore, before any relay.
+
+    Do the same for keys with another prefix than the relay's, which were left there when the prefix changed.
+    """
+    return database not in _checked and (check(redis, database) or _has_other_prefix(redis))
+
+
+def _has_other_prefix(redis: RedisClient) -> bool:
+    """Make every mirror cold if the relay mirrored to keys with another prefix last. Return whether it did."""
+    noted = Identity.objects.using(changes.using()).values_list("prefix", flat=True).first()
+    if noted is None or noted == prefix.current():
+        return False
+    logger.error("Redis has the prefix %r, and the relay used %r: rebuilding every mirror", prefix.current(), noted)
+    cold.make_all_cold([mirror.name for mirror in registry.all_mirrors()], redis)
+    return True
+
+
+def forget() -> None:
+    """Forget that this process has checked, like a new process."""
+    _checked.clear()
+
+
+def renew(redis: RedisClient, database: str) -> int:
+    """Make the change that was applied last the witness, and return its id (0 without changes).
+
+    The former witness is kept as long as a Redis that comes back from an older file may name it.
+    """
+    applied = Change.objects.using(changes.using()).filter(applied_at__isnull=False)
+    last = applied.order_by("-applied_at").values_list("id", "created_at").first()
+    if last is None:
+        return 0
+    member = f"{WITNESS}|{database}|{last[1].isoformat()}"
+    with Session(redis) as session:
+        (reply,) = session.ask([ask()])
+        former = {name: change for name, change, kind, _, _ in _read(reply) if kind == WITNESS}
+        if former != {member: last[0]}:
+            oldest = moments.to_bound(changes.clock() - float(setting("KEEP_SECONDS")))
+            applied.filter(id__in=former.values(), applied_at__lt=oldest).update(applied_at=Now())
+            gone = [("ZREM", naming.history(), name) for name in former.keys() - {member}]
+            session.execute([*gone, ("ZADD", naming.history(), last[0], member)])
+    return int(last[0])
+
+
+def _read(reply: Any) -> Iterator[tuple[str, int, str, str, str]]:
+    """Yield member, id, kind, database and time of each remembered change."""
+    pairs = reply if reply and isinstance(reply[0], list) else zip(reply[::2], reply[1::2], strict=True)
+    for name, change in pairs:
+        member = name.decode()
+        yield member, int(float(change)), *member.split("|")
+
+
+def _read_sql(witness: int) -> tuple[int, str]:
+    """Return the highest id in the outbox (0 without any), and the time of the change with the id ``witness``."""
+    outbox = Change.objects.using(changes.using())
+    newest = outbox.order_by("-id").values("id")[:1]
+    rows = dict(outbox.filter(Q(id=witness) | Q(id=Subquery(newest))).values_list("id", "created_at"))
+    return max(rows, default=0), rows[witness].isoformat() if witness in rows else ""

@@ -1,0 +1,136 @@
+"""Checks of the triggers: a mirror is cold while it may miss changes, and is rebuilt when its triggers are back.
+
+A trigger that was dropped and created again between two checks has the same text. So each has a stamp that changes
+when it is recreated (``Capture.stamps``), and SQL keeps the stamps under which no change was missed
+(``Identity.triggers``).
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+
+from django.db import DatabaseError, transaction
+
+from mirror import registry
+from mirror.capture import install, layouts
+from mirror.capture.plan import Capture
+from mirror.models import Identity, State
+from mirror.outbox import changes
+from mirror.outbox.identity import database_identity
+from mirror.redis.types import RedisClient
+from mirror.utils.throttle import Throttle
+from mirror.warm import cold
+
+logger = logging.getLogger("mirror")
+Reasons = Mapping[str, tuple[str, ...]]
+
+
+class _Watch:
+    """The stamps that this process found in order, and its last report."""
+
+    def __init__(self) -> None:
+        self.throttle = Throttle("TRIGGER_CHECK_SECONDS")
+        self.stamps: Mapping[str, str] | None = None
+        self.reasons: Reasons = {}
+
+
+_watch = _Watch()
+
+
+def forget() -> None:
+    """Forget everything, like a new process."""
+    _watch.__init__()  # type: ignore[misc]
+
+
+def watch(redis: RedisClient) -> Reasons:
+    """Run ``check`` once per ``TRIGGER_CHECK_SECONDS`` in this process, and return its last result."""
+    if _watch.throttle.allows():
+        check(redis)
+    return _watch.reasons
+
+
+def check(redis: RedisClient) -> Reasons:
+    """Make mirrors cold that miss changes or may have missed some.
+
+    Return the reasons, by mirror, for those that still miss changes, and for those that other code maintains, which
+    are left alone. Two queries while the triggers are unchanged. Raises redis-py's errors when Redis is away.
+    """
+    if outdated := layouts.find_outdated():  # the triggers are those of the other code, which checks them
+        _watch.stamps, _watch.reasons = None, _explain_outdated(outdated)
+        return _watch.reasons
+    found = install.capture_for()
+    stamps = found.stamps()
+    if stamps == _watch.stamps:
+        return {}
+    _watch.stamps = None  # until Redis is updated as well
+    if weak := found.weak():
+        _strengthen(found, weak)
+        stamps = found.stamps()
+    faults = install.missing()
+    reasons = _by_mirror(faults)
+    broken = {fault.trigger for fault in faults if fault.mirrors}
+    lost = _accept(found, {name: stamp for name, stamp in stamps.items() if name not in broken})
+    if reasons.keys() - _watch.reasons.keys():
+        logger.error("Changes are not captured, SQL answers: %s", "; ".join(map(str, faults)))
+    if names := {*reasons, *_with_chained(lost)}:
+        cold.make_all_cold(names, redis)
+    _watch.reasons = reasons
+    if not reasons:
+        _watch.stamps = stamps
+    return reasons
+
+
+def reasons(states: Iterable[State] | None = None) -> Reasons:
+    """Return, by mirror, why its changes are missed at present, or why this process ignores it. Changes nothing.
+
+    states: all rows, if they are known.
+    """
+    outdated = layouts.find_outdated(states)
+    return _explain_outdated(outdated) if outdated else _by_mirror(install.missing())
+
+
+def _explain_outdated(names: Iterable[str]) -> Reasons:
+    return dict.fromkeys(_with_chained(names), (layouts.REASON,))
+
+
+def _by_mirror(faults: Iterable[install.Fault]) -> Reasons:
+    found: dict[str, tuple[str, ...]] = {}
+    for fault in faults:
+        for name in _with_chained(fault.mirrors):
+            found[name] = (*found.get(name, ()), str(fault))
+    return found
+
+
+def _with_chained(names: Iterable[str]) -> set[str]:
+    """Return these mirrors and those that depend on them."""
+    lost = set(names)
+    return {mirror.name for mirror in registry.all_mirrors() if lost & {mirror.name, *registry.all_ahead(mirror.name)}}
+
+
+def _accept(found: Capture, stamps: Mapping[str, str]) -> list[str]:
+    """Save these stamps and order a rebuild of the mirrors with changed stamps, in one transaction.
+
+    Return the names of these mirrors. In a database without stamps, no change is known to be missed.
+    """
+    database_identity()
+    using = changes.using()
+    with transaction.atomic(using=using):
+        found.lock()
+        known = Identity.objects.using(using).values_list("triggers", flat=True).get(pk=1)
+        anew = {name for name, stamp in stamps.items() if known is not None and known.get(name) != stamp}
+        names = {insert.mirror for trigger in found.wanted() if trigger.name in anew for insert in trigger.inserts}
+        lost = [mirror.name for mirror in registry.all_mirrors() if mirror.name in names]
+        if known is None or anew:
+            install.made(lost, using)
+            Identity.objects.using(using).filter(pk=1).update(triggers={**(known or {}), **stamps})
+    if lost:
+        logger.warning("Triggers were made anew, changes may have been missed: rebuilding %s", ", ".join(lost))
+    return lost
+
+
+def _strengthen(found: Capture, statements: Iterable[str]) -> None:
+    """Make triggers fire for replicated writes too. Without the permission or the lock, they stay as they are."""
+    try:
+        with transaction.atomic(using=changes.using()):
+            found.run(statements)
+    except DatabaseError as error:
+        logger.warning("Triggers do not fire for replicated writes, run migrate: %s", error)

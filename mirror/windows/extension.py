@@ -1,0 +1,39 @@
+"""What windows add to the core: their kind, and the pushes of rows into them."""
+
+from collections.abc import Mapping, Sequence
+
+from mirror.declare.mirrors import Mirror
+from mirror.extensions import Extension, register_extension
+from mirror.kinds import kind_of, register_kind
+from mirror.redis.clients import relay_client
+from mirror.redis.types import RedisClient
+from mirror.windows import deliver, push
+from mirror.windows.kinds import LazyKind, make_kind
+
+
+class Windows(Extension):
+    """Windows and their pushes."""
+
+    def before_spread(self, mirror: Mirror, redis: RedisClient | None) -> None:
+        """End deliveries in progress: they read their rows before this change, so the recompute must come later."""
+        kind = kind_of(mirror)
+        if isinstance(kind, LazyKind):
+            deliver.stop(kind.mirror, redis or relay_client())
+
+    def drain_all(self, redis: RedisClient) -> int:
+        return push.push_all(redis)
+
+    def push_first(self, mirror: str, source: str, keys: Sequence[str], redis: RedisClient) -> bool:
+        return push.first(mirror, source, keys, redis)
+
+    def sweep(self, redis: RedisClient) -> None:
+        push.send_pending(redis)
+
+    def replay(self, mirror: str, redis: RedisClient, markers: Mapping[str, bytes]) -> bool:
+        return push.replay(mirror, redis, markers)
+
+
+def register() -> None:
+    """Register the kind and the extension."""
+    register_kind("window", make_kind)
+    register_extension(Windows())

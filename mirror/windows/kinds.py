@@ -1,0 +1,224 @@
+"""The kinds of windows."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from django.core.checks import CheckMessage
+from django.db.models import QuerySet
+
+from mirror.comparison.compare import Difference
+from mirror.comparison.targets import ABSENT, Stored, Target
+from mirror.comparison.verification import Verification
+from mirror.declare import values
+from mirror.declare.entries import Contribution, Entry, Scored
+from mirror.declare.watches import Watch
+from mirror.kinds.base import Reader
+from mirror.kinds.edges import GuardedKind
+from mirror.redis import naming
+from mirror.redis.keys.slots import find_slot
+from mirror.redis.session import Command, Conflict, Session
+from mirror.redis.types import RedisClient
+from mirror.utils.callbacks import ProgressCallback
+from mirror.utils.rows import all_rows
+from mirror.windows.checks import check_window
+from mirror.windows.declare import CUT, MAKING, SENTINEL, WHOLE, WindowMirror
+from mirror.windows.verify import LazyVerification, Windows
+
+MEMBERS: Final = 20_000  # members of windows that are read or written together
+
+
+class WindowKind(GuardedKind):
+    """The newest rows of an owner. Its members account for themselves. Drains watch a guard, as for edges."""
+
+    mirror: WindowMirror
+    declaration = WindowMirror
+    needed = ("record_key", "newest", "families")
+
+    def home(self, pk: str) -> str:
+        return self.mirror.record_key(pk)
+
+    def watches(self, pks: Sequence[str]) -> list[str]:
+        return [*map(self.watched, pks), *map(self.mirror.record_key, pks)]
+
+    def finish(self, owns: Mapping[str, Stored]) -> list[Command]:
+        """Refuse deliveries in progress, which have read SQL earlier."""
+        windows = [self.mirror.record_key(pk) for pk in owns]
+        return [("DEL", naming.claims(find_slot(window), window)) for window in windows]
+
+    def ask(self, pks: Sequence[str]) -> list[Command]:
+        return [("ZRANGE", self.mirror.record_key(pk), 0, -1, "WITHSCORES") for pk in pks]
+
+    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
+        return [_members(reply) for reply in replies]
+
+    def before(self, pk: str, stored: Stored) -> Iterable[Contribution]:
+        key = self.mirror.record_key(pk)
+        return [Scored(key, member, score) for member, score in stored.items()]
+
+    def difference(
+        self, pk: str, stored: Stored, strays: Sequence[Entry], target: Target
+    ) -> tuple[Sequence[Entry], Sequence[Contribution]]:
+        if strays:
+            return super().difference(pk, stored, strays, target)
+        # Most members remain, and entries of both sides would take ten times as long.
+        key, members = self.mirror.record_key(pk), {entry[1] for entry in target.entries}
+        gone: list[Entry] = [Scored(key, member, score) for member, score in stored.items() if member not in members]
+        return gone, [entry for entry in target.entries if stored.get(entry[1]) != entry[-1]]
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
+        found = super().load(pks)
+        for pk, ids in found.items():
+            values.check_ids(self.mirror.name, pk, ids)
+        return found
+
+    def targets(self, pks: Sequence[str]) -> dict[str, Target]:
+        return {pk: Target(None, self._scored(pk, ids)) for pk, ids in self.load(pks).items()}
+
+    def limit_batch(self, rows: int) -> int:
+        """Return fewer rows than for other kinds, because windows are long."""
+        return max(1, min(rows, MEMBERS // self.mirror.length))
+
+    def list_rows(self) -> "QuerySet[Any] | None":
+        return None
+
+    def count_rows(self) -> int | None:
+        return all_rows(self.mirror.model).count() if self.mirror.is_of_rows() else None
+
+    def name_model(self) -> str:
+        return super().name_model() if self.mirror.is_of_rows() else ""
+
+    def name_key(self, pk: str) -> str:
+        return self.mirror.record_key(pk)
+
+    def check(self) -> Iterator[CheckMessage]:
+        return check_window(self.mirror)
+
+    def _scored(self, pk: str, ids: Iterable[int]) -> list[Contribution]:
+        key = self.mirror.record_key(pk)
+        return [Scored(key, str(one), one) for one in ids]
+
+
+class LazyKind(WindowKind):
+    """A window that exists only while it is read."""
+
+    is_lazy = True
+
+    def conditions(self, pk: str, stored: Stored) -> list[Command]:
+        """Require that the window has neither expired nor been deleted."""
+        score = stored.get(SENTINEL)
+        return [] if score is None else [("STILL", self.mirror.record_key(pk), SENTINEL, score)]
+
+    def targets(self, pks: Sequence[str]) -> dict[str, Target]:
+        """Return the content of new windows: for every existing owner, even without rows."""
+        found, length = self.load(pks), self.mirror.length
+        targets = {}
+        for pk in self.mirror.owners(pks):
+            ids = found.get(pk, ())
+            end = Scored(self.mirror.record_key(pk), SENTINEL, CUT if len(ids) > length else WHOLE)
+            targets[pk] = Target(None, [*self._scored(pk, ids[:length]), end])
+        return targets
+
+    def wanted(self, pks: Sequence[str], stored: Sequence[Stored]) -> dict[str, Target]:
+        """Recompute warm windows, leave those in the making to their warm-ups, and delete all others."""
+        scores = {pk: found.get(SENTINEL) for pk, found in zip(pks, stored, strict=True)}
+        warm = [pk for pk, score in scores.items() if score in (WHOLE, CUT)]
+        making = {pk: found for pk, found in zip(pks, stored, strict=True) if scores[pk] == MAKING}
+        targets = {pk: Target(None, list(self.before(pk, found))) for pk, found in making.items()}
+        return targets | self.targets(warm) if warm else targets
+
+    def settle(self, pk: str, stored: Stored, target: Target, moving: Collection[str] = ()) -> Target:
+        """Return the expected content at rest of a window in this state: all rows of SQL from its floor upwards.
+
+        target: the content of a new window. moving: members with a pending push, which may be present or not.
+        """
+        score, key = stored.get(SENTINEL), self.mirror.record_key(pk)
+        if score == MAKING:
+            return Target(None, list(self.before(pk, stored)))
+        if score not in (WHOLE, CUT) or not target.entries or len(stored) > self.mirror.length + 1:
+            return target if score in (WHOLE, CUT) else ABSENT
+        wanted = {entry.member: entry.score for entry in target.entries if isinstance(entry, Scored)}
+        is_cut = wanted.pop(SENTINEL) == CUT
+        covered = min(wanted.values()) if is_cut else 0  # below this id, ``target`` has no rows to compare with
+        floor = min((int(m) for m in stored if _is_id(m) and m not in moving), default=None) if score == CUT else 0
+        known = {m: s for m, s in wanted.items() if floor is not None and s >= floor and m not in moving}
+        left = {m: stored[m] for m in stored if m in moving or (_is_id(m) and int(m) < covered)}
+        end = CUT if is_cut and not moving else score
+        return Target(None, [Scored(key, m, s) for m, s in (known | left | {SENTINEL: end}).items()])
+
+    def list_readers(self) -> list[Reader]:
+        """Return no functions: rows require no windows."""
+        return []
+
+    def select_present(self, pks: Sequence[str], redis: RedisClient) -> list[str]:
+        """Return the owners whose windows are warm or in the making."""
+        pipe = redis.pipeline(transaction=False)
+        for pk in pks:
+            pipe.zscore(self.mirror.record_key(pk), SENTINEL)
+        return [pk for pk, state in zip(pks, pipe.execute(), strict=True) if state is not None]
+
+    def verification(self, session: Session, progress: ProgressCallback, *, all_strays: bool) -> Verification:
+        return LazyVerification(Windows(self, session), progress)
+
+    def compare(self, pks: Sequence[str], strays: Mapping[str, Iterable[Entry]], session: Session) -> list[Difference]:
+        return Windows(self, session).differences(pks)
+
+    def compare_sample(
+        self,
+        session: Session,
+        list_keys: Callable[[], Sequence[str]],
+        list_rows: Callable[[], Sequence[str]],
+        limit: int,
+    ) -> list[Difference]:
+        windows = Windows(self, session)
+        windows.take(list_keys())
+        return windows.differences(windows.chosen(limit))
+
+    def find_fault_of_push(self, watch: Watch) -> str:
+        if watch.via is not None:
+            return "pushed cannot be combined with via"
+        own = type(self.mirror)
+        lacking = [name for name in ("reach", "sources") if getattr(own, name) is getattr(WindowMirror, name)]
+        return f"pushed needs {lacking[0]}()" if lacking else ""
+
+
+class WarmingKind(LazyKind):
+    """A lazy window during its warm-up."""
+
+    made = False  # whether the window has an owner and was made
+
+    def wanted(self, pks: Sequence[str], stored: Sequence[Stored]) -> dict[str, Target]:
+        if any(found.get(SENTINEL) is None for found in stored):
+            raise Conflict  # deleted meanwhile, so pushes could not reach it
+        targets = self.targets(pks)
+        self.made = bool(targets)
+        return targets
+
+    def finish(self, owns: Mapping[str, Stored]) -> list[Command]:
+        return super().finish(owns) + self._lives(owns)
+
+    def write(self, owns: Mapping[str, Stored]) -> list[Command]:
+        return super().write(owns) + self._lives(owns)
+
+    def _lives(self, owns: Iterable[str]) -> list[Command]:
+        seconds, keys = self.mirror.life_seconds, list(map(self.mirror.record_key, owns))
+        return [("EXPIRE", key, seconds) if seconds else ("PERSIST", key) for key in keys]
+
+
+def _members(reply: Any) -> dict[str, float]:
+    """Return the members and scores of a sorted set."""
+    pairs = reply if reply and isinstance(reply[0], (list, tuple)) else zip(reply[::2], reply[1::2], strict=True)
+    members, scores = zip(*pairs, strict=True) if reply else ((), ())
+    try:
+        texts = list(map(bytes.decode, members))
+    except UnicodeDecodeError:
+        texts = [member.decode(errors="replace") for member in members]
+    return dict(zip(texts, map(float, scores), strict=True))
+
+
+def _is_id(member: str) -> bool:
+    return member.isascii() and member.isdecimal() and member[0] != "0"
+
+
+def make_kind(mirror: WindowMirror) -> WindowKind:
+    """Return the kind of a window mirror."""
+    return LazyKind(mirror) if mirror.lazy else WindowKind(mirror)
