@@ -22,10 +22,10 @@ from accounts.leaderboard.page import (
     Slice,
     parse_cursor,
 )
+from accounts.mirrors.users import UserMirror
 from accounts.models import User
 from accounts.users import hiding
 from common.text import fold
-from mirror.conf import setting
 from mirror.read import read
 from mirror.redis import RedisPipeline, Script
 
@@ -37,11 +37,8 @@ def find_user_id(name: str) -> int | None:
     folded = fold(name)
     if not folded.isprintable():  # the databases do not accept every character of a URL
         return None
-    reading = read(["user"], lambda pipe: pipe.get(keys.login_id(folded)))
-    if reading is None:
-        found = User._base_manager.using(setting("DATABASE")).filter(name_key=folded)
-        return found.values_list("pk", flat=True).first()
-    return None if reading.replies[0] is None else int(reading.replies[0])
+    found: int | None = UserMirror.find(keys.login_id(folded))
+    return found
 
 
 def find_rank(user_id: int) -> int | None:

@@ -1,13 +1,10 @@
-"""Data for the account page: logins come from Redis, e-mail addresses from SQL, because Redis does not hold them."""
+"""Data for the account page: logins come from Redis, and email addresses from SQL, because Redis has none."""
 
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from accounts import keys
-from accounts.models import LoginStats, User
-from accounts.users.records import format_time
-from mirror.conf import setting
-from mirror.read import read
+from accounts.mirrors.users import UserMirror
+from accounts.models import User
 
 
 class Logins(NamedTuple):
@@ -25,19 +22,12 @@ class Addresses(NamedTuple):
 
 
 def read_logins(user_id: int) -> Logins:
-    """Return the logins of a user: 1 round trip and no SQL while the mirror is warm."""
-    reading = read(["user"], lambda pipe: pipe.hmget(keys.login(user_id), ["login_times", "last_login_time"]))
-    times, last = reading.replies[0] if reading else (None, None)
-    if times is None:  # the mirror is cold, or the user's record has not reached Redis yet
-        times, last = _read_logins_from_sql(user_id)
-    text = last.decode() if isinstance(last, bytes) else last
-    return Logins(int(times), datetime.fromisoformat(text) if text else None)
-
-
-def _read_logins_from_sql(user_id: int) -> tuple[int, str]:
-    found = LoginStats.objects.using(setting("DATABASE")).filter(pk=user_id)
-    times, last = found.values_list("login_times", "last_login_time").first() or (0, None)
-    return times, format_time(last)
+    """Return the logins of a user, in one round trip."""
+    record = UserMirror.get(user_id)
+    if record is None:
+        return Logins(0, None)
+    last = record["last_login_time"]
+    return Logins(int(record["login_times"]), datetime.fromisoformat(last) if last else None)
 
 
 def read_addresses(user_id: int) -> Addresses:

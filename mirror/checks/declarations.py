@@ -40,6 +40,7 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
         found += check_watches(mirror)
         found += kind_of(mirror).check()
         found += check_constancy(mirror)
+        found += _check_readers(mirror)
         if len(mirror.name) > LONGEST_NAME:
             hint = f"A mirror's name has at most {LONGEST_NAME} characters."
             found.append(Error(f"The name {mirror.name!r} is too long.", hint=hint, obj=mirror, id="mirror.E002"))
@@ -66,6 +67,15 @@ def _check_shape(mirror: Mirror) -> list[CheckMessage]:
         *_check_families(mirror),
         *_check_own_keys(mirror),
     ]
+
+
+def _check_readers(mirror: Mirror) -> Iterator[CheckMessage]:
+    """Check that SQL can answer the readers of each index."""
+    for index in mirror.layout.indexes if mirror.layout else ():
+        if index.sql is None and mirror.layout and not mirror.layout.can_derive(index):
+            hint = "Give it sql=, a function that returns the members as mirror.SqlMembers."
+            text = f"Mirror {mirror.name!r}: {index.key!r} has no answer in SQL, so its readers fail without Redis."
+            yield Error(text, hint=hint, obj=type(mirror), id="mirror.E049")
 
 
 def _check_drain(mode: object, name: str, place: type[Mirror] | None = None) -> Iterator[CheckMessage]:

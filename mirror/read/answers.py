@@ -42,7 +42,8 @@ class Answers:
         make = type(mirror).record_class or kind.decode
 
         def build(states: Sequence[Any]) -> dict[str, Any]:
-            return {pk: make(state) for pk, state in zip(pks, states, strict=True) if state is not None}
+            records = {pk: make(state) for pk, state in zip(pks, states, strict=True) if state is not None}
+            return {pk: record for pk, record in records.items() if record is not None}
 
         def load() -> dict[str, Any]:
             found = _load_states(mirror, kind, [pk for pk in pks if mirror.is_possible(pk)])

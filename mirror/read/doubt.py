@@ -172,7 +172,9 @@ def rows_of(group: Group) -> Rows:
 
 def _keys_of(args: Sequence[Any], reply: Any) -> Iterator[tuple[str, Any]]:
     """Yield the keys that a command reads, each with its reply."""
-    if args[0] == "MGET":
+    if args[0] == "EVAL":  # of a reader: one key
+        yield _text(args[3]), reply
+    elif args[0] == "MGET":
         yield from zip(map(_text, args[1:]), reply, strict=True)
     elif len(args) > 1:
         yield _text(args[1]), reply

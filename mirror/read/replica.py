@@ -54,6 +54,6 @@ def _may_lag(mirrors: Sequence[str]) -> bool:
         setting("REPLICA") is not None
         and sql_only.in_request()
         and not (sql_only.wanted() or sql_only.has_written() or breaker.open())
-        and not any(map(registry.is_strict, mirrors))
+        and all(map(registry.may_lag, mirrors))
         and not is_in_transaction(setting("DATABASE"))
     )

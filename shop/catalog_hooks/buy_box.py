@@ -8,8 +8,8 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
+from shop.mirrors import ProductMirror
 from shop.products.results import ProductRecord
-from shop.selectors.products import get_product
 
 MAX_FEW_COPIES: Final = 5  # copies; at most this many count as few
 
@@ -18,7 +18,7 @@ def render_buy_box(request: HttpRequest, book_id: int) -> SafeString:
     """Render the buy box of a book, or nothing if the book is not for sale. With a warm mirror it takes 1
     round trip.
     """
-    return render_buy_box_of(request, get_product(book_id))
+    return render_buy_box_of(request, ProductMirror.get(book_id))
 
 
 def render_buy_box_of(request: HttpRequest, product: ProductRecord | None) -> SafeString:

@@ -10,12 +10,13 @@ from django.utils.translation import get_language, gettext
 
 from catalog.books import extras
 from common import clock
+from mirror.read import read_from_sql
 from shop import keys
+from shop.mirrors import ProductMirror
 from shop.money import format_money
 from shop.products.prices import Price, get_price_at
 from shop.products.results import ProductRecord
 from shop.recommend import page
-from shop.selectors.products import load_products_from_sql
 
 MAX_CACHED_PRICES: Final = 4096  # rendered prices that are cached
 
@@ -28,7 +29,7 @@ def register() -> None:
             mirrors=("product",),
             add_commands=lambda pipe, pk: pipe.get(keys.product(pk)),
             parse_replies=lambda pk, raw: None if raw is None else ProductRecord(raw),
-            read_from_sql=lambda pk: load_products_from_sql([pk]).get(pk),
+            read_from_sql=lambda pk: _load_products([pk])[0],
             fields=describe_price_and_stock,
         )
     )
@@ -45,7 +46,8 @@ def register() -> None:
 
 
 def _load_products(ids: Sequence[int]) -> list[ProductRecord | None]:
-    found = load_products_from_sql(ids)
+    with read_from_sql():
+        found = ProductMirror.get_many(ids)
     return [found.get(pk) for pk in ids]
 
 

@@ -5,10 +5,16 @@ from typing import Any
 
 import mirror
 from common.ids import parse_ids
-from mirror import Mirror, Ranking, Record, Watch
+from mirror import Mirror, Ranking, Record, SqlMembers, Watch
+from mirror.conf import database
 from shop import keys
 from shop.models import Sale, SaleItem
 from shop.products.records import SaleRow, load_sales, make_sale_record
+
+
+def find_by_end(values: Mapping[str, str]) -> SqlMembers:
+    """Return all sales, by their end."""
+    return SqlMembers(Sale.objects.using(database()), score="ends_at")
 
 
 @mirror.register
@@ -18,7 +24,7 @@ class SaleMirror(Mirror):
     model = Sale
     key = keys.sale("{pk}")
     watches = (Watch(Sale), Watch(SaleItem, "sale_id"))
-    indexes = (Ranking(keys.sales_by_end(), score="ends"),)
+    indexes = (Ranking(keys.sales_by_end(), score="ends", sql=find_by_end),)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, SaleRow]:
         return load_sales(parse_ids(pks))

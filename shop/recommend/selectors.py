@@ -46,7 +46,7 @@ class RecommendationRecord(RawRecord):
         """The recommended books that can be bought. With warm mirrors it takes 1 round trip and no SQL."""
         viewbuy, bought = self["viewbuy"], self["bought"]
         others = list(dict.fromkeys(other for other, *_ in (*viewbuy, *bought)))
-        products, books = get_products_and_books(others, may_lag=True)
+        products, books = get_products_and_books(others)
 
         def is_there(other: int) -> bool:
             return other in books and other in products and products[other].can_be_bought

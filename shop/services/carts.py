@@ -5,7 +5,7 @@ from django.utils.translation import ngettext
 
 from shop.carts import rules, storage
 from shop.carts.reading import CartView, read_cart
-from shop.selectors.products import get_product
+from shop.mirrors import ProductMirror
 from shop.services.errors import Refused
 
 
@@ -51,7 +51,7 @@ def add_copies(digest: str, product_id: int, quantity: int = 1) -> CartView:
 
 def _get_price(product_id: int) -> int:
     """Return the current price of a product in cents. Raises CartError if it is not for sale."""
-    product = get_product(product_id)
+    product = ProductMirror.get(product_id)
     if product is None:
         raise CartError(_("Product not found."), "product")
     if not product["is_active"]:
