@@ -52,6 +52,7 @@ ASKED = 1000  # records in one command
 
 def touch(key: str) -> list[Command]:
     """Return commands that leave no key but break the WATCH of other drains. DEL of a missing key would not."""
+    # Redis notifies watchers of each write, whatever the final value is. A tombstone would stay behind.
     return [("SET", key, ""), ("DEL", key)]
 
 
