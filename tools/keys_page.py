@@ -21,7 +21,7 @@ PAGE_HEAD = """# Keys
 
 All Redis keys. `python -m tools.keys_page` generates this page from the code; a test fails if it is out of date.
 `{}` are literal hash tags. `REDIS_PREFIX`, empty by default, precedes every key. Each line has the key, its type, its
-content, its lifetime, and the code that writes it.
+content, its lifetime if it is not that of its rows, and the code that writes it.
 """
 
 
@@ -51,7 +51,8 @@ def render_row(function: Callable[..., str]) -> str:
 def render_line(row: str) -> str:
     """Return a row as a line of a list, which is narrower than a table."""
     key, kind, holds, life, owner = row.strip("| ").split(" | ")
-    return f"- {key} {kind[:1].lower()}{kind[1:]}: {holds}; life: {life}. {owner}"
+    ending = "" if life == "always" or life.startswith("as the ") else f"; life: {life}"
+    return f"- {key} {kind[:1].lower()}{kind[1:]}: {holds}{ending}. {owner}"
 
 
 def render_page() -> str:
