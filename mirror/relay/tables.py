@@ -5,8 +5,8 @@ of the pending changes and then the rows, like ``apply``, so that changes commit
 is not involved, so a reader in SQL can update the tables first.
 
 Triggers cannot compute such rows (a search index), because they would have to normalise Unicode in two dialects.
-``tsvector`` and FTS5 give different answers, and Redis has neither. The tables have triggers of their own, so another
-mirror carries them to Redis.
+PostgreSQL's full-text search and SQLite's give different answers, and Redis has neither. The tables have triggers of
+their own, so another mirror carries them to Redis.
 """
 
 import logging

@@ -17,7 +17,7 @@ n ** (4/5), where n is the number of buyers of X, so that scores of different X 
 Measured on 399,333 ratings of goodbooks in the order of time, as the share of purchases that the ten best books name,
 for a basket and for the last book: cosine 0.239 and 0.266, the paper 0.245 and 0.258, the fifth root 0.259 and 0.272,
 with the second detail 0.262 and 0.274. The tenth root is as good for one book (0.276), but prefers bestsellers to the
-next volumes of a series. ``tests/bench/recommend.py`` compares with ``implicit``.
+next volumes of a series. ``tests/bench/recommend.py`` compares with another library.
 """
 
 from typing import Final, NamedTuple
