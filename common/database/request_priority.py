@@ -6,8 +6,8 @@ request holds a shared lock on a file beside the database, and all other writers
 releases the lock of a killed process. PostgreSQL does not need this.
 
 Beside five writers the longest wait of a request fell from 5.3 s to 0.1 s, while they did as much work as before.
-Beside writers that never pause it got no turn in 20 s. Pauses in all writers would cost the same when no request waits, and
-``sqlite3`` offers no busy handler.
+Beside writers that never pause it got no turn in 20 s. Pauses in all writers would cost the same when no request waits,
+and ``sqlite3`` offers no busy handler.
 """
 
 import fcntl
