@@ -2,6 +2,7 @@
 
 This follows Unicode Technical Standard 39. The tables come from ``confusable_homoglyphs``, which has no skeletons: for
 each letter it lists the prototype of all similar letters, and for a prototype all letters that are similar to it.
+PyICU would need ICU's headers to build. The stored skeletons are not unique, because older names may collide.
 """
 
 import unicodedata

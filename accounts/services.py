@@ -42,7 +42,8 @@ _RECORD_LOGIN_SQL = """
 def record_login(user: User, at: datetime | None = None) -> None:
     """Count one login of ``user`` at the given time (default: now). A time before the last login does not replace it.
 
-    A single statement, so that concurrent logins of one user all count, also the first ones.
+    A single statement, so that concurrent logins of one user all count, also the first ones. It runs in a receiver of
+    ``user_logged_in``, so that every way to log in counts.
     """
     moment = connection.ops.adapt_datetimefield_value(at or timezone.now())
     with connection.cursor() as cursor:

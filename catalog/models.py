@@ -66,6 +66,7 @@ class Tag(models.Model):
     """A word that readers give to books. Its name is normalised: "Sci-Fi" and "sci-fi" are one tag."""
 
     name = TagNameField(_("name"), max_length=200, unique=True)
+    # Set by a pattern when the tag is created, and then by staff: a pattern at each page could not be overruled.
     hidden = models.BooleanField(
         _("hidden"),
         default=False,

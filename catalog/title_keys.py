@@ -1,4 +1,7 @@
-"""The mirror that keeps the sort keys of titles in SQL equal to the titles, however these were written."""
+"""The mirror that keeps the sort keys of titles in SQL equal to the titles, however these were written.
+
+A key that ``save`` writes would miss raw SQL and ``update``. A list that SQL answers first applies pending changes.
+"""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,6 +1,7 @@
 """Roles of staff: groups with permissions. A test compares them with the table in ``docs/security.md``.
 
-A migration creates the groups once. Later, superusers change them in the admin.
+A migration creates the groups once. Later, superusers change them in the admin; ``post_migrate`` would restore at each
+upgrade what they removed.
 """
 
 from typing import Any, Final

@@ -2,7 +2,8 @@
 
 The interface RSGI of granian keeps the names of headers as they were sent. Its WSGI interface does not: there
 ``X_Forwarded_For`` replaces ``X-Forwarded-For``, the header of a trusted proxy. Here names with underscores are
-dropped. A body is read before a thread is taken, so that slow senders occupy none.
+dropped. A body is read before a thread is taken, so that slow senders occupy none. A check in the application could
+not tell the names apart, and a2wsgi behind ASGI reads bodies in the thread.
 """
 
 import asyncio

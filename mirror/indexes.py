@@ -12,8 +12,9 @@ class NarrowIndex(models.Index):
 
     PostgreSQL considers a partial index for any statement that implies its condition. While its statistics show no
     pending changes, it chooses the smallest such index and may read all of it for each key. The additional
-    condition is implied only by the statements that need the index. SQLite needs none: it prefers the index with
-    more of the columns.
+    condition is implied only by the statements that need the index: 200,000 changes take 8 s, without it 20,000 took
+    40 s. ANALYZE during a drain would help until the distribution changes again. SQLite needs no such condition: it
+    prefers the index with more of the columns, and would not see that the ORM's parameters imply one.
     """
 
     def __init__(self, *expressions: Any, narrowed_by: models.Q, **options: Any) -> None:

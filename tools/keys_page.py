@@ -20,9 +20,9 @@ _DOC = re.compile(r"(?P<kind>[^:]+): (?P<holds>.+?)\. Life: (?P<life>.+?)\. Owne
 PAGE_HEAD = """# Keys
 
 All Redis keys. `python -m tools.keys_page` generates this page from the code; a test fails if it is out of date.
-`{}` are literal hash tags. `REDIS_PREFIX`, empty by default, precedes every key (see `docs/mirror.md`).
+`{}` are literal hash tags. `REDIS_PREFIX`, empty by default, precedes every key. Each line has the key, its type, its
+content, its lifetime if it is not that of its rows, and the code that writes it.
 """
-COLUMNS = ("| key | type | holds | life | owner |", "|---|---|---|---|---|")
 
 
 class UndocumentedKey(ValueError):
@@ -48,6 +48,13 @@ def render_row(function: Callable[..., str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
+def render_line(row: str) -> str:
+    """Return a row as a line of a list, which is narrower than a table."""
+    key, kind, holds, life, owner = row.strip("| ").split(" | ")
+    ending = "" if life == "always" or life.startswith("as the ") else f"; life: {life}"
+    return f"- {key} {kind[:1].lower()}{kind[1:]}: {holds}{ending}. {owner}"
+
+
 def render_page() -> str:
     """Return the whole page."""
     parts = [PAGE_HEAD]
@@ -55,7 +62,7 @@ def render_page() -> str:
         if find_spec(module) is not None:
             rows = [render_row(function) for function in find_key_functions(module)]
             title = f"## {module.partition('.')[0]}\n"
-            parts.append("\n".join([title, *COLUMNS, *rows, ""]))
+            parts.append("\n".join([title, *map(render_line, rows), ""]))
     return "\n".join(parts)
 
 

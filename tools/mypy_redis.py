@@ -2,6 +2,8 @@
 
 redis-py declares replies for all clients at once. A client without ``decode_responses`` returns bytes wherever
 redis-py declares ``bytes | str``, and each command of a pipeline returns the pipeline. pyproject.toml loads the plugin.
+A Protocol with the 70 commands in use would be a second declaration, which may be wrong and grows with each command.
+The plugin can go when redis-py's classes are generic in the type of strings.
 """
 
 from collections.abc import Callable

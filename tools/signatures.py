@@ -1,4 +1,4 @@
-"""Write ``docs/mirror/signatures.md`` from docstrings: ``python -m tools.signatures [--check]``.
+"""Write ``docs/mirror/signatures.md`` from the code: ``python -m tools.signatures [--check]``.
 
 --check: write nothing, and exit with 1 if the page is out of date.
 """
@@ -39,9 +39,9 @@ PUBLIC: Final = (
 METHODS_INTERNAL: Final = ("mirror.declare.fields", "mirror.declare.indexes", "MirrorPool", "PoolFactory")
 PAGE_HEAD: Final = """# Signatures
 
-The public names of `mirror` with their docstrings. `python -m tools.signatures` generates this page
-from the code; `make lint` checks it. [Public names](interface.md) tells what each package is for, and the
-[reference](../mirror.md) explains how they work together.
+The public names of `mirror`, without annotations and `self`. `python -m tools.signatures` generates this page from the
+code; `make lint` checks it. [Public names](interface.md) tells what each package is for. `help(mirror.read.read)` shows
+the docstring of a name, with its types and errors.
 """
 
 
@@ -55,22 +55,16 @@ class _Omitted:
 OMITTED: Final = _Omitted()
 
 
-def summarize(member: Any) -> str:
-    """Return a docstring in one line."""
-    text = " ".join((inspect.getdoc(member) or "").split())
-    return text.replace("``", "`").replace("|", r"\|")
-
-
 def render_signature(name: str, member: Any) -> str:
-    """Return a name with its parameters, without types, which the summary or the code gives."""
+    """Return a name with its parameters, without types, which the docstring or the code gives."""
     try:
         signature = inspect.signature(member)
     except ValueError:
-        return f"`{name}`"
+        return name
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values() if p.name not in ("self", "cls")]
     short = [p.replace(default=OMITTED) if _is_long(p.default) else p for p in bare]
     text = str(signature.replace(parameters=short, return_annotation=inspect.Signature.empty))
-    return f"`{name}{text}`"
+    return f"{name}{text}"
 
 
 def _is_long(default: Any) -> bool:
@@ -121,24 +115,23 @@ def _is_own(member: Any) -> bool:
     return str(member.__module__).partition(".")[0] == "mirror"
 
 
-def render_row(name: str, member: Any) -> str:
-    """Return the table row of a public name."""
+def render_line(name: str, member: Any) -> str:
+    """Return the line of a public name."""
     if inspect.isclass(member) and not _is_own(member):
-        return f"| `{name}` | The class `{member.__module__}.{member.__qualname__}`. |"
+        return f"{name}: {member.__module__}.{member.__qualname__}"
     if inspect.isclass(member) or inspect.isfunction(member):
-        return f"| {render_signature(name, member)} | {summarize(member)} |"
+        return render_signature(name, member)
     if isinstance(member, (int, str)):
-        return f"| `{name}` | The constant `{member!r}`. |"
-    is_type = get_origin(member) is not None
-    return f"| `{name}` | {'A type for annotations.' if is_type else f'A `{type(member).__name__}`.'} |"
+        return f"{name} = {member!r}"
+    return f"{name}: a type" if get_origin(member) is not None else f"{name}: a {type(member).__name__}"
 
 
 def render_page() -> str:
     """Return the whole page."""
     parts = [PAGE_HEAD]
     for name, module in find_sections().items():
-        if rows := [render_row(*member) for member in list_members(module)]:
-            parts.append("\n".join([f"## {name}\n", "| name | does |", "|---|---|", *rows, ""]))
+        if lines := [render_line(*member) for member in list_members(module)]:
+            parts.append("\n".join([f"## {name}\n", "```", *lines, "```", ""]))
     return "\n".join(parts)
 
 

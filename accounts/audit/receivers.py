@@ -1,4 +1,7 @@
-"""Write audit events for Django's signals: admin log entries, changes of permissions, deleted users."""
+"""Write audit events for Django's signals: admin log entries, changes of permissions, deleted users.
+
+The admin's own log lacks the network address, and its entries are deleted with their user.
+"""
 
 from typing import Any, Final
 

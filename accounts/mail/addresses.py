@@ -1,7 +1,9 @@
 """E-mail addresses: ``User.email`` is set only after the user has followed a link that was sent to the address.
 
 An address that waits for verification is a row of ``EmailChange``, also for a new account. The link is the only email
-that is sent to it.
+that is sent to it. It must be followed by the account that asked, while logged in: otherwise the owner of a mistyped
+address could take the account over. A flag beside the address would have to be checked wherever an email is sent, and
+an ``update`` of the address would leave it set. Addresses are not unique, because a refusal would reveal a known one.
 """
 
 from typing import Final

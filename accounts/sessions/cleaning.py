@@ -8,6 +8,9 @@
 
 After a crash at any step the next run finds the claimed sessions first, by their score, and continues. If Redis is
 lost in between, a session exists exactly if SQL still has its row.
+
+A set of claims beside ``recent:`` could be lost without it. Deleting in Redis first would end sessions that are used
+meanwhile (``tests/accounts/test_limit_threads.py``).
 """
 
 from dataclasses import dataclass

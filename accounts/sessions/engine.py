@@ -39,7 +39,10 @@ current_request: ContextVar[HttpRequest | None] = ContextVar("request", default=
 
 
 class SessionEnded(UpdateError, SessionInterrupted):
-    """The session was ended during the request. If the error is not caught, the response has status 400."""
+    """The session was ended during the request. If the error is not caught, the response has status 400.
+
+    Django's engine would create the row again from memory.
+    """
 
 
 class SessionStore(DatabaseStore):

@@ -31,6 +31,7 @@ DIGESTS_PER_COMMAND = 100  # digests per command
 def touch(digest: str, seen: float | None) -> bool:
     """Record that a session is used now, at most once per ``settings.SESSION_TOUCH_SECONDS``.
 
+    A write at each request would be expensive; the limit on sessions is exact to this interval.
     seen: the session's score in ``recent:`` as this request read it (None: missing, or not read); a recent score saves
     the write. Return False if the session has ended or is being removed. While Redis is away nothing is recorded, and
     the session counts as valid.

@@ -95,7 +95,8 @@ def make_record(row: SessionRow) -> Record:
             "rights": row.rights,
         },
     }
-    # The same row always gives the same signature, because verification compares records.
+    # The same row always gives the same signature, because verification compares records. With the time of signing,
+    # older records could be refused, but each would have to be written again all the time.
     return record | {"signature": _make_signer(session.pk).signature(_encode(record))}
 
 

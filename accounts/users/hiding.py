@@ -1,7 +1,8 @@
 """Hide users from a viewer wherever users are listed, in the round trip that reads their names.
 
 This application does not know blocks. An application that does registers a rule: an addition whose subject is a viewer
-and users, by id, and whose value is the ids that it hides.
+and users, by id, and whose value is the ids that it hides. Those who remain keep their ranks: without gaps, every page
+of the leaderboard would depend on its viewer from the first rank on.
 """
 
 from collections.abc import Collection, Sequence

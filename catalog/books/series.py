@@ -1,6 +1,7 @@
 """Series that titles name: "The Hunger Games (The Hunger Games, #1)".
 
-SQL stores no series. The record and the entries of a book are computed from its title, and so follow every write.
+SQL stores no series. The record and the entries of a book are computed from its title, and so follow every write; raw
+SQL could make a table of series wrong, and no generated column of both databases splits several series.
 """
 
 import re

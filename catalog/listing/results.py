@@ -23,7 +23,9 @@ from catalog.query import Node, QueryError
 from mirror.read import RawRecord
 
 PAGE_SIZE: Final = 20  # books
-MAX_PAGES: Final = 10  # in one answer, so that going back restores the loaded pages
+# Pages in one answer, so that going back restores the loaded pages: htmx's own cache would keep personal pages in local
+# storage, and a script that loads page after page loses the scroll position.
+MAX_PAGES: Final = 10
 
 
 class BookRecord(RawRecord):

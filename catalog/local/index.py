@@ -3,6 +3,9 @@
 The copy holds the entries that ``BookMirror`` writes to Redis: for each tag a roaring bitmap of book ids, the orders,
 each book's tags, and the sets of filters. It also holds the orders and sets of other registered mirrors.
 ``mirror.read.local`` keeps it current; a copy that may be outdated is not used.
+
+The sets in Redis stay canonical. Bitmaps beside them would be a second form of the same facts, and the facets of one
+page would take four hundred BITOPs.
 """
 
 from bisect import bisect_left, insort

@@ -1,4 +1,8 @@
-"""Aliases of tags. Imports and readers may write an alias instead of the tag's own name."""
+"""Aliases of tags. Imports and readers may write an alias instead of the tag's own name.
+
+The shipped aliases become rows when an import or a vote meets them: a migration would add their tags to catalogues
+without them.
+"""
 
 from collections.abc import Sequence
 

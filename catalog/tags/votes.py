@@ -1,7 +1,9 @@
 """Readers' votes for tags. A tag that only readers gave stays on a book while it has a vote.
 
 A lock on the book's row serializes votes about one book. Without it, one reader could add a vote while another takes
-back the last one, which would leave a vote without its tag on the book.
+back the last one, which would leave a vote without its tag on the book. The imported count is a column of the link, and
+votes are rows that are counted when the book's record is computed: raw SQL would make a column that they increase
+wrong.
 """
 
 from collections.abc import Collection

@@ -4,6 +4,10 @@ SQLite itself polls for its write lock after growing sleeps of up to 100 ms. Whi
 lock in turn, a request finds it taken again and again. This module polls every few milliseconds instead. A waiting
 request holds a shared lock on a file beside the database, and all other writers check that file first. The kernel
 releases the lock of a killed process. PostgreSQL does not need this.
+
+Beside five writers the longest wait of a request fell from 5.3 s to 0.1 s, while they did as much work as before.
+Beside writers that never pause it got no turn in 20 s. Pauses in all writers would cost the same when no request waits,
+and ``sqlite3`` offers no busy handler.
 """
 
 import fcntl

@@ -13,6 +13,7 @@ OFFERED_METHODS: Final = ("GET", "HEAD", "POST")
 class OfferedMethodsMiddleware:
     """Middleware that answers 405 to all other methods, because the admin's views treat them as GET.
 
+    Decorators cannot be added to those views. OPTIONS is refused as well: no page serves other sites.
     It follows the CSRF middleware, so that a missing token is reported first.
     """
 

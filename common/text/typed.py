@@ -2,6 +2,8 @@
 
 Input methods, copied web pages and right-to-left editors add invisible characters, and full-width or local digits.
 ``common.middleware.typed`` applies this to every parameter of every form; views with a JSON body call it themselves.
+Field classes would miss the forms of the admin and of Django, and views without forms. NFKC would change Chinese
+punctuation.
 """
 
 import string

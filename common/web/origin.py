@@ -1,4 +1,8 @@
-"""The site that sent a request, as the browser states it. No script can set or change these headers."""
+"""The site that sent a request, as the browser states it. No script can set or change these headers.
+
+They prove as much as a CSRF token, so a form of an outdated page passes without one. An earlier token would not do: one
+that an attacker has set before the login would remain valid after it.
+"""
 
 from urllib.parse import urlsplit
 

@@ -1,4 +1,9 @@
-"""Cohorts: users by the week or month of their first login, and the numbers of those that returned later."""
+"""Cohorts: users by the week or month of their first login, and the numbers of those that returned later.
+
+First logins are computed as one OR over all earlier days, because late marks, removals and erasures change them: a
+stored first day could only be lowered, and a bitmap of each day's new users would have to be cleared for a late mark.
+The OR costs Redis half a millisecond for each month of a million users.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

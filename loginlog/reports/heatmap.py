@@ -1,7 +1,8 @@
 """Heat maps: a small SVG sheet per month with a square for each day, without scripts or inline styles.
 
 Each square shows its day of the month. For screen readers a sheet is one picture with a description, and the page has a
-table with the same data.
+table with the same data. So the keyboard has twelve stops a year instead of 365, and a strip of 53 weeks would be
+unreadable on a phone.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

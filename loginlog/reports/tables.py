@@ -1,7 +1,7 @@
 """Arithmetic on tables of bitmaps in Redis' format: a row for each day, a bit for each user.
 
 The columns of a table are words of 64 bits, so that an operation processes 64 users at once. The order of the bits does
-not matter here.
+not matter here. Windows of 7 and 30 days are counted here and not in Redis, which would read 38 bitmaps for each day.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 Table = NDArray[np.uint64]
 WORD_BYTES: Final = 8  # bytes
-BLOCK_WORDS: Final = 2048  # words of each row that are processed together
+BLOCK_WORDS: Final = 2048  # words of each row that are processed together: they fit into the processor's cache
 
 
 def build_table(raws: Sequence[bytes | None]) -> Table:

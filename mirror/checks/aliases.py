@@ -1,4 +1,9 @@
-"""System checks of databases besides the mirrored one."""
+"""System checks of databases besides the mirrored one.
+
+Outboxes in several databases would be drained into the same keys without an order between them, and their rows share
+primary keys. A signal would report such a write too late, and bulk writes not at all. So a check refuses the models
+there, from the settings alone: a plain ``check`` has no connection.
+"""
 
 from collections.abc import Iterator
 

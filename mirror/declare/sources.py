@@ -1,4 +1,8 @@
-"""The source of a declaration's own methods, which reveals a change without a new ``version``."""
+"""The source of a declaration's own methods, which reveals a change without a new ``version``.
+
+The digest only warns. As a part of the version, it would rebuild a mirror whenever a variable is renamed, and with the
+functions that methods call, after each refactoring. Bytecode and ``ast.dump`` differ between versions of Python.
+"""
 
 import ast
 import hashlib

@@ -27,6 +27,7 @@ Reader = Callable[[str | None, int], list[str]]  # returns up to that many keys 
 
 def touch(key: str) -> list[Command]:
     """Return commands that leave no key but break the WATCH of other drains. DEL of a missing key would not."""
+    # Redis notifies watchers of each write, whatever the final value is. A tombstone would stay behind.
     return [("SET", key, ""), ("DEL", key)]
 
 

@@ -3,6 +3,10 @@
 Drains of mirrors that write the same tables exclude one another by a row lock. Under it a drain reads first the ids
 of the pending changes and then the rows, like ``mirror.relay.apply``, so that changes committed later stay pending.
 Redis is not involved, so a reader in SQL can update the tables first.
+
+Triggers cannot compute such rows (a search index), because they would have to normalise Unicode in two dialects.
+PostgreSQL's full-text search and SQLite's give different answers, and Redis has neither. The tables have triggers of
+their own, so another mirror carries them to Redis.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

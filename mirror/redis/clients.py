@@ -181,7 +181,11 @@ class Learning:
         return super().pack_commands(commands)  # type: ignore[misc]
 
     def post(self, commands: Sequence[tuple[Any, ...]]) -> None:
-        """Send all commands at once. redis-py's method takes three times as long for thousands of commands."""
+        """Send all commands at once.
+
+        A rebuild sends tens of thousands of commands. Of 0.41 s for the catalogue's, redis-py's ``pack_commands`` and
+        ``read_response`` took 0.30 s.
+        """
         recorder.redis_sent(commands)
         self.push(commands)
 

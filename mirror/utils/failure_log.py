@@ -1,4 +1,8 @@
-"""A log of lasting failures: one line at the beginning and one at the end, and at most one of each an hour."""
+"""A log of lasting failures: one line at the beginning and one at the end, and at most one of each an hour.
+
+The state is in the process, because Redis is often the part that is away. A filter on the logger would not do: it never
+learns that a failure is over.
+"""
 
 import logging
 import threading

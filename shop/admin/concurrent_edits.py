@@ -13,7 +13,7 @@ class ConcurrentEditForm(forms.ModelForm):
     """A form with hidden fields that hold the values which its page showed.
 
     Untouched fields keep their present value. An edited field that was also changed elsewhere is refused once, with its
-    present value; saving again overwrites it.
+    present value; saving again overwrites it. A save of all fields would undo sales that happened while it was open.
     """
 
     counted: ClassVar[Sequence[str]] = ()  # fields to which both changes are applied

@@ -1,7 +1,9 @@
 """The popularity of books: ``viewed:`` has book ids by negated score, halved every five minutes.
 
 A view n periods ago counts 2^-n, no matter when Redis was halved. So the scores are a function of the views in SQL and
-those that wait in the stream of visits, and can be rebuilt from them after Redis has lost data.
+those that wait in the stream of visits, and can be rebuilt from them after Redis has lost data. Counting in SQL for
+each page would be a GROUP BY over hours of views. A halving cannot be undone: scores of a period that is more than one
+ahead of the clock are computed again.
 """
 
 import logging

@@ -1,4 +1,8 @@
-"""Write carts in SQL. Whatever happens to a session happens to its cart in the same transaction."""
+"""Write carts in SQL. Whatever happens to a session happens to its cart in the same transaction.
+
+A cart is one row with its lines as JSON. With a row for each line, a change would write the cart's row as well, for its
+version and the number of lines.
+"""
 
 from collections.abc import Collection
 from typing import NamedTuple

@@ -1,5 +1,7 @@
 """Made-up values that the files do not have. Each is a function of reader and book alone, so all runs agree.
 
+So each rating is an order of its own: an order for each day would have to be reopened by a run with more books.
+
 A reader visits the site in one to four spells, each on some day of a year. The spell of a book decides the times: the
 view is on its first day, and the purchase follows, mostly within a week of the view, sometimes later.
 """

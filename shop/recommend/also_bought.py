@@ -10,10 +10,14 @@ Unlike the share of buyers, this allows for customers who buy much. N is the obs
 1 / sqrt(E), which lies between the difference, where bestsellers fill every list, and the ratio, where rare products
 do.
 
-Two details differ because they predict better (docs/decisions/also-bought.md). The root is the fifth root. P(Y) is the
-share of the purchases of customers with more than one product, because no other customer can have bought both. The
-score is also divided by n ** (4/5), where n is the number of buyers of X, so that scores of different X can be compared
-and added.
+Two details differ because they predict better. The root is the fifth root. P(Y) is the share of the purchases of
+customers with more than one product, because no other customer can have bought both. The score is also divided by
+n ** (4/5), where n is the number of buyers of X, so that scores of different X can be compared and added.
+
+Measured on 399,333 ratings of goodbooks in the order of time, as the share of purchases that the ten best books name,
+for a basket and for the last book: cosine 0.239 and 0.266, the paper 0.245 and 0.258, the fifth root 0.259 and 0.272,
+with the second detail 0.262 and 0.274. The tenth root is as good for one book (0.276), but prefers bestsellers to the
+next volumes of a series. ``tests/bench/recommend.py`` compares with another library.
 """
 
 from typing import Final, NamedTuple

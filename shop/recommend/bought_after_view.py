@@ -1,4 +1,7 @@
-"""Bought after a view: products that many viewers of a product bought within a week."""
+"""Bought after a view: products that many viewers of a product bought within a week.
+
+Viewers are logged-in users, because the purchases of other visitors are unknown.
+"""
 
 from math import sqrt
 from typing import Final, NamedTuple

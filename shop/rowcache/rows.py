@@ -3,7 +3,7 @@
 ``schedule:`` has the time when each row is due, ``delay:`` its allowed age in seconds. Any number of daemons
 (``manage.py rowcache run``, Celery's beat) claim rows that are due; no row is claimed twice at once. A row that is not
 refreshed expires after three times its delay, and readers fall back to the product's record, so no outdated stock is
-shown for long.
+shown for long. Signals could not refresh them: a sale begins and ends without a write.
 """
 
 import logging

@@ -132,6 +132,7 @@ def make_page_version(sales: Sequence[SaleView]) -> str:
     return sha256(repr(said).encode()).hexdigest()[:16]
 
 
+# Not ``mirror.read.Foreseen``: the query of the sales contains the time, so no two requests send the same commands.
 _last_shown: tuple[list[int], list[int]] = (
     [],
     [],

@@ -42,6 +42,8 @@ class OrderAddress(NamedTuple):
 
 def make_order_key(digest: str, version: int) -> str:
     """Return the key of the checkout of a cart. It contains no secret and does not depend on the site's."""
+    # Not keyed with SECRET_KEY: a new secret between two submits would make a second order. A token in the form would
+    # be another one in each tab.
     return hashlib.sha256(f"checkout:{digest}:{version}".encode()).hexdigest()
 
 
@@ -114,7 +116,7 @@ def _write_order(user: User, key: str, lines: Mapping[int, int], total: int, add
     OrderLine.objects.bulk_create(made)
     order.save(update_fields=["total"])
     record_step(order.pk, EventKind.ORDERED, by=user)
-    if order.total == 0:
+    if order.total == 0:  # providers refuse to charge 0, and could not be asked about such a payment
         sell_free_order(order)
     return order
 

@@ -1,4 +1,8 @@
-"""Mentions of readers in a text."""
+"""Mentions of readers in a text.
+
+They are found once, when the text is posted, and stored with their spelling, so that a card needs no query. A muted
+author's mention stays: a missing link would reveal the mute.
+"""
 
 from typing import Final, NamedTuple
 

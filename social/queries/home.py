@@ -3,7 +3,9 @@
 The number of posts that it reads does not depend on the number of existing posts. First it reads a few of each author's
 newest posts (``POSTS_PER_PROBE``). They determine an id that the page cannot reach below (``lowest``). Then it reads
 each author's posts from that id upwards. So the query stays fast for a reader of two thousand authors, or of one author
-with a million posts.
+with a million posts. ``author IN (...) ORDER BY id DESC LIMIT 24`` depends on the planner: with 220,000 posts on
+PostgreSQL, a page with 2,000 follows takes 3 to 16 ms with it and 60 to 95 ms here, but a window of 400 posts for them
+up to 320 ms instead of 93, and one author's 20,000 posts up to 30 ms instead of 1.2.
 """
 
 from collections import defaultdict

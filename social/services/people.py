@@ -136,6 +136,9 @@ def is_blocked(blocker_id: int, blocked_id: int) -> bool:
 def _exclusive_transaction(*names: str) -> Generator[None, None, None]:
     """Run a transaction that holds an exclusive lock for each of these names, taken in their order.
 
+    A follow checks for blocks and a block removes follows: without a lock on the pair each could miss the other. Locks
+    on the rows of the users would queue all followers of one author. On SQLite every transaction is exclusive.
+
     Raises NoSuchPerson if one of the users was deleted meanwhile, which SQL may detect only at the commit.
     """
     try:

@@ -37,7 +37,7 @@ def create_post(
     try:
         with transaction.atomic():
             _save_post(made)
-    except IntegrityError:
+    except IntegrityError:  # a double click or a retry: the key is unique for each author
         found = get_post_by_key(user_id, key)
         if found is None and book_id is not None and not Book.objects.filter(pk=book_id).exists():
             raise missing_book_error() from None

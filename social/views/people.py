@@ -116,7 +116,10 @@ def respond(request: HttpRequest, template: str, context: dict[str, Any], conten
 
 
 def redirect_to_spelling(request: HttpRequest, found: Profile | None, rest: str) -> HttpResponse:
-    """Redirect to the page under the owner's spelling of the name; 404 if no such reader is visible."""
+    """Redirect to the page under the owner's spelling of the name; 404 if no such reader is visible.
+
+    A blocked reader gets the same answer as for an unknown name, on every page, in JSON and in headers.
+    """
     response: HttpResponse
     if found is not None and found.url:
         given = request.GET.urlencode()
