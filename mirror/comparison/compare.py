@@ -108,7 +108,7 @@ def look(
     for start in range(0, len(asked), 500):
         found += scan.ask(session, [ask(entry) for _, entry in asked[start : start + 500]])
     after, _ = read_targets(kind, pks)
-    busy = kind.list_busy([*pks, *errors])
+    busy = changes.pending_of(mirror.name, [*pks, *errors]).keys()
     steady = {pk for pk in pks if pk not in busy and before.get(pk) == after.get(pk)}
     own = [d for pk in pks for d in _own(mirror, pk, before.get(pk, ABSENT), owns[pk])]
     expected = {pk: {says(e)[:2]: e for e in single(t.entries)} for pk, t in before.items()}
