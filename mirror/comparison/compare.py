@@ -66,7 +66,7 @@ def ask(entry: Entry) -> Command:
             return ("GETBIT", key, offset)
 
 
-def said(entry: Entry, reply: Any) -> str | None:
+def read_value(entry: Entry, reply: Any) -> str | None:
     """Return the value in Redis at an entry's place, written as by ``says``, or None without one."""
     if type(entry) in (Member, Bit):
         return "" if reply else None
@@ -173,7 +173,7 @@ def _entry(
 ) -> Difference | None:
     key, member, _ = says(entry)
     should = expected.get((key, member))
-    wanted, found = says(should)[2] if should else None, said(entry, reply)
+    wanted, found = says(should)[2] if should else None, read_value(entry, reply)
     if wanted == found:
         return None
     if should is None and type(entry) in (Field, Value) and found != says(entry)[2]:
