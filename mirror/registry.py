@@ -45,7 +45,7 @@ def _derive(declaration: type[Mirror]) -> str:
     declaration.name = getattr(declaration, "name", name)
     if declaration.buckets > 1 and not str(declaration.version).endswith(f".b{declaration.buckets}"):
         declaration.version = f"{declaration.version}.b{declaration.buckets}"
-    if declaration.sums_up:
+    if declaration.sums_up and isinstance(declaration.watches, (list, tuple)):  # otherwise reported as unusable
         declaration.watches = [_watch_whole(watch) for watch in declaration.watches]
     if "layout" in vars(declaration):  # registered before; the version already contains the layout's
         return ""
