@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, TypeVar, get_args
 
 from django.db.models import Model
@@ -44,6 +45,8 @@ def _derive(declaration: type[Mirror]) -> str:
     declaration.name = getattr(declaration, "name", name)
     if declaration.buckets > 1 and not str(declaration.version).endswith(f".b{declaration.buckets}"):
         declaration.version = f"{declaration.version}.b{declaration.buckets}"
+    if declaration.sums_up and isinstance(declaration.watches, (list, tuple)):  # otherwise reported as unusable
+        declaration.watches = [_watch_whole(watch) for watch in declaration.watches]
     if "layout" in vars(declaration):  # registered before; the version already contains the layout's
         return ""
     if not (declaration.fields or declaration.indexes) or not _is_table(getattr(declaration, "model", None)):
@@ -60,6 +63,12 @@ def _derive(declaration: type[Mirror]) -> str:
         declaration.watches = (*layout.watches, *declaration.watches)
     declaration.version = f"{declaration.version}.{layout.version}"
     return ""
+
+
+def _watch_whole(watch: Watch) -> Watch:
+    """Return a watch whose changes have the key "", as a mirror with a single row needs."""
+    is_own = isinstance(watch, Watch) and not watch.source
+    return replace(watch, columns=(), whole=True) if is_own else watch
 
 
 def _fault(declaration: type[Mirror]) -> str:
@@ -140,7 +149,7 @@ def strict() -> list[str]:
 
 
 def sums_up(name: str) -> bool:
-    """Return whether the mirror has a single key that all drains write."""
+    """Return whether the mirror has a single row that all drains write."""
     mirror = _mirrors.get(name)
     return mirror is not None and mirror.sums_up
 

@@ -98,7 +98,6 @@ def _own_keys(session: Session) -> Iterator[list[str]]:
     """Yield the mirrors' keys and the mirror's own ones."""
     owned = [scan.Owned(mirror) for mirror in registry.all_mirrors()]
     names = {feed for mirror in registry.all_mirrors() if (feed := mirror.feed())}
-    names |= {mirror.record_key("") for mirror in registry.all_mirrors() if mirror.sums_up}
     for found in scan.keys(session):
         yield [key for key in dict.fromkeys(found) if key in names or _is_own(key) or any(o.has(key) for o in owned)]
 

@@ -110,7 +110,7 @@ def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:
 
 def _check_record_key(mirror: Mirror) -> Iterator[CheckMessage]:
     """Check that rows have different keys. Otherwise they would overwrite one another's records."""
-    if not mirror.has_record or mirror.sums_up or any(watch.whole for watch in mirror.watches):
+    if not mirror.has_record or any(watch.whole for watch in mirror.watches):
         return
     if unknown := _find_unknown(mirror):
         message = f"The key {mirror.key!r} of mirror {mirror.name!r} contains {unknown!r}, which it cannot know."
@@ -166,7 +166,7 @@ def _check_own_keys(mirror: Mirror) -> Iterator[CheckMessage]:
     with suppress(Exception):  # reported for the families themselves
         families, keys = list(mirror.families()), [key for _, key in _list_examples(mirror)]
         for key in keys if all(family.start for family in families) else ():
-            of_record = mirror.has_record and not mirror.sums_up and mirror.pk_of(key) is not None
+            of_record = mirror.has_record and mirror.pk_of(key) is not None
             forms = {(one.start, one.end, one.whole, one.kind) for one in families if one.has(key)}
             if len(forms) + of_record > 1:
                 yield Error(
@@ -208,12 +208,9 @@ def _list_examples(mirror: Mirror) -> Iterator[tuple[str, str]]:
     for family in mirror.families():
         for text in ("",) if family.whole else ("1", "x"):
             yield family.start, f"{family.start}{text}{'' if family.whole else family.end}"
-    if mirror.sums_up:
-        yield mirror.record_key(""), mirror.record_key("")
-    elif mirror.has_record:
-        yield from (
-            (str(_record_start(mirror)), key) for key in map(mirror.record_key, ("1", "x")) if mirror.pk_of(key)
-        )
+    if mirror.has_record:
+        keys = dict.fromkeys(map(mirror.record_key, ("1", "x")))
+        yield from ((str(_record_start(mirror)), key) for key in keys if mirror.pk_of(key) is not None)
 
 
 @register()

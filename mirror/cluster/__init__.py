@@ -1,1 +1,1 @@
-"""Redis Cluster: a client, slots, and drains without transactions over several slots."""
+"""Redis Cluster: a client for several servers. Drains on a cluster belong to the relay (``mirror.relay.fenced``)."""

@@ -66,7 +66,7 @@ def ask(entry: Entry) -> Command:
             return ("GETBIT", key, offset)
 
 
-def said(entry: Entry, reply: Any) -> str | None:
+def read_value(entry: Entry, reply: Any) -> str | None:
     """Return the value in Redis at an entry's place, written as by ``says``, or None without one."""
     if type(entry) in (Member, Bit):
         return "" if reply else None
@@ -108,7 +108,7 @@ def look(
     for start in range(0, len(asked), 500):
         found += scan.ask(session, [ask(entry) for _, entry in asked[start : start + 500]])
     after, _ = read_targets(kind, pks)
-    busy = kind.list_busy([*pks, *errors])
+    busy = changes.pending_of(mirror.name, [*pks, *errors]).keys()
     steady = {pk for pk in pks if pk not in busy and before.get(pk) == after.get(pk)}
     own = [d for pk in pks for d in _own(mirror, pk, before.get(pk, ABSENT), owns[pk])]
     expected = {pk: {says(e)[:2]: e for e in single(t.entries)} for pk, t in before.items()}
@@ -173,7 +173,7 @@ def _entry(
 ) -> Difference | None:
     key, member, _ = says(entry)
     should = expected.get((key, member))
-    wanted, found = says(should)[2] if should else None, said(entry, reply)
+    wanted, found = says(should)[2] if should else None, read_value(entry, reply)
     if wanted == found:
         return None
     if should is None and type(entry) in (Field, Value) and found != says(entry)[2]:

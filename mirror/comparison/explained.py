@@ -26,7 +26,7 @@ class Explained(NamedTuple):
     @property
     def differs(self) -> bool:
         """Return whether SQL and Redis differ."""
-        return self.sql != self.redis or any(wanted != said for _, _, wanted, said in self.entries)
+        return self.sql != self.redis or any(wanted != value for _, _, wanted, value in self.entries)
 
 
 def explain_row(kind: "Kind", pk: str, session: Session) -> Explained:
@@ -42,7 +42,7 @@ def explain_row(kind: "Kind", pk: str, session: Session) -> Explained:
     replies = scan.ask(session, [compare.ask(entry) for entry in entries]) if entries else []
     wanted = {says(entry)[:2]: says(entry)[2] for entry in contributed}
     found = [
-        (*says(entry)[:2], wanted.get(says(entry)[:2]), compare.said(entry, reply))
+        (*says(entry)[:2], wanted.get(says(entry)[:2]), compare.read_value(entry, reply))
         for entry, reply in zip(entries, replies, strict=True)
     ]
     found = [row for row in found if row[2:] != (None, None)]

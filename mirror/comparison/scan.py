@@ -133,7 +133,7 @@ class Owned:
         self.mirror = mirror
         self.families = tuple(mirror.families())
         self.retired = tuple(mirror.retired())
-        self.has_records = mirror.has_record and not mirror.sums_up
+        self.has_records = mirror.has_record
         self._start, _, end = mirror.record_key("\0").partition("\0") if self.has_records else ("", "", "")
         # Whether records' keys end with a number, as in nearly all mirrors.
         self._numbered = self.has_records and not end and mirror.pk_of(f"{self._start}1") == "1"

@@ -144,8 +144,8 @@ class RowVerification(Verification):
     def _compare_own(self, pks: Sequence[str], targets: dict[str, Target], replies: list[Any]) -> None:
         if not replies:  # the rows have no keys of their own
             return
-        for pk, said in zip(pks, self.kind.said(pks, replies), strict=True):
-            if said != targets.get(pk, ABSENT).own:
+        for pk, stored in zip(pks, self.kind.said(pks, replies), strict=True):
+            if stored != targets.get(pk, ABSENT).own:
                 self.suspects[pk] = None
 
     def _contents(self, named: dict[str, Family]) -> Generator[scan.Content, None, None]:
@@ -165,7 +165,7 @@ class RowVerification(Verification):
         """Read the members of these keys, and find the rows that have to be compared closely."""
         found: dict[tuple[str, str], str] = {}
         for content in self._contents(wrong):
-            found |= {(content.key, member): said for member, said in content.items()}
+            found |= {(content.key, member): value for member, value in content.items()}
         keys = wrong.keys() | missing
         for _, targets in self._targets():
             for pk, target in targets.items():
@@ -173,22 +173,22 @@ class RowVerification(Verification):
                     if entry[0] in keys and found.pop(says(entry)[:2], None) != says(entry)[2]:
                         self.suspects[pk] = None
         left: dict[str, list[tuple[str, str]]] = defaultdict(list)
-        for (key, member), said in found.items():
-            left[key].append((member, said))
+        for (key, member), value in found.items():
+            left[key].append((member, value))
         for key, items in left.items():
             family = wrong[key]
-            owners = family.find_owners(key, [member or said for member, said in items])
-            for owner, (member, said) in zip(owners, items, strict=True):
-                self.strays[owner].add(make_entry(family, key, member, said))
+            owners = family.find_owners(key, [member or value for member, value in items])
+            for owner, (member, value) in zip(owners, items, strict=True):
+                self.strays[owner].add(make_entry(family, key, member, value))
 
 
-def make_entry(family: Family, key: str, member: str, said: str) -> Entry:
+def make_entry(family: Family, key: str, member: str, value: str) -> Entry:
     """Return the entry in Redis at this place of a key."""
     parts: dict[str, tuple[Any, ...]] = {
         "set": (key, member),
-        "zset": (key, member, float(said) if family.kind == "zset" else 0.0),
-        "hash": (key, member, said),
-        "string": (key, said),
+        "zset": (key, member, float(value) if family.kind == "zset" else 0.0),
+        "hash": (key, member, value),
+        "string": (key, value),
         "bitmap": (key, int(member) if family.kind == "bitmap" else 0),
     }
     made: Entry = TYPES[family.kind](*parts[family.kind])

@@ -49,7 +49,7 @@ class Mirror(Readers[R]):
     layout: ClassVar["Layout | None"] = None  # derived when the mirror is registered
     record_kind: ClassVar[RecordKind] = "json"
     has_record: ClassVar[bool] = True  # whether each row has a key of its own
-    sums_up: ClassVar[bool] = False  # whether all rows share one key
+    sums_up: ClassVar[bool] = False  # whether all changes of the watched tables are those of one row, with the key ""
     is_in_sql: ClassVar[bool] = False  # whether drains write rows in SQL, and not to Redis
     lists_ids: ClassVar[bool] = False  # whether the entries are ids of other mirrors' rows
     after: ClassVar[Sequence[After]] = ()  # the mirrors that must be drained first
@@ -200,7 +200,10 @@ def _greater(fields: Sequence[str], values: Sequence[str]) -> Q:
 
 
 class SummaryMirror(Mirror):
-    """One key that summarizes many rows (the last logins). It is recomputed at every change."""
+    """One key that summarizes many rows (the last logins). It is recomputed at every change.
+
+    It is mirrored like a record whose row has the key "", which all changes of the watched tables name.
+    """
 
     mirror_kind = "summary"
     sums_up = True
@@ -208,6 +211,21 @@ class SummaryMirror(Mirror):
     def items(self) -> list[str]:
         """Return the complete list from SQL. Its length must be bounded."""
         raise NotImplementedError
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
+        """Return the list for each key, or nothing if it is empty."""
+        items = self.items()
+        return dict.fromkeys(pks, items) if items else {}
+
+    def record(self, row: Any) -> Any:
+        """Return the list."""
+        return row
+
+    def pk_of(self, key: str) -> str | None:
+        return "" if key == self.record_key("") else None
+
+    def is_possible(self, pk: str) -> bool:
+        return pk == ""
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         """Return the single key ""."""

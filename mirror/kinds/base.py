@@ -1,6 +1,6 @@
 """The interface of a kind, with the behaviour that most kinds share."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.core.checks import CheckMessage
@@ -40,7 +40,7 @@ class Kind:
     mirror: Mirror
     encode: Callable[[Record], Stored]  # a record in the form of the row's own key; only of kinds with records
     declaration: ClassVar[type[Mirror]] = Mirror  # the base class of the kind's declarations
-    needed: ClassVar[tuple[str, ...]] = ()  # the methods that a declaration has to define
+    needed: ClassVar[Sequence[str]] = ()  # the methods that a declaration has to define
     is_lazy: ClassVar[bool] = False  # whether rows are in Redis only while they are read
     key_names_entries: ClassVar[bool] = False  # whether the key of a row determines the entries that it may have
     can_share: ClassVar[bool] = True  # whether one transaction can write rows of this mirror and of others
@@ -84,10 +84,6 @@ class Kind:
     def pending(self, pks: Sequence[str]) -> dict[str, list[outbox.Pending]]:
         """Return the changes that a drain of these rows applies, by the row that covers them."""
         return outbox.pending_of(self.mirror.name, pks, self.mirror.version)
-
-    def list_busy(self, pks: Sequence[str]) -> Collection[str]:
-        """Return the rows among ``pks`` that a pending change may modify."""
-        return outbox.pending_of(self.mirror.name, pks).keys()
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
         """Return the rows. Impossible keys (of strays) are left out if ``load`` fails because of them.

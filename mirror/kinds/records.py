@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import orjson
 
@@ -21,7 +21,7 @@ MAX_ASKED: Final = 1000  # records in one command
 class JsonKind(Kind):
     """A record as one JSON string. Its keys are sorted, so that equal records are equal bytes."""
 
-    needed = ("record_key", "load", "record")
+    needed: ClassVar[Sequence[str]] = ("record_key", "load", "record")
     # Not a method, because it runs for every row of a rebuild.
     encode: Callable[[Record], Stored] = staticmethod(partial(orjson.dumps, option=orjson.OPT_SORT_KEYS))
 

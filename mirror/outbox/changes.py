@@ -129,11 +129,6 @@ def pending_at_all(mirror: str, limit: int) -> list[Pending]:
     return [Pending._make(row) for row in changes.values_list("id", "key", "strays")[:limit]]
 
 
-def has_unapplied(mirror: str) -> bool:
-    """Return whether any change of this mirror's rows is not applied."""
-    return bool(pending_at_all(mirror, 1))
-
-
 def mark_applied(ids: Sequence[int], incarnation: str) -> int:
     """Mark exactly these changes as applied to Redis in that incarnation, with the time of SQL's clock.
 

@@ -159,14 +159,14 @@ def rows_of(group: Group) -> Rows:
         exact.add((mirror.name, "", outbox.WHOLE))
         families, kind = mirror.families(), kind_of(mirror)
         for (args, _), reply in zip(group.commands, group.replies, strict=True):
-            for key, said in _keys_of(args, reply):
+            for key, of_key in _keys_of(args, reply):
                 if (pk := kind.find_row(key)) is not None:
                     exact.add((mirror.name, "", pk))
-                    exact.update(_behind(mirror, said))
+                    exact.update(_behind(mirror, of_key))
                 elif family := next((f for f in families if f.has(key)), None):
                     if family.kind == "set" and kind.key_names_entries and args[0] not in MEMBERS_ASKED:
                         sets[mirror.name].add(key)  # a pending edge is not in the replies yet
-                    exact.update((mirror.name, "", pk) for pk in _owners(family, key, args, said))
+                    exact.update((mirror.name, "", pk) for pk in _owners(family, key, args, of_key))
     return Rows(frozenset(exact), {name: frozenset(keys) for name, keys in sets.items()})
 
 
@@ -180,36 +180,36 @@ def _keys_of(args: Sequence[Any], reply: Any) -> Iterator[tuple[str, Any]]:
         yield _text(args[1]), reply
 
 
-def _behind(mirror: Mirror, said: Any) -> Iterator[Changed]:
+def _behind(mirror: Mirror, reply: Any) -> Iterator[Changed]:
     """Yield the changes of other tables' rows that would change the record."""
-    if isinstance(said, bytes) and mirror.has_record and mirror.record_kind == "json":
+    if isinstance(reply, bytes) and mirror.has_record and mirror.record_kind == "json":
         try:
-            behind = list(mirror.rows_behind(orjson.loads(said)))
+            behind = list(mirror.rows_behind(orjson.loads(reply)))
         except Exception:  # a record of another writer may raise anything; its reader decides about it
             behind = []
         for model, key in behind:
             yield mirror.name, str(model._meta.db_table), str(key)
 
 
-def _owners(family: Family, key: str, args: Sequence[Any], said: Any) -> Iterator[str]:
+def _owners(family: Family, key: str, args: Sequence[Any], reply: Any) -> Iterator[str]:
     """Yield the keys of the rows with these entries: of the requested or of the returned members."""
     if family.kind == "string":
-        members = [said] if isinstance(said, bytes) else []
+        members = [reply] if isinstance(reply, bytes) else []
     elif args[0] in MEMBERS_ASKED:
         members = list(args[2:])
     elif family.kind == "bitmap":  # counts and parts name no rows
         members = []
     else:
-        members = list(_flat(said))
+        members = list(_flat(reply))
     return (family.owner(key, _text(member)) for member in members)
 
 
-def _flat(said: Any) -> Iterator[bytes]:
+def _flat(reply: Any) -> Iterator[bytes]:
     """Yield the members in a reply: a list, a set, pairs with scores, or the page of a scan."""
-    if isinstance(said, bytes):
-        yield said
-    elif isinstance(said, (list, tuple, set)):
-        for part in said:
+    if isinstance(reply, bytes):
+        yield reply
+    elif isinstance(reply, (list, tuple, set)):
+        for part in reply:
             yield from _flat(part)
 
 

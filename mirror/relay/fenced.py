@@ -61,21 +61,20 @@ Works = Sequence[tuple[Kind, Mapping[str, RowWork]]]  # by row, for each mirror
 
 
 class _Row(NamedTuple):
-    """A row, or all rows of a summary, which has the name ""."""
+    """A row of a mirror. slot: the one of its own key."""
 
     mirror: str
-    name: str
+    pk: str
     slot: int
-    pks: Sequence[str]
 
     def fence(self, slot: int) -> str:
         """Return the row's fence in a slot."""
-        return naming.row_fence(slot, self.mirror, self.name)
+        return naming.row_fence(slot, self.mirror, self.pk)
 
     @property
     def staged(self) -> str:
         """The key of the staged entries."""
-        return naming.staged(self.slot, self.mirror, self.name)
+        return naming.staged(self.slot, self.mirror, self.pk)
 
 
 class _Writes:
@@ -118,13 +117,13 @@ class Fences:
         self.session, self.token, self.parts = session, uuid.uuid4().hex, list(parts)
         self.staged: dict[tuple[str, str], list[Entry] | None] = {}
         self._respected = 0 if is_forced else RESPECTED
-        self._rows = {(kind.mirror.name, row.pks[0]): row for kind, pks in self.parts for row in _list_rows(kind, pks)}
+        self._rows = {(kind.mirror.name, row.pk): row for kind, pks in self.parts for row in _list_rows(kind, pks)}
         self._claimed: set[str] = set()  # fences
         self._values: dict[Place, str | None] = {}  # of claimed places
 
     def begin(self) -> list[Sequence[Stored]]:
         """Set the rows' own fences and read their states, by part. Raises Conflict if another drain has begun."""
-        asks = [[(row, kind.ask(row.pks)) for row in _list_rows(kind, pks)] for kind, pks in self.parts]
+        asks = [[(row, kind.ask([row.pk])) for row in _list_rows(kind, pks)] for kind, pks in self.parts]
         calls = [self._begin_call(row, ask) for part in asks for row, ask in part]
         replies = self.session.ask(calls)
         if 0 in replies:
@@ -135,9 +134,9 @@ class Fences:
             states: dict[str, Stored] = {}
             for row, ask in part:
                 staged, reply = next(found)
-                states |= zip(row.pks, kind.said(row.pks, [reply] if ask else []), strict=True)
+                (states[row.pk],) = kind.said([row.pk], [reply] if ask else [])
                 entries = None if staged is None else [plan.from_list(parts) for parts in orjson.loads(staged)]
-                self.staged.update(((kind.mirror.name, pk), entries) for pk in row.pks)
+                self.staged[kind.mirror.name, row.pk] = entries
             of_parts.append([states[pk] for pk in pks])
         return of_parts
 
@@ -190,7 +189,7 @@ class Fences:
         for kind, rows in works:
             feed = kind.mirror.feed()
             for pk, work in rows.items():
-                row = self._rows[kind.mirror.name, pk] if not kind.mirror.sums_up else self._row_of_summary(kind)
+                row = self._rows[kind.mirror.name, pk]
                 writes: dict[int, _Writes] = defaultdict(_Writes)
                 for entry in single(work.reach):
                     writes[find_slot(entry[0])].fences[row.fence(find_slot(entry[0]))] = None
@@ -211,11 +210,6 @@ class Fences:
                         if _is_claim(entry):
                             slot_writes.places[_place_fence(plan.place(entry))] = None
                 yield (row, work), writes
-                if kind.mirror.sums_up:
-                    break
-
-    def _row_of_summary(self, kind: Kind) -> _Row:
-        return next(row for (name, _), row in self._rows.items() if name == kind.mirror.name)
 
     def post(self, works: Works, others: Sequence[Command]) -> None:
         """Stage and write the entries in other slots, then send the rest. ``collect`` returns when it is done.
@@ -237,8 +231,8 @@ class Fences:
                 elsewhere[slot].add += one.add
                 elsewhere[slot].others += one.others
             kind = kinds[row.mirror]
-            own.conditions = [condition for pk in row.pks for condition in kind.conditions(pk, work.before)]
-            own.others += [*kind.finish(dict.fromkeys(row.pks, work.own)), ("DEL", row.staged)]
+            own.conditions = kind.conditions(row.pk, work.before)
+            own.others += [*kind.finish({row.pk: work.own}), ("DEL", row.staged)]
             rest.append(own.call(self.token, finish=True))
         for calls in (stages, [one.call(self.token, finish=True) for one in elsewhere.values()]):
             if calls and 0 in self.session.ask(calls):
@@ -248,7 +242,7 @@ class Fences:
         self.session.post([*rest, *others])
 
     def _stage_call(self, row: _Row, writes: Iterable[_Writes]) -> Command:
-        before = self.staged.get((row.mirror, row.pks[0])) or ()
+        before = self.staged.get((row.mirror, row.pk)) or ()
         entries = dict.fromkeys([*before, *(entry for one in writes for entry in one.add)])
         stage = _Writes()
         stage.fences[row.fence(row.slot)] = None
@@ -270,11 +264,7 @@ class Fences:
 
 
 def _list_rows(kind: Kind, pks: Sequence[str]) -> list[_Row]:
-    groups: Iterable[Sequence[str]] = [pks] if kind.mirror.sums_up else [[pk] for pk in dict.fromkeys(pks)]
-    return [
-        _Row(kind.mirror.name, "" if kind.mirror.sums_up else group[0], find_slot(kind.home(group[0])), group)
-        for group in groups
-    ]
+    return [_Row(kind.mirror.name, pk, find_slot(kind.home(pk))) for pk in dict.fromkeys(pks)]
 
 
 def _place_fence(place: Place) -> str:

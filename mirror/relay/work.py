@@ -54,7 +54,7 @@ def read_works(
         found = outbox.pending_together([(mirror.name, mirror.version, pks) for mirror, pks in mirrors])
     works = []
     for part, of_part, pending in zip(parts, states, found, strict=True):
-        # Another drain may have applied all changes. For a summary, the first one does so for all rows.
+        # Another drain may have applied all changes, as of a summary, for which many changes name the same row.
         left = pending_only or (part.kind.mirror.sums_up and not pending and not full)
         rows = {pk: state for pk, state in zip(part.pks, of_part, strict=True) if not left or pk in pending}
         works.append(_compute_work(part.kind, rows, pending, full, staged))

@@ -187,9 +187,9 @@ class _Walk:
                 try:
                     content, cursor = scan.next_members(session, key, family, position.cursor, count)
                     items = list(content.items())
-                    owners = family.find_owners(key, [member or said for member, said in items])
-                    for row, (member, said) in zip(owners, items, strict=True):
-                        rows[one.mirror.name][row].append(make_entry(family, key, member, said))
+                    owners = family.find_owners(key, [member or value for member, value in items])
+                    for row, (member, value) in zip(owners, items, strict=True):
+                        rows[one.mirror.name][row].append(make_entry(family, key, member, value))
                     done += len(items)
                 except scan.WrongType as error:
                     position.note(one.mirror.name, str(error))

@@ -127,7 +127,7 @@ def test_paused_drain_overwrites_nothing_newer(step: str, database_dies: bool, i
             ("titem", item.pk, gone.pk, one.pk, two.pk),
             ("tfollow", "1:2", "3:4", "5:6"),
             ("tgroup", item.group_id),
-            ("latest", item.pk),
+            ("latest", ""),
         )
     ]
     with at_once(*(drain.drain for drain in drains)):

@@ -91,7 +91,6 @@ def test_statements_of_a_drain_read_no_more_rows_than_they_need(state: Callable[
         "those of a strict mirror": (BATCH, lambda: changes.pending_of_mirrors(["titem"], BATCH)),
         "those of a mirror without any": (0, lambda: changes.pending_of_mirrors(["tgroup"], BATCH)),
         "those that are quarantined": (0, lambda: changes.quarantined(BATCH)),
-        "whether there is one": (0, lambda: changes.has_unapplied("tgroup")),
         "marking": (BATCH, lambda: changes.mark_applied(ids, "me")),
         "writing anew": (BATCH, lambda: changes.mark_incomplete(ids)),
         "a failure": (2, lambda: changes.failed("titem", keys[0], "no")),

@@ -35,7 +35,7 @@ def label() -> Label:
 
 def of(item: Item) -> list[Hint]:
     """Return the hints of a changed item without a group."""
-    return [("latest", "", str(item.pk)), ("titem", "", str(item.pk))]
+    return [("latest", "", ""), ("titem", "", str(item.pk))]
 
 
 def test_save_hints_every_watching_mirror(told: list[Hint], item: Item) -> None:

@@ -18,7 +18,7 @@ def changes() -> list[Line]:
 
 def of_items(*items: Item) -> list[Line]:
     """Return the changes that one write to each of these items without groups appends."""
-    return sorted([(name, "", str(item.pk)) for item in items for name in ("latest", "titem")])
+    return sorted([change for item in items for change in (("latest", "", ""), ("titem", "", str(item.pk)))])
 
 
 def orders() -> list[str]:
