@@ -12,8 +12,8 @@ from mirror.relay.sql_only import sql_only
 from mirror.upkeep.rebuild import rebuild
 from mirror.verify.runs import verify
 from shop import keys
+from shop.mirrors import ProductMirror
 from shop.models import Product, Recommendation, Sale
-from shop.selectors.products import get_products
 from tests.support.shop.make import make_product, make_sale
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,12 +31,12 @@ def test_products_take_one_round_trip_and_equal_those_from_sql() -> None:
     make_sale(one, price=900)
     drain_all()
     with record() as seen:
-        found = get_products([one.pk, other.pk, 999])
+        found = ProductMirror.get_many([one.pk, other.pk, 999])
     assert (seen.round_trips, seen.sql) == (1, [])
     assert (found[one.pk].now.cents, found[one.pk].now.was, found[one.pk].can_be_bought) == (900, 1250, True)
     assert (found[other.pk].now.cents, found[other.pk].now.was, found[other.pk].can_be_bought) == (700, None, False)
     with sql_only():
-        assert {pk: p.raw for pk, p in get_products([one.pk, other.pk, 999]).items()} == {
+        assert {pk: p.raw for pk, p in ProductMirror.get_many([one.pk, other.pk, 999]).items()} == {
             pk: p.raw for pk, p in found.items()
         }
 
@@ -47,7 +47,7 @@ def test_past_and_coming_sales_change_no_price() -> None:
     make_sale(product, price=2, starts_in=1, hours=2)
     make_sale(product, price=2000)
     drain_all()
-    assert get_products([product.pk])[product.pk].now == (1250, None, None, None)
+    assert ProductMirror.get_many([product.pk])[product.pk].now == (1250, None, None, None)
 
 
 def test_every_change_of_a_product_reaches_redis(redis: Redis) -> None:
@@ -58,7 +58,7 @@ def test_every_change_of_a_product_reaches_redis(redis: Redis) -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE shop_product SET price = 1300 WHERE book_id = %s", [product.pk])
     drain_all()
-    found = get_products([product.pk])[product.pk]
+    found = ProductMirror.get_many([product.pk])[product.pk]
     assert (found.now.cents, found["available"]) == (1300, 2)
     assert redis.zscore(keys.products_by_price(), str(product.pk)) == 1300
     Product.objects.filter(pk=product.pk).update(is_active=False)
