@@ -1,7 +1,8 @@
-"""Docstrings and comments name only functions, classes, constants and parameters that exist."""
+"""Docstrings, comments and documents name only files, functions, classes, constants and parameters that exist."""
 
 import ast
 import re
+import subprocess
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -18,6 +19,15 @@ RAISED: Final = re.compile(r"Raises ((?:\w+(?:, | and | or )?)*)")
 SUFFIXES: Final = {"py", "lua", "js", "md"}
 # Of Python, HTML, Django and packages.
 OTHERS: Final = {"NoReverseMatch", "confusable_homoglyphs", "maxlength"}
+# In documents: names of systemd, Docker, Sentry, PostgreSQL, Redis, Prometheus and Django.
+FOREIGN: Final = {
+    "DeprecationWarning", "EnvironmentFile", "SENTRY_ENVIRONMENT", "SENTRY_RELEASE", "Secure", "aof_last_write_status",
+    "archive_command", "cached_db", "df", "du", "env_file", "geo", "mirror_replica_reads_total", "nosniff",
+    "pg_last_xact_replay_timestamp", "test_fault_",
+}  # fmt: skip
+SPAN: Final = re.compile(r"`([^`\n]+)`")
+FILE: Final = re.compile(r"[\w./-]+\.(?:py|lua|js|html|css|md)")
+IDENTIFIER: Final = re.compile(r"[A-Za-z_][\w.]*(?:\(.*\))?")
 
 
 @cache
@@ -95,3 +105,44 @@ def test_docstrings_name_existing_things(app: str) -> None:
         if not exists(mention)
     ]
     assert wrong == []
+
+
+@cache
+def list_files() -> frozenset[str]:
+    """Return the paths of the project's files and all their ends: "mirror/conf.py" and "conf.py"."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    paths = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+    return frozenset("/".join(path.split("/")[start:]) for path in paths for start in range(path.count("/") + 1))
+
+
+@cache
+def find_words() -> frozenset[str]:
+    """Return all words of the project's files other than documents."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    paths = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+    texts = [
+        (ROOT / path).read_text(encoding="utf-8", errors="ignore")
+        for path in paths
+        if not path.endswith(".md") and (ROOT / path).is_file()
+    ]
+    return frozenset(re.findall(r"\w+", "\n".join(texts)))
+
+
+def is_known(span: str) -> bool:
+    """Return whether a code span of a document is no file and no name, or an existing one."""
+    if FILE.fullmatch(span):
+        return span in list_files()
+    if not IDENTIFIER.fullmatch(span):
+        return True
+    return set(re.findall(r"\w+", span.partition("(")[0])) <= find_words() | FOREIGN
+
+
+def test_documents_name_existing_things() -> None:
+    documents = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    unknown = [
+        f"{path.relative_to(ROOT)}: {span}"
+        for path in documents
+        for span in SPAN.findall(path.read_text(encoding="utf-8"))
+        if not is_known(span)
+    ]
+    assert unknown == []
