@@ -97,11 +97,11 @@ def read_user_from_record(session: SessionBase) -> User | None:
 
     None: the session is anonymous, or Django has to decide (after a change of the secret key or of the backends).
     """
-    said = session.get(auth.SESSION_KEY)  # loads the session and its record
+    user_id = session.get(auth.SESSION_KEY)  # loads the session and its record
     person = _get_user_record(session)
     if (
         person is None
-        or str(person["id"]) != said
+        or str(person["id"]) != user_id
         or not person["is_active"]
         or session.get(auth.BACKEND_SESSION_KEY) not in settings.AUTHENTICATION_BACKENDS
         or not constant_time_compare(session.get(auth.HASH_SESSION_KEY, ""), person["auth"])
@@ -118,9 +118,9 @@ def read_user_from_sql(request: HttpRequest) -> User | AnonymousUser:
     SQL decides, because a record in Redis may be forged, copied to another token, or outdated.
     """
     session: Any = request.session
-    said = session.get(auth.SESSION_KEY)
-    user = User.objects.filter(sessions=session.digest).first() if said is not None and session.digest else None
-    if user is None or str(user.pk) != said:
+    user_id = session.get(auth.SESSION_KEY)
+    user = User.objects.filter(sessions=session.digest).first() if user_id is not None and session.digest else None
+    if user is None or str(user.pk) != user_id:
         return AnonymousUser()
     if (
         user.is_active

@@ -126,8 +126,8 @@ class User(AbstractUser):
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
         """Return the hash that sessions of this user must carry. It depends on the password and the session secret."""
-        said = f"{self.password}\0{self.session_secret}"
-        return salted_hmac("accounts.User.session", said, secret=secret, algorithm="sha256").hexdigest()
+        text = f"{self.password}\0{self.session_secret}"
+        return salted_hmac("accounts.User.session", text, secret=secret, algorithm="sha256").hexdigest()
 
 
 class LoginStats(models.Model):

@@ -55,13 +55,13 @@ def load_demo_posts(now: datetime | None = None) -> int:
     ids = dict(User.objects.filter(username__in=names).values_list("username", "pk"))
     follows = sorted(generate_follows(now), key=lambda follow: follow[2])
     bulk.create_follows(bulk.NewFollow(ids[a], ids[b], at) for a, b, at in follows if a in ids and b in ids)
-    said = [post for post in generate_posts(find_books(), now) if post.author in ids]
+    posts = [post for post in generate_posts(find_books(), now) if post.author in ids]
     rows = (
         bulk.NewPost(ids[post.author], f"demo:{number}", post.text, post.at, post.book and post.book.pk)
-        for number, post in enumerate(said)
+        for number, post in enumerate(posts)
     )
     bulk.create_posts(rows, marked=True)
-    return len(said)
+    return len(posts)
 
 
 def find_books() -> list[DemoBook]:
@@ -127,8 +127,8 @@ class _PostGenerator:
         kinds = [kind for kind in self.books if kind != CHINESE_TAG]
         self.tastes = {name: random.sample(kinds, min(4, len(kinds))) for name in self.people}
         self.number = 0
-        self.said: dict[str, int] = {}  # from a text to the number of the last post with it
-        self.said_by: set[tuple[str, str]] = set()
+        self.last_use: dict[str, int] = {}  # from a text to the number of the last post with it
+        self.used_by: set[tuple[str, str]] = set()
 
     def posts(self, moments: Sequence[datetime]) -> Iterator[DemoPost]:
         welcome = [len(moments) * 2 // 3, len(moments) - 9]
@@ -146,14 +146,14 @@ class _PostGenerator:
         if book and not chinese and "{u}" not in text and self.random.random() < 0.3:
             text += " " + self._pick(words.CLOSING_TEXTS, name)
         whom = self.random.choice([other for other in self.people if other != name])
-        said = text.format(t=book and split_title(book.title)[0], a=book and book.author, u=f"@{whom}")
-        return DemoPost(name, said + self._hashtags(book, at), book, at)
+        full_text = text.format(t=book and split_title(book.title)[0], a=book and book.author, u=f"@{whom}")
+        return DemoPost(name, full_text + self._hashtags(book, at), book, at)
 
     def _book(self, name: str, chinese: bool) -> DemoBook | None:
         kinds = [CHINESE_TAG] if chinese else self.tastes[name]
         books = self.books.get(self.random.choice(kinds), []) if kinds else []
-        unsaid = set(words.CHINESE_TEXTS_WITHOUT_BOOK if chinese else words.TEXTS_WITHOUT_BOOK) - self.said.keys()
-        if not books or (unsaid and self.random.random() < 0.12):
+        unused = set(words.CHINESE_TEXTS_WITHOUT_BOOK if chinese else words.TEXTS_WITHOUT_BOOK) - self.last_use.keys()
+        if not books or (unused and self.random.random() < 0.12):
             return None
         weights = [1 / (place + 4) for place in range(len(books))]
         return self.random.choices(books, weights)[0]
@@ -176,11 +176,11 @@ class _PostGenerator:
         """Return a text that ``name`` has not used and that was last used longest ago."""
 
         def order(text: str) -> tuple[bool, int, float]:
-            return (name, text) in self.said_by, self.said.get(text, -1), self.random.random()
+            return (name, text) in self.used_by, self.last_use.get(text, -1), self.random.random()
 
         text = min(texts, key=order)
-        self.said[text] = self.number
-        self.said_by.add((name, text))
+        self.last_use[text] = self.number
+        self.used_by.add((name, text))
         return text
 
     def _hashtags(self, book: DemoBook | None, at: datetime) -> str:

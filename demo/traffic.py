@@ -121,8 +121,8 @@ class Visitor:
 
     def follow(self) -> None:
         """Follow an author of recent posts."""
-        said = (self.browser.get_json("/global/") or {}).get("results") or []
-        names = [post["user"]["name"] for post in said if isinstance(post.get("user"), dict)]
+        posts = (self.browser.get_json("/global/") or {}).get("results") or []
+        names = [post["user"]["name"] for post in posts if isinstance(post.get("user"), dict)]
         if not (self._is_known and names):
             self.look()
             return

@@ -30,10 +30,10 @@ class CardField(forms.CharField):
         self.error_messages["required"] = _("Enter your card number.")
 
     def clean(self, value: Any) -> Any:
-        said = super().clean(value)
-        if not said:
+        text = super().clean(value)
+        if not text:
             return None
-        typed = "".join(said.replace("-", " ").split())
+        typed = "".join(text.replace("-", " ").split())
         if not (typed.isascii() and typed.isdecimal() and 12 <= len(typed) <= 19 and passes_luhn_check(typed)):
             raise forms.ValidationError(_("This card number is not valid: a digit is missing or wrong."))
         return TypedCard(typed)

@@ -23,7 +23,7 @@ T = TypeVar("T")
 def find_shortages(wanted: Mapping[int, int]) -> dict[int, int]:
     """Return the products with a remembered shortage, and the number of copies left. 1 round trip."""
     found = _execute_pipeline(lambda pipe: [pipe.get(keys.shortage(pk)) for pk in wanted], [None] * len(wanted))
-    known = {pk: int(said) for pk, said in zip(wanted, found, strict=True) if said is not None}
+    known = {pk: int(copies) for pk, copies in zip(wanted, found, strict=True) if copies is not None}
     return {pk: left for pk, left in known.items() if left < wanted[pk]}
 
 

@@ -40,11 +40,11 @@ def find_key_functions(module: str) -> list[Callable[..., str]]:
 def render_row(function: Callable[..., str]) -> str:
     """Return the table row of a key. Raises Undocumented."""
     names = [f"<{name}>" for name in inspect.signature(function).parameters]
-    said = _DOC.match(" ".join((function.__doc__ or "").split()))
-    if said is None:
+    match = _DOC.match(" ".join((function.__doc__ or "").split()))
+    if match is None:
         raise UndocumentedKey(f"{function.__module__}.{function.__name__}: {function.__doc__!r}")
     name = function(*names).replace(with_prefix(""), "")  # within a hash tag
-    cells = [f"`{name}`", *(said[part].strip() for part in ("kind", "holds", "life", "owner"))]
+    cells = [f"`{name}`", *(match[part].strip() for part in ("kind", "holds", "life", "owner"))]
     return "| " + " | ".join(cells) + " |"
 
 

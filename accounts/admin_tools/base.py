@@ -67,6 +67,6 @@ class BigTableAdmin(AuditedAdmin):
         """Return the actions without Django's bulk deletion, which bypasses the services."""
         return {name: action for name, action in super().get_actions(request).items() if name != "delete_selected"}
 
-    def log(self, request: HttpRequest, rows: Iterable[Model], flag: int, said: str) -> None:
+    def log(self, request: HttpRequest, rows: Iterable[Model], flag: int, message: str) -> None:
         """Record an action on each of ``rows`` in the audit log."""
-        log_rows(request, rows, flag, said)
+        log_rows(request, rows, flag, message)

@@ -57,11 +57,11 @@ def make_path(user_id: int, email: str | None) -> str | None:
 def find_request(user_id: int, token: str) -> EmailChange | None:
     """Return the user's request that belongs to a link. None: the link is forged, expired, used, or of another user."""
     try:
-        said = signing.loads(token, salt=SALT, max_age=settings.PASSWORD_RESET_TIMEOUT)
+        payload = signing.loads(token, salt=SALT, max_age=settings.PASSWORD_RESET_TIMEOUT)
     except signing.BadSignature:  # or SignatureExpired, its subclass
         return None
     change = EmailChange.objects.select_related("user").filter(user=user_id).first()
-    return change if change is not None and said == _make_payload(change) else None
+    return change if change is not None and payload == _make_payload(change) else None
 
 
 @repeat_after_conflict

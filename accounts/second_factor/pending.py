@@ -24,12 +24,12 @@ def begin(request: HttpRequest, user: User, target: str, *, keeps_account: bool 
 
 def get_user(request: HttpRequest) -> User | None:
     """Return the user of the pending login. None: there is none, it has expired, or the password has changed."""
-    said: dict[str, Any] | None = request.session.get(PENDING_KEY)
-    if said is None or time.time() - said["at"] > settings.PENDING_LOGIN_SECONDS:
+    pending: dict[str, Any] | None = request.session.get(PENDING_KEY)
+    if pending is None or time.time() - pending["at"] > settings.PENDING_LOGIN_SECONDS:
         return None
-    is_active = not said.get("keeps_account")
-    user = User.objects.filter(pk=said["user"], is_active=is_active).first()
-    return user if user and constant_time_compare(user.get_session_auth_hash(), said["proof"]) else None
+    is_active = not pending.get("keeps_account")
+    user = User.objects.filter(pk=pending["user"], is_active=is_active).first()
+    return user if user and constant_time_compare(user.get_session_auth_hash(), pending["proof"]) else None
 
 
 def end(request: HttpRequest) -> str:

@@ -50,16 +50,16 @@ def parse_user_agent(user_agent: str) -> str:
 
     The name has at most 200 characters: letters, digits, blanks and ``._-``.
     """
-    said = user_agent[:MAX_EXAMINED]
-    browser, system = _find_name(said, BROWSERS), _find_name(said, SYSTEMS)
+    header = user_agent[:MAX_EXAMINED]
+    browser, system = _find_name(header, BROWSERS), _find_name(header, SYSTEMS)
     if browser and system:
         return f"{browser}{SEPARATOR}{system}"
-    program = _PROGRAM_PATTERN.match(said)
+    program = _PROGRAM_PATTERN.match(header)
     return (browser or system or (program[0].strip() if program else ""))[:MAX_DEVICE_NAME]
 
 
-def _find_name(said: str, names: tuple[tuple[str, str], ...]) -> str:
-    return next((name for sign, name in names if sign in said), "")
+def _find_name(header: str, names: tuple[tuple[str, str], ...]) -> str:
+    return next((name for sign, name in names if sign in header), "")
 
 
 def describe_device(device: str) -> str:

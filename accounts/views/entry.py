@@ -61,8 +61,8 @@ def _explain_if_other_account(request: HttpRequest) -> None:
     if request.method != "POST" or not user.is_authenticated:
         return
     if fold(request.POST.get("username", "").strip()) != fold(user.get_username()):
-        said = _("You are logged in as %(name)s. Log out first to use another account.")
-        messages.info(request, said % {"name": user.get_username()})
+        text = _("You are logged in as %(name)s. Log out first to use another account.")
+        messages.info(request, text % {"name": user.get_username()})
 
 
 class LogIn(NextPageMixin, LoginView):
@@ -148,8 +148,8 @@ class Register(LimitedFormMixin, NextPageMixin, FormView):
         return response
 
     def _refuse(self, form: RegisterForm, error: ValidationError) -> HttpResponse:
-        for field, said in error.message_dict.items():
-            form.add_error("password1" if field == "password" else field, said)
+        for field, errors in error.message_dict.items():
+            form.add_error("password1" if field == "password" else field, errors)
         return self.form_invalid(form)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:

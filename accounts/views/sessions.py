@@ -34,8 +34,8 @@ class Sessions(View):
     def post(self, request: HttpRequest) -> HttpResponse:
         if "others" in request.POST:
             count = end_other_sessions(_get_user(request), _get_current_digest(request))
-            said = ngettext("%(count)s other session was ended.", "%(count)s other sessions were ended.", count)
-            messages.success(request, said % {"count": count})
+            text = ngettext("%(count)s other session was ended.", "%(count)s other sessions were ended.", count)
+            messages.success(request, text % {"count": count})
             return redirect_to_view("accounts:sessions")
         digest = find_session(_get_user(request).pk, request.POST.get("end", ""))
         if digest is None:

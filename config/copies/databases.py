@@ -111,10 +111,10 @@ class PostgresDatabase:
         found = shutil.which(name, path=places)
         if found is None:
             raise CopyError(f"{name} is not installed: install the client programs of PostgreSQL {major}")
-        said = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
-        version = re.search(r"(\d+)", said)
+        output = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
+        version = re.search(r"(\d+)", output)
         if version is None or int(version[1]) < major:
-            raise CopyError(f"{found} is too old for PostgreSQL {major}: {said.strip()}")
+            raise CopyError(f"{found} is too old for PostgreSQL {major}: {output.strip()}")
         return found
 
 

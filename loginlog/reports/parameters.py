@@ -81,8 +81,8 @@ def parse_choice(given: Mapping[str, str], name: str, choices: Sequence[str]) ->
     """Return the parameter ``name``, or the first of ``choices`` if it is missing. Raises BadQuery for other words."""
     word = given.get(name, "") or choices[0]
     if word not in choices:
-        said = {"name": name, "choices": ", ".join(filter(None, choices))}
-        raise BadQuery(_("Choose one of these for “%(name)s”: %(choices)s.") % said)
+        values = {"name": name, "choices": ", ".join(filter(None, choices))}
+        raise BadQuery(_("Choose one of these for “%(name)s”: %(choices)s.") % values)
     return word
 
 
@@ -92,5 +92,5 @@ def _parse_day(text: str) -> date | None:
     try:
         return date.fromisoformat(text.strip())
     except ValueError:
-        said = text.strip()[:40]
-        raise BadQuery(_("“%(text)s” is not a date. Write dates like 2026-03-31.") % {"text": said}) from None
+        shown = text.strip()[:40]
+        raise BadQuery(_("“%(text)s” is not a date. Write dates like 2026-03-31.") % {"text": shown}) from None

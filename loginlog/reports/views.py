@@ -80,8 +80,8 @@ def active_users(request: HttpRequest) -> HttpResponse:
     older = None if page.after is None else f"{first}&after={page.after}"
     if wants_json(request):
         users = [{"id": user.id, "name": user.name} for user in page.users]
-        said = {"from": asked.days.first, "to": asked.days.last, "type": asked.user_type or None}
-        return json_response({**said, "count": page.total, "users": users, "next": older})
+        description = {"from": asked.days.first, "to": asked.days.last, "type": asked.user_type or None}
+        return json_response({**description, "count": page.total, "users": users, "next": older})
     context = {"page": page, "asked": asked.days, "chosen": asked.user_type, "types": [ALL_TYPES, *User.Type.values]}
     context |= {"first": first if after >= 0 else None, "older": older, "unknown": name}
     return render(request, "loginlog/active.html", context)

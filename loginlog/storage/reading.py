@@ -83,12 +83,14 @@ def read_months(user_id: int, first: date, last: date) -> dict[date, int]:
 
 def count_users(spans: Sequence[Span]) -> list[int]:
     """Return the number of active users in each span. Where nothing can have expired, no bitmap is transferred."""
-    return [bitmaps.count_bits(said) if isinstance(said, bytes) else said for said in _read_answers(spans, fetch=False)]
+    return [
+        bitmaps.count_bits(reply) if isinstance(reply, bytes) else reply for reply in _read_answers(spans, fetch=False)
+    ]
 
 
 def read_unions(spans: Sequence[Span]) -> list[bytes]:
     """Return the dense ids of the active users in each span, as bitmaps without trailing zeros."""
-    return [bitmaps.strip_zeros(said) for said in _read_answers(spans, fetch=True) if isinstance(said, bytes)]
+    return [bitmaps.strip_zeros(reply) for reply in _read_answers(spans, fetch=True) if isinstance(reply, bytes)]
 
 
 def _read_answers(spans: Sequence[Span], *, fetch: bool) -> Answers:

@@ -150,7 +150,7 @@ def _read_owns(kind: "KindOfMirror", pks: Sequence[str], session: Session) -> di
     """Return the values of the rows' own keys."""
     if not kind.mirror.has_record:
         return dict.fromkeys(pks)
-    return dict(zip(pks, kind.said(pks, scan.ask(session, kind.ask(pks))), strict=True))
+    return dict(zip(pks, kind.read_states(pks, scan.ask(session, kind.ask(pks))), strict=True))
 
 
 def _own(mirror: Mirror, pk: str, target: Target, own: Any) -> list[Difference]:

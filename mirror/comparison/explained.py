@@ -34,7 +34,7 @@ def explain_row(kind: "Kind", pk: str, session: Session) -> Explained:
     mirror = kind.mirror
     pending = [change.id for change in changes.pending_of(mirror.name, [pk]).get(pk, [])]
     target = kind.targets([pk]).get(pk, ABSENT)
-    stored = kind.said([pk], scan.ask(session, kind.ask([pk]) or [("PING",)]))[0]
+    stored = kind.read_states([pk], scan.ask(session, kind.ask([pk]) or [("PING",)]))[0]
     target = kind.settle(pk, stored, target)
     stated = _stated(kind.before, pk, stored)
     contributed = list(single(target.entries))

@@ -144,7 +144,7 @@ class RowVerification(Verification):
     def _compare_own(self, pks: Sequence[str], targets: dict[str, Target], replies: list[Any]) -> None:
         if not replies:  # the rows have no keys of their own
             return
-        for pk, stored in zip(pks, self.kind.said(pks, replies), strict=True):
+        for pk, stored in zip(pks, self.kind.read_states(pks, replies), strict=True):
             if stored != targets.get(pk, ABSENT).own:
                 self.suspects[pk] = None
 

@@ -67,7 +67,7 @@ class Kind:
         """Return the commands that read the present state of these rows."""
         raise NotImplementedError
 
-    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
+    def read_states(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
         """Return the states in the replies to ``ask``, one for each row."""
         raise NotImplementedError
 

@@ -37,7 +37,7 @@ class EdgeKind(GuardedKind):
     def ask(self, pks: Sequence[str]) -> list[Command]:
         return []
 
-    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
+    def read_states(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
         return [None] * len(pks)
 
     def find_row(self, key: str) -> str | None:

@@ -38,7 +38,7 @@ class JsonKind(Kind):
         keys = self.keys(pks)
         return [("MGET", *keys[start : start + MAX_ASKED]) for start in range(0, len(keys), MAX_ASKED)]
 
-    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
+    def read_states(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
         """Return the states in the replies to ``ask``, one for each row."""
         return [stored for reply in replies for stored in reply]
 
@@ -128,7 +128,7 @@ class HashKind(JsonKind):
     def ask(self, pks: Sequence[str]) -> list[Command]:
         return [("HGETALL", self.mirror.record_key(pk)) for pk in pks]
 
-    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
+    def read_states(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
         return [_pairs(reply) for reply in replies]
 
     def decode(self, stored: Stored) -> Record | None:

@@ -27,7 +27,7 @@ class SummaryKind(JsonKind):
     def ask(self, pks: Sequence[str]) -> list[Command]:
         return [("LRANGE", key, 0, -1) for key in self.keys(pks)]
 
-    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
+    def read_states(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
         return [[item.decode(errors="replace") for item in reply] or None for reply in replies]
 
     @staticmethod

@@ -34,7 +34,7 @@ class Progress:
         self._bars: dict[str, tqdm[Any]] = {}
         self._counts: dict[str, int] = {}
         self._began: dict[str, float] = {}
-        self._said = time.monotonic()
+        self._printed_at = time.monotonic()
 
     def __enter__(self) -> "Progress":
         return self
@@ -51,8 +51,8 @@ class Progress:
         self._counts[name] += rows
         if self._stream.isatty():
             self._bar(name).update(rows)
-        elif time.monotonic() - self._said >= setting("PROGRESS_SECONDS"):
-            self._said = time.monotonic()
+        elif time.monotonic() - self._printed_at >= setting("PROGRESS_SECONDS"):
+            self._printed_at = time.monotonic()
             self._stream.write(self._line(name))
 
     def _bar(self, name: str) -> "tqdm[Any]":
@@ -70,11 +70,11 @@ class Progress:
     def _line(self, name: str) -> str:
         done, total = self._counts[name], self._totals[name]
         rate = done / max(time.monotonic() - self._began[name], 1e-3)
-        said = {"name": name, "done": done, "total": total, "verb": self._verb, "rate": f"{rate:.0f}"}
+        values = {"name": name, "done": done, "total": total, "verb": self._verb, "rate": f"{rate:.0f}"}
         if not total:
-            return _("%(name)s: %(done)s rows %(verb)s, %(rate)s rows/s") % said
+            return _("%(name)s: %(done)s rows %(verb)s, %(rate)s rows/s") % values
         left = f"{max(total - done, 0) / rate:.0f}" if rate else "?"
         return _("%(name)s: %(done)s of %(total)s rows %(verb)s, %(rate)s rows/s, %(left)s s left") % {
-            **said,
+            **values,
             "left": left,
         }

@@ -130,14 +130,14 @@ def explained(found: Explained) -> list[str]:
     """Return a mirror's view of one row: its own key, then its entries ("=" where both sides agree)."""
     lines = [
         f"{found.mirror} {found.key}",
-        _("  SQL:   %(said)s") % {"said": fact(found.sql)},
-        _("  Redis: %(said)s") % {"said": fact(found.redis)},
+        _("  SQL:   %(value)s") % {"value": fact(found.sql)},
+        _("  Redis: %(value)s") % {"value": fact(found.redis)},
     ]
     if found.pending:
         lines.append(_("  pending changes: %(ids)s") % {"ids": ", ".join(map(str, found.pending))})
-    for key, member, wanted, said in found.entries:
-        mark = "=" if wanted == said else "!"
-        both = _("SQL: %(sql)s  Redis: %(redis)s") % {"sql": fact(wanted), "redis": fact(said)}
+    for key, member, wanted, stored in found.entries:
+        mark = "=" if wanted == stored else "!"
+        both = _("SQL: %(sql)s  Redis: %(redis)s") % {"sql": fact(wanted), "redis": fact(stored)}
         lines.append(f"  {mark} {key} {member}  {both}")
     return lines
 
@@ -169,6 +169,6 @@ def findings(found: Sequence[CheckMessage]) -> list[str]:
     return [line for hint, lines in by_hint.items() for line in (*lines, *([f"  {hint}"] if hint else []))]
 
 
-def fact(said: str | None) -> str:
+def fact(value: str | None) -> str:
     """Return the value at a place: nothing, a text, or "there" for a set's member."""
-    return _("nothing") if said is None else said or _("present")
+    return _("nothing") if value is None else value or _("present")

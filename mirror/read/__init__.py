@@ -5,9 +5,9 @@ from mirror.outbox.identity import database_identity
 from mirror.read import stamps
 from mirror.read.foreseen import Foreseen
 from mirror.read.local import LocalCopy
-from mirror.read.prefetch import Asked, Prefetched, fetch, known, select_guesses
+from mirror.read.prefetch import Asked, Prefetched, Reading, fetch, known, select_guesses
 from mirror.read.raw import RawRecord
-from mirror.read.reads import Reading, add_marker, is_current, read
+from mirror.read.reads import add_marker, is_current, read
 from mirror.read.replica import ask_sql
 from mirror.relay.sql_only import sql_only as read_from_sql
 

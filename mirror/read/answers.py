@@ -52,7 +52,7 @@ class Answers:
         return Question(
             [mirror.name],
             lambda pipe: [pipe.execute_command(*command) for command in kind.ask(pks)],
-            lambda replies: build(kind.said(pks, replies)),
+            lambda replies: build(kind.read_states(pks, replies)),
             load,
         )
 
@@ -72,17 +72,17 @@ def _load_states(mirror: Mirror, kind: Kind, pks: Sequence[str]) -> dict[str, An
 def _read_all(groups: Sequence[Asked]) -> list[list[Any] | None]:
     """Return the replies to each read, or None where SQL has to answer."""
     found = [prefetch.look_up(group) for group in groups]
-    missing = [number for number, said in enumerate(found) if said is None]
+    missing = [number for number, reading in enumerate(found) if reading is None]
     for number in missing:
         if sql_only.wanted(groups[number].mirrors):
             count_fallback(groups[number].mirrors, "own_write")
     sent = [number for number in missing if not sql_only.wanted(groups[number].mirrors)]
     fetched = prefetch.fetch(prefetch.NOTHING, [groups[number] for number in sent]) if sent else None
-    for number, said in zip(sent, fetched.said[1:] if fetched else (), strict=bool(fetched)):
-        found[number] = said
-        if said is None:
+    for number, reading in zip(sent, fetched.readings[1:] if fetched else (), strict=bool(fetched)):
+        found[number] = reading
+        if reading is None:
             count_fallback(groups[number].mirrors, "cold")
-    return [said and said.replies for said in found]
+    return [reading and reading.replies for reading in found]
 
 
 def _decide(question: Question[Any], replies: list[Any] | None) -> Outcome:

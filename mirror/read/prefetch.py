@@ -76,8 +76,8 @@ def select_guesses(asked: Iterable[Asked]) -> tuple[Asked, ...]:
     return tuple({one.key: one for one in asked if one.is_harmless()}.values())
 
 
-class Said(NamedTuple):
-    """The replies to one ``Asked``. generations: as in a ``Reading``."""
+class Reading(NamedTuple):
+    """replies: one for each command, in order. generations: the generation of each mirror."""
 
     replies: list[Any]
     generations: tuple[str, ...]
@@ -87,12 +87,12 @@ class Said(NamedTuple):
 class Prefetched:
     """Fetched replies.
 
-    said: for each requested read, None where a mirror was cold. beside: replies to further commands. asked: the
+    readings: for each requested read, None where a mirror was cold. beside: replies to further commands. asked: the
     reads of the block. missed: number of reads that were not covered. writes: the number of the request's statements
     that wrote before.
     """
 
-    said: list[Said | None]
+    readings: list[Reading | None]
     beside: list[Any]
     asked: list[Asked] = field(default_factory=list)
     missed: int = 0
@@ -101,27 +101,27 @@ class Prefetched:
     _generations: dict[str, str] = field(default_factory=dict, repr=False)
 
     @property
-    def needed(self) -> Said:
+    def needed(self) -> Reading:
         """Return the replies to the required read."""
-        said = self.said[0]
-        assert said is not None
-        return said
+        reading = self.readings[0]
+        assert reading is not None
+        return reading
 
     def fork(self) -> "Prefetched":
         """Return a copy with the same replies, which records its own reads."""
         return Prefetched(
-            self.said, self.beside, writes=self.writes, _known=self._known, _generations=self._generations
+            self.readings, self.beside, writes=self.writes, _known=self._known, _generations=self._generations
         )
 
-    def learn(self, asked: Asked, said: Said) -> None:
+    def learn(self, asked: Asked, reading: Reading) -> None:
         """Store the replies to a read."""
-        self._generations.update(zip(asked.mirrors, said.generations, strict=True))
+        self._generations.update(zip(asked.mirrors, reading.generations, strict=True))
         found: dict[tuple[Any, ...], list[tuple[dict[str, Any], Any]]] = {}
-        for (args, options), reply in zip(asked.commands, said.replies, strict=True):
+        for (args, options), reply in zip(asked.commands, reading.replies, strict=True):
             found.setdefault(args, []).append((options, reply))
         self._known.update(found)
 
-    def answer(self, mirrors: Sequence[str], commands: Iterable[Staged]) -> Said | None:
+    def answer(self, mirrors: Sequence[str], commands: Iterable[Staged]) -> Reading | None:
         """Return the replies to a read, or None if they do not cover it."""
         asked = Asked(tuple(mirrors), staged(commands))
         self.asked.append(asked)
@@ -130,7 +130,7 @@ class Prefetched:
         if len(generations) < len(asked.mirrors) or len(replies) < len(asked.commands):
             self.missed += 1
             return None
-        return Said(replies, tuple(generations))
+        return Reading(replies, tuple(generations))
 
     def _replies(self, commands: Iterable[Staged]) -> Iterator[Any]:
         """Yield the known replies. For a command that occurs twice, the first one gets the earlier reply."""
@@ -161,7 +161,7 @@ def present() -> Prefetched | None:
     return _present.get()
 
 
-def look_up(asked: Asked) -> Said | None:
+def look_up(asked: Asked) -> Reading | None:
     """Return the fetched replies to a read, or None if there are none or they are older than a write of the request."""
     foreseen = present()
     if foreseen is None or sql_only.wanted(asked.mirrors) or sql_only.wrote_since(foreseen.writes, asked.mirrors):
@@ -185,20 +185,20 @@ def fetch(
     evidence, found, others = fetched
     if None in found:
         send.sweep_soon()
-    said = _believed(evidence, groups, found)
-    if said[0] is None:
+    readings = _leave_to_sql(evidence, groups, found)
+    if readings[0] is None:
         count_fallback(needed.mirrors, "cold" if found[0] is None else "doubt")
         return None
-    ahead = Prefetched(said, others, writes=writes)
-    for group, answer in zip(groups, said, strict=True):
-        if answer is not None:
-            ahead.learn(group, answer)
+    ahead = Prefetched(readings, others, writes=writes)
+    for group, reading in zip(groups, readings, strict=True):
+        if reading is not None:
+            ahead.learn(group, reading)
     return ahead
 
 
 def _send(
     redis: RedisClient, groups: Sequence[Asked], beside: Callable[[RedisPipeline], object]
-) -> tuple[doubt.Evidence, list[Said | None], list[Any]]:
+) -> tuple[doubt.Evidence, list[Reading | None], list[Any]]:
     """Return the evidence, the replies of each group, and the replies to the further commands."""
     pipe = redis.pipeline(transaction=False)
     for group in groups:
@@ -213,26 +213,30 @@ def _send(
     found = {name: one if one == other else None for name, one, other in zip(names, before, after, strict=True)}
     if any(found.values()) and rewind.check_once(redis, database_identity()):
         found = dict.fromkeys(names)
-    said, start = list[Said | None](), 0
+    readings, start = list[Reading | None](), 0
     whole = dict(zip(names, marker.generations(redis, names, list(found.values())) or (), strict=False))
     for group in groups:
         end = start + len(group.commands)
-        said.append(_said(redis, group, found, whole, replies[start:end]))
+        readings.append(_read_group(redis, group, found, whole, replies[start:end]))
         start = end
-    return evidence, said, replies[start:]
+    return evidence, readings, replies[start:]
 
 
-def _believed(evidence: doubt.Evidence, groups: Sequence[Asked], said: Sequence[Said | None]) -> list[Said | None]:
+def _leave_to_sql(
+    evidence: doubt.Evidence, groups: Sequence[Asked], readings: Sequence[Reading | None]
+) -> list[Reading | None]:
     """Remove the replies that SQL has to answer."""
-    read = [doubt.Group(*group, s.replies) if s else NOT_READ for group, s in zip(groups, said, strict=True)]
-    return [None if by_sql else s for s, by_sql in zip(said, evidence.groups_for_sql(read), strict=True)]
+    read = [doubt.Group(*group, r.replies) if r else NOT_READ for group, r in zip(groups, readings, strict=True)]
+    return [
+        None if by_sql else reading for reading, by_sql in zip(readings, evidence.groups_for_sql(read), strict=True)
+    ]
 
 
-def _said(
+def _read_group(
     redis: RedisClient, group: Asked, found: dict[str, bytes | None], whole: dict[str, str], replies: list[Any]
-) -> Said | None:
+) -> Reading | None:
     """Return the replies of one group. whole: the generations, if all mirrors of all groups are warm."""
     if whole:
-        return Said(replies, tuple(whole[name] for name in group.mirrors))
+        return Reading(replies, tuple(whole[name] for name in group.mirrors))
     generations = marker.generations(redis, group.mirrors, [found[name] for name in group.mirrors])
-    return None if generations is None else Said(replies, generations)
+    return None if generations is None else Reading(replies, generations)

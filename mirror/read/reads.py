@@ -5,22 +5,16 @@
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from mirror.read import doubt, prefetch
+from mirror.read.prefetch import Reading
 from mirror.redis import naming, quick
 from mirror.redis.clients import client, try_redis
 from mirror.redis.types import RedisClient, RedisPipeline
 from mirror.relay import send, sql_only
 from mirror.utils.counters import Reason, count_fallback
 from mirror.warm import marker
-
-
-class Reading(NamedTuple):
-    """replies: one for each command, in order. generations: the generation of each mirror."""
-
-    replies: list[Any]
-    generations: tuple[str, ...]
 
 
 def read(mirrors: Sequence[str], ask: Callable[[RedisPipeline], object]) -> Reading | None:
@@ -37,8 +31,8 @@ def read(mirrors: Sequence[str], ask: Callable[[RedisPipeline], object]) -> Read
     foreseen = prefetch.present()
     # Replies that were fetched before a write of this request are older than the write.
     is_older = foreseen is not None and sql_only.wrote_since(foreseen.writes, mirrors)
-    if foreseen and not is_older and (said := foreseen.answer(mirrors, pipe.command_stack)):
-        return Reading(*said)
+    if foreseen and not is_older and (known := foreseen.answer(mirrors, pipe.command_stack)):
+        return known
 
     def send_commands(redis: RedisClient) -> tuple[list[Any], tuple[str, ...] | None, doubt.Evidence] | None:
         # Markers before and after: a pipeline is no transaction, and the mirror may be lost in between.

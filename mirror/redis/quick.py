@@ -27,11 +27,11 @@ def execute(pipe: RedisPipeline, *, around: Sequence[Command] = ()) -> tuple[lis
         if isinstance(reply, Exception):
             raise reply
     end = len(replies) - size
-    said = [
+    read = [
         read_reply(pipe, args[0], options, reply)
         for (args, options), reply in zip(stack, replies[size:end], strict=True)
     ]
-    return replies[:size], said, replies[end:]
+    return replies[:size], read, replies[end:]
 
 
 def read_reply(redis: RedisClient, command: str, options: dict[str, Any], reply: Any) -> Any:

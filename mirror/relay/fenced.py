@@ -134,7 +134,7 @@ class Fences:
             states: dict[str, Stored] = {}
             for row, ask in part:
                 staged, reply = next(found)
-                (states[row.pk],) = kind.said([row.pk], [reply] if ask else [])
+                (states[row.pk],) = kind.read_states([row.pk], [reply] if ask else [])
                 entries = None if staged is None else [plan.from_list(parts) for parts in orjson.loads(staged)]
                 self.staged[kind.mirror.name, row.pk] = entries
             of_parts.append([states[pk] for pk in pks])

@@ -123,7 +123,9 @@ def _watch_and_read(session: Session, parts: Sequence[Part]) -> list[Sequence[An
     asks = [part.kind.ask(part.pks) for part in parts]
     keys = [key for part in parts for key in part.kind.watches(part.pks)]
     replies = iter(session.watch_and_ask(keys, list(chain.from_iterable(asks))))
-    return [part.kind.said(part.pks, list(islice(replies, len(ask)))) for part, ask in zip(parts, asks, strict=True)]
+    return [
+        part.kind.read_states(part.pks, list(islice(replies, len(ask)))) for part, ask in zip(parts, asks, strict=True)
+    ]
 
 
 def _settle_claims(session: Session, works: list[Work], read: Callable[[], list[Work]]) -> list[Work]:

@@ -48,7 +48,7 @@ class WindowKind(GuardedKind):
     def ask(self, pks: Sequence[str]) -> list[Command]:
         return [("ZRANGE", self.mirror.record_key(pk), 0, -1, "WITHSCORES") for pk in pks]
 
-    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
+    def read_states(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
         return [_members(reply) for reply in replies]
 
     def before(self, pk: str, stored: Stored) -> Iterable[Contribution]:

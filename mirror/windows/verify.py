@@ -68,7 +68,7 @@ class Windows:
         return [(o, s, targets.get(o, ABSENT)) for o, s in zip(owners, stored, strict=True)]
 
     def _texts(self, owners: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
-        stored = self.kind.said(owners, replies)
+        stored = self.kind.read_states(owners, replies)
         for owner, members in zip(owners, stored, strict=True):
             if any("\ufffd" in member for member in members):
                 raise scan.no_text(self.mirror.record_key(owner))

@@ -66,9 +66,9 @@ def render_card_price(product: ProductRecord | None) -> SafeString:
     """Render the price on a book's card, or nothing if the book is not for sale."""
     if product is None or not product["is_active"]:
         return SafeString()
-    said = product.fields
-    now = get_price_at(said, clock.now().timestamp()) if said["sales"] else Price(said["price"])
-    return _render_price(now.cents, now.was, said["available"] > 0, get_language() or "")
+    fields = product.fields
+    now = get_price_at(fields, clock.now().timestamp()) if fields["sales"] else Price(fields["price"])
+    return _render_price(now.cents, now.was, fields["available"] > 0, get_language() or "")
 
 
 @lru_cache(maxsize=MAX_CACHED_PRICES)

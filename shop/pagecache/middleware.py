@@ -85,7 +85,7 @@ def _read_visit(asked: PageRequest) -> Visit | None:
     found = fetch(target.reads, [*(plan or ()), *own], beside)
     if found is None:
         return None
-    facts = [said and said.replies for said in found.said[: 1 + len(plan or ())]]
+    facts = [reading and reading.replies for reading in found.readings[: 1 + len(plan or ())]]
     return Visit(asked, found, facts, told, coming)
 
 

@@ -49,19 +49,19 @@ def _call_provider(do: Callable[[], T]) -> T:
     room = _free_calls
     if not room.acquire(blocking=False):
         raise NoAnswer("too many calls wait for the provider")
-    said: list[T] = []
+    answers: list[T] = []
     context = contextvars.copy_context()
-    thread = threading.Thread(target=context.run, args=(_run_call, do, said, room), daemon=True, name="payment")
+    thread = threading.Thread(target=context.run, args=(_run_call, do, answers, room), daemon=True, name="payment")
     thread.start()
     thread.join(settings.PAYMENT_TIMEOUT_SECONDS)
-    if not said:
+    if not answers:
         raise NoAnswer
-    return said[0]
+    return answers[0]
 
 
-def _run_call(do: Callable[[], T], said: list[T], room: threading.BoundedSemaphore) -> None:
+def _run_call(do: Callable[[], T], answers: list[T], room: threading.BoundedSemaphore) -> None:
     try:
-        said.append(do())
+        answers.append(do())
     except Exception as error:  # any network error; its text could contain the card number
         text = "The payment provider did not answer: %s"
         failures.add("provider", text, type(error).__name__, level=logging.WARNING)

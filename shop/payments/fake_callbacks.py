@@ -29,7 +29,9 @@ def decode_callback(body: bytes, signature: str) -> tuple[str, Answer]:
     if not constant_time_compare(sign_callback(body), signature):
         raise BadSignature
     try:
-        said: Any = orjson.loads(body)
-        return str(said["key"]), Answer(Outcome(said["outcome"]), str(said["reference"]), str(said["reason"]))
+        message: Any = orjson.loads(body)
+        return str(message["key"]), Answer(
+            Outcome(message["outcome"]), str(message["reference"]), str(message["reason"])
+        )
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise BadSignature from error

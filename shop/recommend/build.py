@@ -102,8 +102,8 @@ def _write_rows(ids: Sequence[int], rows: dict[int, RecommendationLists], done: 
     """Write these recommendations and delete those of other products in ``ids``."""
     with transaction.atomic():
         there = set(Product.objects.filter(pk__in=rows).values_list("pk", flat=True))
-        said = Recommendation.objects.filter(pk__in=ids)
-        old = {pk: (bought, viewbuy) for pk, bought, viewbuy in said.values_list("pk", "bought", "viewbuy")}
+        stored = Recommendation.objects.filter(pk__in=ids)
+        old = {pk: (bought, viewbuy) for pk, bought, viewbuy in stored.values_list("pk", "bought", "viewbuy")}
         changed = [
             Recommendation(pk=pk, bought=row.bought, viewbuy=row.viewbuy, built_at=clock.now())
             for pk, row in rows.items()
@@ -117,4 +117,4 @@ def _write_rows(ids: Sequence[int], rows: dict[int, RecommendationLists], done: 
         )
         done.changed += len(changed)
         if gone := old.keys() - rows.keys():
-            done.removed += said.filter(pk__in=gone).delete()[0]
+            done.removed += stored.filter(pk__in=gone).delete()[0]

@@ -117,8 +117,8 @@ def load_rows(ids: Sequence[int], moment: float) -> dict[str, Record]:
         if book := books.get(product.id):
             record = make_product_record(product)
             price = get_price_at(record, moment)
-            said = {"now": price.cents, "was": price.was, "ends": price.ends, "cached_at": moment}
-            rows[pk] = {**record, **{name: book[name] for name in BOOK_FIELDS}, **said}
+            price_fields = {"now": price.cents, "was": price.was, "ends": price.ends, "cached_at": moment}
+            rows[pk] = {**record, **{name: book[name] for name in BOOK_FIELDS}, **price_fields}
     return rows
 
 

@@ -128,8 +128,8 @@ def get_sales() -> list[SaleView]:
 
 def make_page_version(sales: Sequence[SaleView]) -> str:
     """Return a digest of everything on the page except counts. When it changes, the page must be reloaded."""
-    said = [(s.id, s.is_on, s.ends, [(o.id, o.cents, o.later, o.left > 0) for o in s.offers]) for s in sales]
-    return sha256(repr(said).encode()).hexdigest()[:16]
+    facts = [(s.id, s.is_on, s.ends, [(o.id, o.cents, o.later, o.left > 0) for o in s.offers]) for s in sales]
+    return sha256(repr(facts).encode()).hexdigest()[:16]
 
 
 # Not ``mirror.read.Foreseen``: the query of the sales contains the time, so no two requests send the same commands.

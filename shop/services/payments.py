@@ -126,9 +126,9 @@ def record_answer(key: str, answer: Answer) -> None:
             record_step(order_id, EventKind.REFUSED, payment=payment, why=_clean_text(answer.reason, 200))
 
 
-def _clean_text(said: str, most: int) -> str:
+def _clean_text(text: str, most: int) -> str:
     """Return the provider's text without NUL characters, which SQL cannot store, and cut to a length."""
-    return said.replace("\0", "")[:most]
+    return text.replace("\0", "")[:most]
 
 
 def _record_success(order: Order, payment: Payment, answer: Answer) -> None:

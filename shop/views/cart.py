@@ -71,7 +71,7 @@ def _render_added(request: HttpRequest, wish: CartChange, now: CartView) -> Http
     remember_cart(request, now)
     page = make_cart_page(now)
     line = next((line for line in page.lines if line.product_id == wish.product_id), None)
-    return render(request, "shop/_added.html", {"page": page, "line": line, "said": _describe_change(wish)})
+    return render(request, "shop/_added.html", {"page": page, "line": line, "message": _describe_change(wish)})
 
 
 def _parse_change(request: HttpRequest) -> CartChange:

@@ -51,5 +51,5 @@ def _sale_as_json(sale: SaleView) -> dict[str, Any]:
         }
         for offer in sale.offers
     ]
-    said = {"id": sale.id, "name": sale.name, "starts": sale.starts, "ends": sale.ends, "is_on": sale.is_on}
-    return {**said, "seconds_left": sale.seconds_left, "more": sale.more, "products": products}
+    fields = {"id": sale.id, "name": sale.name, "starts": sale.starts, "ends": sale.ends, "is_on": sale.is_on}
+    return {**fields, "seconds_left": sale.seconds_left, "more": sale.more, "products": products}

@@ -11,8 +11,8 @@ from mirror import registry
 from mirror.models import Change
 from mirror.outbox import changes as outbox
 from mirror.read import doubt
-from mirror.read.prefetch import Asked, fetch
-from mirror.read.reads import Reading, read
+from mirror.read.prefetch import Asked, Reading, fetch
+from mirror.read.reads import read
 from mirror.redis import naming
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
@@ -214,5 +214,5 @@ def test_each_prefetched_read_is_judged_separately_with_one_query(redis: Redis) 
         ahead = fetch(asked(2), [asked(1), asked(3)])
     assert len(seen.sql) == 1
     assert ahead is not None
-    assert [said is not None for said in ahead.said] == [True, False, True]
+    assert [said is not None for said in ahead.readings] == [True, False, True]
     assert fetch(asked(1), [asked(2)]) is None

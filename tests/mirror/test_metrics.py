@@ -17,6 +17,7 @@ from mirror import registry
 from mirror.metrics import counted, gauges, prometheus, round_trip_ended
 from mirror.models import Change, State
 from mirror.read import prefetch, reads
+from mirror.read.prefetch import Reading
 from mirror.redis import naming
 from mirror.redis.clients import client, relay_client
 from mirror.redis.recorder import record
@@ -61,7 +62,7 @@ def counts() -> Iterator[Counts]:
     counted.disconnect(add)
 
 
-def read() -> reads.Reading | None:
+def read() -> Reading | None:
     return reads.read(["titem"], lambda pipe: pipe.get("titem:1"))
 
 

@@ -118,7 +118,7 @@ def test_writing_and_large_reads_are_not_harmless_guesses() -> None:
 def test_guess_with_a_cold_mirror_is_left_to_sql(redis: Redis) -> None:
     redis.delete(naming.marker("tgroup"))
     ahead = fetched(asked("b", mirror="tgroup"), asked("b"))
-    assert [said and said.replies for said in ahead.said] == [[A], None, [B]]
+    assert [said and said.replies for said in ahead.readings] == [[A], None, [B]]
     with known(ahead):
         assert get("b", mirror="tgroup") is None
         assert get("b") == [B]

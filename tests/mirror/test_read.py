@@ -7,7 +7,8 @@ import pytest
 from redis import Redis
 
 from mirror import registry
-from mirror.read.reads import Reading, read
+from mirror.read.prefetch import Reading
+from mirror.read.reads import read
 from mirror.redis import naming
 from mirror.redis.clients import breaker, client
 from mirror.redis.recorder import record

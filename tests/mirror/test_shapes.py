@@ -73,7 +73,7 @@ def test_written_values_are_read_back_unchanged(kind: str) -> None:
     assert owns[pks[0]] is not None
     with Session(client()) as session:
         session.execute(shape.write(owns))
-        assert shape.said(pks, session.ask(shape.ask(pks))) == list(owns.values())
+        assert shape.read_states(pks, session.ask(shape.ask(pks))) == list(owns.values())
 
 
 @pytest.mark.parametrize("kind", ["json", "hash", "edge", "summary"])

@@ -41,10 +41,10 @@ def _find_candidates() -> Iterator[Path]:
 def read_version(binary: Path) -> tuple[int, int]:
     """Return the major and minor version that the server ``binary`` reports, or (0, 0) if it reports none."""
     try:
-        said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
+        output = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return (0, 0)
-    found = re.search(r"v=(\d+)\.(\d+)", said)
+    found = re.search(r"v=(\d+)\.(\d+)", output)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 

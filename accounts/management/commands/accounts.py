@@ -40,8 +40,8 @@ class Command(ReportingCommand):
         count = lockout.unlock(
             name=normalize_name(name) if name else None, address=normalize_address(address) if address else None
         )
-        said = ngettext("%(count)s counter removed", "%(count)s counters removed", count) % {"count": count}
-        self.report({"removed": count}, [said], json)
+        summary = ngettext("%(count)s counter removed", "%(count)s counters removed", count) % {"count": count}
+        self.report({"removed": count}, [summary], json)
 
     def _remove_factors(self, name: str) -> None:
         try:

@@ -48,11 +48,11 @@ class Command(ReportingCommand):
 
 def _describe_report(done: cleaning.CleaningReport) -> str:
     """Return a one-line report of a run."""
-    said = ngettext("%(count)s session ended", "%(count)s sessions ended", done.removed + done.expired)
+    summary = ngettext("%(count)s session ended", "%(count)s sessions ended", done.removed + done.expired)
     text = _(
-        "%(said)s: %(removed)s beyond the limit of %(limit)s, %(expired)s expired; %(strays)s strays; %(left)s left"
+        "%(summary)s: %(removed)s beyond the limit of %(limit)s, %(expired)s expired; %(strays)s strays; %(left)s left"
     )
-    return text % {**asdict(done), "said": said % {"count": done.removed + done.expired}}
+    return text % {**asdict(done), "summary": summary % {"count": done.removed + done.expired}}
 
 
 def _describe_preview(done: cleaning.CleaningReport) -> str:

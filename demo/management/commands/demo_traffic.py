@@ -71,6 +71,6 @@ class Command(ReportingCommand):
 
 
 def _build_report_lines(url: str, users: int, took: float, acts: dict[str, int], errors: dict[str, int]) -> list[str]:
-    said = ", ".join(f"{n} {what}" for what, n in acts.items()) or "nothing"
-    lines = [f"{users} visitors of {url} in {took} s: {said}"]
+    summary = ", ".join(f"{n} {what}" for what, n in acts.items()) or "nothing"
+    lines = [f"{users} visitors of {url} in {took} s: {summary}"]
     return lines + [f"failed: {what} ({n} times)" for what, n in Counter(errors).most_common(5)]

@@ -71,8 +71,8 @@ class Command(ReportingCommand):
         who, day = _find_user(user), _parse_past_day(date) if date else days.today()
         new = services.mark_login(who, day)
         text = _("%(user)s: marked on %(day)s") if new else _("%(user)s: already marked on %(day)s")
-        said = {"user": who.username, "id": who.pk, "type": who.user_type, "day": day, "new": new}
-        self.report(said, [text % {"user": who.username, "day": day}], json)
+        result = {"user": who.username, "id": who.pk, "type": who.user_type, "day": day, "new": new}
+        self.report(result, [text % {"user": who.username, "day": day}], json)
         return OK
 
     def do_unmark(self, *, user: str, date: str, json: bool, **options: Any) -> int:
@@ -81,8 +81,8 @@ class Command(ReportingCommand):
         text = _("%(user)s: the login on %(day)s was removed")
         if not removed:
             text = _("%(user)s: there was no login on %(day)s")
-        said = {"user": who.username, "id": who.pk, "day": day, "removed": removed}
-        self.report(said, [text % {"user": who.username, "day": day}], json)
+        result = {"user": who.username, "id": who.pk, "day": day, "removed": removed}
+        self.report(result, [text % {"user": who.username, "day": day}], json)
         return OK
 
     def do_sync(self, *, json: bool, **options: Any) -> int:
@@ -111,8 +111,8 @@ class Command(ReportingCommand):
         users = [who for at in range(0, len(ids), 500) for who in _find_names(ids[at : at + 500])]
         text = ngettext("%(count)s user", "%(count)s users", len(users)) % {"count": len(users)}
         rows = [{"id": pk, "name": name} for pk, name in users]
-        said = {"from": start, "to": end, "type": user_type, "count": len(rows), "users": rows}
-        self.report(said, [text, *(f"{pk}\t{name}" for pk, name in users)], json)
+        result = {"from": start, "to": end, "type": user_type, "count": len(rows), "users": rows}
+        self.report(result, [text, *(f"{pk}\t{name}" for pk, name in users)], json)
         return OK
 
     def do_expire(self, *, older_than: int | None, from_sql: bool, json: bool, **options: Any) -> int:

@@ -36,6 +36,6 @@ class Command(ReportingCommand):
             "%(purchases)s purchases, %(products)s products in %(seconds)s s: %(bought)s with other purchases, "
             "%(viewbuy)s with purchases after a view; %(changed)s rows written, %(removed)s removed"
         )
-        said = {**done.as_dict(), "seconds": seconds}
-        self.report(said, [text % said], json)
+        result = {**done.as_dict(), "seconds": seconds}
+        self.report(result, [text % result], json)
         return OK

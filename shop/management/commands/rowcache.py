@@ -60,12 +60,12 @@ class Command(ReportingCommand):
 
     def _schedule(self, product: int, seconds: float, json: bool) -> None:
         exists = Product.objects.filter(pk=product).exists()
-        said = {"id": product, "seconds": seconds, "exists": exists}
+        result = {"id": product, "seconds": seconds, "exists": exists}
         if seconds > 0 and not exists:  # a deleted product can still be unscheduled
-            raise CommandError(_("there is no product with the id %(id)s") % said)
+            raise CommandError(_("there is no product with the id %(id)s") % result)
         rows.schedule_row(product, seconds)
         text = _("row %(id)s: every %(seconds)g seconds") if seconds > 0 else _("row %(id)s: no longer cached")
-        self.report(said, [text % said], json)
+        self.report(result, [text % result], json)
 
     def _serve(self) -> int:
         """Run the daemon until a signal stops it. Return the number of cached rows."""
