@@ -11,8 +11,8 @@ from accounts import keys
 from accounts.models import LoginStats, User
 from accounts.users.records import format_time
 from common.ids import parse_ids
-from mirror import Lookup, Mirror, Ranking, Record, SummaryMirror, Watch
-from mirror.conf import setting
+from mirror import Lookup, Mirror, Ranking, Record, SqlMembers, SummaryMirror, Watch
+from mirror.conf import database, setting
 
 MAX_LAST_LOGINS: Final = 100  # users in the list of last logins
 
@@ -34,6 +34,12 @@ def is_on_leaderboard(record: Mapping[str, Any]) -> bool:
     return record["is_active"] == "1" and record["login_times"] != "0"
 
 
+def find_places(values: Mapping[str, str]) -> SqlMembers:
+    """Return the users whom the leaderboard shows."""
+    logins = LoginStats._base_manager.using(database()).filter(user__is_active=True, login_times__gt=0)
+    return SqlMembers(logins, "user_id", "login_times")
+
+
 @mirror.register
 class UserMirror(Mirror):
     """Mirror each user as a record, as an id under the user's name, and as a place on the leaderboard."""
@@ -48,7 +54,7 @@ class UserMirror(Mirror):
     )
     indexes = (
         Lookup(keys.login_id("{value}"), on="name_key"),
-        Ranking(keys.login_times(), score="login_times", when=is_on_leaderboard),
+        Ranking(keys.login_times(), score="login_times", when=is_on_leaderboard, sql=find_places),
     )
 
     def load(self, pks: Sequence[str]) -> Mapping[str, UserRow]:
