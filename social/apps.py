@@ -17,5 +17,5 @@ class SocialConfig(AppConfig):
         hiding.rules.register(blocks.HIDE_BLOCKED)
         personal.register_parts()
         register_reader_source(
-            ReaderSource(("user", "shun"), profiles.queue_people, profiles.parse_people, profiles.find_people_in_sql)
+            ReaderSource(("user", "shun"), profiles.queue_people, profiles.parse_people, profiles.find_people)
         )

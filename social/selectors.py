@@ -6,15 +6,15 @@ home timeline and a profile: two).
 """
 
 from collections.abc import Collection
-from functools import partial
 
 from common.ids import MAX_ID
-from social.queries import timelines
+from social.mirrors import windows
+from social.queries.records import PostRecord
 from social.relations import blocks
 from social.timelines import pages
 from social.timelines.feeds import AuthorFeed, EagerFeed
 from social.timelines.home import HomeFeed
-from social.timelines.pages import PostPage, PostRecord, read_records
+from social.timelines.pages import PostPage, read_records
 
 MAX_NEW_POSTS = 100  # new posts that are counted at most
 
@@ -26,12 +26,12 @@ def get_home_timeline(user_id: int, after: int | None = None) -> PostPage:
 
 def get_global_timeline(viewer: int | None, after: int | None = None) -> PostPage:
     """Return a page of all posts."""
-    return EagerFeed(viewer, "global", "", timelines.find_posts).read_page(after)
+    return EagerFeed(viewer, windows.GlobalMirror, "").read_page(after)
 
 
 def get_latest_posts(viewer: int | None, count: int) -> PostPage:
     """Return the newest posts on the site, fewer than a page, without a next page."""
-    page = EagerFeed(viewer, "global", "", timelines.find_posts).read_page(None, count)
+    page = EagerFeed(viewer, windows.GlobalMirror, "").read_page(None, count)
     return PostPage(page.posts, None, page.newest)
 
 
@@ -42,24 +42,22 @@ def get_posts_by(author_id: int, viewer: int | None, after: int | None = None) -
 
 def get_posts_about(book_id: int, viewer: int | None, after: int | None = None) -> PostPage:
     """Return a page of the posts about a book."""
-    return EagerFeed(viewer, "book_posts", str(book_id), partial(timelines.find_posts_about, book_id)).read_page(after)
+    return EagerFeed(viewer, windows.BookPostsMirror, book_id).read_page(after)
 
 
 def get_posts_about_books_by(author_id: int, viewer: int | None, after: int | None = None) -> PostPage:
     """Return a page of the posts about an author's books."""
-    find_ids = partial(timelines.find_posts_about_books_by, author_id)
-    return EagerFeed(viewer, "author_posts", str(author_id), find_ids).read_page(after)
+    return EagerFeed(viewer, windows.AuthorPostsMirror, author_id).read_page(after)
 
 
 def get_posts_tagged(name: str, viewer: int | None, after: int | None = None) -> PostPage:
     """Return a page of the posts with a hashtag (folded)."""
-    return EagerFeed(viewer, "hashtag", name, partial(timelines.find_posts_tagged, name)).read_page(after)
+    return EagerFeed(viewer, windows.HashtagMirror, name).read_page(after)
 
 
 def get_mentions_of(user_id: int, after: int | None = None) -> PostPage:
     """Return a page of the posts that mention a reader, as that reader sees them."""
-    find_ids = partial(timelines.find_posts_mentioning, user_id)
-    return EagerFeed(user_id, "mentions", str(user_id), find_ids).read_page(after)
+    return EagerFeed(user_id, windows.MentionsMirror, user_id).read_page(after)
 
 
 def get_post(post_id: int, viewer: int | None) -> PostRecord | None:

@@ -1,15 +1,18 @@
 """Declarations of windows: the newest rows of each owner."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, NamedTuple
+
+from asgiref.sync import sync_to_async
 
 from mirror.declare.mirrors import Mirror, can_hold, get_primary
+from mirror.declare.questions import AskSql, Question, answer, slot
+from mirror.redis.types import RedisPipeline
 from mirror.utils.rows import all_rows
+from mirror.windows import reading
+from mirror.windows.reading import CUT, MAKING, SENTINEL, WHOLE
 
-SENTINEL: Final = "0"  # this member's score gives the state of a lazy window:
-WHOLE: Final = 0.0  # the window holds all rows
-CUT: Final = -1.0  # SQL has more rows
-MAKING: Final = -2.0  # a warm-up is in progress; readers treat the window as cold
+__all__ = ["CUT", "MAKING", "SENTINEL", "WHOLE", "Reached", "WindowMirror"]
 
 
 class Reached(NamedTuple):
@@ -40,6 +43,45 @@ class WindowMirror(Mirror):
     length: ClassVar[int]
     lazy: ClassVar[bool] = False
     life_seconds: ClassVar[int] = 0  # of an unread lazy window; 0: unlimited
+
+    @classmethod
+    def latest(cls, owner: object, limit: int, below: int | None = None) -> list[int]:
+        """Return up to ``limit`` ids of the owner's rows below an id (None: the newest), newest first.
+
+        Takes one round trip. SQL answers below the floor of the window, and for a cold one, whose warm-up is then
+        requested. Raises TypeError for a declaration without ``find_below``.
+        """
+        mirror, name = slot.engine.get_mirror(cls), str(owner)
+        assert isinstance(mirror, WindowMirror)
+        if cls.find_below is WindowMirror.find_below:
+            raise TypeError(f"{cls.__qualname__} needs find_below(), by which SQL continues latest()")
+        if limit <= 0:
+            return []
+
+        def ask(pipe: RedisPipeline) -> None:
+            reading.ask(pipe, mirror, name, below, limit)
+            reading.keep(pipe, mirror, name)
+
+        def decode(replies: list[Any]) -> list[int]:
+            found = reading.answer(replies[: reading.ASKS])
+            if found is None:
+                reading.warming.request(mirror, name)
+                raise AskSql
+            if len(found.ids) < limit and not found.whole:
+                # SQL answers for the ids of the window, too: with one statement in any case.
+                raise AskSql
+            return found.ids
+
+        return answer(Question([cls.name], ask, decode, lambda: list(mirror.find_below(name, below, limit))))
+
+    @classmethod
+    async def alatest(cls, owner: object, limit: int, below: int | None = None) -> list[int]:
+        """Do the same as ``latest``, asynchronously."""
+        return await sync_to_async(cls.latest)(owner, limit, below)
+
+    def find_below(self, owner: str, below: int | None, limit: int) -> Sequence[int]:
+        """Return up to ``limit`` ids of the owner's rows below an id (None: the newest), newest first, from SQL."""
+        raise NotImplementedError
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
         """Return the windows of ``pks``, without the empty ones."""

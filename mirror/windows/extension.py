@@ -7,7 +7,7 @@ from mirror.extensions import Extension, register_extension
 from mirror.kinds import kind_of, register_kind
 from mirror.redis.clients import relay_client
 from mirror.redis.types import RedisClient
-from mirror.windows import deliver, push
+from mirror.windows import deliver, push, reading, window
 from mirror.windows.kinds import LazyKind, make_kind
 
 
@@ -34,6 +34,7 @@ class Windows(Extension):
 
 
 def register() -> None:
-    """Register the kind and the extension."""
+    """Register the kind, the extension, and the warm-ups that readers request."""
     register_kind("window", make_kind)
     register_extension(Windows())
+    reading.warming.request = window.warm_soon

@@ -16,76 +16,25 @@ import logging
 import random
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
 
 from mirror.conf import milliseconds, setting
 from mirror.outbox import changes
 from mirror.redis import naming
 from mirror.redis.clients import relay_client, try_redis
 from mirror.redis.session import Conflict
-from mirror.redis.types import RedisClient, RedisPipeline
+from mirror.redis.types import RedisClient
 from mirror.relay import apply, send
 from mirror.utils.callbacks import Step, ignore
 from mirror.utils.throttle import Throttle
 from mirror.warm import marker
-from mirror.windows.declare import CUT, MAKING, SENTINEL, WHOLE, WindowMirror
+from mirror.windows.declare import WindowMirror
 from mirror.windows.kinds import WarmingKind
+from mirror.windows.reading import ASKS, CUT, MAKING, SENTINEL, WHOLE, Slice, answer, ask, keep
 
 __all__ = ["ASKS", "Slice", "answer", "ask", "cool", "count_warm", "keep", "warm", "warm_soon"]
 logger = logging.getLogger("mirror")
 
-ASKS: Final = 3  # number of commands that ``ask`` adds, and of replies that ``answer`` takes
 requests = Throttle("WARM_REQUEST_SECONDS")  # of this process, per window
-
-
-class Slice(NamedTuple):
-    """A part of a window. ids: newest first. whole: SQL has no rows below them. life: seconds left, -1: unlimited.
-
-    If there are fewer ids than requested and ``whole`` is False, SQL has to supply the rest.
-    """
-
-    ids: list[int]
-    whole: bool
-    life: int
-
-
-def ask(pipe: RedisPipeline, mirror: WindowMirror, owner: str, below: int | None, limit: int) -> None:
-    """Add the commands (``ASKS`` of them) that read up to ``limit`` ids below ``below`` (None: the newest)."""
-    key, top = mirror.record_key(owner), "+inf" if below is None else f"({below}"
-    if mirror.lazy:
-        # The sentinel is the lowest member. A short slice ends with it, so both are of the same moment.
-        pipe.zscore(key, SENTINEL)
-        pipe.zrevrangebyscore(key, top, MAKING, start=0, num=limit, withscores=True)
-        pipe.ttl(key)
-    else:
-        last = mirror.length - 1  # whether the window is full, before and after
-        pipe.zrevrange(key, last, last)
-        pipe.zrevrangebyscore(key, top, 1, start=0, num=limit, withscores=True)
-        pipe.zrevrange(key, last, last)
-
-
-def answer(replies: Sequence[Any]) -> Slice | None:
-    """Return the slice in the replies to ``ask``, or None for a cold window, for which SQL has to answer."""
-    first, found, third = replies
-    if isinstance(first, list):
-        return Slice(_ids(found), not first and not third, -1)
-    if first is None:
-        return None
-    end = found.pop()[1] if found and found[-1][0] == _SENTINEL else CUT
-    return None if MAKING in (first, end) else Slice(_ids(found), end == WHOLE, third)
-
-
-_SENTINEL = SENTINEL.encode()
-
-
-def _ids(found: Sequence[tuple[bytes, float]]) -> list[int]:
-    return [int(member) for member, _ in found if member.isdigit()]
-
-
-def keep(pipe: RedisPipeline, mirror: WindowMirror, owner: str) -> None:
-    """Add the command that extends a window's life to its full length, because it is read."""
-    if mirror.life_seconds:
-        pipe.expire(mirror.record_key(owner), mirror.life_seconds)
 
 
 def cool(mirror: WindowMirror, owners: Iterable[str], redis: RedisClient) -> None:

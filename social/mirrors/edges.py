@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 import mirror
 from accounts.models import User
 from common.database import pairs
 from common.ids import parse_ids
-from mirror import Contribution, EdgeMirror, Family, Member, Watch
-from mirror.conf import setting
+from mirror import Contribution, EdgeMirror, Member, SetOf, SqlMembers, Watch
+from mirror.conf import database, setting
 from social import keys
 from social.models import Block, Follow, Mute, Pulled
 
@@ -69,12 +69,41 @@ def find_follows_of_pulled(values: Sequence[str], after: str | None, limit: int)
     return [f"{follower}:{followee}" for follower, followee in rows]
 
 
+def _select_follows(**ends: Any) -> QuerySet[Follow]:
+    """Return the follows between active users with this end, newest first, because readers may want only some."""
+    inactive = User._base_manager.using(database()).filter(is_active=False).values("pk")
+    # Not "is active": a count would then look up the user of each follow, and not only the few inactive ones.
+    follows = Follow._base_manager.using(database()).filter(**ends)
+    return follows.exclude(follower_id__in=inactive).exclude(followee_id__in=inactive).order_by("-pk")
+
+
+def find_followees(values: Mapping[str, str]) -> SqlMembers:
+    """Return the users that a user follows."""
+    return SqlMembers(_select_follows(follower_id=values["owner"]), "followee_id")
+
+
+def find_followers(values: Mapping[str, str]) -> SqlMembers:
+    """Return the followers of a user."""
+    return SqlMembers(_select_follows(followee_id=values["owner"]), "follower_id")
+
+
+def find_pulled_followees(values: Mapping[str, str]) -> SqlMembers:
+    """Return the pulled authors that a user follows."""
+    pulled = Pulled.objects.using(database()).values("user_id")
+    return SqlMembers(_select_follows(follower_id=values["owner"], followee_id__in=pulled), "followee_id")
+
+
 @mirror.register
 class FollowMirror(EdgeMirror):
     """Each reader's followed users, followers, and followed pulled authors. Edges of inactive users are absent."""
 
     name = "follow"
     model = Follow
+    indexes = (
+        SetOf(keys.following("{{owner}}"), owner="{owner}:{member}", sql=find_followees),
+        SetOf(keys.followers("{{owner}}"), owner="{member}:{owner}", sql=find_followers),
+        SetOf(keys.pulls("{{owner}}"), owner="{owner}:{member}", sql=find_pulled_followees),
+    )
     watches = (
         Watch(Follow, ("follower_id", "followee_id")),
         Watch(User, via=find_follows_of_users, only=("is_active",), inserts=False),
@@ -99,12 +128,24 @@ class FollowMirror(EdgeMirror):
         found = tuple(self.entries(pk))
         return found if value else found[:2]
 
-    def families(self) -> Sequence[Family]:
-        return (
-            _build_family(keys.following("\0"), lambda who, member: f"{who}:{member}"),
-            _build_family(keys.followers("\0"), lambda whom, member: f"{member}:{whom}"),
-            _build_family(keys.pulls("\0"), lambda who, member: f"{who}:{member}"),
+
+def select_shunned(viewer: int | str) -> QuerySet[Any, Any]:
+    """Return the ids of the users that a user has muted or blocked, or that have blocked the user."""
+    blocks, mutes = Block.objects.using(database()), Mute.objects.using(database())
+    # A union, because PostgreSQL would compare every row of the outer query with each part of an "or".
+    return (
+        blocks.filter(blocker_id=viewer)
+        .values("blocked_id")
+        .union(
+            blocks.filter(blocked_id=viewer).values("blocker_id"),
+            mutes.filter(user_id=viewer).values("muted_id"),
         )
+    )
+
+
+def find_shunned(values: Mapping[str, str]) -> SqlMembers:
+    """Return the users between whom and a user is a mute or block."""
+    return SqlMembers(User._base_manager.using(database()).filter(pk__in=select_shunned(values["owner"])))
 
 
 @mirror.register
@@ -115,6 +156,7 @@ class ShunMirror(EdgeMirror):
     label = _("blocks and mutes")
     model = Block
     strict = True
+    indexes = (SetOf(keys.shuns("{{owner}}"), owner="{owner}:{member}", sql=find_shunned),)
     watches = (
         Watch(Block, ("blocker_id", "blocked_id")),
         Watch(Block, ("blocked_id", "blocker_id")),
@@ -127,9 +169,6 @@ class ShunMirror(EdgeMirror):
     def entries(self, pk: str) -> Iterable[Contribution]:
         who, whom = split_key(pk)
         return (Member(keys.shuns(who), whom),)
-
-    def families(self) -> Sequence[Family]:
-        return (_build_family(keys.shuns("\0"), lambda who, member: f"{who}:{member}"),)
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         found: set[tuple[int, int]] = set()
@@ -146,12 +185,3 @@ _SHUN_SOURCES = (
     (Block, "blocked_id", "blocker_id"),
     (Mute, "user_id", "muted_id"),
 )
-
-
-def _build_family(name: str, edge: Any) -> Family:
-    """Return the family of sets named ``name``, with a user's id in place of the NUL.
-
-    ``edge`` turns that id and a member into the key of an edge.
-    """
-    start, _, end = name.partition("\0")
-    return Family(start, "set", lambda key, member: edge(key[len(start) : len(key) - len(end)], member), end=end)

@@ -9,11 +9,11 @@ import mirror
 from accounts.models import User
 from catalog.models import Book
 from common.ids import parse_ids
-from mirror import Contribution, Family, Mirror, Record, Scored, Watch
-from mirror.conf import setting
+from mirror import Contribution, Mirror, Ranking, Record, Scored, SqlMembers, Watch
+from mirror.conf import database, setting
 from social import keys
 from social.models import Mention, Post
-from social.queries.records import PostRow, build_record, load_posts
+from social.queries.records import PostRecord, PostRow, build_record, load_posts
 
 
 def _find_post_ids(condition: Q, after: str | None, limit: int) -> list[str]:
@@ -33,14 +33,21 @@ def find_posts_about_books(values: Sequence[str], after: str | None, limit: int)
     return _find_post_ids(Q(book_id__in=parse_ids(values)), after, limit)
 
 
+def find_posts_of(values: Mapping[str, str]) -> SqlMembers:
+    """Return the visible posts of a user."""
+    return SqlMembers(Post.objects.using(database()).shown().filter(user_id=values["author"]), "pk", "id")
+
+
 @mirror.register
-class PostMirror(Mirror):
+class PostMirror(Mirror[PostRecord]):
     """The records of posts and each author's sorted set of posts, without hidden posts and inactive authors."""
 
     name = "post"
     model = Post
     key = keys.post("{pk}")
     strict = True
+    record_class = PostRecord
+    indexes = (Ranking(keys.posts_of("{{author}}"), score="id", sql=find_posts_of),)
     watches = (
         Watch(Post),
         Watch(Mention, "post_id"),
@@ -59,7 +66,3 @@ class PostMirror(Mirror):
 
     def rows_behind(self, record: Record) -> Iterable[tuple[type[Model], Any]]:
         return ((User, record["user"]["id"]),)
-
-    def families(self) -> Sequence[Family]:
-        start, _, end = keys.posts_of("\0").partition("\0")
-        return (Family(start, "zset", lambda key, member: member, end=end),)

@@ -13,7 +13,7 @@ from mirror import After, Family, Reached, Watch, WindowMirror
 from social import keys
 from social.mirrors.edges import split_key
 from social.models import Hashtag, Mention, Post
-from social.queries import windows
+from social.queries import timelines, windows
 from social.queries.home import find_pushed_posts
 
 TIMELINE_LENGTH = 400
@@ -82,6 +82,9 @@ class GlobalMirror(_PostWindow):
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
         return {"": windows.find_newest_posts(limit)}
 
+    def find_below(self, owner: str, below: int | None, limit: int) -> Sequence[int]:
+        return timelines.find_posts(below, limit)
+
     def families(self) -> Sequence[Family]:
         return (Family(keys.global_timeline(), "zset", lambda key, member: "", whole=True),)
 
@@ -107,6 +110,9 @@ class BookPostsMirror(_PostWindow):
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
         return windows.find_newest_about_books(pks, limit)
 
+    def find_below(self, owner: str, below: int | None, limit: int) -> Sequence[int]:
+        return timelines.find_posts_about(owner, below, limit)
+
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         return windows.find_books_after(after, limit)
 
@@ -130,6 +136,9 @@ class AuthorPostsMirror(_PostWindow):
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
         return windows.find_newest_about_authors(pks, limit)
 
+    def find_below(self, owner: str, below: int | None, limit: int) -> Sequence[int]:
+        return timelines.find_posts_about_books_by(owner, below, limit)
+
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         return windows.find_authors_after(after, limit)
 
@@ -152,6 +161,9 @@ class MentionsMirror(_PostWindow):
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
         return windows.find_newest_mentioning(pks, limit)
 
+    def find_below(self, owner: str, below: int | None, limit: int) -> Sequence[int]:
+        return timelines.find_posts_mentioning(owner, below, limit)
+
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         return windows.find_mentioned_after(after, limit)
 
@@ -173,6 +185,9 @@ class HashtagMirror(_PostWindow):
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
         return windows.find_newest_tagged(pks, limit)
+
+    def find_below(self, owner: str, below: int | None, limit: int) -> Sequence[int]:
+        return timelines.find_posts_tagged(owner, below, limit)
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         return windows.find_hashtags_after(after, limit)

@@ -6,7 +6,14 @@ from typing import NamedTuple
 
 from mirror import Record
 from mirror.conf import setting
+from mirror.read import RawRecord
 from social.models import Mention, Post
+
+
+class PostRecord(RawRecord):
+    """The record of a post: id, user (id, name), time, text, book (id, title), mentions."""
+
+    __slots__ = ()
 
 
 class PostRow(NamedTuple):

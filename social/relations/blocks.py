@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from common.additions import Addition
 from mirror.conf import setting
-from mirror.read import read
 from mirror.redis import RedisPipeline
 from mirror.utils import SQL_AWAY
 from social import keys
-from social.models import Block, Mute
+from social.mirrors.edges import ShunMirror
+from social.models import Block
 
 
 def find_blocked_and_muted(viewer: int, people: Collection[int]) -> set[int]:
@@ -21,22 +21,7 @@ def find_blocked_and_muted(viewer: int, people: Collection[int]) -> set[int]:
 
     Takes 1 round trip or 1 query.
     """
-    asked = [pk for pk in people if pk != viewer]
-    if not asked:
-        return set()
-    reading = read(["shun"], lambda pipe: pipe.smismember(keys.shuns(viewer), asked))
-    if reading is None:
-        return _find_in_sql(viewer, asked)
-    return {pk for pk, is_shunned in zip(asked, reading.replies[0], strict=True) if is_shunned}
-
-
-def _find_in_sql(viewer: int, people: Collection[int]) -> set[int]:
-    database = setting("DATABASE")
-    blocks, mutes = Block.objects.using(database), Mute.objects.using(database)
-    blocked = blocks.filter(blocker_id=viewer, blocked_id__in=people).values_list("blocked_id")
-    blocking = blocks.filter(blocked_id=viewer, blocker_id__in=people).values_list("blocker_id")
-    muted = mutes.filter(user_id=viewer, muted_id__in=people).values_list("muted_id")
-    return {pk for (pk,) in blocked.union(blocking, muted)}
+    return ShunMirror.filter_members(keys.shuns(viewer), [pk for pk in people if pk != viewer])
 
 
 def has_block_between(one: int, other: int) -> bool:

@@ -3,22 +3,22 @@
 ``viewer`` is the id of the reader that views the page; None means a visitor without a login.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from django.db.models import QuerySet
-
+import mirror
 from accounts import keys as accounts_keys
-from accounts.models import User
+from accounts.mirrors import users
 from accounts.names import make_public_path
 from accounts.selectors import find_user_id
 from mirror.conf import setting
-from mirror.read import read
 from mirror.redis import RedisPipeline
 from mirror.utils import SQL_AWAY
 from social import keys
-from social.models import Block, Follow, Mute, Post
+from social.mirrors.edges import FollowMirror, ShunMirror, select_shunned
+from social.mirrors.posts import PostMirror
+from social.models import Block, Follow, Mute
 from social.relations.blocks import find_blocked_and_muted
 
 USER_FIELDS: Final = ("name", "is_active")  # of the user mirror's record
@@ -78,15 +78,14 @@ class BlockState(NamedTuple):
 NO_BLOCK_OR_MUTE: Final = BlockState(False, False, False)
 
 
-class _Figures(NamedTuple):
-    """Fields of ``Profile`` in the order of the commands in ``_ask``."""
+class _Relation(NamedTuple):
+    """What follows, mutes and blocks connect a viewer with another reader."""
 
-    posts: int
-    followers: int
-    following: int
-    viewer_follows: int
-    is_following: int
-    follows_me: int
+    viewer_follows: int = 0  # number of readers that the viewer follows
+    is_following: bool = False
+    follows_me: bool = False
+    is_shunned: bool = False  # a mute or block exists between the two
+    shuns: int = 0  # number of mutes and blocks of the viewer, and of readers that have blocked the viewer
 
 
 def get_profile_by_name(name: str, viewer: int | None = None) -> Profile | None:
@@ -104,92 +103,59 @@ def get_profile(user_id: int, viewer: int | None = None) -> Profile | None:
 
     None if the reader does not exist, is inactive or has blocked the viewer.
     """
-    reading = read(["user", "post", "follow", "shun"], lambda pipe: _queue_profile(pipe, user_id, viewer))
-    if reading is None:
-        return _read_from_sql(user_id, viewer)
-    (name, is_active), *found, is_shunned, shunned = reading.replies
-    if is_active != b"1":
+    with mirror.together() as reads:
+        user = reads(users.UserMirror.get, user_id)
+        posts = reads(PostMirror.count, keys.posts_of(user_id))
+        followers = reads(FollowMirror.count, keys.followers(user_id))
+        following = reads(FollowMirror.count, keys.following(user_id))
+        relation = reads(_read_relation, viewer, user_id)
+    if user.value is None or user.value["is_active"] != "1":
         return None
-    shun = read_block_state(viewer or 0, user_id) if is_shunned else NO_BLOCK_OR_MUTE
-    profile = _limit_to_viewer(user_id, name.decode(), viewer, shun, _Figures(*found))
-    return _leave_out_hidden(profile) if shunned else profile
-
-
-def _queue_profile(pipe: RedisPipeline, user_id: int, viewer: int | None) -> None:
-    """Queue a fixed number of commands. Without a viewer, the commands about the viewer name user 0."""
-    me = viewer or 0
-    pipe.hmget(accounts_keys.login(user_id), USER_FIELDS)
-    pipe.zcard(keys.posts_of(user_id))
-    pipe.scard(keys.followers(user_id))
-    pipe.scard(keys.following(user_id))
-    pipe.scard(keys.following(me))
-    pipe.sismember(keys.following(me), str(user_id))
-    pipe.sismember(keys.followers(me), str(user_id))
-    pipe.sismember(keys.shuns(me), str(user_id))
-    pipe.scard(keys.shuns(me))
-
-
-def _read_from_sql(user_id: int, viewer: int | None) -> Profile | None:
-    database, me = setting("DATABASE"), viewer or 0
-    name = User.objects.using(database).filter(pk=user_id, is_active=True).values_list("username", flat=True).first()
-    if name is None:
+    found = relation.value
+    state = read_block_state(viewer or 0, user_id) if found.is_shunned else NO_BLOCK_OR_MUTE
+    if state.is_blocking:
         return None
-    follows = Follow.objects.using(database)
-    found = _Figures(
-        Post.objects.using(database).shown().filter(user_id=user_id).count(),
-        _count_active(follows.filter(followee_id=user_id), "follower_id"),
-        _count_active(follows.filter(follower_id=user_id), "followee_id"),
-        _count_active(follows.filter(follower_id=me), "followee_id"),
-        follows.filter(follower_id=me, followee_id=user_id).exists(),
-        follows.filter(follower_id=user_id, followee_id=me).exists(),
+    profile = Profile(user_id, user.value["name"], viewer, is_blocked=state.is_blocked, is_muted=state.is_muted)
+    if state.is_blocked:
+        return profile
+    profile = replace(
+        profile,
+        posts=posts.value,
+        followers=followers.value,
+        following=following.value,
+        viewer_follows=found.viewer_follows,
+        is_following=found.is_following,
+        follows_me=found.follows_me,
     )
-    return _leave_out_hidden(_limit_to_viewer(user_id, name, viewer, read_block_state(me, user_id), found))
+    return _leave_out_hidden(profile) if found.shuns else profile
 
 
-def _leave_out_hidden(profile: Profile | None) -> Profile | None:
+def _read_relation(viewer: int | None, user_id: int) -> _Relation:
+    if viewer is None:
+        return _Relation()
+    with mirror.together() as reads:
+        viewer_follows = reads(FollowMirror.count, keys.following(viewer))
+        followed = reads(FollowMirror.filter_members, keys.following(viewer), [user_id])
+        follower = reads(FollowMirror.filter_members, keys.followers(viewer), [user_id])
+        shunned = reads(ShunMirror.filter_members, keys.shuns(viewer), [user_id])
+        shuns = reads(ShunMirror.count, keys.shuns(viewer))
+    return _Relation(viewer_follows.value, bool(followed.value), bool(follower.value), bool(shunned.value), shuns.value)
+
+
+def _leave_out_hidden(profile: Profile) -> Profile:
     """Subtract the readers whom the lists of followers and followed readers hide from the viewer (2 queries).
 
     The own lists hide nobody: a block removes the follows, and muted readers are shown.
     """
-    if profile is None or not profile.viewer or profile.is_me or profile.is_blocked:
+    if not profile.viewer or profile.is_me:
         return profile
-    database, me = setting("DATABASE"), profile.viewer
-    blocks = Block.objects.using(database)
-    # A union, because PostgreSQL would compare every follow of the reader with each part of an "or".
-    hidden = (
-        blocks.filter(blocker_id=me)
-        .values("blocked_id")
-        .union(
-            blocks.filter(blocked_id=me).values("blocker_id"),
-            Mute.objects.using(database).filter(user_id=me).values("muted_id"),
-        )
-    )
-    follows = Follow.objects.using(database)
+    hidden, follows = select_shunned(profile.viewer), Follow.objects.using(setting("DATABASE"))
     try:
         followers = follows.filter(followee_id=profile.id, follower__in=hidden, follower__is_active=True).count()
         following = follows.filter(follower_id=profile.id, followee__in=hidden, followee__is_active=True).count()
     except SQL_AWAY:
         return profile
     return replace(profile, followers=profile.followers - followers, following=profile.following - following)
-
-
-def _count_active(rows: QuerySet[Follow], who: str) -> int:
-    """Return the number of rows with an active user in the column ``who``.
-
-    An index scan counts all rows; the few with inactive users are then subtracted.
-    """
-    gone = User.objects.using(setting("DATABASE")).filter(is_active=False).values("pk")
-    return rows.count() - rows.filter(**{f"{who}__in": gone}).count()
-
-
-def _limit_to_viewer(user_id: int, name: str, viewer: int | None, shun: BlockState, found: _Figures) -> Profile | None:
-    """Return the part of the profile that the viewer may see; None if the reader has blocked the viewer."""
-    if shun.is_blocking:
-        return None
-    if shun.is_blocked:
-        return Profile(user_id, name, viewer, is_blocked=True, is_muted=shun.is_muted)
-    figures = found._asdict() | {"is_following": bool(found.is_following), "follows_me": bool(found.follows_me)}
-    return Profile(user_id, name, viewer, **figures, is_muted=shun.is_muted)
 
 
 def read_block_state(viewer: int, user_id: int) -> BlockState:
@@ -210,7 +176,7 @@ def read_block_state(viewer: int, user_id: int) -> BlockState:
 
 
 def queue_people(pipe: RedisPipeline, viewer: int, ids: Sequence[int]) -> None:
-    """Queue one command per id for the records, and one for mutes and blocks. Queue nothing without ids."""
+    """Queue the commands of ``find_people`` for the search, which sends them with its own. Queue none without ids."""
     for pk in ids:
         pipe.hmget(accounts_keys.login(pk), USER_FIELDS)
     if ids:
@@ -218,10 +184,7 @@ def queue_people(pipe: RedisPipeline, viewer: int, ids: Sequence[int]) -> None:
 
 
 def parse_people(ids: Sequence[int], replies: Sequence[Any]) -> list[Person]:
-    """Return the readers that the viewer may see, in the order of ``ids``, from replies to ``queue_people``.
-
-    Inactive, muted, blocked and blocking readers are left out.
-    """
+    """Return the same readers as ``find_people`` from the replies to ``queue_people``."""
     if not ids:
         return []
     *records, shunned = replies
@@ -231,9 +194,16 @@ def parse_people(ids: Sequence[int], replies: Sequence[Any]) -> list[Person]:
     ]
 
 
-def find_people_in_sql(viewer: int, ids: Sequence[int]) -> list[Person]:
-    """Return the same readers as ``parse_people`` from SQL, in a fixed number of queries."""
-    found = User.objects.using(setting("DATABASE")).filter(pk__in=ids, is_active=True)
-    names: Mapping[int, str] = dict(found.values_list("pk", "username"))
-    shunned = find_blocked_and_muted(viewer, names)
-    return [Person(pk, names[pk]) for pk in ids if pk in names and pk not in shunned]
+def find_people(viewer: int, ids: Sequence[int]) -> list[Person]:
+    """Return the readers that the viewer may see, in the order of ``ids``.
+
+    Inactive, muted, blocked and blocking readers are left out. Takes 1 round trip or 2 queries.
+    """
+    with mirror.together() as reads:
+        records = reads(users.UserMirror.get_many, ids)
+        shunned = reads(find_blocked_and_muted, viewer, ids)
+    return [
+        Person(pk, user["name"])
+        for pk, user in records.value.items()
+        if user["is_active"] == "1" and pk not in shunned.value
+    ]

@@ -11,14 +11,13 @@ from typing import Final
 
 from django.db import connections
 
+import mirror
 from accounts import keys as accounts_keys
-from accounts.leaderboard import find_top_ids
-from mirror.conf import setting
-from mirror.read import read
-from mirror.redis import RedisPipeline
+from accounts.mirrors import users
+from mirror.conf import database
 from social import keys
-from social.models import Follow
-from social.relations.profiles import Person, find_people_in_sql, parse_people, queue_people
+from social.mirrors.edges import FollowMirror
+from social.relations.profiles import Person, find_people
 
 MAX_FOLLOWEES: Final = 60  # followed readers that are read
 MAX_FOLLOWS_EACH: Final = 60  # follows that are read of each of them
@@ -43,39 +42,31 @@ def suggest_readers(viewer: int) -> list[Suggestion]:
 
     Warm mirrors answer in 3 round trips and no SQL.
     """
-    found = _suggest_from_redis(viewer)
-    return _suggest_from_sql(viewer) if found is None else found
+    with mirror.together() as reads:
+        mine = reads(FollowMirror.members, keys.following(viewer), limit=MAX_FOLLOWEES)
+        active = reads(users.UserMirror.top, accounts_keys.login_times(), MAX_CANDIDATES)
+    counts = Counter(_read_followees(sorted(mine.value)))
+    wanted = _rank_candidates(counts, active.value, viewer)
+    with mirror.together() as reads:
+        followed = reads(FollowMirror.filter_members, keys.following(viewer), wanted)
+        people = reads(find_people, viewer, wanted)
+    fit = [Suggestion(person, counts[person.id]) for person in people.value if person.id not in followed.value]
+    return fit[:MAX_SUGGESTIONS]
 
 
-def _suggest_from_redis(viewer: int) -> list[Suggestion] | None:
-    def ask(pipe: RedisPipeline) -> None:
-        pipe.srandmember(keys.following(viewer), MAX_FOLLOWEES)
-        pipe.zrevrange(accounts_keys.login_times(), 0, MAX_CANDIDATES - 1)
-
-    reading = read(["follow", "user"], ask)
-    if reading is None:
-        return None
-    mine, active = ([int(pk) for pk in reply] for reply in reading.replies)
-    theirs = None
-    if mine:
-        theirs = read(["follow"], lambda pipe: [pipe.srandmember(keys.following(pk), MAX_FOLLOWS_EACH) for pk in mine])
-        if theirs is None:
-            return None
-    counts = Counter(int(pk) for reply in (theirs.replies if theirs else ()) for pk in reply)
-    wanted = _rank_candidates(counts, active, viewer)
-    if not wanted:
+def _read_followees(ids: Sequence[int]) -> list[int]:
+    """Return up to ``MAX_FOLLOWS_EACH`` followees of each of these readers."""
+    if not ids:
         return []
-
-    def ask_more(pipe: RedisPipeline) -> None:
-        pipe.smismember(keys.following(viewer), wanted)
-        queue_people(pipe, viewer, wanted)
-
-    reading = read(["follow", "user", "shun"], ask_more)
-    if reading is None:
-        return None
-    is_followed, *replies = reading.replies
-    followed = {pk for pk, is_in in zip(wanted, is_followed, strict=True) if is_in}
-    return _select_suggestions(parse_people(wanted, replies), counts, followed)
+    # Not by ``members`` of each: without Redis it would send a statement for each of these readers.
+    return mirror.answer(
+        mirror.Question(
+            ["follow"],
+            lambda pipe: [pipe.srandmember(keys.following(pk), MAX_FOLLOWS_EACH) for pk in ids],
+            lambda replies: [int(pk) for reply in replies for pk in reply],
+            lambda: _find_followees(ids),
+        )
+    )
 
 
 def _rank_candidates(counts: Counter[int], active: Iterable[int], viewer: int) -> list[int]:
@@ -84,28 +75,11 @@ def _rank_candidates(counts: Counter[int], active: Iterable[int], viewer: int) -
     return [pk for pk in dict.fromkeys([*often, *active]) if pk != viewer]
 
 
-def _select_suggestions(people: Sequence[Person], counts: Counter[int], followed: set[int]) -> list[Suggestion]:
-    fit = [Suggestion(person, counts[person.id]) for person in people if person.id not in followed]
-    return fit[:MAX_SUGGESTIONS]
-
-
-def _suggest_from_sql(viewer: int) -> list[Suggestion]:
-    follows = Follow.objects.using(setting("DATABASE")).filter(follower_id=viewer)
-    active = follows.filter(followee__is_active=True)
-    mine = list(active.order_by("-pk").values_list("followee_id", flat=True)[:MAX_FOLLOWEES])
-    counts = Counter(_find_followees(mine))
-    wanted = _rank_candidates(counts, find_top_ids(MAX_CANDIDATES), viewer)
-    followed = set(follows.filter(followee_id__in=wanted).values_list("followee_id", flat=True))
-    return _select_suggestions(find_people_in_sql(viewer, wanted), counts, followed)
-
-
 def _find_followees(ids: Sequence[int]) -> list[int]:
-    """Return the newest ``MAX_FOLLOWS_EACH`` followees of each of these readers."""
-    if not ids:
-        return []
+    """Return the newest ``MAX_FOLLOWS_EACH`` followees of each of these readers, in one statement."""
     sql = " UNION ALL ".join(
         f"SELECT followee_id FROM ({_NEWEST_FOLLOWEES}) AS n{number}" for number in range(len(ids))
     )
-    with connections[setting("DATABASE")].cursor() as cursor:
+    with connections[database()].cursor() as cursor:
         cursor.execute(sql, [given for pk in ids for given in (pk, MAX_FOLLOWS_EACH)])
         return [row[0] for row in cursor.fetchall()]

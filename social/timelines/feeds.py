@@ -1,59 +1,26 @@
 """Timelines in one sorted set: a window of the newest posts, or all posts of an author."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mirror import WindowMirror, registry
-from mirror.read import read
-from mirror.redis import RedisPipeline
-from mirror.windows import window
+import mirror
+from mirror import WindowMirror
 from social import keys
-from social.queries import timelines
+from social.mirrors.edges import ShunMirror
+from social.mirrors.posts import PostMirror
+from social.queries.records import PostRecord
 from social.relations import blocks
-from social.timelines.pages import Chunk, Feed, PostRecord
-
-
-def queue_posts_by(pipe: RedisPipeline, author: int, below: int, limit: int) -> None:
-    """Queue the command for an author's next ``limit`` posts below an id."""
-    pipe.zrange(keys.posts_of(author), f"({below}", "-inf", desc=True, byscore=True, offset=0, num=limit)
-
-
-def parse_chunk(reply: Sequence[bytes], limit: int) -> Chunk:
-    """Return the reply to ``queue_posts_by`` as a chunk. A reply below ``limit`` ends the timeline."""
-    ids = [int(pk) for pk in reply]
-    return Chunk(ids, ids[-1] if len(ids) == limit else 0)
+from social.timelines.pages import Chunk, Feed
 
 
 @dataclass
-class WindowFeed(Feed):
-    """A timeline with a window, which SQL continues unless the window is complete."""
+class EagerFeed(Feed):
+    """The posts in the window of ``owner``, and below it."""
 
-    def chunk_from_slice(self, found: window.Slice, limit: int) -> Chunk | None:
-        """Return a slice of a window as a chunk; None if it is empty and SQL has the rest."""
-        ids = found.ids
-        if len(ids) < limit and not found.whole:
-            self.is_redis_exhausted = True
-            return Chunk(ids, ids[-1]) if ids else None
-        return Chunk(ids, ids[-1] if len(ids) == limit else 0)
+    window: type[WindowMirror]
+    owner: int | str
 
-
-@dataclass
-class EagerFeed(WindowFeed):
-    """The window of ``mirror`` for ``owner``. ``find_ids`` is the fallback: it takes an id and a limit."""
-
-    mirror: str
-    owner: str
-    find_ids: Callable[[int, int], list[int]]
-
-    def read_ids_from_redis(self, below: int, limit: int) -> Chunk | None:
-        declared = registry.get(self.mirror)
-        assert isinstance(declared, WindowMirror)
-        reading = read([self.mirror], lambda pipe: window.ask(pipe, declared, self.owner, below, limit))
-        found = reading and window.answer(reading.replies)
-        return self.chunk_from_slice(found, limit) if found else None
-
-    def read_ids_from_sql(self, below: int, limit: int) -> list[int]:
-        return self.find_ids(below, limit)
+    def read_chunk(self, below: int, limit: int) -> Chunk:
+        return Chunk.of(self.window.latest(self.owner, limit, below), limit)
 
 
 @dataclass
@@ -62,20 +29,19 @@ class AuthorFeed(Feed):
 
     author: int
 
-    def read_ids_from_redis(self, below: int, limit: int) -> Chunk | None:
-        def ask(pipe: RedisPipeline) -> None:
-            queue_posts_by(pipe, self.author, below, limit)
-            if self.viewer is not None:
-                pipe.sismember(keys.shuns(self.viewer), str(self.author))
+    def read_chunk(self, below: int, limit: int) -> Chunk:
+        with mirror.together() as reads:
+            posts = reads(PostMirror.page, keys.posts_of(self.author), limit, high=below - 1, descending=True)
+            is_shunned = reads(self._is_shunned)
+        if is_shunned.value and self._has_block():
+            return Chunk([], 0)
+        return Chunk.of([post.pk for post in posts.value], limit)
 
-        reading = read(["post", "shun"], ask)
-        if reading is None:
-            return None
-        posts, *shunned = reading.replies
-        return Chunk([], 0) if any(shunned) and self._has_block() else parse_chunk(posts, limit)
-
-    def read_ids_from_sql(self, below: int, limit: int) -> list[int]:
-        return [] if self._has_block() else timelines.find_posts_by(self.author, below, limit)
+    def _is_shunned(self) -> bool:
+        """Return whether a mute or a block exists; only SQL knows which."""
+        if self.viewer is None:
+            return False
+        return bool(ShunMirror.filter_members(keys.shuns(self.viewer), [self.author]))
 
     def _has_block(self) -> bool:
         return self.viewer is not None and blocks.has_block_between(self.viewer, self.author)

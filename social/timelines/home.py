@@ -1,16 +1,16 @@
 """The home timeline: the posts pushed to a reader's window, merged with the posts of pulled authors.
 
-``HomeFeed.read_ids_from_redis`` reads the window ``uid:{<id>}:timeline``, which answers down to its floor.
-``HomeFeed.read_ids_from_sql`` answers below it, and everything while the mirror or the window is cold, while Redis is
-away, and for readers of very many pulled authors.
-``Feed.read_page`` combines both. The same round trip reads the window, the ids of the pulled authors that the reader
-follows, and the posts of the pulled authors known from the reader's last request.
+The window ``uid:{<id>}:timeline`` answers down to its floor. SQL answers below it, and everything while the mirror or
+the window is cold, while Redis is away, and for readers of very many pulled authors. The same round trip reads the
+window, the ids of the pulled authors that the reader follows, and the posts of the pulled authors known from the
+reader's last request.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import mirror
 from mirror import WindowMirror, registry
 from mirror.read import read
 from mirror.redis import RedisPipeline
@@ -19,12 +19,13 @@ from mirror.windows import window
 from social import keys
 from social.mirrors.windows import ACTIVE_SECONDS
 from social.queries.home import find_home_posts
-from social.timelines.feeds import WindowFeed, parse_chunk, queue_posts_by
-from social.timelines.pages import Chunk, PostRecord
+from social.queries.records import PostRecord
+from social.timelines.pages import Chunk, Feed, read_records
 
 MIRRORS: Final = ("timeline", "post", "follow", "shun")
 RENEW_BELOW_SECONDS: Final = ACTIVE_SECONDS - 24 * 3600  # a window that expires sooner than this is renewed
 MAX_BLOCKS_AND_MUTES: Final = 500  # blocks and mutes; above this limit, check only the authors on the page
+MAX_ATTEMPTS: Final = 2  # reads; the second one asks for the pulled authors that the first one has found
 MAX_PULLED_AUTHORS: Final = 500  # followed pulled authors; above this limit, SQL answers
 MAX_CACHED_READERS: Final = 10_000  # readers
 
@@ -38,62 +39,90 @@ def _get_timeline_mirror() -> WindowMirror:
     return found
 
 
+def _remember_pulled_authors(viewer: int, authors: tuple[int, ...]) -> None:
+    if authors and len(authors) <= MAX_PULLED_AUTHORS:
+        _pulled_authors.put(viewer, authors)
+    else:
+        _pulled_authors.forget(viewer)
+
+
 @dataclass
-class HomeFeed(WindowFeed):
-    """The home timeline of ``viewer``. Its ids take 1 round trip, or 2 if the set of pulled authors has changed."""
+class HomeFeed(Feed):
+    """The home timeline of ``viewer``. Its ids take 1 round trip, or 2 if the set of pulled authors has changed.
+
+    After ``_is_redis_exhausted`` becomes true, only SQL is asked for further ids.
+    """
 
     viewer: int
+    _is_redis_exhausted: bool = field(default=False, init=False)
     _needs_renewal: bool = field(default=False, init=False)
     _blocked_and_muted: frozenset[int] | None = field(default=frozenset(), init=False)  # None: too many
 
-    def read_ids_from_redis(self, below: int, limit: int) -> Chunk | None:
-        mirror, owner = _get_timeline_mirror(), str(self.viewer)
-        expected = _pulled_authors.get(self.viewer) or ()
+    def read_chunk(self, below: int, limit: int) -> Chunk:
+        found = None if self._is_redis_exhausted else self._read_from_redis(below, limit)
+        ids, below = found or Chunk([], below)
+        if len(ids) < limit and below:  # Redis has no more ids
+            rest = find_home_posts(self.viewer, below, limit - len(ids))
+            ids, below = [*ids, *rest], rest[-1] if len(ids) + len(rest) == limit else 0
+        return Chunk(ids, below).cut(limit)
+
+    def _read_from_redis(self, below: int, limit: int) -> Chunk | None:
+        """Return the next ids below an id, at least ``limit`` if Redis has as many; None if SQL must answer."""
+        for _ in range(MAX_ATTEMPTS):
+            expected = _pulled_authors.get(self.viewer) or ()
+            replies = self._ask(expected, below, limit)
+            if replies is None:
+                return None
+            found = window.answer(replies[: window.ASKS])
+            if found is None:
+                window.warm_soon(_get_timeline_mirror(), str(self.viewer))
+                return None
+            shunned, pulls, *posts = replies[window.ASKS :]
+            authors = tuple(sorted(map(int, pulls)))
+            _remember_pulled_authors(self.viewer, authors)
+            if len(authors) > MAX_PULLED_AUTHORS:
+                return None
+            if authors == expected:
+                self._blocked_and_muted = frozenset(map(int, shunned)) if len(shunned) <= MAX_BLOCKS_AND_MUTES else None
+                self._needs_renewal = 0 <= found.life < RENEW_BELOW_SECONDS
+                own = self._make_own_chunk(found, limit)
+                return own and _merge_chunks([own, *_parse_pulled_chunks(posts, limit)])
+        return None
+
+    def _ask(self, authors: Sequence[int], below: int, limit: int) -> list[Any] | None:
+        """Return the replies for the window and the posts of these pulled authors; None if SQL must answer."""
 
         def ask(pipe: RedisPipeline) -> None:
-            window.ask(pipe, mirror, owner, below, limit)
+            window.ask(pipe, _get_timeline_mirror(), str(self.viewer), below, limit)
             pipe.srandmember(keys.shuns(self.viewer), MAX_BLOCKS_AND_MUTES + 1)
             pipe.srandmember(keys.pulls(self.viewer), MAX_PULLED_AUTHORS + 1)
-            self._queue_posts(pipe, expected, below, limit)
-
-        reading = read(MIRRORS, ask)
-        if reading is None:
-            return None
-        found = window.answer(reading.replies[: window.ASKS])
-        if found is None:
-            window.warm_soon(mirror, owner)
-            return None
-        shunned, pulls, *posts = reading.replies[window.ASKS :]
-        self._blocked_and_muted = frozenset(map(int, shunned)) if len(shunned) <= MAX_BLOCKS_AND_MUTES else None
-        authors = tuple(sorted(map(int, pulls)))
-        if len(authors) > MAX_PULLED_AUTHORS:
-            _pulled_authors.forget(self.viewer)
-            return None
-        if authors != expected:
+            for author in authors:
+                pipe.zrange(keys.posts_of(author), f"({below}", "-inf", desc=True, byscore=True, offset=0, num=limit)
             if authors:
-                _pulled_authors.put(self.viewer, authors)
-            else:
-                _pulled_authors.forget(self.viewer)
-            again = read(MIRRORS, lambda pipe: self._queue_posts(pipe, authors, below, limit))
-            if again is None:
-                return None
-            posts = again.replies
-        self._needs_renewal = 0 <= found.life < RENEW_BELOW_SECONDS
-        own = self.chunk_from_slice(found, limit)
-        return own and _merge_chunks([own, *_parse_pulled_chunks(posts, limit)])
+                pipe.smismember(keys.shuns(self.viewer), [*authors])
 
-    def _queue_posts(self, pipe: RedisPipeline, authors: Sequence[int], below: int, limit: int) -> None:
-        for author in authors:
-            queue_posts_by(pipe, author, below, limit)
-        if authors:
-            pipe.smismember(keys.shuns(self.viewer), [*authors])
+        # No readers: one statement of SQL answers for all of this, and a merge needs the floor of the window.
+        reading = read(MIRRORS, ask)
+        return None if reading is None else reading.replies
 
-    def read_ids_from_sql(self, below: int, limit: int) -> list[int]:
-        return find_home_posts(self.viewer, below, limit)
+    def _make_own_chunk(self, found: window.Slice, limit: int) -> Chunk | None:
+        """Return a slice of the window as a chunk; None if it is empty and SQL has the rest."""
+        if len(found.ids) < limit and not found.whole:
+            self._is_redis_exhausted = True
+            return Chunk(found.ids, found.ids[-1]) if found.ids else None
+        return Chunk.of(found.ids, limit)
 
-    def queue_more_commands(self, pipe: RedisPipeline) -> None:
-        if self._needs_renewal:
-            window.keep(pipe, _get_timeline_mirror(), str(self.viewer))
+    def read_records(self, ids: Sequence[int]) -> list[PostRecord]:
+        if not self._needs_renewal:
+            return read_records(ids)
+        with mirror.together() as reads:
+            records = reads(read_records, ids)
+            # No reader: this writes, in the round trip of the records.
+            reads(mirror.answer, mirror.Question(["timeline"], self._queue_renewal, bool, lambda: False))
+        return records.value
+
+    def _queue_renewal(self, pipe: RedisPipeline) -> None:
+        window.keep(pipe, _get_timeline_mirror(), str(self.viewer))
 
     def exclude_blocked_and_muted(self, posts: list[PostRecord]) -> list[PostRecord]:
         """Drop posts of blocked and muted authors.
@@ -111,7 +140,9 @@ def _parse_pulled_chunks(replies: Sequence[Any], limit: int) -> list[Chunk]:
     if not replies:
         return []
     *posts, shunned = replies
-    return [parse_chunk(ids, limit) for ids, is_shunned in zip(posts, shunned, strict=True) if not is_shunned]
+    return [
+        Chunk.of(list(map(int, ids)), limit) for ids, is_shunned in zip(posts, shunned, strict=True) if not is_shunned
+    ]
 
 
 def _merge_chunks(chunks: Sequence[Chunk]) -> Chunk:

@@ -5,27 +5,19 @@ inactive author) are skipped. The cursor of a page is the last id that was *scan
 posts arrive.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from common.ids import MAX_ID, parse_id
-from mirror.read import RawRecord, get_encoder, read
-from mirror.redis import RedisPipeline
-from social import keys
-from social.queries.records import build_record, load_posts
+from social.mirrors.posts import PostMirror
+from social.queries.records import PostRecord
 from social.relations import blocks
 
 PAGE_SIZE = 20  # posts
 # Ids that a page's first step scans beyond its size: one detects a next page, the others replace skipped ids.
 EXTRA_IDS: Final = 4
 FURTHER_IDS: Final = (100, 400, 400)  # ids that further steps scan while posts are missing; then the page ends
-
-
-class PostRecord(RawRecord):
-    """The record of a post: id, user (id, name), time, text, book (id, title), mentions."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -46,6 +38,11 @@ class Chunk(NamedTuple):
     ids: Sequence[int]
     floor: int
 
+    @classmethod
+    def of(cls, ids: Sequence[int], limit: int) -> "Chunk":
+        """Return the ids of a reader that was asked for ``limit``. Fewer end the timeline."""
+        return cls(ids, ids[-1] if len(ids) == limit else 0)
+
     def cut(self, limit: int) -> "Chunk":
         """Return the chunk cut to ``limit`` ids."""
         return Chunk(self.ids[:limit], self.ids[limit - 1]) if len(self.ids) > limit else self
@@ -53,24 +50,17 @@ class Chunk(NamedTuple):
 
 @dataclass
 class Feed:
-    """A timeline as ``viewer`` sees it (None: a visitor without a login). Subclasses say where its ids come from.
-
-    After ``is_redis_exhausted`` becomes true, only SQL is asked for further ids.
-    """
+    """A timeline as ``viewer`` sees it (None: a visitor without a login). Subclasses say where its ids come from."""
 
     viewer: int | None
-    is_redis_exhausted: bool = field(default=False, init=False)
 
-    def read_ids_from_redis(self, below: int, limit: int) -> Chunk | None:
-        """Return the next ids below an id, at least ``limit`` if Redis has as many; None if SQL must answer."""
+    def read_chunk(self, below: int, limit: int) -> Chunk:
+        """Return the next ``limit`` ids below an id, fewer at the end of the timeline."""
         raise NotImplementedError
 
-    def read_ids_from_sql(self, below: int, limit: int) -> list[int]:
-        """Return the next ``limit`` ids below an id, newest first."""
-        raise NotImplementedError
-
-    def queue_more_commands(self, pipe: RedisPipeline) -> None:
-        """Queue further commands in the round trip that reads the records. Their replies are ignored."""
+    def read_records(self, ids: Sequence[int]) -> list[PostRecord]:
+        """Return the records of these posts, as the function of that name does."""
+        return read_records(ids)
 
     def exclude_blocked_and_muted(self, posts: list[PostRecord]) -> list[PostRecord]:
         """Return the posts without those of muted, blocked and blocking authors."""
@@ -79,21 +69,12 @@ class Feed:
         shunned = blocks.find_blocked_and_muted(self.viewer, {post["user"]["id"] for post in posts})
         return [post for post in posts if post["user"]["id"] not in shunned]
 
-    def read_chunk(self, below: int, limit: int) -> Chunk:
-        """Return the next ``limit`` ids below an id, fewer at the end of the timeline."""
-        found = None if self.is_redis_exhausted else self.read_ids_from_redis(below, limit)
-        ids, below = found or Chunk([], below)
-        if len(ids) < limit and below:  # Redis has no more ids
-            rest = self.read_ids_from_sql(below, limit - len(ids))
-            ids, below = [*ids, *rest], rest[-1] if len(ids) + len(rest) == limit else 0
-        return Chunk(ids, below).cut(limit)
-
     def read_page(self, after: int | None, size: int | None = None) -> PostPage:
         """Return ``size`` posts (default: PAGE_SIZE) below the id ``after``; None means the first page."""
         below, posts, size = after or MAX_ID, list[PostRecord](), size or PAGE_SIZE
         for limit in (size + EXTRA_IDS, *FURTHER_IDS):
             ids, below = self.read_chunk(below, limit)
-            posts += self.exclude_blocked_and_muted(_read_records(ids, self))
+            posts += self.exclude_blocked_and_muted(self.read_records(ids))
             if len(posts) > size or not below:
                 break
         goes_on = posts[size - 1]["id"] if len(posts) > size else below or None
@@ -107,24 +88,4 @@ def parse_cursor(text: str | None) -> int | None:
 
 def read_records(ids: Sequence[int]) -> list[PostRecord]:
     """Return the records of the visible posts among ``ids``, in their order. Takes 1 round trip or 2 queries."""
-    return _read_records(ids, None)
-
-
-def _read_records(ids: Sequence[int], feed: Feed | None) -> list[PostRecord]:
-    if not ids:
-        return []
-
-    def ask(pipe: RedisPipeline) -> None:
-        pipe.mget([keys.post(pk) for pk in ids])
-        if feed:
-            feed.queue_more_commands(pipe)
-
-    reading = read(["post"], ask)
-    raws = _read_from_sql(ids) if reading is None else reading.replies[0]
-    return [PostRecord(raw) for raw in raws if raw is not None]
-
-
-def _read_from_sql(ids: Sequence[int]) -> Iterable[bytes | None]:
-    """Return the records from SQL, encoded as in Redis; None for posts that are not visible."""
-    encode, rows = get_encoder("post"), load_posts(ids)
-    return [encode(build_record(rows[str(pk)])) if str(pk) in rows else None for pk in ids]
+    return list(PostMirror.get_many(ids).values())

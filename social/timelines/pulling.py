@@ -8,17 +8,18 @@ of them. When followers leave, the row stays (``eased``): timelines still pull o
 well, and pages show each post once.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from django.conf import settings
 from django.db.models import QuerySet
 
+import mirror
 from mirror.conf import setting
 from mirror.outbox import progress
-from mirror.read import read
 from social import keys
-from social.models import Follow, Post, Pulled
+from social.mirrors.edges import FollowMirror
+from social.models import Post, Pulled
 
 MAX_RECENT_POSTS: Final = (
     1000  # newest posts; only their authors are checked, because an author without new posts needs no pull
@@ -73,16 +74,10 @@ def _update_eased() -> int:
 
 
 def _count_followers(users: Iterable[int]) -> dict[int, int]:
-    """Return the number of followers by user id. The fallback to SQL stops counting just above the limit."""
-    asked = list(users)
-    found = read(["follow"], lambda pipe: [pipe.scard(keys.followers(user)) for user in asked]) if asked else None
-    counts: Sequence[int] = found.replies if found else [_count_followers_in_sql(user) for user in asked]
-    return dict(zip(asked, counts, strict=True))
-
-
-def _count_followers_in_sql(user: int) -> int:
-    follows = Follow.objects.using(setting("DATABASE")).filter(followee_id=user)
-    return len(follows.order_by("follower_id").values_list("follower_id")[: _max_followers() + 1])
+    """Return the number of followers by user id."""
+    with mirror.together() as reads:
+        counts = {user: reads(FollowMirror.count, keys.followers(user)) for user in users}
+    return {user: count.value for user, count in counts.items()}
 
 
 def _pulled() -> QuerySet[Pulled]:

@@ -30,9 +30,10 @@ from common.web import (
 from mirror.middleware import done_before
 from mirror.read import read_from_sql
 from social.models import Post
+from social.queries.records import PostRecord
 from social.selectors import get_post
 from social.services.posts import create_post, delete_post, get_post_by_key
-from social.timelines.pages import PostRecord, read_records
+from social.timelines.pages import read_records
 from social.views.draft import Draft, is_json_body
 
 HOME: Final = "social:home"

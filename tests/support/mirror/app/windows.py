@@ -28,6 +28,11 @@ def newest(notes: QuerySet[Note], limit: int) -> list[int]:
     return list(notes.order_by("-pk").values_list("pk", flat=True)[:limit])
 
 
+def below_id(notes: QuerySet[Note], below: int | None, limit: int) -> list[int]:
+    """Return the ids of the newest notes below an id, newest first."""
+    return newest(notes if below is None else notes.filter(pk__lt=below), limit)
+
+
 def numbers(pks: Sequence[str]) -> list[str]:
     """Return the keys that can be a writer's primary key."""
     return [pk for pk in pks if pk.isdecimal()]
@@ -90,6 +95,9 @@ class NotesOfWriter(WindowMirror):
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
         return {pk: newest(shown().filter(writer=int(pk)), limit) for pk in numbers(pks)}
+
+    def find_below(self, owner: str, below: int | None, limit: int) -> list[int]:
+        return below_id(shown().filter(writer=int(owner)), below, limit)
 
     def families(self) -> Sequence[Family]:
         return [Family("twriter:{", "zset", lambda name, member: _owner(name), end="}:notes")]
@@ -176,6 +184,9 @@ class FeedWindow(WindowMirror):
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
         return {pk: newest(feed_of(int(pk)), limit) for pk in numbers(pks)}
+
+    def find_below(self, owner: str, below: int | None, limit: int) -> list[int]:
+        return below_id(feed_of(int(owner)), below, limit)
 
     def families(self) -> Sequence[Family]:
         return [Family("twriter:{", "zset", lambda name, member: _owner(name), end="}:feed")]
