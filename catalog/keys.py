@@ -128,8 +128,8 @@ def shelf_entry(user_and_book: str) -> str:
 
 
 def shelf_of(user_id: int | str, shelf: str) -> str:
-    """Sorted set: "<date> <book id, 19 digits>" of each book on a shelf of a reader, all scored 0. Life: while the
-    reader is active. Owner: ShelfEntryMirror.
+    """Sorted set: book id by the date that the shelf is sorted by. Life: while the reader is active.
+    Owner: ShelfEntryMirror.
     """
     return f"shelf:{shelf}:{{{user_id}}}"
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 import mirror
 from catalog import keys, title_keys  # noqa: F401  (its mirror registers on import)
 from catalog.books.languages import normalise_code
-from catalog.books.records import BookRow, Record, build_record, load_book_rows
+from catalog.books.records import BookRecord, BookRow, Record, build_record, load_book_rows
 from catalog.books.series import parse_series
 from catalog.models import Author, Book, Tag, Tagging, TagVote
 from catalog.shelves import mirrors as shelves  # noqa: F401  (its mirrors register on import)
@@ -35,6 +35,7 @@ from mirror import (
     list_bucket_keys,
 )
 from mirror.conf import setting
+from mirror.read import RawRecord
 
 UNKNOWN_YEAR = float("-inf")  # sorts after every year, because the newest books come first
 UNKNOWN_RATING = float("-inf")
@@ -91,7 +92,7 @@ def _get_entry_keys(buckets: int) -> _EntryKeys:
 
 
 @mirror.register
-class BookMirror(Mirror):
+class BookMirror(Mirror[BookRecord]):
     """A book's record, its places in the orders and in its series, and its memberships in the sets of its tags, its
     authors and its language.
     """
@@ -100,6 +101,7 @@ class BookMirror(Mirror):
     version = f"6.{crc32(repr(BookRow._fields).encode())}"  # a new field of the record rebuilds the mirror by itself
     model = Book
     key = keys.book("{pk}")
+    record_class = BookRecord
     buckets = settings.CATALOG_TAG_BUCKETS  # of each tag's set
     watches = (
         # Without ``title_key``, because the record has the sort title from which the key follows.
@@ -213,9 +215,10 @@ class TagVoteMirror(Mirror):
 
 
 @mirror.register
-class AuthorMirror(Mirror):
+class AuthorMirror(Mirror[RawRecord]):
     """An author's name."""
 
     model = Author
     key = keys.author("{pk}")
+    record_class = RawRecord
     fields = ("id", "name")

@@ -9,16 +9,17 @@ from django.urls import reverse
 
 from catalog import keys, query
 from catalog.books import extras
-from catalog.books.records import load_book_records
+from catalog.books.records import BookRecord, load_book_records
 from catalog.listing import cursors, sorts, sql
 from catalog.listing.answers import EMPTY_ANSWER, QueryAnswer, answer_in_sql
 from catalog.listing.filters import NO_FILTERS, ChosenFilters, Narrowing, SetNarrowing
-from catalog.listing.results import MAX_PAGES, PAGE_SIZE, BookList, BookRecord
+from catalog.listing.results import MAX_PAGES, PAGE_SIZE, BookList
 from catalog.local.index import CatalogIndex, local_copy
-from catalog.shelves.selectors import ENTRY_MIRRORS, CardEntries, ask_for_entries, load_entries_from_sql, read_entries
+from catalog.mirrors import AuthorMirror, BookMirror
+from catalog.shelves.selectors import ENTRY_MIRRORS, CardEntries, ask_for_entries, find_entries, read_entries
 from common.ids import MAX_ID
-from mirror import registry
-from mirror.read import RawRecord, ask_sql, get_encoder, read
+from mirror import answer, together
+from mirror.read import RawRecord, ask_sql, get_encoder
 from mirror.redis import RedisPipeline
 from mirror.relay import tables
 
@@ -84,10 +85,10 @@ def _find_in_redis(asked: _ListRequest) -> ListAnswer | None:
     def find(index: CatalogIndex) -> QueryAnswer:
         return index.find(asked.node, asked.order, asked.after, asked.size + 1, asked.narrowings)
 
-    answer = local_copy.ask(find, records, ENTRY_MIRRORS if asked.viewer else ())
-    if answer is None:
+    answered = local_copy.ask(find, records, ENTRY_MIRRORS if asked.viewer else ())
+    if answered is None:
         return None
-    found, replies = answer
+    found, replies = answered
     if not replies:
         return found, [], [], []
     raws, *more = replies
@@ -106,7 +107,7 @@ def _find_in_sql(asked: _ListRequest) -> ListAnswer:
     if sorts.get_sort(asked.order).is_text:
         tables.catch_up(["title_key"], MAX_CATCH_UP_CHANGES)
     found, books, beside = ask_sql(["book", *sorts.find_other_mirrors()], load)
-    entries = load_entries_from_sql(asked.viewer, _get_page_ids(found, asked)) if asked.viewer else []
+    entries = find_entries(asked.viewer, _get_page_ids(found, asked)) if asked.viewer else []
     return found, books, beside, entries
 
 
@@ -127,13 +128,7 @@ def get_author(pk: int) -> RawRecord | None:
     """
     if not 0 < pk <= MAX_ID:
         return None
-    reading = read(["author"], lambda pipe: pipe.get(keys.author(pk)))
-    if reading is None:
-        author = registry.get("author")
-        rows = ask_sql(["author"], lambda: author.load([str(pk)])).values()
-        return next((RawRecord(get_encoder("author")(author.record(row))) for row in rows), None)
-    raw = reading.replies[0]
-    return None if raw is None else RawRecord(raw)
+    return AuthorMirror.get(pk)
 
 
 def find_books_by_author(author: int, after: str = "", pages: int = 1, viewer: int = 0) -> BookList:
@@ -150,11 +145,7 @@ def get_book(pk: int) -> BookRecord | None:
     """
     if not 0 < pk <= MAX_ID:
         return None
-    reading = read(["book"], lambda pipe: pipe.get(keys.book(pk)))
-    if reading is None:
-        return next(iter(ask_sql(["book"], lambda: load_records_from_sql([pk]))), None)
-    raw = reading.replies[0]
-    return None if raw is None else BookRecord(raw)
+    return BookMirror.get(pk)
 
 
 class BookPage(NamedTuple):
@@ -177,18 +168,7 @@ def get_book_page(pk: int) -> BookPage | None:
     if not 0 < pk <= MAX_ID:
         return None
 
-    def ask(pipe: RedisPipeline) -> None:
-        pipe.get(keys.book(pk))
-        extras.page_extras.add_commands(pipe, pk)
-
-    mirrors = ["book", *extras.page_extras.list_mirrors()]
-    reading = read(mirrors, ask)
-    if reading is None:
-        return ask_sql(mirrors, lambda: _load_page_from_sql(pk))
-    raw, *replies = reading.replies
-    return None if raw is None else BookPage(BookRecord(raw), extras.page_extras.read_replies(replies, pk))
-
-
-def _load_page_from_sql(pk: int) -> BookPage | None:
-    book = next(iter(load_records_from_sql([pk])), None)
-    return None if book is None else BookPage(book, extras.page_extras.load_from_sql(pk))
+    with together() as reads:
+        book = reads(BookMirror.get, pk)
+        values = reads(answer, extras.page_extras.ask(pk))
+    return None if book.value is None else BookPage(book.value, values.value)

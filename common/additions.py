@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
+from mirror import Question
 from mirror.redis import RedisPipeline
 
 
@@ -44,6 +45,16 @@ class Additions(Generic[A]):
     def list_mirrors(self) -> list[str]:
         """Return the mirrors that must be warm, each once."""
         return list(dict.fromkeys(name for addition in self.registered.values() for name in addition.mirrors))
+
+    def ask(self, *subject: Any) -> Question[dict[str, Any]]:
+        """Return the question for the values of all additions, by name."""
+        # A question, because the commands belong to applications that this one does not know.
+        return Question(
+            self.list_mirrors(),
+            ask=lambda pipe: self.add_commands(pipe, *subject),
+            decode=lambda replies: self.read_replies(replies, *subject),
+            load=lambda: self.load_from_sql(*subject),
+        )
 
     def add_commands(self, pipe: RedisPipeline, *subject: Any) -> None:
         """Add the commands of all additions to a pipeline."""

@@ -9,8 +9,8 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
 from catalog.books.languages import normalise_code
+from catalog.books.records import BookRecord
 from catalog.books.series import parse_series, split_title
-from catalog.listing.results import BookRecord
 from common.paths import make_path
 
 # Browsers do not run a data block, but these characters could end it or begin another element.

@@ -12,10 +12,17 @@ from django.db.backends.utils import CursorWrapper
 from catalog.books.series import parse_series
 from catalog.values.isbns import is_isbn, normalise_isbn
 from mirror.conf import database
+from mirror.read import RawRecord
 from mirror.utils import arrays
 
 Record = dict[str, Any]
 MAX_TOP_TAGS: Final = 10  # tags that a book's page shows first
+
+
+class BookRecord(RawRecord):
+    """The record of a book: id, title, authors, year, tags, ..."""
+
+    __slots__ = ()
 
 
 class TagNames(NamedTuple):

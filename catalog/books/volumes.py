@@ -5,14 +5,15 @@ mostly still name the first author of the series.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from itertools import chain, islice, starmap
+from typing import Any, Final, NamedTuple
 
 from catalog import keys
+from catalog.books.records import BookRecord
 from catalog.books.series import Series, parse_series, split_title
-from catalog.listing.results import BookRecord
 from catalog.models import Book
+from mirror import Question, answer
 from mirror.conf import database
-from mirror.read import ask_sql, read
 from mirror.redis import RedisPipeline
 
 MAX_AUTHORS: Final = 4  # authors of a book in whose series volumes are found
@@ -44,10 +45,7 @@ def find_series_places(book: BookRecord) -> list[SeriesPlace]:
     series, authors = parse_series(book["title"]), book["author_ids"][:MAX_AUTHORS]
     if not series or not authors:
         return [SeriesPlace(one, None, None) for one in series]
-    return _find_in_redis(series, authors) or ask_sql(["book"], lambda: _find_in_sql(series, authors))
 
-
-def _find_in_redis(series: Sequence[Series], authors: Sequence[int]) -> list[SeriesPlace] | None:
     def ask(pipe: RedisPipeline) -> None:
         for one in series:
             for author in authors:
@@ -55,15 +53,16 @@ def _find_in_redis(series: Sequence[Series], authors: Sequence[int]) -> list[Ser
                 pipe.zrevrangebyscore(key, f"({one.first!r}", "-inf", start=0, num=1, withscores=True)
                 pipe.zrangebyscore(key, f"({one.last!r}", "+inf", start=0, num=1, withscores=True)
 
-    reading = read(["book"], ask)
-    if reading is None:
-        return None
-    volumes = [[_parse_volume(*member) for member in reply] for reply in reading.replies]
-    places, step = [], 2 * len(authors)
-    for n, one in enumerate(series):
-        own = volumes[n * step : (n + 1) * step]
-        places.append(_build_place(one, (volume for found in own for volume in found)))
-    return places
+    def decode(replies: list[Any]) -> list[SeriesPlace]:
+        left = iter(replies)
+        places = []
+        for one in series:
+            members = chain.from_iterable(islice(left, 2 * len(authors)))
+            places.append(_build_place(one, starmap(_parse_volume, members)))
+        return places
+
+    # A question, because a series is a part of titles, and no query in SQL finds its volumes.
+    return answer(Question(["book"], ask, decode, load=lambda: _find_in_sql(series, authors)))
 
 
 def _parse_volume(member: bytes, score: float) -> Volume:

@@ -7,7 +7,7 @@ of the lists of those words. Only the beginning of each list is read, so a docum
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -30,51 +30,42 @@ Lists = Mapping[str, Sequence[Member]]
 
 def find_candidates(query: SearchQuery) -> dict[str, list[str]]:
     """Return candidates by the letter of their kind, the likeliest first, and add meanings to the query."""
-    terms, vocabulary = query.terms, query.vocabulary_keys
-    add_meanings(query, *_read_vocabulary(terms, vocabulary))
+    add_meanings(query, *_read_words_and_lists(query.terms, query.vocabulary_keys, MAX_VOCABULARY_WORDS))
     chances = _weigh_lists(query)
-    return _group_by_kind(chances, _read_document_lists(list(chances), MAX_POSTINGS))
+    _, found = _read_words_and_lists([], list(chances), MAX_POSTINGS)
+    return _group_by_kind(chances, found)
 
 
-def _read_vocabulary(terms: Sequence[str], near: Sequence[str]) -> tuple[Mapping[str, int], Lists]:
-    """Return the weights of the existing words among ``terms``, and the members of the lists ``near``."""
+def _read_words_and_lists(terms: Sequence[str], wanted: Sequence[str], limit: int) -> tuple[Mapping[str, int], Lists]:
+    """Return the weights of the existing words among ``terms``, and the heaviest members of the lists ``wanted``."""
+    if not (terms or wanted):
+        return {}, {}
 
     def ask(pipe: RedisPipeline) -> None:
         if terms:
             pipe.mget(list(map(keys.search_term, terms)))
-        _add_list_commands(pipe, near, MAX_VOCABULARY_WORDS)
+        for key in wanted:
+            pipe.zrange(keys.search_list(key), 0, limit - 1, withscores=True)
 
-    reading = read(MIRRORS, ask) if terms else None
+    # No reader, because a search has a hundred lists, which SQL reads in one statement after it has applied pending
+    # changes. These are written to the primary, also if a replica answers.
+    reading = read(MIRRORS, ask)
     if reading is None:
-        tables.catch_up(INDEXES, MAX_CATCH_UP_CHANGES)
-        return ask_sql(MIRRORS, lambda: _load_vocabulary_from_sql(terms, near))
-    raws, *replies = reading.replies
-    found = (orjson.loads(raw) for raw in raws if raw is not None)
-    return {word["text"]: word["weight"] for word in found}, _parse_list_replies(near, replies)
-
-
-def _load_vocabulary_from_sql(terms: Sequence[str], near: Sequence[str]) -> tuple[Mapping[str, int], Lists]:
-    there = {word.text: word.weight for word in store.read_terms(terms).values()}
-    return there, lists.read_lists(near, MAX_VOCABULARY_WORDS)
-
-
-def _read_document_lists(wanted: Sequence[str], limit: int) -> Lists:
-    reading = read(MIRRORS, lambda pipe: _add_list_commands(pipe, wanted, limit)) if wanted else None
-    if reading is None:
-        return ask_sql(MIRRORS, lambda: lists.read_lists(wanted, limit))
-    return _parse_list_replies(wanted, reading.replies)
-
-
-def _add_list_commands(pipe: RedisPipeline, wanted: Sequence[str], limit: int) -> None:
-    for key in wanted:
-        pipe.zrange(keys.search_list(key), 0, limit - 1, withscores=True)
-
-
-def _parse_list_replies(wanted: Sequence[str], replies: Sequence[Any]) -> Lists:
-    return {
+        if terms:  # the first stage
+            tables.catch_up(INDEXES, MAX_CATCH_UP_CHANGES)
+        return ask_sql(MIRRORS, lambda: (_load_weights_from_sql(terms), lists.read_lists(wanted, limit)))
+    replies = iter(reading.replies)
+    raws = next(replies) if terms else []
+    words = [orjson.loads(raw) for raw in raws if raw is not None]
+    found = {
         key: [(member.decode(), int(-score)) for member, score in reply]
         for key, reply in zip(wanted, replies, strict=True)
     }
+    return {word["text"]: word["weight"] for word in words}, found
+
+
+def _load_weights_from_sql(terms: Sequence[str]) -> dict[str, int]:
+    return {word.text: word.weight for word in store.read_terms(terms).values()} if terms else {}
 
 
 def _weigh_lists(query: SearchQuery) -> dict[str, tuple[int | None, float]]:

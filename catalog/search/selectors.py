@@ -9,19 +9,18 @@ from django.db.models import Count
 
 from catalog import keys
 from catalog.books import extras
+from catalog.books.records import BookRecord
 from catalog.listing import sorts
-from catalog.listing.results import BookRecord
+from catalog.mirrors import BookMirror
 from catalog.models import Tagging
 from catalog.search.corrections import SearchQuery, parse_query
 from catalog.search.finding import find_candidates
 from catalog.search.names.titles import collect_book_names
 from catalog.search.ranking import DocumentTexts, collect_texts, rank_document
-from catalog.selectors import load_records_from_sql
-from catalog.shelves.selectors import ENTRY_MIRRORS, CardEntries, ask_for_entries, load_entries_from_sql, read_entries
+from catalog.shelves.selectors import CardEntries, find_entries
 from catalog.values.isbns import has_wrong_check_digit
-from mirror import list_bucket_keys, registry
+from mirror import Question, answer, list_bucket_keys, registry, together
 from mirror.conf import database
-from mirror.read import ask_sql, read
 from mirror.redis import RedisPipeline
 
 MAX_QUERY_LENGTH: Final = 200  # letters; the rest is ignored
@@ -89,9 +88,9 @@ class _CandidateIds(NamedTuple):
 
 
 class _LoadedCandidates(NamedTuple):
-    books: Sequence[BookRecord]
-    tags: Sequence[NamedResult]
-    readers: Sequence[Any]
+    books: Sequence[BookRecord] = ()
+    tags: Sequence[NamedResult] = ()
+    readers: Sequence[Any] = ()
     card_values: extras.CardValues = ()  # for each candidate, in the order of ``_CandidateIds.books``
     entries: CardEntries = ()
 
@@ -159,50 +158,49 @@ def _collect_name_texts(named: Any) -> DocumentTexts:
 
 
 def _load_candidates(wanted: _CandidateIds, viewer: int) -> _LoadedCandidates:
+    with together() as reads:
+        books = reads(BookMirror.get_many, wanted.books)
+        entries = reads(find_entries, viewer, wanted.books if viewer else [])
+        others = reads(_find_others, wanted, viewer)
+    return others.value._replace(books=list(books.value.values()), entries=entries.value)
+
+
+def _find_others(wanted: _CandidateIds, viewer: int) -> _LoadedCandidates:
+    """Return the candidates without books: numbers of books of tags, readers, and the card extras of books."""
     if not any(wanted):
-        return _LoadedCandidates([], [], [])
+        return _LoadedCandidates()
     buckets = registry.get("book").buckets
 
     def ask(pipe: RedisPipeline) -> None:
         if wanted.books:
-            pipe.mget(list(map(keys.book, wanted.books)))
             extras.card_extras.add_commands(pipe, wanted.books)
-            if viewer:
-                ask_for_entries(pipe, viewer, wanted.books)
         for tag in wanted.tags:
             for name in list_bucket_keys(keys.tag(tag.name), buckets):
                 pipe.scard(name)
         for readers in _reader_sources:
             readers.add_commands(pipe, viewer, wanted.readers)
 
-    mirrors = [
-        "book",
-        *sorts.find_other_mirrors(),
-        *(ENTRY_MIRRORS if viewer and wanted.books else ()),
-        *(name for readers in _reader_sources if wanted.readers for name in readers.mirrors),
-    ]
-    reading = read(mirrors, ask)
-    if reading is None:
-        return _load_candidates_from_sql(wanted, viewer)
-    replies = iter(reading.replies)
-    raws = next(replies) if wanted.books else []
-    beside = extras.read_card_replies(replies) if wanted.books else ()
-    entries = read_entries(next(replies)) if viewer and wanted.books else ()
-    tags = [tag._replace(weight=sum(islice(replies, buckets))) for tag in wanted.tags]
-    rest = list(replies)
-    found = [reader for readers in _reader_sources for reader in readers.parse_replies(wanted.readers, rest)]
-    return _LoadedCandidates([BookRecord(raw) for raw in raws if raw is not None], tags, found, beside, entries)
+    def decode(replies: list[Any]) -> _LoadedCandidates:
+        left = iter(replies)
+        card_values = extras.read_card_replies(left) if wanted.books else ()
+        tags = [tag._replace(weight=sum(islice(left, buckets))) for tag in wanted.tags]
+        rest = list(left)
+        found = [reader for readers in _reader_sources for reader in readers.parse_replies(wanted.readers, rest)]
+        return _LoadedCandidates(tags=tags, readers=found, card_values=card_values)
 
-
-def _load_candidates_from_sql(wanted: _CandidateIds, viewer: int) -> _LoadedCandidates:
-    def load_public() -> _LoadedCandidates:
+    def load() -> _LoadedCandidates:
         links = Tagging._base_manager.using(database())
         ids = [tag.id for tag in wanted.tags]
         counts = dict(links.filter(tag_id__in=ids).values_list("tag_id").annotate(Count("id")).order_by())
         tags = [tag._replace(weight=counts.get(tag.id, 0)) for tag in wanted.tags]
-        beside = extras.load_cards_from_sql(wanted.books)
-        return _LoadedCandidates(load_records_from_sql(wanted.books), tags, [], beside)
+        found = [reader for readers in _reader_sources for reader in readers.read_from_sql(viewer, wanted.readers)]
+        return _LoadedCandidates(tags=tags, readers=found, card_values=extras.load_cards_from_sql(wanted.books))
 
-    found = [reader for readers in _reader_sources for reader in readers.read_from_sql(viewer, wanted.readers)]
-    entries = load_entries_from_sql(viewer, wanted.books) if viewer else ()
-    return ask_sql(["book", *sorts.find_other_mirrors()], load_public)._replace(readers=found, entries=entries)
+    mirrors = [
+        "book",
+        *sorts.find_other_mirrors(),
+        *(name for readers in _reader_sources if wanted.readers for name in readers.mirrors),
+    ]
+    # A question, because the readers and the extras of cards belong to other applications, and because SQL counts the
+    # books of all tags in one statement.
+    return answer(Question(mirrors, ask, decode, load))

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.admin_tools import BigTableAdmin
 from catalog.shelves.models import ShelfEntry
-from catalog.shelves.selectors import find_public_entries
+from catalog.shelves.records import find_public_entries
 from common.text import fold
 
 

@@ -1,9 +1,10 @@
 """Mirrors of shelves. Both are strict: a shelf that was made private is private within seconds."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Case, IntegerField, Q, When
 from django.utils.translation import gettext_lazy as _
 
 import mirror
@@ -16,12 +17,13 @@ from catalog.shelves.records import (
     Record,
     build_entry_key,
     build_entry_record,
-    build_position,
+    find_public_entries,
     load_entries,
     load_settings,
+    to_score,
 )
 from common.ids import parse_id, parse_ids
-from mirror import Contribution, Family, Mirror, Scored, Watch
+from mirror import Contribution, Mirror, Ranking, Scored, SqlMembers, Watch
 from mirror.conf import setting
 
 PRIVACY_COLUMNS = tuple(PRIVACY_FIELDS.values())
@@ -50,6 +52,21 @@ def find_entries_of_users(values: Sequence[str], after: str | None, limit: int) 
     return _find_next_entries(Q(user_id__in=list(map(int, values))), after, limit)
 
 
+def _find_shelf_in_sql(values: Mapping[str, str]) -> SqlMembers:
+    rows = ShelfEntry.objects.using(setting("DATABASE")).filter(user__is_active=True)
+    return SqlMembers(rows.filter(user_id=values["user"], shelf=values["shelf"]), "book_id", "sort_on")
+
+
+def _find_readers_in_sql(values: Mapping[str, str]) -> SqlMembers:
+    positions = [When(shelf=shelf, then=number) for number, shelf in enumerate(SHELVES)]
+    rows = find_public_entries().filter(book_id=values["book"])
+    return SqlMembers(rows.annotate(position=Case(*positions, output_field=IntegerField())), "user_id", "position")
+
+
+def _find_stars_in_sql(values: Mapping[str, str]) -> SqlMembers:
+    return SqlMembers(find_public_entries().filter(book_id=values["book"]), "user_id", "stars")
+
+
 @mirror.register
 class ShelfEntryMirror(Mirror):
     """A book on a reader's shelf: a record, a place on the shelf and, for a public shelf, entries in the book's sets.
@@ -63,6 +80,11 @@ class ShelfEntryMirror(Mirror):
     model = ShelfEntry
     key = keys.shelf_entry("{pk}")
     strict = True
+    indexes = (
+        Ranking("shelf:{shelf}:{{{user}}}", owner="{user}:{member}", sql=_find_shelf_in_sql),  # keys.shelf_of
+        Ranking("book:{{{book}}}:readers", owner="{member}:{book}", sql=_find_readers_in_sql),  # keys.readers_of
+        Ranking("book:{{{book}}}:stars", owner="{member}:{book}", sql=_find_stars_in_sql),  # keys.stars_of
+    )
     watches = (
         Watch(ShelfEntry, ("user_id", "book_id")),
         Watch(ShelfSettings, via=find_entries_of_users, only=PRIVACY_COLUMNS),
@@ -77,21 +99,11 @@ class ShelfEntryMirror(Mirror):
 
     def index(self, pk: str, record: Record) -> Iterable[Contribution]:
         user, book, stars = str(record["user"]), record["book"], record["stars"]
-        yield Scored(keys.shelf_of(user, record["shelf"]), build_position(record["sort_on"], book), 0)
+        yield Scored(keys.shelf_of(user, record["shelf"]), str(book), to_score(date.fromisoformat(record["sort_on"])))
         if record["is_public"]:
             yield Scored(keys.readers_of(book), user, SHELVES.index(record["shelf"]))
             if stars:
                 yield Scored(keys.stars_of(book), user, stars)
-
-    def families(self) -> Sequence[Family]:
-        start = keys.readers_of("\0").partition("\0")[0]
-        return (
-            Family(keys.shelf_of("", "").partition(":")[0] + ":", "zset", _parse_shelf_member),
-            *(
-                Family(start, "zset", _parse_reader_member, end=of("\0").partition("\0")[2])
-                for of in (keys.readers_of, keys.stars_of)
-            ),
-        )
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         return _find_next_entries(Q(), after, limit)
@@ -101,14 +113,6 @@ class ShelfEntryMirror(Mirror):
         pk = key.removeprefix(start)
         pair = _parse_key(pk) if key.startswith(start) else None
         return pk if pair and build_entry_key(*pair) == pk else None
-
-
-def _parse_shelf_member(key: str, member: str) -> str:
-    return f"{key.rpartition('{')[2].removesuffix('}')}:{member.rpartition(' ')[2].lstrip('0')}"
-
-
-def _parse_reader_member(key: str, member: str) -> str:
-    return f"{member}:{key.partition('{')[2].partition('}')[0]}"
 
 
 @mirror.register

@@ -1,14 +1,18 @@
 """Records of shelves. SQL builds the same records for Redis and for the pages that SQL answers."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from datetime import date
+from typing import Any, Final, NamedTuple
 
-from catalog.shelves.models import PRIVACY_FIELDS, Privacy, ReadingGoal, Shelf, ShelfSettings
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from catalog.shelves.models import PRIVACY_FIELDS, Privacy, ReadingGoal, Shelf, ShelfEntry, ShelfSettings
 from common.database import pairs
 from mirror.conf import setting
 
 Record = dict[str, Any]
 SHELVES = tuple(Shelf)
+EPOCH: Final = date(1970, 1, 1)
 
 
 class EntryRow(NamedTuple):
@@ -61,9 +65,18 @@ def build_entry_record(row: EntryRow) -> Record:
     }
 
 
-def build_position(sort_on: Any, book_id: int) -> str:
-    """Return the member of a shelf's sorted set, which is also the cursor of a page."""
-    return f"{sort_on} {book_id:019}"
+def to_score(day: date) -> float:
+    """Return the score of a date on a shelf: seconds since 1970, as readers of rankings compare dates."""
+    return (day - EPOCH).total_seconds()
+
+
+def find_public_entries() -> QuerySet[ShelfEntry]:
+    """Return the entries of active readers on public shelves, as a query set."""
+    hidden = Q(pk__in=[])
+    for shelf, field in PRIVACY_FIELDS.items():
+        private = ShelfSettings.objects.filter(pk=OuterRef("user_id")).exclude(**{field: Privacy.PUBLIC})
+        hidden |= Q(Exists(private), shelf=shelf)
+    return ShelfEntry.objects.using(setting("DATABASE")).filter(user__is_active=True).exclude(hidden)
 
 
 def load_settings(user_ids: Sequence[int]) -> Mapping[str, Record]:

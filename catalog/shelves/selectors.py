@@ -5,32 +5,22 @@ These functions check no permission. Callers show other readers' shelves only as
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, Final, NamedTuple
 
 import orjson
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from catalog import keys
-from catalog.books.records import load_book_records
-from catalog.listing.results import BookRecord
-from catalog.shelves.models import PRIVACY_FIELDS, STARS, Privacy, Shelf, ShelfEntry, ShelfSettings
-from catalog.shelves.records import (
-    SHELVES,
-    Record,
-    build_entry_key,
-    build_entry_record,
-    build_position,
-    load_entries,
-    load_settings,
-)
-from mirror.conf import setting
-from mirror.read import get_encoder, read
+from catalog.books.records import BookRecord
+from catalog.mirrors import BookMirror
+from catalog.shelves.mirrors import ShelfEntryMirror, ShelfSettingsMirror
+from catalog.shelves.models import STARS, Privacy, Shelf
+from catalog.shelves.records import EPOCH, SHELVES, Record, build_entry_key, to_score
+from mirror import Place, together
 from mirror.redis import RedisPipeline
 
 PAGE_SIZE: Final = 20  # books
 ENTRY_MIRRORS: Final = ("shelf_entry",)
-LAST_POSITION: Final = "9999-12-31 ~"  # sorts after every position
 
 CardEntries = Sequence[Record | None]  # for each book on a page, its entry on the viewer's shelves
 
@@ -116,19 +106,9 @@ def find_entries(user_id: int, book_ids: Sequence[int]) -> CardEntries:
     """Return the record of each book on a reader's shelves, or None. From a warm mirror: 1 round trip and no SQL."""
     if not book_ids:
         return []
-    reading = read(ENTRY_MIRRORS, lambda pipe: ask_for_entries(pipe, user_id, book_ids))
-    return load_entries_from_sql(user_id, book_ids) if reading is None else read_entries(reading.replies[0])
-
-
-def load_entries_from_sql(user_id: int, book_ids: Sequence[int]) -> CardEntries:
-    """Return the same records as ``find_entries``, from SQL."""
-    found = _load_entries_by_book(user_id, book_ids) if book_ids else {}
-    return list(map(found.get, book_ids))
-
-
-def _load_entries_by_book(user_id: int, book_ids: Sequence[int]) -> dict[int, Record]:
-    found = load_entries([(user_id, pk) for pk in book_ids]).values()
-    return {row.book: build_entry_record(row) for row in found}
+    pks = [build_entry_key(user_id, pk) for pk in book_ids]
+    found = ShelfEntryMirror.get_many(pks)
+    return [found.get(pk) for pk in pks]
 
 
 # --- a shelf --------------------------------------------------------------------------------------
@@ -136,34 +116,18 @@ def _load_entries_by_book(user_id: int, book_ids: Sequence[int]) -> dict[int, Re
 
 def get_shelf_summary(user_id: int, year: int) -> ShelfSummary:
     """Return a summary of a reader's shelves. From warm mirrors: 1 round trip and no SQL."""
-
-    def ask(pipe: RedisPipeline) -> None:
-        pipe.get(keys.shelf_settings(user_id))
-        for shelf in SHELVES:
-            pipe.zcard(keys.shelf_of(user_id, shelf))
-        pipe.zlexcount(keys.shelf_of(user_id, Shelf.READ), f"[{year:04}-", f"({year:04}~")
-
-    reading = read(["shelf_settings", "shelf_entry"], ask)
-    if reading is None:
-        return _load_summary_from_sql(user_id, year)
-    raw, *counts, finished = reading.replies
-    return _build_summary(orjson.loads(raw) if raw else {}, dict(zip(SHELVES, counts, strict=True)), year, finished)
-
-
-def _load_summary_from_sql(user_id: int, year: int) -> ShelfSummary:
-    rows = ShelfEntry.objects.using(setting("DATABASE")).filter(user_id=user_id, user__is_active=True)
-    in_year = Q(shelf=Shelf.READ, finished_on__year=year)
-    found = rows.aggregate(
-        finished=Count("pk", filter=in_year), **{shelf.name: Count("pk", filter=Q(shelf=shelf)) for shelf in SHELVES}
+    with together() as reads:
+        settings = reads(ShelfSettingsMirror.get, user_id)
+        counts = {shelf: reads(ShelfEntryMirror.count, keys.shelf_of(user_id, shelf)) for shelf in SHELVES}
+        read = keys.shelf_of(user_id, Shelf.READ)
+        finished = reads(ShelfEntryMirror.count, read, low=date(year, 1, 1), high=date(year, 12, 31))
+    record = settings.value or {}
+    return ShelfSummary(
+        privacy={shelf.value: record.get("privacy", {}).get(shelf, Privacy.PUBLIC) for shelf in SHELVES},
+        counts={shelf.value: count.value for shelf, count in counts.items()},
+        goal=record.get("goals", {}).get(str(year)),
+        finished=finished.value,
     )
-    record = load_settings([user_id]).get(str(user_id), {})
-    return _build_summary(record, {shelf: found[shelf.name] for shelf in SHELVES}, year, found["finished"])
-
-
-def _build_summary(record: Record, counts: Mapping[Shelf, int], year: int, finished: int) -> ShelfSummary:
-    privacy = {shelf.value: record.get("privacy", {}).get(shelf, Privacy.PUBLIC) for shelf in SHELVES}
-    by_name = {shelf.value: count for shelf, count in counts.items()}
-    return ShelfSummary(privacy, by_name, record.get("goals", {}).get(str(year)), finished)
 
 
 def find_shelf_page(user_id: int, shelf: Shelf, after: str = "") -> ShelfPage:
@@ -171,58 +135,35 @@ def find_shelf_page(user_id: int, shelf: Shelf, after: str = "") -> ShelfPage:
 
     From warm mirrors: 2 round trips and no SQL.
     """
-    cursor = _parse_cursor(after)
-    start = f"({build_position(*cursor)}" if cursor else f"[{LAST_POSITION}"
-
-    def ask_positions(pipe: RedisPipeline) -> None:
-        pipe.zrevrangebylex(keys.shelf_of(user_id, shelf), start, "-", start=0, num=PAGE_SIZE + 1)
-
-    reading = read(["shelf_entry"], ask_positions)
-    if reading is None:
-        return _load_page_from_sql(user_id, shelf, cursor)
-    positions = [member.decode() for member in reading.replies[0]]
-    book_ids = [int(at.rpartition(" ")[2]) for at in positions[:PAGE_SIZE]]
-    if not book_ids:
-        return ShelfPage([], None)
-
-    def ask_records(pipe: RedisPipeline) -> None:
-        ask_for_entries(pipe, user_id, book_ids)
-        pipe.mget([keys.book(pk) for pk in book_ids])
-
-    reading = read(["shelf_entry", "book"], ask_records)
-    if reading is None:
-        return _load_page_from_sql(user_id, shelf, cursor)
-    entries = [
-        ShelvedBook(orjson.loads(raw), BookRecord(book))
-        for raw, book in zip(*reading.replies, strict=True)
-        if raw is not None and book is not None
+    places = ShelfEntryMirror.page(
+        keys.shelf_of(user_id, shelf), PAGE_SIZE + 1, after=_parse_cursor(after), descending=True
+    )
+    shown = places[:PAGE_SIZE]
+    book_ids = [place.pk for place in shown]
+    with together() as reads:
+        entries = reads(find_entries, user_id, book_ids)
+        books = reads(BookMirror.get_many, book_ids)
+    shelved = [
+        ShelvedBook(fields, books.value[fields["book"]])
+        for fields in entries.value
+        # A book that moved between the two round trips may now be on a shelf with another privacy.
+        if fields and fields["shelf"] == shelf and fields["book"] in books.value
     ]
-    # A book that moved between the two round trips may now be on a shelf with another privacy.
-    here = [entry for entry in entries if entry.fields["shelf"] == shelf]
-    return ShelfPage(here, positions[PAGE_SIZE - 1] if len(positions) > PAGE_SIZE else None)
+    return ShelfPage(shelved, _build_cursor(shown[-1]) if len(places) > PAGE_SIZE else None)
 
 
-def _parse_cursor(text: str) -> tuple[date, int] | None:
+def _build_cursor(place: Place) -> str:
+    return f"{EPOCH + timedelta(seconds=place.score)} {place.pk:019}"
+
+
+def _parse_cursor(text: str) -> Place | None:
     day, _, book = text.partition(" ")
     if not (book.isascii() and book.isdecimal() and len(book) == 19):
         return None
     try:
-        return date.fromisoformat(day), int(book)
+        return Place(int(book), to_score(date.fromisoformat(day)))
     except ValueError:
         return None
-
-
-def _load_page_from_sql(user_id: int, shelf: Shelf, cursor: tuple[date, int] | None) -> ShelfPage:
-    rows = ShelfEntry.objects.using(setting("DATABASE")).filter(user_id=user_id, user__is_active=True, shelf=shelf)
-    if cursor:
-        day, book = cursor
-        rows = rows.filter(Q(sort_on__lt=day) | Q(sort_on=day, book_id__lt=book))
-    found = list(rows.order_by("-sort_on", "-book_id").values_list("sort_on", "book_id")[: PAGE_SIZE + 1])
-    book_ids = [pk for _, pk in found[:PAGE_SIZE]]
-    fields, encode = _load_entries_by_book(user_id, book_ids), get_encoder("book")
-    books = {record["id"]: BookRecord(encode(record)) for record in load_book_records(book_ids)} if book_ids else {}
-    entries = [ShelvedBook(fields[pk], books[pk]) for pk in book_ids if pk in fields and pk in books]
-    return ShelfPage(entries, build_position(*found[PAGE_SIZE - 1]) if len(found) > PAGE_SIZE else None)
 
 
 # --- the readers of a book ------------------------------------------------------------------------
@@ -233,35 +174,8 @@ def count_readers(book_id: int) -> BookReaders:
 
     From a warm mirror: 1 round trip of 8 commands, no SQL.
     """
-
-    def ask(pipe: RedisPipeline) -> None:
-        for number in range(len(SHELVES)):
-            pipe.zcount(keys.readers_of(book_id), number, number)
-        for stars in STARS:
-            pipe.zcount(keys.stars_of(book_id), stars, stars)
-
-    reading = read(["shelf_entry"], ask)
-    if reading is None:
-        return _count_readers_in_sql(book_id)
-    counts, stars = reading.replies[: len(SHELVES)], reading.replies[len(SHELVES) :]
-    by_shelf = {shelf.value: count for shelf, count in zip(SHELVES, counts, strict=True)}
-    return BookReaders(by_shelf, dict(zip(STARS, stars, strict=True)))
-
-
-def _count_readers_in_sql(book_id: int) -> BookReaders:
-    rows = find_public_entries().filter(book_id=book_id).values_list("shelf", "stars").annotate(n=Count("pk"))
-    counts, by_stars = dict.fromkeys((shelf.value for shelf in SHELVES), 0), dict.fromkeys(STARS, 0)
-    for shelf, stars, count in rows:
-        counts[shelf] += count
-        if stars:
-            by_stars[stars] += count
-    return BookReaders(counts, by_stars)
-
-
-def find_public_entries() -> QuerySet[ShelfEntry]:
-    """Return the entries of active readers on public shelves, as a query set."""
-    hidden = Q(pk__in=[])
-    for shelf, field in PRIVACY_FIELDS.items():
-        private = ShelfSettings.objects.filter(pk=OuterRef("user_id")).exclude(**{field: Privacy.PUBLIC})
-        hidden |= Q(Exists(private), shelf=shelf)
-    return ShelfEntry.objects.using(setting("DATABASE")).filter(user__is_active=True).exclude(hidden)
+    with together() as reads:
+        readers = reads(ShelfEntryMirror.counts, keys.readers_of(book_id), range(len(SHELVES)))
+        ratings = reads(ShelfEntryMirror.counts, keys.stars_of(book_id), STARS)
+    by_shelf = {shelf.value: readers.value[number] for number, shelf in enumerate(SHELVES)}
+    return BookReaders(by_shelf, ratings.value)

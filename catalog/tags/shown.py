@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 
-from catalog.listing.results import BookRecord
+from catalog.books.records import BookRecord
 from catalog.tags.votes import find_own_tags
 
 

@@ -16,14 +16,14 @@ from django.utils.translation import gettext as _
 
 from accounts.words import check_line
 from catalog import keys, query
+from catalog.mirrors import TagVoteMirror
 from catalog.models import Book, Tag, Tagging, TagVote
 from catalog.names import normalise
 from catalog.tags.aliases import resolve_aliases
 from catalog.tags.bulk import get_or_create_ids
 from common.database import SLICE_SIZE, repeat_after_conflict
-from mirror.conf import setting
-from mirror.read import read
 
+MAX_OWN_TAGS = 1000  # far above TAGS_OF_READER, because the site may have lowered that limit
 MAX_ATTEMPTS = 3  # attempts, when concurrent transactions create or merge the tag
 
 
@@ -93,12 +93,8 @@ def find_own_tags(user_id: int, book_id: int) -> list[str]:
 
     From a warm mirror: 1 round trip and no SQL.
     """
-    key = keys.tags_of_reader(user_id, book_id)
-    reading = read(["tag_vote"], lambda pipe: pipe.zrange(key, 0, -1))
-    if reading is not None:
-        return [member.decode().rpartition("\0")[0] for member in reading.replies[0]]
-    votes = TagVote.objects.using(setting("DATABASE")).filter(user_id=user_id, book_id=book_id)
-    return sorted(votes.values_list("tag__name", flat=True))
+    own = TagVoteMirror.names(keys.tags_of_reader(user_id, book_id), MAX_OWN_TAGS)
+    return [tag.text for tag in own]
 
 
 def clean_tag_name(text: str) -> str:

@@ -18,9 +18,10 @@ from django.utils.translation import get_language, gettext
 from catalog import query
 from catalog.books import cover_images, covers, descriptions, extras
 from catalog.books.languages import get_language_name
+from catalog.books.records import BookRecord
 from catalog.books.series import split_title
 from catalog.books.volumes import find_series_places
-from catalog.listing.results import BookList, BookRecord
+from catalog.listing.results import BookList
 from catalog.shelves.widgets import render_card_shelf
 from catalog.tags.shown import build_tags_context
 from common.paths import make_path

@@ -172,10 +172,11 @@ def rows_of(group: Group) -> Rows:
 
 def _keys_of(args: Sequence[Any], reply: Any) -> Iterator[tuple[str, Any]]:
     """Yield the keys that a command reads, each with its reply."""
-    if args[0] == "EVAL":  # of a reader: one key
-        yield _text(args[3]), reply
-    elif args[0] == "MGET":
+    if args[0] == "MGET":
         yield from zip(map(_text, args[1:]), reply, strict=True)
+    elif args[0] == "EVAL":  # the page of a ranking: behind the script stands the number of its keys
+        for key in args[3 : 3 + int(args[2])]:
+            yield _text(key), reply
     elif len(args) > 1:
         yield _text(args[1]), reply
 

@@ -29,7 +29,7 @@ from mirror.warm import marker, rewind
 HARMLESS: Final = {
     *("GET", "MGET", "STRLEN", "EXISTS", "TTL", "HGET", "HMGET", "HGETALL", "HLEN", "SISMEMBER", "SMISMEMBER", "SCARD"),
     *("ZSCORE", "ZMSCORE", "ZRANK", "ZREVRANK", "ZCARD", "ZCOUNT"),
-    *("ZRANGE", "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE"),
+    *("ZRANGE", "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "ZRANGEBYLEX", "ZREVRANGEBYLEX"),
     *("LRANGE", "XRANGE"),
 }
 NOT_READ: Final = doubt.Group((), (), ())

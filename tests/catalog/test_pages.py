@@ -9,7 +9,7 @@ from django.utils import translation
 from django.utils.safestring import SafeString
 
 from catalog.books.languages import get_language_name
-from catalog.listing.results import BookRecord
+from catalog.books.records import BookRecord
 from catalog.models import Author, Book, Tag
 from catalog.templatetags.books import _render_cards, year
 from tests.support.site.html import find_policy_violations

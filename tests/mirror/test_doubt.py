@@ -7,7 +7,7 @@ from django.db.utils import OperationalError
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import registry
+from mirror import Place, registry
 from mirror.models import Change
 from mirror.outbox import changes as outbox
 from mirror.read import doubt
@@ -18,6 +18,7 @@ from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
 from mirror.relay import drains
 from mirror.upkeep import heartbeat, rebuild
+from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Follow, Group, Item
 
 MIRRORS = ("titem", "tfollow", "tgroup")
@@ -115,6 +116,12 @@ def test_members_of_an_entry_count_as_rows(redis: Redis) -> None:
     assert read(["titem"], lambda pipe: pipe.zrange(scores, 0, -1, withscores=True)) is None
     assert read(["titem"], lambda pipe: pipe.get("titem:name:item 1")) is not None
     assert read(["titem"], lambda pipe: pipe.get("titem:name:item 2")) is None
+
+
+def test_members_of_a_page_behind_a_place_count_as_rows(redis: Redis) -> None:
+    Item.objects.filter(pk=2).update(score=9)
+    stop_heartbeat(redis)
+    assert ItemMirror.page("titems:score", 5, after=Place(1, 0.0)) == [Place(3, 0.0), Place(2, 9.0)]
 
 
 def test_pending_edge_counts_for_the_sets_that_it_will_enter(redis: Redis) -> None:

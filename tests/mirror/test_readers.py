@@ -136,6 +136,9 @@ def test_counts_ranks_and_scores_are_equal(engine: str, items: list[Item]) -> No
         assert ReadItem.count("read_scores") == ReadItem.count("{read_label}:red") == ReadItem.count("read_names") == 12
         assert ReadItem.count("read_scores", low=4) == 4
         assert ReadItem.count("read_scores", low=1, high=2) == 4
+        assert ReadItem.counts("read_scores", [1, 2.0, 77]) == {1: 2, 2.0: 2, 77: 0}
+        assert ReadItem.counts("read_counts", range(1, 3)) == {1: 6, 2: 6}
+        assert ReadItem.counts("read_scores", []) == {}
         for key in ("read_scores", "read_counts"):
             scores = ReadItem.scores(key, [item.pk for item in items])
             assert [*scores] == [item.pk for item in items]
@@ -209,6 +212,7 @@ def test_asynchronous_twins_give_the_same_answers(engine: str, items: list[Item]
             await ReadItem.abottom("read_scores", 1) == [pk],
             [place.pk for place in await ReadItem.apage("read_scores", 1)] == [pk],
             await ReadItem.acount("read_hidden"),
+            await ReadItem.acounts("read_scores", [0]),
             await ReadItem.arank("read_scores", pk),
             await ReadItem.ascore("read_scores", pk),
             await ReadItem.ascores("read_scores", [pk]),
@@ -224,7 +228,7 @@ def test_asynchronous_twins_give_the_same_answers(engine: str, items: list[Item]
         top = ReadItem.top("read_scores", 1)
         hidden = items[4].pk
         assert async_to_sync(read)() == [
-            True, [pk], top, {hidden}, pk, True, True, 1, 11, 0.0, {pk: 0.0}, set(), {hidden}, {hidden}, set(),
+            True, [pk], top, {hidden}, pk, True, True, 1, {0: 2}, 11, 0.0, {pk: 0.0}, set(), {hidden}, {hidden}, set(),
             ["item 0"],
         ]  # fmt: skip
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 else:
     R = TypeVar("R")
 K = TypeVar("K")
+S = TypeVar("S", bound=float)
 # Returns the number of members of KEYS[1] with higher scores than ARGV[1], or nothing without that member.
 RANK_SCRIPT: Final = """
 local score = redis.call('ZSCORE', KEYS[1], ARGV[1])
@@ -185,6 +186,23 @@ class Readers(Generic[R]):
         return _answer(structure, ask, lambda replies: int(sum(replies)), load)
 
     @classmethod
+    def counts(cls, key: str, scores: Iterable[S]) -> dict[S, int]:
+        """Return the numbers of members of a ``Ranking`` with exactly these scores, by score."""
+        structure, asked = find_structure(cls, key, Ranking), list(dict.fromkeys(scores))
+        if not asked:
+            return {}
+
+        def ask(pipe: "RedisPipeline") -> None:
+            for name in structure.keys:
+                for score in asked:
+                    pipe.zcount(name, repr(float(score)), repr(float(score)))
+
+        def decode(replies: list[Any]) -> dict[S, int]:
+            return {score: sum(replies[number :: len(asked)]) for number, score in enumerate(asked)}
+
+        return _answer(structure, ask, decode, lambda: structure.find_in_sql().count_scores(asked))
+
+    @classmethod
     def rank(cls, key: str, pk: object) -> int | None:
         """Return 1 plus the number of members with higher scores, or None for no member.
 
@@ -333,6 +351,11 @@ class Readers(Generic[R]):
     async def acount(cls, key: str, low: Bound = None, high: Bound = None) -> int:
         """Do the same as ``count``, asynchronously."""
         return await sync_to_async(cls.count)(key, low, high)
+
+    @classmethod
+    async def acounts(cls, key: str, scores: Iterable[S]) -> dict[S, int]:
+        """Do the same as ``counts``, asynchronously."""
+        return await sync_to_async(cls.counts)(key, scores)
 
     @classmethod
     async def arank(cls, key: str, pk: object) -> int | None:

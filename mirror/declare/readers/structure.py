@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from django.db import models
 from django.utils import timezone
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MAX_CANDIDATES = 100  # ways to divide a key into values
 TEXT, SCORE = "mirror_text", "mirror_score"
+S = TypeVar("S", bound=float)
 EPOCH: Final = datetime.fromtimestamp(0, tz=UTC)
 
 
@@ -119,6 +120,13 @@ class SqlStructure:
     def count_above(self, score: float) -> int:
         """Return the number of members with a higher score."""
         return self.rows.filter(**{f"{self.score}__gt": convert_score(score, self.score_field)}).count()
+
+    def count_scores(self, scores: Sequence[S]) -> dict[S, int]:
+        """Return the numbers of members with exactly these scores, by score."""
+        values = [convert_score(score, self.score_field) for score in scores]
+        rows = self.rows.filter(**{f"{self.score}__in": values}).order_by()
+        found = dict(rows.values_list(self.score).annotate(models.Count(self.member)))
+        return {score: found.get(value, 0) for score, value in zip(scores, values, strict=True)}
 
     def with_text(self) -> "models.QuerySet[Any, Any]":
         """Return the rows with ``TEXT``, their member as Redis compares it."""
