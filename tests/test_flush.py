@@ -8,7 +8,7 @@ from accounts.models import User
 from mirror.models import Change
 from tests.support import flush
 
-pytestmark = pytest.mark.on_sqlite
+pytestmark = pytest.mark.also_on("sqlite")
 
 
 def rows(table: str) -> int:

@@ -1,10 +1,6 @@
 """The committed samples are the output of their generator."""
 
-import pytest
-
 from tests.support import samples
-
-pytestmark = pytest.mark.on_sqlite
 
 
 def test_generator_reproduces_the_samples() -> None:

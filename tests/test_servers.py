@@ -80,6 +80,7 @@ def test_site_uses_the_server_of_the_test(redis_server: RedisServer) -> None:
     assert redis_server.client().get("a") == b"1"
 
 
+@pytest.mark.only_on("single")  # it looks at the marks or keys of one Redis by name
 def test_site_returns_to_the_shared_server(server: RedisServer) -> None:
     client().set("a", "1")
     assert server.client().get("a") == b"1"

@@ -16,7 +16,7 @@ from tests.support.servers import RedisServer
 REGISTER = "/accounts/register/"
 FORM = "application/x-www-form-urlencoded"
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

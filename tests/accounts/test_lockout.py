@@ -26,7 +26,7 @@ from tests.support.accounts.lockout import (
 )
 from tests.support.servers import RedisServer, wait_until
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.also_on("sqlite")]
 
 
 @pytest.fixture
@@ -266,7 +266,7 @@ def test_fifty_concurrent_attempts_check_five_passwords(alice: User, counted_in:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 def test_concurrent_attempts_do_not_deadlock(counted_in: str) -> None:
     def one(n: int) -> Any:
         try:

@@ -12,7 +12,7 @@ from catalog.models import Book
 from catalog.values.isbns import find_isbns, has_wrong_check_digit, normalise_isbn
 from tests.support.catalog.make import make_book, make_products
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.also_on("sqlite")]
 POTTER = "9780439655484"
 SPELLINGS = [
     "978‑0‑439‑65548‑4",

@@ -8,7 +8,7 @@ from catalog.models import Book
 from catalog.sort_titles import sort_title
 from tests.support.catalog.make import make_book
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.also_on("sqlite")]
 
 TABLE = [
     ("Emma", "emma"),

@@ -16,7 +16,7 @@ from mirror.relay import tables
 from tests.support.catalog.make import make_book, make_books, make_links, make_products
 from tests.support.catalog.queries import FIELDS, NAMES, ORDERS, nodes, sort_positions
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.also_on("sqlite")]
 TITLES = ["Zebra", "apple", "Apple", "Ärger", "éclair", "鹿鼎记", "𝔘nicode", "zoo", "Zoo", "a b", "ab", "a-b", "_x"]
 
 

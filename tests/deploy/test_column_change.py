@@ -18,6 +18,8 @@ from mirror.verify import runs
 from tests.mirror.conftest import own_registry
 from tests.support.servers import wait_until
 
+pytestmark = pytest.mark.also_on("sqlite")
+
 __all__ = ["own_registry"]
 TABLE = "tcolumn"
 ROWS = 20

@@ -17,6 +17,8 @@ from tests.support.mirror.app.models import Visited
 from tests.support.mirror.app.visits import look, pages
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 
+pytestmark = pytest.mark.also_on("sqlite")
+
 # Whether SQL has the first batch after a consumer was killed in it.
 AFTER = {"read": False, "save": False, "commit": False, "remove": True}
 
@@ -107,7 +109,7 @@ def test_redis_killed_under_load_loses_no_acknowledged_visit(
     assert set(visitors.taken) <= set(found) <= {*visitors.taken, *visitors.refused}
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_an_older_file_brings_entries_back_that_are_not_written_again(
     crew: Crew, state: Redis, redis_server: RedisServer, tmp_path: object
 ) -> None:

@@ -37,6 +37,8 @@ from tests.support.loginlog.tools import (
     mirror_logins,
 )
 
+pytestmark = pytest.mark.also_on("sqlite")
+
 EXPIRY_STEPS = ["write", "remove", "removed", "forget"]
 # Ends of months and years, a leap day, and days around the limit of the expiry.
 DAYS = [

@@ -18,6 +18,8 @@ from mirror.relay import drains, heartbeat, rebuild
 from tests.support.mirror.app.models import Item, Label, Odd
 from tests.support.servers import RedisServer, wait_until
 
+pytestmark = pytest.mark.also_on("sqlite", "cluster")
+
 
 @pytest.fixture(autouse=True)
 def strict(committed: None, no_hints: None, monkeypatch: pytest.MonkeyPatch) -> None:

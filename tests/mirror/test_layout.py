@@ -35,7 +35,7 @@ from tests.support.mirror.app.models import Group, Item, Label, Note, Writer
 from tests.support.mirror.items import drained, make
 from tests.support.mirror.outbox import changes
 
-pytestmark = pytest.mark.usefixtures("own_registry")
+pytestmark = [pytest.mark.usefixtures("own_registry"), pytest.mark.also_on("sqlite")]
 Declare = Callable[..., Mirror]
 
 
@@ -398,7 +398,7 @@ def test_unchanged_index_keeps_a_member_that_another_index_gave_up(redis: Redis,
     assert (redis.smembers("t:s:7"), redis.smembers("t:s:eight")) == ({member}, {member})
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_only_indexes_of_changed_fields_are_compared(declare: Declare) -> None:
     ranking = Ranking("t:score", score="score")
     mirror = declare(fields=["name", "score"], indexes=[ranking, Lookup("t:name:{value}", on="name")])

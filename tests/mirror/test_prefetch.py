@@ -18,6 +18,8 @@ from mirror.relay import drains, rebuild
 from tests.support.mirror.app.models import Odd
 from tests.support.servers import RedisServer
 
+pytestmark = pytest.mark.also_on("cluster")
+
 NAME = "t'odd"
 
 

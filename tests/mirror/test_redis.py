@@ -30,6 +30,8 @@ from mirror.redis.scripts import Script
 from mirror.redis.session import Session
 from tests.support.servers import RedisServer, wait_until
 
+pytestmark = pytest.mark.also_on("sqlite", "cluster")
+
 
 @pytest.mark.parametrize("error", [RedisConnectionError("gone"), RedisTimeoutError("slow")])
 def test_connection_errors_mean_away(error: RedisError) -> None:
@@ -41,7 +43,7 @@ def test_errors_of_commands_or_of_sql_do_not_mean_away(error: Exception) -> None
     assert not is_away(error)
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 @pytest.mark.parametrize(
     ("reply", "expected"),
     [
@@ -171,6 +173,7 @@ def test_errors_of_single_keys_are_no_refusals(text: str) -> None:
     assert not is_away(ResponseError(text))
 
 
+@pytest.mark.only_on("single")  # it names the incarnation of a single server
 def test_connection_learns_the_incarnation_without_being_recorded(redis: Redis) -> None:
     with record() as seen:
         found = incarnation(client(), ask=False)

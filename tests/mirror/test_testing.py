@@ -17,6 +17,8 @@ from mirror.testing import MirrorTestMixin
 from mirror.testing.plugin import drain_mirrors
 from tests.support.mirror.app.models import Item
 
+pytestmark = pytest.mark.also_on("cluster")
+
 __all__ = ["drain_mirrors"]
 
 

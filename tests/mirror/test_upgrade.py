@@ -22,6 +22,8 @@ from tests.support.mirror.app.models import Item
 from tests.support.mirror.command import ROOT
 from tests.support.mirror.outbox import orders, run
 
+pytestmark = pytest.mark.also_on("sqlite", "cluster")
+
 TABLE: Final = Item._meta.db_table
 NAME: Final = f"mirror_{TABLE}_insert"
 MARK: Final = "/* mirror: made after each migrate */"
@@ -78,7 +80,7 @@ def test_pending_changes_survive_an_upgrade(redis: Redis) -> None:
     assert names == {"a", "b"}
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_changelog_begins_with_the_present_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert re.findall(r"^## ([\d.]+)", CHANGELOG, re.MULTILINE)[0] == project["version"]

@@ -8,7 +8,7 @@ from catalog.search.finding import MAX_POSTINGS
 from tests.support.catalog.make import make_book, make_books
 from tests.support.search.queries import find_titles, search_both_ways, warm_search
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _shelve(*books: tuple[str, int]) -> None:

@@ -18,7 +18,7 @@ from tests.support.shop.checkouts import assert_ledger_is_right, check_out
 from tests.support.shop.make import make_product
 from tests.support.warm_mirrors import rebuild
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 GIVEN = {"name": "Alice", "email": "alice@example.org", "address": "1 Long Lane", "card": fake.GOOD_CARD}
 
 

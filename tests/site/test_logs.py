@@ -25,6 +25,8 @@ from config.celery import app
 from mirror.relay import send
 from tests.support.servers import RedisServer
 
+pytestmark = pytest.mark.also_on("sqlite")
+
 FORGED: Final = "x\r\n2026-01-01T00:00:00Z INFO forged: line\x1b[2J\x85\u2028\u202e"
 GIVEN: Final = "0a1b2c3d-REQUEST_id"
 KEY: Final = "k3" + "Abcdefg_" * 5
@@ -168,7 +170,7 @@ def test_lines_name_their_request(log: Log) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_id_of_a_request_follows_into_its_task(log: Log, redis: object) -> None:
     def view(request: object) -> HttpResponse:
         assert send.task("tests.write_line", args=["hello"], queue="default")

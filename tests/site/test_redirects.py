@@ -7,7 +7,7 @@ from accounts.models import User
 from social.services.people import block
 from social.services.posts import create_post
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 ODD = [
     "x",

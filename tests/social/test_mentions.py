@@ -15,7 +15,7 @@ from social.services.posts import create_post
 from tests.support.social.timelines import ids_of, make_posts, make_users, read_all_ids, warm_up
 
 JSON = "application/json"
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def names(text: str, author: User | None = None) -> list[str]:
