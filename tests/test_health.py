@@ -23,8 +23,6 @@ from tests.support.mirror.app.visits import look, pages
 from tests.support.servers import RedisServer
 from tests.support.warm_mirrors import ALL, rebuild
 
-pytestmark = pytest.mark.also_on("sqlite")
-
 
 def test_healthz_uses_neither_redis_nor_sql(client: Client) -> None:
     with record() as seen:

@@ -4,8 +4,6 @@ import pytest
 
 from common.ids import MAX_ID, parse_id, parse_ids
 
-pytestmark = pytest.mark.also_on("sqlite")
-
 
 @pytest.mark.parametrize("text", ["", "x", "1.5", " 1", "1_0", "+1", "٣", "９", "1\n", str(MAX_ID + 1), "9" * 5000])
 def test_texts_that_are_no_ids_are_left_out(text: str) -> None:

@@ -3,11 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-import pytest
-
 from tests.test_imports import ROOT
-
-pytestmark = pytest.mark.also_on("sqlite")
 
 APPS = ("accounts", "catalog", "common", "config", "loginlog", "shop", "social")
 # Programs that repeat their work themselves: commands, imports and demo data (a second run changes nothing), and tasks

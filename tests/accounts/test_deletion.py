@@ -44,7 +44,7 @@ from tests.support.warm_mirrors import rebuild
 PATH = "/accounts/delete/"
 # Values that occur nowhere else by chance.
 USER_ID, NAME, EMAIL = 987_654_321, "quillfeather", "quill@feather.example"
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Clock:

@@ -20,7 +20,7 @@ from tests.support.accounts.digests import digest, make_sessions, read_stored_di
 from tests.support.locks import has_lock_wait
 from tests.support.servers import wait_until
 
-pytestmark = [pytest.mark.django_db, pytest.mark.also_on("sqlite", "cluster")]
+pytestmark = [pytest.mark.django_db, pytest.mark.also_on("cluster")]
 MOMENT = datetime(2026, 11, 20, 12, 5, 1, 123456, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 

@@ -26,7 +26,7 @@ from tests.support.accounts.lockout import (
 )
 from tests.support.servers import RedisServer, wait_until
 
-pytestmark = [pytest.mark.django_db, pytest.mark.also_on("sqlite")]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

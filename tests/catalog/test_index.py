@@ -25,8 +25,6 @@ from mirror.relay.plan import difference, news
 from shop.mirrors import ProductMirror
 from tests.support.catalog.queries import FIELDS, NAMES, ORDERS, nodes, sort_positions
 
-pytestmark = pytest.mark.also_on("sqlite")
-
 Records = dict[int, dict[str, Any]]
 YEARS = st.none() | st.integers(-400, 2030)
 TITLES = st.sampled_from(["", "a", "A", "b c", "é", "鹿鼎记", "𝔘"])

@@ -30,7 +30,7 @@ from tests.support.timeouts import hung
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("own_copy"),
-    pytest.mark.also_on("sqlite", "cluster"),
+    pytest.mark.also_on("cluster"),
 ]
 __all__ = ["own_copy"]
 TITLES = ["Zebra", "apple", "Apple", "Ärger", "éclair", "鹿鼎记", "𝔘nicode", "zoo", "a b", "a-b", "_x"]

@@ -36,7 +36,7 @@ from tests.support.warm_mirrors import rebuild
 
 __all__ = ["made", "own_copy", "product"]
 JSON, HTMX = {"Accept": "application/json"}, {"HX-Request": "true"}
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

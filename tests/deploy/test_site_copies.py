@@ -32,7 +32,7 @@ from tests.support.servers import RedisServer, wait_until
 from tests.support.shop.carts import make_visitor
 from tests.support.shop.make import make_product
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite", "cluster")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 STATE_OF_MIRRORS: Final = {"mirror_identity", "mirror_state", "mirror_change"}
 
 

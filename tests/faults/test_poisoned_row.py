@@ -12,8 +12,6 @@ from tests.support.mirror import world
 from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Item, Label
 
-pytestmark = pytest.mark.also_on("sqlite")
-
 ROWS = 20
 
 

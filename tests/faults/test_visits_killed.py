@@ -17,8 +17,6 @@ from tests.support.mirror.app.models import Visited
 from tests.support.mirror.app.visits import look, pages
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 
-pytestmark = pytest.mark.also_on("sqlite")
-
 # Whether SQL has the first batch after a consumer was killed in it.
 AFTER = {"read": False, "save": False, "commit": False, "remove": True}
 

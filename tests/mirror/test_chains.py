@@ -23,7 +23,7 @@ from tests.support.mirror.app.models import Ignoring, Note, Odd, Reading, Writer
 from tests.support.mirror.app.windows import FeedWindow
 from tests.support.mirror.outbox import run
 
-pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.also_on("sqlite", "cluster")]
+pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.also_on("cluster")]
 READING = registry.get("treading")
 FEED = cast("FeedWindow", registry.get("tfeed"))
 

@@ -12,7 +12,7 @@ from tests.support.mirror import world
 from tests.support.mirror.app.models import Item, Label, Odd
 from tests.support.mirror.command import ACTIONS, run
 
-pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
 
 @pytest.fixture

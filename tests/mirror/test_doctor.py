@@ -28,7 +28,7 @@ from tests.support.mirror.command import run
 from tests.support.servers import RedisServer
 from tests.support.timeouts import PATIENT_SECONDS
 
-pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("sqlite", "cluster")]
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from mirror.redis.recorder import record
 from mirror.relay import drains, heartbeat, rebuild
 from tests.support.mirror.app.models import Follow, Group, Item
 
-pytestmark = pytest.mark.also_on("sqlite", "cluster")
+pytestmark = pytest.mark.also_on("cluster")
 
 MIRRORS = ("titem", "tfollow", "tgroup")
 STRICT = ("titem", "tfollow")

@@ -10,8 +10,6 @@ from mirror.declare.watches import Kind
 from mirror.verify.expected import Sums, says
 from mirror.verify.scan import Content
 
-pytestmark = pytest.mark.also_on("cluster")
-
 
 def agrees(given: list[Contribution], kind: Kind, raw: list[Any]) -> bool:
     sums = Sums()

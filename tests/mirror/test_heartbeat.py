@@ -18,7 +18,7 @@ from mirror.relay import drains, heartbeat, rebuild
 from tests.support.mirror.app.models import Item, Label, Odd
 from tests.support.servers import RedisServer, wait_until
 
-pytestmark = pytest.mark.also_on("sqlite", "cluster")
+pytestmark = pytest.mark.also_on("cluster")
 
 
 @pytest.fixture(autouse=True)

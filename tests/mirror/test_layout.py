@@ -35,7 +35,7 @@ from tests.support.mirror.app.models import Group, Item, Label, Note, Writer
 from tests.support.mirror.items import drained, make
 from tests.support.mirror.outbox import changes
 
-pytestmark = [pytest.mark.usefixtures("own_registry"), pytest.mark.also_on("sqlite")]
+pytestmark = pytest.mark.usefixtures("own_registry")
 Declare = Callable[..., Mirror]
 
 

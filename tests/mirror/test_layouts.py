@@ -26,7 +26,7 @@ from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Group
 from tests.support.mirror.items import make
 
-pytestmark = pytest.mark.also_on("sqlite", "cluster")
+pytestmark = pytest.mark.also_on("cluster")
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,7 @@ from tests.support.mirror.app.visits import look
 from tests.support.mirror.command import ROOT
 from tests.support.servers import RedisServer
 
-pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("sqlite", "cluster")]
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 Counts = Counter[tuple[str, ...]]
 MULTI: Final = """
 import os

@@ -24,7 +24,7 @@ from tests.support.mirror.items import drained
 
 pytestmark = [
     pytest.mark.usefixtures("committed", "own_registry", "mirrored"),
-    pytest.mark.also_on("sqlite", "cluster"),
+    pytest.mark.also_on("cluster"),
 ]
 
 

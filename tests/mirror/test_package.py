@@ -24,7 +24,7 @@ from tests.support.mirror.command import ROOT
 from tests.support.servers import RedisServer
 from tests.support.servers.redis import main_server
 
-pytestmark = [pytest.mark.real, pytest.mark.also_on("sqlite")]
+pytestmark = pytest.mark.real
 PAGE: Final = (ROOT / "docs" / "mirror" / "tutorial.md").read_text(encoding="utf-8")
 MAX_LINES: Final = 60
 DEFAULT_REDIS: Final = "redis://localhost:6379/0"

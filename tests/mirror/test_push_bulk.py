@@ -11,7 +11,7 @@ from tests.support.mirror.app.models import Note, Writer
 from tests.support.mirror.app.windows import FEED
 from tests.support.mirror.pushing import all_right, before, feed, make_readers, pending, says
 
-pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("sqlite", "cluster")]
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 READERS, NOTES = 13, 30
 
 

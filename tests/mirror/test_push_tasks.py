@@ -21,7 +21,7 @@ from tests.support.mirror.app.models import Note, Writer
 from tests.support.mirror.pushing import SOURCE, all_right, feed, make_readers, pending, push_pending, says
 from tests.support.servers import RedisServer
 
-pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.also_on("sqlite", "cluster")]
+pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.also_on("cluster")]
 READERS = 6
 Sent = list[tuple[str, str, list[str]]]
 

@@ -11,8 +11,6 @@ from mirror.redis.recorder import record
 from tests.support.servers import RedisServer
 from tests.support.timeouts import hung
 
-pytestmark = pytest.mark.also_on("cluster")
-
 
 def fill(redis: Redis) -> None:
     redis.set("s", "text")

@@ -22,7 +22,7 @@ from tests.support.mirror.app.models import Group, Item, Kinds
 from tests.support.mirror.items import drained
 from tests.support.mirror.outbox import run
 
-pytestmark = [pytest.mark.usefixtures("committed", "own_registry"), pytest.mark.also_on("sqlite", "cluster")]
+pytestmark = [pytest.mark.usefixtures("committed", "own_registry"), pytest.mark.also_on("cluster")]
 COLUMNS = ["text", "other", "nocase", "price", "ratio", "is_new", "day", "moment", "length", "code", "address"]
 
 

@@ -13,7 +13,7 @@ from mirror.relay.rebuild import _Run, rebuild
 from mirror.verify.runs import verify
 from tests.support.mirror.app.models import Item, Label
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite", "cluster")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 
 
 @pytest.fixture

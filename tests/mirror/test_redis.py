@@ -30,8 +30,6 @@ from mirror.redis.scripts import Script
 from mirror.redis.session import Session
 from tests.support.servers import RedisServer, wait_until
 
-pytestmark = pytest.mark.also_on("sqlite", "cluster")
-
 
 @pytest.mark.parametrize("error", [RedisConnectionError("gone"), RedisTimeoutError("slow")])
 def test_connection_errors_mean_away(error: RedisError) -> None:

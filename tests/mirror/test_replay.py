@@ -23,7 +23,6 @@ from tests.support.mirror.app.models import Follow, Item, Label
 
 pytestmark = [
     pytest.mark.usefixtures("committed", "no_hints"),
-    pytest.mark.also_on("sqlite"),
     pytest.mark.only_on("single"),
 ]  # after a loss a cluster is rebuilt instead of replayed
 OLD = "the:former"

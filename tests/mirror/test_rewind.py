@@ -27,7 +27,7 @@ from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Item
 from tests.support.mirror.command import run
 
-pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("sqlite", "cluster")]
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 
 
 class Backup(Protocol):

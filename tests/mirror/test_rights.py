@@ -19,8 +19,6 @@ from tests.support.mirror.command import run
 from tests.support.servers.shipped import ShippedServer
 from tests.support.timeouts import ShortTimeouts
 
-pytestmark = pytest.mark.also_on("cluster")
-
 LOSSY, UNKNOWN = "mirror.E045", "mirror.I001"
 SHIPPED = ""
 NONE = "user default off"

@@ -29,7 +29,7 @@ from tests.support.mirror.app.visits import look
 from tests.support.mirror.command import ROOT, run
 from tests.support.servers import RedisServer, wait_until
 
-pytestmark = [pytest.mark.usefixtures("no_hints"), pytest.mark.also_on("sqlite", "cluster")]
+pytestmark = [pytest.mark.usefixtures("no_hints"), pytest.mark.also_on("cluster")]
 OWN: Final = "titem"
 
 

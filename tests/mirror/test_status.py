@@ -16,7 +16,7 @@ from tests.support.mirror.app.mirrors import LatestItems
 from tests.support.mirror.app.models import Item, Odd
 from tests.support.servers import RedisServer
 
-pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
 
 def of(name: str, **options: Any) -> Status:

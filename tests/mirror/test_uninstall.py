@@ -16,7 +16,7 @@ from tests.support.mirror.app.models import Item
 from tests.support.mirror.app.visits import look
 from tests.support.mirror.command import run
 
-pytestmark = pytest.mark.also_on("sqlite", "cluster")
+pytestmark = pytest.mark.also_on("cluster")
 
 
 @pytest.fixture

@@ -22,8 +22,6 @@ from tests.support.mirror.app.models import Item
 from tests.support.mirror.command import ROOT
 from tests.support.mirror.outbox import orders, run
 
-pytestmark = pytest.mark.also_on("sqlite", "cluster")
-
 TABLE: Final = Item._meta.db_table
 NAME: Final = f"mirror_{TABLE}_insert"
 MARK: Final = "/* mirror: made after each migrate */"

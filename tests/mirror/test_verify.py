@@ -17,7 +17,7 @@ from mirror.verify.compare import Difference
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Group, Item, Label
 
-pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("sqlite", "cluster")]
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 
 
 @pytest.fixture

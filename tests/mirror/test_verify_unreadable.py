@@ -19,7 +19,7 @@ from tests.support.mirror.outbox import run
 
 pytestmark = [
     pytest.mark.usefixtures("own_registry", "committed", "no_hints"),
-    pytest.mark.also_on("sqlite", "cluster"),
+    pytest.mark.also_on("cluster"),
 ]
 SPOILED = {
     "postgresql": ["at = 'infinity'", "at = '-infinity'", "amount = 'NaN'"],

@@ -37,7 +37,7 @@ from tests.support.mirror.notes import (
 )
 from tests.support.servers import RedisServer
 
-pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("sqlite", "cluster")]
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 
 
 @pytest.fixture(autouse=True)

@@ -34,7 +34,7 @@ from tests.support.shop.checkouts import (
 )
 from tests.support.shop.make import make_order, make_product
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite")]
+pytestmark = pytest.mark.django_db(transaction=True)
 GOOD = TypedCard(fake.GOOD_CARD)
 
 

@@ -25,8 +25,6 @@ from config.celery import app
 from mirror.relay import send
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.also_on("sqlite")
-
 FORGED: Final = "x\r\n2026-01-01T00:00:00Z INFO forged: line\x1b[2J\x85\u2028\u202e"
 GIVEN: Final = "0a1b2c3d-REQUEST_id"
 KEY: Final = "k3" + "Abcdefg_" * 5

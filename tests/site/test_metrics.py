@@ -24,8 +24,6 @@ from tests.support.servers import RedisServer
 from tests.support.shop.page_cache import Made, get_page, made, page_path, product
 from tests.support.site.metrics import scrape
 
-pytestmark = pytest.mark.also_on("sqlite")
-
 __all__ = ["made", "product"]
 MAX_STATEMENTS: Final = 5 if connection.vendor == "sqlite" else 6
 MAX_ROUND_TRIPS: Final = 7  # to the state and the cache; one more to the broker

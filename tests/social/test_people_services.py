@@ -19,7 +19,7 @@ from social.services import people
 from tests.support.locks import has_lock_wait
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite")]
+pytestmark = pytest.mark.django_db(transaction=True)
 ROUNDS = 30
 
 

@@ -19,7 +19,7 @@ from mirror.relay.drains import drain_all
 from mirror.verify.runs import verify
 from tests.support.warm_mirrors import rebuild
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite", "cluster")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 
 MIRRORS = ["shelf_entry", "shelf_settings"]
 TODAY = date(2026, 5, 4)
