@@ -2,9 +2,8 @@
 
     python -m pytest                       on SQLite (a file, so that threads and processes share it)
     python -m pytest --on postgres         on a private PostgreSQL
-    python -m pytest --differing           without the tests that need to run on the other database only
-    python -m pytest --redis cluster       with the state on a private Redis Cluster, without the tests that need a
-                                           single server (the marker one_redis says why)
+    python -m pytest --redis cluster       with the state on a private Redis Cluster
+    python -m pytest --suite postgres      the tests of one suite of ``make test``: postgres, sqlite or cluster
     python -m pytest -n 2 tests/mirror     in two processes, each with its own database and Redis
 
 On import, this module starts a real Redis (and PostgreSQL) and sets the environment accordingly; only then does Django
@@ -17,7 +16,7 @@ Fixtures
     server          the RedisServer of this process. Other tests share it: do not kill or freeze it.
     redis_server    a *second* server for this test alone, used for state, cache and broker.
                     Kill it, freeze it, empty it, or restore older data.
-    postgres, sqlite    True when the tests run on it (the markers on_postgres and on_sqlite select tests).
+    postgres, sqlite    True when the tests run on it (the marker only_on selects tests).
     environment     environment variables for child processes that use the test database.
 
 Commits are real only under ``@pytest.mark.django_db(transaction=True)``. Any other test runs in one transaction that is
@@ -41,6 +40,7 @@ import pytest
 from django.conf import settings as django_settings
 
 from common.database.request_priority import hold_file_lock
+from tests.support import suites
 from tests.support.database import FOLDER
 from tests.support.servers import PostgresServer, find_postgres, temporary_folder
 from tests.support.servers.cluster import STATE, main_cluster
@@ -81,8 +81,10 @@ if FOLDER not in os.environ:
     os.environ[FOLDER] = str(temporary_folder())
     atexit.register(shutil.rmtree, os.environ[FOLDER], ignore_errors=True)
 _folder = Path(os.environ[FOLDER])
-_database = _asked_for("--on", sys.argv, os.environ.get(ON, "sqlite"))
-state = os.environ[STATE] = _asked_for("--redis", sys.argv, os.environ.get(STATE, "single"))
+_suite = _asked_for("--suite", sys.argv, "")
+_on, _kind = suites.SERVERS_OF.get(_suite, ("sqlite", "single"))
+_database = _asked_for("--on", sys.argv, os.environ.get(ON, _on))
+state = os.environ[STATE] = _asked_for("--redis", sys.argv, os.environ.get(STATE, _kind))
 _postgres = _start_database(_database, _folder)
 _redis = main_server()
 os.environ.update(_redis.environment())
@@ -108,7 +110,7 @@ del os.environ["DJANGO_SETTINGS_MODULE"]  # the workers of xdist inherit this en
 if _database == "sqlite":
     django_settings.DATABASES["default"].setdefault("TEST", {})["NAME"] = str(_folder / "test.sqlite3")
 
-from tests.support import crossing, fast_hashing, flush, one_redis, one_suite, real_data, reruns
+from tests.support import crossing, fast_hashing, flush, real_data, reruns
 from tests.support.fixtures import (
     django_db_setup,
     environment,
@@ -141,15 +143,16 @@ __all__ = [
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--on", choices=["sqlite", "postgres"], default=_database, help="which database")
-    parser.addoption(
-        "--differing", action="store_true", help="leave out the tests that .ci/only_on_... names for the other database"
-    )
+    parser.addoption("--suite", choices=list(suites.SERVERS_OF), help="only the tests of this suite, on its servers")
     parser.addoption("--redis", choices=["single", "cluster"], default=state, help="which kind of server has the state")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--on") != _database:
         raise pytest.UsageError("give --on on the command line itself")
+    suite = config.getoption("--suite")
+    if suite and suites.SERVERS_OF[suite] != (_database, state):
+        raise pytest.UsageError("give --suite on the command line itself, without --on and --redis")
     config.pluginmanager.register(real_data.Plugin())
 
 
@@ -167,15 +170,12 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests for the other database or another kind of Redis; ``make test`` runs all."""
-    one_redis.mark(items)
-    unfit = {"on_sqlite" if _database == "postgres" else "on_postgres"}
-    unfit.add("one_redis" if state == "cluster" else "on_cluster")
-    other = {"postgres": "sqlite", "sqlite": "postgres"}[_database] if config.getoption("--differing") else None
+    """Deselect tests that do not apply to the servers, and with ``--suite`` those of other suites."""
+    suite = config.getoption("--suite")
     left_out = {
         item
         for item in items
-        if any(map(item.get_closest_marker, unfit)) or (other and one_suite.is_only_on(other, item))
+        if not suites.applies_to(item, {_database, state}) or (suite and not suites.belongs_to(item, suite))
     }
     config.hook.pytest_deselected(items=[*left_out])
     kept = [item for item in items if item not in left_out]

@@ -22,7 +22,7 @@ from tests.support.stack import START_SECONDS, Site, copy_of_the_site
 from tools.devserver import keep, runner
 from tools.devserver.redis_server import RedisNotFound, find_redis, find_wheel_redis, read_version
 
-pytestmark = [pytest.mark.slow(30), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.slow(30)
 # Two web workers, one process for all tasks and beat, and Redis, and those that keep them running.
 MAX_PROCESSES, MAX_MEMORY = 13, 600_000_000
 

@@ -4,9 +4,8 @@ import pytest
 
 from tools import keys_page
 
-pytestmark = pytest.mark.on_sqlite
 
-
+@pytest.mark.only_on("single")  # it looks at the marks or keys of one Redis by name
 def test_list_of_keys_is_up_to_date() -> None:
     assert keys_page.PAGE_PATH.read_text(encoding="utf-8") == keys_page.render_page(), "run: python -m tools.keys_page"
 

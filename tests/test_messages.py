@@ -8,8 +8,6 @@ import pytest
 from tools import messages
 from tools.messages import Message
 
-pytestmark = pytest.mark.on_sqlite
-
 CODE = """
 from django.utils.translation import gettext_lazy as _, ngettext, pgettext
 _("A book")

@@ -7,8 +7,6 @@ import pytest
 from tests.support import names
 from tests.support.names.sections import CODE, DATABASE, REPORTS
 
-pytestmark = pytest.mark.on_sqlite
-
 
 def _check(section: str, found: list[str]) -> None:
     changes = names.compare(section, found)
@@ -17,6 +15,7 @@ def _check(section: str, found: list[str]) -> None:
 
 
 @pytest.mark.parametrize("section", CODE)
+@pytest.mark.only_on("single")  # it looks at the marks or keys of one Redis by name
 def test_names_in_the_code_are_unchanged(section: str) -> None:
     _check(section, CODE[section]())
 

@@ -10,8 +10,6 @@ from django.conf import global_settings, settings
 
 from tests.support import names
 
-pytestmark = pytest.mark.on_sqlite
-
 ROOT: Final = Path(settings.BASE_DIR)
 DOCS: Final = ROOT / "docs"
 README: Final = (ROOT / "README.md").read_text()

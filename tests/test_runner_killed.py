@@ -6,11 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.support.servers import wait_until
-
-pytestmark = pytest.mark.on_sqlite
 
 RUNNER = """
 import sys

@@ -10,8 +10,6 @@ from pytest_django.fixtures import Settings
 from tests.support.servers import RedisServer
 from tests.support.timeouts import dead, hung
 
-pytestmark = pytest.mark.on_sqlite
-
 
 def found(*, deploy: bool = False) -> set[str]:
     messages: list[CheckMessage] = run_checks(tags=["redis"], include_deployment_checks=deploy)

@@ -16,7 +16,7 @@ from tests.support.servers import RedisServer
 REGISTER = "/accounts/register/"
 FORM = "application/x-www-form-urlencoded"
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -77,14 +77,17 @@ def test_invalid_bytes_show_the_form_again(client: Client, path: str, raw: bytes
     assert client.generic("POST", path, raw, content_type=FORM).status_code == 200
 
 
+ENCODINGS = ["utf-7", "utf-16", "nonsense", "idna", "unicode_escape", "base64"]
+
+
 @pytest.mark.parametrize("path", [LOGIN, REGISTER, "/accounts/logout/"])
-@pytest.mark.parametrize("encoding", ["utf-7", "utf-16", "nonsense", "idna", "unicode_escape", "base64"])
-def test_forms_in_other_encodings_are_refused(client: Client, path: str, encoding: str) -> None:
+def test_forms_in_other_encodings_are_refused(client: Client, path: str) -> None:
     """A lone surrogate, which UTF-7 can encode, could neither be stored nor rendered."""
     part = '--x\r\nContent-Disposition: form-data; name="username"\r\n\r\n+2AA-\r\n--x--\r\n'
-    for kind in ("multipart/form-data; boundary=x", FORM):
-        response = client.generic("POST", path, part, content_type=f"{kind}; charset={encoding}")
-        assert response.status_code == 400
+    for encoding in ENCODINGS:
+        for kind in ("multipart/form-data; boundary=x", FORM):
+            response = client.generic("POST", path, part, content_type=f"{kind}; charset={encoding}")
+            assert response.status_code == 400
 
 
 @pytest.mark.parametrize("charset", ["", "; charset=utf-8", "; charset=UTF8", '; charset="utf-8"'])
@@ -94,10 +97,13 @@ def test_forms_in_utf8_are_accepted(client: Client, alice: User, charset: str) -
     assert 'value="alic\xe9"' in response.content.decode()
 
 
-@pytest.mark.parametrize("query", ["next=%ff", "next=%00", "next=//%5b", "next=http://[", "next=" + "x" * 8000])
+ODD_QUERIES = ["next=%ff", "next=%00", "next=//%5b", "next=http://[", "next=" + "x" * 8000]
+
+
 @pytest.mark.parametrize("path", [LOGIN, REGISTER])
-def test_odd_values_of_next_cause_no_error(client: Client, path: str, query: str) -> None:
-    assert client.get(f"{path}?{query}").status_code == 200
+def test_odd_values_of_next_cause_no_error(client: Client, path: str) -> None:
+    for query in ODD_QUERIES:
+        assert client.get(f"{path}?{query}").status_code == 200
 
 
 ELSEWHERE = [
@@ -119,10 +125,10 @@ def test_next_never_redirects_to_another_site(client: Client, alice: User, elsew
     assert client.get(LOGIN, {"next": elsewhere}).headers["Location"] == "/"
 
 
-@pytest.mark.parametrize("elsewhere", ELSEWHERE)
 @pytest.mark.parametrize("path", [LOGIN, REGISTER])
-def test_forms_drop_a_next_url_of_another_site(client: Client, path: str, elsewhere: str) -> None:
-    assert client.get(path, {"next": elsewhere}).context["next"] == ""
+def test_forms_drop_a_next_url_of_another_site(client: Client, path: str) -> None:
+    for elsewhere in ELSEWHERE:
+        assert client.get(path, {"next": elsewhere}).context["next"] == ""
 
 
 @pytest.mark.parametrize("door", [LOGIN, REGISTER, "/accounts/logout/", LOGIN + "?next=/"])

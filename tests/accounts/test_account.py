@@ -15,7 +15,7 @@ from tests.support.warm_mirrors import rebuild
 
 PATH = "/accounts/"
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from tests.support.servers import RedisServer
 USERS, SESSIONS = "/admin/accounts/user/", "/admin/accounts/session/"
 PASSWORD = "a quiet bookshop"
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

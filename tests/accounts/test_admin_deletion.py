@@ -12,7 +12,7 @@ from tests.support.accounts.mail import deliver_emails
 from tests.support.shop.make import make_order, make_product
 
 USERS = "/admin/accounts/user/"
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

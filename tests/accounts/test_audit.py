@@ -23,7 +23,7 @@ from tests.support.shop.make import make_order, make_product
 PATH, USERS = "/admin/accounts/auditevent/", "/admin/accounts/user/"
 PASSWORD, NEW = "a quiet bookshop", "a noisy bookshop"
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from mirror.redis.recorder import record
 from tests.support.accounts.sessions import alice, desk, read_token, warm_sessions
 
 __all__ = ["alice", "desk", "warm_sessions"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from tests.support.accounts.mail import deliver_emails, find_link, take_hinted_t
 REGISTER, RESET, AGAIN = "/accounts/register/", "/accounts/password_reset/", "/accounts/email/again/"
 PASSWORD, ADDRESS = "a quiet bookshop", "alice@example.org"
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def register(name: str = "alice", email: str = ADDRESS) -> tuple[Client, Any]:

@@ -292,7 +292,7 @@ def test_the_user_is_hidden_and_logged_out_at_once(quill: User, clock: Clock) ->
     assert "will be deleted in 14 days" in str(letter.body)
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_the_grace_period_keeps_data_and_name(life: Life, clock: Clock) -> None:
     ask(life.client)
     clock.ahead = timedelta(days=13.9)
@@ -328,7 +328,7 @@ def test_a_login_offers_to_keep_the_account(life: Life, clock: Clock) -> None:
     assert View.objects.filter(user=USER_ID).exists()
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_an_offer_is_valid_once_and_until_the_deletion_is_due(quill: User, clock: Clock) -> None:
     ask(log_in(quill))
     client, response = offer()
@@ -342,7 +342,7 @@ def test_an_offer_is_valid_once_and_until_the_deletion_is_due(quill: User, clock
     assert not User.objects.get(pk=USER_ID).is_active
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_an_account_with_a_second_factor_is_kept_after_the_factor_only(quill: User, clock: Clock) -> None:
     browser, secret = log_in(quill), add_app(quill)
     deletion.request_deletion(quill)
@@ -360,7 +360,7 @@ def test_an_account_with_a_second_factor_is_kept_after_the_factor_only(quill: Us
     assert client.get("/accounts/").status_code == 200
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_a_wrong_password_gets_no_offer_and_counts(quill: User, clock: Clock) -> None:
     ask(log_in(quill))
     for _ in range(5):
@@ -369,13 +369,13 @@ def test_a_wrong_password_gets_no_offer_and_counts(quill: User, clock: Clock) ->
     assert offer()[1].status_code == 429
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_an_account_deactivated_by_staff_gets_no_offer(quill: User, clock: Clock) -> None:
     User.objects.filter(pk=USER_ID).update(is_active=False)
     assert offer()[1].context["form"].errors
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_an_account_reactivated_by_staff_is_not_deleted(quill: User, clock: Clock) -> None:
     ask(log_in(quill))
     User.objects.filter(pk=USER_ID).update(is_active=True)
@@ -385,7 +385,7 @@ def test_an_account_reactivated_by_staff_is_not_deleted(quill: User, clock: Cloc
     assert User.objects.filter(pk=USER_ID).exists()
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_the_password_is_required_and_attempts_are_limited(quill: User, clock: Clock) -> None:
     client = log_in(quill)
     assert client.get(PATH).status_code == 200
@@ -396,7 +396,7 @@ def test_the_password_is_required_and_attempts_are_limited(quill: User, clock: C
     assert Client().get(PATH).headers["Location"].startswith("/accounts/login/")
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 @pytest.mark.parametrize("path", [PATH, "/accounts/keep/", "/accounts/download/"])
 def test_forms_of_other_sites_are_refused(quill: User, path: str) -> None:
     client = Client(enforce_csrf_checks=True)

@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from accounts.sessions.devices import MAX_DEVICE_NAME, describe_device, parse_user_agent
 from tests.support.accounts.sessions import FIREFOX, SAFARI
 
-pytestmark = pytest.mark.on_sqlite
-
 MOZILLA = "Mozilla/5.0"
 CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0"
 

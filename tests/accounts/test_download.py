@@ -19,7 +19,7 @@ from tests.support.loginlog.tools import ago, mirror_logins
 from tests.support.shop.make import make_order, make_product
 
 PATH = "/accounts/download/"
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

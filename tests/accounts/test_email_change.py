@@ -19,7 +19,7 @@ from tests.support.servers import RedisServer
 PATH = "/accounts/email/"
 PASSWORD, OLD, NEW = "a quiet bookshop", "alice@example.org", "alice@example.net"
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from accounts.models import EmailChange, User
 from tests.support.accounts.mail import deliver_emails, take_hinted_tasks
 from tests.support.accounts.sessions import PASSWORD
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 SEND, LINKS = "accounts.tasks.send_letter", "accounts.tasks.send_reset_links"
 ADDRESS, VICTIM = "alice@example.org", "victim@example.org"
 NOTICE = Letter("password_changed", "en", None, {})

@@ -32,11 +32,7 @@ from tests.support.accounts.sessions import (
 )
 
 __all__ = ["alice", "desk", "warm_sessions"]
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.urls("tests.support.accounts.session_urls"),
-    pytest.mark.on_sqlite,
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.support.accounts.session_urls")]
 
 STAFF_PAGES = ["/admin/", "/admin/accounts/user/", "/loginlog/report/"]
 Forge = Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]

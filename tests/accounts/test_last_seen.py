@@ -20,7 +20,7 @@ from tests.support.accounts.digests import digest, make_sessions, read_stored_di
 from tests.support.locks import has_lock_wait
 from tests.support.servers import wait_until
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.also_on("cluster")]
 MOMENT = datetime(2026, 11, 20, 12, 5, 1, 123456, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
@@ -123,7 +123,7 @@ def _beside(work: Callable[[], object]) -> Iterator[None]:
         done.result()
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 @pytest.mark.django_db(transaction=True)
 def test_a_session_that_is_being_deleted_is_skipped() -> None:
     going, staying = make_sessions(2)
@@ -132,7 +132,7 @@ def test_a_session_that_is_being_deleted_is_skipped() -> None:
     assert list(read_rows()) == [staying]
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 @pytest.mark.django_db(transaction=True)
 def test_a_session_can_end_while_its_time_is_written() -> None:
     going, staying = make_sessions(2)

@@ -27,7 +27,7 @@ from tests.support.accounts.people import NOON, assert_redis_equals_sql, make_pe
 
 KINDS: tuple[CursorKind, ...] = ("after", "before")
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 
 
 def both(me: int | None = None, at: str = "", last: int = 10) -> Leaderboard:

@@ -19,7 +19,7 @@ from tests.support.accounts.people import warm_users
 MILLION, CHUNK = 1_000_000, 50_000
 Board = list[tuple[int, str]]
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.support.site.html import find_policy_violations
 
 BOARD, JSON = "/accounts/leaderboard/", {"Accept": "application/json"}
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

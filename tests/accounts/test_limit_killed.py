@@ -17,8 +17,6 @@ from tests.support.accounts.killed_cleaning import STEPS
 from tests.support.faults.forked import Forked
 from tests.support.servers import PATIENCE_SECONDS
 
-pytestmark = pytest.mark.on_postgres
-
 # Steps after which the rows of the removed sessions are still in SQL.
 ROWS_LEFT = {"claim", "what hangs on them", "half of the transaction"}
 

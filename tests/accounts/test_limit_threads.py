@@ -21,7 +21,7 @@ from mirror.redis.clients import client
 from tests.support.accounts.digests import make_sessions, read_recent_digests, read_stored_digests, set_last_seen
 from tests.support.servers import wait_until
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite")]
 COUNT, LIMIT, THREADS, AT_MOST = 3000, 1500, 8, 1000
 
 

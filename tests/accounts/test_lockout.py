@@ -266,7 +266,7 @@ def test_fifty_concurrent_attempts_check_five_passwords(alice: User, counted_in:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 def test_concurrent_attempts_do_not_deadlock(counted_in: str) -> None:
     def one(n: int) -> Any:
         try:

@@ -12,7 +12,7 @@ from tests.support.accounts.lockout import PASSWORD, fail_logins, is_logged_in, 
 
 PATH = "/admin/accounts/failedlogins/"
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ PEOPLE, THREADS = 40, 50
 LOGIN, BOARD = "/accounts/login/", "/accounts/leaderboard/"
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite")]
 
 
 @pytest.fixture
@@ -223,12 +223,12 @@ def test_login_and_leaderboard_work_without_redis(redis_server: RedisServer, ali
 
 
 @pytest.mark.slow(30)
-@pytest.mark.on_postgres  # PostgreSQL writes concurrently
+@pytest.mark.only_on("postgres")  # PostgreSQL writes concurrently
 def test_two_hundred_concurrent_logins_all_count(redis: Redis, settings: Settings) -> None:
     all_count(200, redis, settings)
 
 
-@pytest.mark.on_sqlite  # SQLite writes one at a time
+@pytest.mark.only_on("sqlite")  # SQLite writes one at a time
 def test_one_hundred_concurrent_logins_all_count(redis: Redis, settings: Settings) -> None:
     all_count(100, redis, settings)
 

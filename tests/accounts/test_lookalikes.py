@@ -14,7 +14,7 @@ from accounts.lookalikes import skeleton
 from accounts.models import User
 from accounts.users.registration import register_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 PASSWORD = "a quiet bookshop"
 
 

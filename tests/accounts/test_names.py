@@ -25,7 +25,7 @@ from tests.support.servers import RedisServer
 SAME = ["ken thompson", "KEN Thompson", "\uff4b\uff45\uff4e thompson"]
 STRONG = "a quiet bookshop"
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

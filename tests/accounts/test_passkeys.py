@@ -13,7 +13,7 @@ from tests.support.accounts.lockout import PASSWORD, is_logged_in, log_in
 from tests.support.servers import RedisServer
 
 ADD, FACTOR, CONFIRM = "/accounts/factors/passkey/", "/accounts/login/factor/", "/accounts/confirm/"
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

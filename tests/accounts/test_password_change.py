@@ -15,7 +15,7 @@ from tests.support.servers import RedisServer
 PATH = "/accounts/password_change/"
 PASSWORD, NEW = "a quiet bookshop", "an even quieter one"
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

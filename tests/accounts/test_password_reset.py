@@ -32,7 +32,7 @@ PATH, DONE = "/accounts/password_reset/", "/accounts/password_reset/done/"
 PASSWORD, NEW = "a quiet bookshop", "an even quieter one"
 ADDRESS = "alice@example.org"
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)

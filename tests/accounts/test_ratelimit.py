@@ -11,8 +11,6 @@ from accounts.ratelimit import LocalCounters, count_event, get_client_address, g
 from mirror.redis.recorder import record
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.on_sqlite
-
 
 def limit_keys(redis: Redis) -> list[bytes]:
     return list(redis.scan_iter(keys.limit("*", "*")))

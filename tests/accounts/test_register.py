@@ -12,7 +12,7 @@ from accounts.users import registration
 PASSWORD = "a quiet bookshop"
 PATH = "/accounts/register/"
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 
 
 def fields(name: str = "alice", password: str = PASSWORD, again: str | None = None) -> dict[str, str]:

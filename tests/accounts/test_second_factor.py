@@ -28,7 +28,7 @@ from tests.support.accounts.mail import deliver_emails
 FACTOR = "/accounts/login/factor/"
 T = TypeVar("T")
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

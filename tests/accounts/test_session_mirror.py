@@ -18,7 +18,7 @@ from mirror.relay.drains import drain_all
 from mirror.upkeep.rebuild import rebuild
 from mirror.verify.runs import verify
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 
 
 @pytest.fixture(autouse=True)

@@ -29,11 +29,7 @@ from tests.support.faults.tools import at_once
 from tests.support.warm_mirrors import rebuild
 
 __all__ = ["alice", "desk", "warm_sessions"]
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.urls("tests.support.accounts.session_urls"),
-    pytest.mark.on_sqlite,
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.support.accounts.session_urls")]
 
 
 def test_session_and_user_need_one_round_trip_and_no_sql(desk: Client) -> None:

@@ -28,7 +28,7 @@ from tests.support.mirror.command import Ran
 from tests.support.mirror.command import run as run_command
 from tests.support.servers import RedisServer
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -19,7 +19,7 @@ from tests.support.accounts.sessions import FIREFOX, SAFARI, log_in, read_digest
 from tests.support.servers import RedisServer
 from tests.support.warm_mirrors import rebuild
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 PATH = "/accounts/sessions/"
 
 

@@ -21,7 +21,7 @@ from tests.support.mirror.command import run
 
 ADMIN = "/admin/accounts/user/"
 APP, CONFIRM, REMOVE = "/accounts/factors/app/", "/accounts/confirm/", "/accounts/factors/remove/"
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)

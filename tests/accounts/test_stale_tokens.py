@@ -55,23 +55,21 @@ def shelve(client: Client, book: Book, headers: dict[str, str], **fields: str) -
     return client.post(f"/books/{book.pk}/shelf/", form, headers=headers, secure=True)
 
 
-@pytest.mark.parametrize("headers", FOREIGN_HEADERS, ids=str)
 @pytest.mark.parametrize("token", ["", OUTDATED])
 @pytest.mark.parametrize("cookie", ["", "b" * 32])
-def test_another_site_changes_nothing(
-    strict: Client, book: Book, headers: dict[str, str], token: str, cookie: str
-) -> None:
+def test_another_site_changes_nothing(strict: Client, book: Book, token: str, cookie: str) -> None:
     if cookie:
         strict.cookies["csrftoken"] = cookie
-    assert shelve(strict, book, headers, csrfmiddlewaretoken=token).status_code == 403
-    assert not ShelfEntry.objects.exists()
+    for headers in FOREIGN_HEADERS:
+        assert shelve(strict, book, headers, csrfmiddlewaretoken=token).status_code == 403
+        assert not ShelfEntry.objects.exists()
 
 
-@pytest.mark.parametrize("headers", FOREIGN_HEADERS, ids=str)
-def test_another_site_keeps_no_form(book: Book, headers: dict[str, str]) -> None:
-    anonymous = Client(enforce_csrf_checks=True)
-    assert shelve(anonymous, book, headers).status_code == 403
-    assert "sessionid" not in anonymous.cookies
+def test_another_site_keeps_no_form(book: Book) -> None:
+    for headers in FOREIGN_HEADERS:
+        anonymous = Client(enforce_csrf_checks=True)
+        assert shelve(anonymous, book, headers).status_code == 403
+        assert "sessionid" not in anonymous.cookies
 
 
 @pytest.mark.parametrize("site", [{}, {"Sec-Fetch-Site": "same-origin"}], ids=str)

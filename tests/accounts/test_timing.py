@@ -21,7 +21,7 @@ from tests.support.servers import RedisServer
 REGISTER = "/accounts/register/"
 VARYING = ("Expires", "Retry-After", "X-Request-ID", "Content-Length")  # the length depends on the typed text
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from mirror.redis.recorder import record
 from tests.support.accounts.digests import digest, make_sessions, read_recent_digests, set_last_seen
 from tests.support.servers import RedisServer
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 
 
 def _seconds(redis: Redis) -> float:

@@ -12,7 +12,7 @@ from mirror import SummaryMirror, registry
 from mirror.models import Change
 from tests.support.accounts.people import NOON, make_people
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 COLUMNS = [field for field in User._meta.concrete_fields if not field.primary_key and not field.generated]
 
 

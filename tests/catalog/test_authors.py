@@ -21,7 +21,7 @@ from tests.support.site.html import find_policy_violations
 from tests.support.warm_mirrors import rebuild
 
 __all__ = ["own_copy"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy"), pytest.mark.on_sqlite]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy")]
 JSON = {"Accept": "application/json"}
 
 

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from catalog.listing import cursors
 from tests.support.catalog.queries import ORDERS
 
-pytestmark = pytest.mark.on_sqlite
-
 
 @pytest.mark.parametrize(
     ("order", "position"),

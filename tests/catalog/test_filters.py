@@ -18,7 +18,7 @@ from tests.support.catalog.make import make_book, make_books, make_links, make_p
 from tests.support.catalog.queries import ORDERS
 from tests.support.catalog.warm import find_all_pages, find_both_ways, own_copy, warm_up
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy"), pytest.mark.on_sqlite]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy")]
 __all__ = ["own_copy"]
 LANGUAGES = ["", "eng", "en-US", "EN", "fre", "zho", "zh-TW", "xx"]
 

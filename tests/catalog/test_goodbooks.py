@@ -29,7 +29,9 @@ Capture = pytest.CaptureFixture[str]
 FOLDERS = [
     pytest.param(samples.GOODBOOKS, id="sample"),
     pytest.param(
-        real_data.GOODBOOKS, id="real", marks=[pytest.mark.real_data, pytest.mark.on_postgres, pytest.mark.slow(30)]
+        real_data.GOODBOOKS,
+        id="real",
+        marks=[pytest.mark.real_data, pytest.mark.only_on("postgres"), pytest.mark.slow(30)],
     ),
 ]
 

@@ -17,7 +17,7 @@ from mirror.models import Change
 from tests.support.catalog.goodbooks import books_csv, links_csv, tags_csv, write
 from tests.support.catalog.make import make_book
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.also_on("sqlite")]
 Capture = pytest.CaptureFixture[str]
 
 
@@ -310,7 +310,7 @@ def test_the_last_lines_report_additions_and_problems(tmp_path: Path, capsys: Ca
     assert last == "dirt: no year 1 (first: books.csv:2), ISBN-13 with lost digits 1 (first: books.csv:2)"
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 def test_an_import_updates_the_statistics_of_the_planner(tmp_path: Path, capsys: Capture) -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE pg_class SET reltuples = 0, relpages = 5 WHERE relname LIKE 'catalog_%%'")

@@ -12,7 +12,7 @@ from catalog.models import Book
 from catalog.values.isbns import find_isbns, has_wrong_check_digit, normalise_isbn
 from tests.support.catalog.make import make_book, make_products
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.also_on("sqlite")]
 POTTER = "9780439655484"
 SPELLINGS = [
     "978‑0‑439‑65548‑4",
@@ -51,24 +51,24 @@ def staff(client: Client) -> Client:
     return client
 
 
-@pytest.mark.parametrize("written", SPELLINGS)
-def test_all_spellings_are_one_number(written: str) -> None:
-    assert normalise_isbn(written) == POTTER
-    assert find_isbns(f"Potter {written}, second-hand") == [POTTER]
+def test_all_spellings_are_one_number() -> None:
+    for written in SPELLINGS:
+        assert normalise_isbn(written) == POTTER
+        assert find_isbns(f"Potter {written}, second-hand") == [POTTER]
 
 
-@pytest.mark.parametrize("written", WRONG)
-def test_a_wrong_check_digit_is_told_from_other_texts(written: str) -> None:
-    assert has_wrong_check_digit(written)
-    assert normalise_isbn(written) == written
-    assert find_isbns(written) == []
+def test_a_wrong_check_digit_is_told_from_other_texts() -> None:
+    for written in WRONG:
+        assert has_wrong_check_digit(written)
+        assert normalise_isbn(written) == written
+        assert find_isbns(written) == []
 
 
-@pytest.mark.parametrize("written", OTHER)
-def test_other_numbers_are_no_isbn(written: str) -> None:
-    assert not has_wrong_check_digit(written)
-    assert normalise_isbn(written) == written
-    assert find_isbns(written) == []
+def test_other_numbers_are_no_isbn() -> None:
+    for written in OTHER:
+        assert not has_wrong_check_digit(written)
+        assert normalise_isbn(written) == written
+        assert find_isbns(written) == []
 
 
 def _save(staff: Client, **fields: str) -> str:
@@ -82,25 +82,28 @@ def test_staff_paste_any_spelling(staff: Client, written: str) -> None:
     assert Book.objects.get().isbn == POTTER
 
 
-@pytest.mark.parametrize("written", WRONG)
-def test_staff_are_told_about_a_wrong_check_digit(staff: Client, written: str) -> None:
-    assert "The check digit of this ISBN is wrong." in _save(staff, isbn=written)
-    assert not Book.objects.exists()
+def test_staff_are_told_about_a_wrong_check_digit(staff: Client) -> None:
+    for written in WRONG:
+        assert "The check digit of this ISBN is wrong." in _save(staff, isbn=written)
+        assert not Book.objects.exists()
 
 
-@pytest.mark.parametrize("written", OTHER)
-def test_staff_cannot_store_other_texts(staff: Client, written: str) -> None:
-    assert "Enter an ISBN: ten or thirteen digits" in _save(staff, isbn=written)
-    assert not Book.objects.exists()
+def test_staff_cannot_store_other_texts(staff: Client) -> None:
+    for written in OTHER:
+        assert "Enter an ISBN: ten or thirteen digits" in _save(staff, isbn=written)
+        assert not Book.objects.exists()
+
+
+SEARCHED = ["978‑0‑439‑65548‑4", "0-439-65548-X", "043965548x", POTTER]
 
 
 @pytest.mark.parametrize("path", ["/admin/catalog/book/", "/admin/shop/product/"])
-@pytest.mark.parametrize("written", ["978‑0‑439‑65548‑4", "0-439-65548-X", "043965548x", POTTER])
-def test_staff_find_a_book_by_any_spelling(staff: Client, path: str, written: str) -> None:
+def test_staff_find_a_book_by_any_spelling(staff: Client, path: str) -> None:
     make_products([make_book("Potter", isbn=POTTER), make_book("Salt", isbn="9780439023481")])
-    page = staff.get(path, {"q": written}).content.decode()
-    assert "Potter" in page
-    assert "Salt" not in page
+    for written in SEARCHED:
+        page = staff.get(path, {"q": written}).content.decode()
+        assert "Potter" in page
+        assert "Salt" not in page
 
 
 def test_every_way_through_the_orm_stores_thirteen_digits() -> None:

@@ -19,6 +19,8 @@ from mirror.verify.runs import verify
 from tests.support.catalog.make import make_book
 from tests.support.warm_mirrors import rebuild
 
+pytestmark = pytest.mark.also_on("cluster")
+
 rows = pytest.mark.django_db
 commits = pytest.mark.django_db(transaction=True)
 

@@ -3,12 +3,15 @@
 from math import inf
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 from catalog.local import orders
 from catalog.local.orders import Order
+
+pytestmark = pytest.mark.also_on("sqlite")
 
 IDS = st.integers(1, 2**40)  # more than 32 bits
 KEYS = st.one_of(st.integers(-5, 5), st.just(float("inf")))

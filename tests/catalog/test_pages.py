@@ -14,7 +14,7 @@ from catalog.models import Author, Book, Tag
 from catalog.templatetags.books import _render_cards, year
 from tests.support.site.html import find_policy_violations
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -32,8 +32,6 @@ from catalog.query import (
 )
 from tests.support.catalog.queries import NAMES, nodes
 
-pytestmark = pytest.mark.on_sqlite
-
 A, B, C = Tag("a"), Tag("b"), Tag("c")
 
 

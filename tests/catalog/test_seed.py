@@ -16,7 +16,7 @@ from demo.books import BOOK_COUNT, generate_books
 from mirror.models import Change
 from tests.support.catalog.make import make_book
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize(("text", "books"), [("ruby & web", {2}), ("ruby - web", {1}), ("web | erlang", {2, 3})])

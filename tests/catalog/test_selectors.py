@@ -27,7 +27,11 @@ from tests.support.catalog.warm import find_all_pages, find_both_ways, own_copy,
 from tests.support.servers import RedisServer
 from tests.support.timeouts import hung
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("own_copy"),
+    pytest.mark.also_on("cluster"),
+]
 __all__ = ["own_copy"]
 TITLES = ["Zebra", "apple", "Apple", "Ärger", "éclair", "鹿鼎记", "𝔘nicode", "zoo", "a b", "a-b", "_x"]
 

@@ -18,7 +18,11 @@ from tests.support.catalog.warm import find_both_ways, own_copy, warm_up
 from tests.support.warm_mirrors import rebuild
 
 __all__ = ["own_copy"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("own_copy"),
+    pytest.mark.also_on("sqlite"),
+]
 
 A_TO_Z = [
     "1984",

@@ -21,7 +21,7 @@ from tests.support.timeouts import hung
 from tests.support.warm_mirrors import rebuild
 
 __all__ = ["own_copy"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy"), pytest.mark.on_sqlite]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy")]
 JSON = "application/json"
 LARGEST = 2**63 - 1
 

@@ -19,6 +19,8 @@ from mirror.warm.triggers import forget
 from tests.mirror.conftest import own_registry
 from tests.support.servers import wait_until
 
+pytestmark = pytest.mark.also_on("sqlite")
+
 __all__ = ["own_registry"]
 TABLE = "tcolumn"
 ROWS = 20

@@ -23,7 +23,7 @@ from tests.support.deploy.installation import REDIS, TASKS, WEB, Installation, i
 from tests.support.servers import wait_until
 
 # The suite on PostgreSQL uses the system's Redis, and that of the wheel has no TLS.
-pytestmark = [pytest.mark.on_postgres, pytest.mark.real]
+pytestmark = [pytest.mark.only_on("postgres"), pytest.mark.real]
 LETTERS: Final = 40
 PAUSE_SECONDS: Final = 0.2
 NEW: Final = "a-new-password-of-tests"

@@ -12,7 +12,6 @@ from django.conf import settings as site
 
 from tests.support.deploy import files
 
-pytestmark = pytest.mark.on_sqlite
 HARD: Final = 'a <b>&c;$HOME `d` #e "f" !g *'
 PRINT: Final = (
     "import os, config.environment; print(os.environ['DEFAULT_FROM_EMAIL'], os.environ['REDIS_URL'], sep='\\n')"

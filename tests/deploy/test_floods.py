@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.deploy.installation import Installation, install
 
-pytestmark = [pytest.mark.on_sqlite, pytest.mark.real]
+pytestmark = pytest.mark.real
 BURST: Final = 300
 MAX_CONNECTIONS: Final = 100
 MANY: Final = 20_000  # requests, which nginx answers in far less time than their number at the permitted rate takes

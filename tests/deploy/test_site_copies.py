@@ -32,7 +32,7 @@ from tests.support.servers import RedisServer, wait_until
 from tests.support.shop.carts import make_visitor
 from tests.support.shop.make import make_product
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 STATE_OF_MIRRORS: Final = {"mirror_identity", "mirror_state", "mirror_change"}
 
 
@@ -204,7 +204,7 @@ def test_full_disk_is_named_and_leaves_no_partial_backup(
     assert not last_backup.exists()
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 def test_missing_program_is_named(site: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda *given, **more: None)
     ran = run("backup", str(tmp_path / "copy"))

@@ -16,8 +16,6 @@ from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer, wait_until
 from tests.support.timeouts import dead, hung
 
-pytestmark = pytest.mark.on_sqlite
-
 WRITES = 30
 
 

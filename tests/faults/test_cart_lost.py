@@ -18,8 +18,6 @@ from tests.support.shop.make import make_product
 from tests.support.timeouts import hung
 from tests.support.warm_mirrors import rebuild
 
-pytestmark = pytest.mark.on_sqlite
-
 LOSSES = ["killed", "emptied", "older file", "no file"]
 
 

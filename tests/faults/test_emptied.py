@@ -21,8 +21,6 @@ from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 
-pytestmark = pytest.mark.on_postgres
-
 
 def test_readers_are_answered_by_sql_as_soon_as_redis_is_emptied(still: list[Item], state: Redis) -> None:
     watcher = Watcher(still)

@@ -13,8 +13,6 @@ from tests.support.mirror.app.models import Note, Reading, Writer
 from tests.support.mirror.app.windows import FEED, feed_of
 from tests.support.servers import wait_until
 
-pytestmark = pytest.mark.on_postgres
-
 READERS = 5_000  # a slice has a thousand windows
 SOURCE = Note._meta.db_table
 

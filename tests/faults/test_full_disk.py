@@ -20,7 +20,7 @@ from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer
 
-pytestmark = [pytest.mark.on_sqlite, pytest.mark.real]
+pytestmark = [pytest.mark.only_on("sqlite"), pytest.mark.real]
 MAX_FILE: Final = 4096  # bytes: less than any write of SQLite, and enough for the report of costs
 FORM: Final = {"username": "newcomer", "password1": "a quiet bookshop", "password2": "a quiet bookshop"}
 

@@ -14,7 +14,6 @@ from tests.support.faults.crew import Crew
 from tests.support.faults.web import Web
 from tests.support.servers import PATIENCE_SECONDS
 
-pytestmark = pytest.mark.on_sqlite
 LOGIN, DOWNLOAD, PASSWORD = "/accounts/login/", "/accounts/download/", "a quiet bookshop"
 CSRF = "c" * 32
 VISITOR, FORGED = "203.0.113.7", "127.0.0.1"  # the address that the proxy saw; one that may read /metrics

@@ -18,8 +18,6 @@ from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer
 from tests.support.timeouts import with_timeouts
 
-pytestmark = pytest.mark.on_sqlite
-
 
 @pytest.fixture
 def book(still: list[Item]) -> Book:

@@ -14,7 +14,7 @@ from tests.support.servers import RedisServer
 LOGIN = "/accounts/login/"
 PASSWORD = "a quiet bookshop"
 
-pytestmark = [pytest.mark.slow, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.slow
 
 
 def form(web: Web, name: str, password: str) -> dict[str, str]:

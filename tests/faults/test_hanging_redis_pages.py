@@ -15,7 +15,7 @@ from tests.support.servers import RedisServer, wait_until
 from tests.support.shop.make import make_product
 from tests.support.shop.page_cache import page_path, warm_page_mirrors
 
-pytestmark = [pytest.mark.slow, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.slow
 CACHE = 1  # the number of the cache's database
 
 

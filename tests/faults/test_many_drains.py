@@ -22,6 +22,8 @@ from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Follow, Group, Item, Label
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 
+pytestmark = pytest.mark.also_on("sqlite")
+
 THREADS, DRAINS, WRITES = 8, 60, 20
 PROCESSES, DRAINS_OF_EACH = 3, 40
 STEPS = ("watch", "read", "write", "mark", "done")

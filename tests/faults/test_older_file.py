@@ -24,8 +24,6 @@ from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 
-pytestmark = pytest.mark.on_postgres
-
 
 class Past:
     """A copy of Redis' data, to which Redis can be reverted."""
@@ -125,7 +123,7 @@ def test_everything_is_rebuilt_without_a_valid_clock(
     assert_exact(state)
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 def test_truncated_table_stays_empty_in_redis(
     storm: Storm, redis_server: RedisServer, state: Redis, tmp_path: Path
 ) -> None:

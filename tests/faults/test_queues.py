@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Sequence
 
 import orjson
-import pytest
 from celery import current_app
 from redis import Redis
 
@@ -17,7 +16,6 @@ from tests.support.faults.crew import Crew
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 from tools.devserver import runner
 
-pytestmark = pytest.mark.on_sqlite
 ROUNDS = 5
 SWEEP = ("mirror.tasks.sweep", "()")
 

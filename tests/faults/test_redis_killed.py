@@ -14,8 +14,6 @@ from tests.support.faults.tools import Storm, Watcher, again_and_again, assert_c
 from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer, wait_until
 
-pytestmark = pytest.mark.on_sqlite
-
 
 @pytest.fixture(autouse=True)
 def own_patience(settings: Settings) -> None:

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import orjson
-import pytest
 from redis import Redis
 
 from shop import keys
@@ -16,8 +15,6 @@ from shop.rowcache import rows
 from tests.support.faults.crew import Crew
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 from tests.support.shop.make import make_product
-
-pytestmark = pytest.mark.on_sqlite
 
 DAEMON = "django rowcache run"
 

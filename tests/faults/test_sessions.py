@@ -21,8 +21,6 @@ from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer
 from tests.support.timeouts import hung
 
-pytestmark = pytest.mark.on_sqlite
-
 SESSIONS = "/accounts/sessions/"
 
 

@@ -12,7 +12,6 @@ from tests.support.deploy.files import read_procfile
 from tests.support.faults.crew import Crew
 from tests.support.servers import PATIENCE_SECONDS, free_port, wait_until
 
-pytestmark = pytest.mark.on_sqlite
 CONNECTIONS = 40  # the server has eight threads
 CSRF = "c" * 32
 PASSWORD = "a quiet bookshop"

@@ -27,7 +27,7 @@ from tests.support.faults.web import Web
 from tests.support.mirror import world
 from tests.support.servers import RedisServer, wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.slow
 
 FOLLOWERS = 60  # more followers than the request itself delivers to
 

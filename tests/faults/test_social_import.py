@@ -30,7 +30,7 @@ from tests.support.faults.web import Web
 from tests.support.mirror import world
 from tests.support.servers import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.on_postgres]
+pytestmark = pytest.mark.slow
 
 LINES = int(os.environ.get("IMPORT_LINES", "4000"))
 STUDENTS, FOLLOWERS, POSTS = 400, 200, 6

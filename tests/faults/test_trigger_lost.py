@@ -11,8 +11,6 @@ from tests.support.mirror.app.models import Item
 from tests.support.mirror.outbox import run
 from tests.support.servers import wait_until
 
-pytestmark = pytest.mark.on_postgres
-
 ITEM = Item._meta.db_table
 
 

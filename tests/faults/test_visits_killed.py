@@ -107,7 +107,7 @@ def test_redis_killed_under_load_loses_no_acknowledged_visit(
     assert set(visitors.taken) <= set(found) <= {*visitors.taken, *visitors.refused}
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_an_older_file_brings_entries_back_that_are_not_written_again(
     crew: Crew, state: Redis, redis_server: RedisServer, tmp_path: object
 ) -> None:

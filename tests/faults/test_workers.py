@@ -18,8 +18,6 @@ from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 
-pytestmark = pytest.mark.on_postgres
-
 # Before the second batch, or one of the last, is marked. Every run has enough batches for this.
 MOMENTS = ("mirror.outbox.chains.mark 2", "mirror.relay.apply.RedisDrain.finish 3", "mirror.outbox.chains.mark 4")
 CUTS = 6

@@ -13,7 +13,7 @@ from loginlog.storage.reading import Span
 from tests.support.loginlog import naive
 from tests.support.loginlog.naive import A_DAY, Mark, bitmap
 
-pytestmark = pytest.mark.on_sqlite
+pytestmark = pytest.mark.also_on("cluster")
 
 TYPES = ("client", "office")
 LAST = date(2024, 3, 14)

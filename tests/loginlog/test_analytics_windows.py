@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from loginlog.reports import tables as windows
 from tests.support.loginlog.naive import bitmap
 
-pytestmark = pytest.mark.on_sqlite
-
 DAYS = st.lists(st.sets(st.integers(0, 300), max_size=30), min_size=1, max_size=45)
 
 

@@ -12,8 +12,6 @@ from loginlog.reports.cohorts import PERIOD_KINDS, READINGS, Period, PeriodKind,
 from tests.support.loginlog import naive
 from tests.support.loginlog.naive import Mark, bitmap
 
-pytestmark = pytest.mark.on_sqlite
-
 LAST = date(2024, 3, 14)  # a Thursday shortly after a leap day
 MARKS = st.sets(
     st.tuples(

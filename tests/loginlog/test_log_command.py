@@ -58,6 +58,7 @@ def test_users_are_given_by_name_in_any_case_or_by_id() -> None:
     assert "Ken Thompson" in run("active", "--from", "2017-10-01", "--to", "2017-10-31").out
 
 
+@pytest.mark.only_on("single")  # it looks at the marks or keys of one Redis by name
 def test_sync_expire_load_and_erase(redis: Redis) -> None:
     mirror_logins()
     user = make_user("alice")

@@ -10,7 +10,6 @@ from loginlog.archive import log_files
 from loginlog.archive.log_files import Line
 from loginlog.names import MonthName
 
-pytestmark = pytest.mark.on_sqlite
 OCTOBER = date(2017, 10, 1)
 
 

@@ -28,7 +28,7 @@ from tests.support.loginlog.tools import (
     mirror_logins,
 )
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_postgres]
+pytestmark = pytest.mark.django_db(transaction=True)
 ROOT = Path(__file__).resolve().parents[2]
 EXPIRY_STEPS = ["write", "remove", "removed", "forget"]
 LEAP = date(2020, 2, 29)

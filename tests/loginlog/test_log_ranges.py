@@ -18,7 +18,9 @@ FILES = [
     pytest.param(samples.COLLEGEMSG, id="sample"),
     # On SQLite the test of the import makes the same comparison.
     pytest.param(
-        real_data.COLLEGEMSG, id="real", marks=[pytest.mark.real_data, pytest.mark.on_postgres, pytest.mark.slow]
+        real_data.COLLEGEMSG,
+        id="real",
+        marks=[pytest.mark.real_data, pytest.mark.only_on("postgres"), pytest.mark.slow],
     ),
 ]
 

@@ -20,7 +20,7 @@ from mirror.verify import runs
 from tests.support.loginlog.tools import ago, keys_of, make_user, mirror_logins
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from tests.support.loginlog.tools import ago, keys_of, make_user, mirror_logins
 from tests.support.servers import RedisServer
 from tests.support.timeouts import hung
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 
 
 def test_a_login_sets_a_bit_of_its_month_and_a_bit_of_its_day(redis: Redis) -> None:

@@ -15,7 +15,7 @@ from mirror.relay import drains
 from mirror.verify import repair, runs
 from tests.support.loginlog.tools import make_user, mirror_logins
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 NOVEMBER, OCTOBER, SEPTEMBER = date(2026, 11, 5), date(2026, 10, 25), date(2026, 9, 25)
 Damage = Callable[[Redis, int, date], object]
 

@@ -23,7 +23,7 @@ from tests.support.loginlog import login_marks, naive
 from tests.support.loginlog.naive import Mark
 from tests.support.site.html import find_policy_violations
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 JSON = {"Accept": "application/json"}
 

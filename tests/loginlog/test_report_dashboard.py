@@ -14,7 +14,7 @@ from mirror.relay import drains
 from tests.support.loginlog import login_marks, naive
 from tests.support.site.html import find_policy_violations
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_line_year_and_cohorts_equal_sets() -> None:

@@ -13,7 +13,7 @@ from loginlog.days import today
 from loginlog.reports import views
 from tests.support.site.html import find_policy_violations
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 ACTIVE = "/loginlog/active/"
 JSON = {"Accept": "application/json"}
 DAY = date(2026, 3, 2)

@@ -26,7 +26,7 @@ from mirror.verify import runs
 from tests.support.mirror.app.models import Group, Item
 from tests.support.servers import RedisServer
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 CHANGES, STATES = "/admin/mirror/change/", "/admin/mirror/state/"
 TITEM = f"{STATES}titem/change/"
 LONG_AGO = "2020-01-01T00:00:00Z"

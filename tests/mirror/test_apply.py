@@ -18,7 +18,7 @@ from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Group, Item, Label, Odd
 from tests.support.mirror.items import drained, make
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("sqlite", "cluster")]
 ITEM, ODD = registry.get("titem"), registry.get("t'odd")
 
 
@@ -106,6 +106,7 @@ def test_drain_overtaken_by_equal_values_starts_over(redis: Redis) -> None:
     assert len(tries) == 2
 
 
+@pytest.mark.only_on("single")  # its own write breaks a WATCH, and a cluster has fences
 def test_drain_that_is_always_overtaken_raises_conflict(redis: Redis) -> None:
     item = make("a")
     with pytest.raises(Conflict, match="titem"):
@@ -165,6 +166,7 @@ def test_hash_record_follows_changes_of_related_rows(redis: Redis) -> None:
     assert world.dump(redis)[f"tgroup:{group.pk}"] == {"name": "g", "items": "1"}
 
 
+@pytest.mark.only_on("single")  # it counts the commands or round trips of one Redis
 def test_many_changes_of_a_summary_take_one_write() -> None:
     for n in range(20):
         make(str(n))

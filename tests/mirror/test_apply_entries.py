@@ -21,7 +21,7 @@ from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Item
 from tests.support.mirror.items import drained, make
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 ITEM = registry.get("titem")
 
 

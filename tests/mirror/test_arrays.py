@@ -9,7 +9,7 @@ from django.db import connection
 from mirror.models import Change
 from mirror.utils import arrays
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.also_on("sqlite")]
 
 TYPES = {"name": "text", "number": "bigint", "at": "timestamptz"}
 

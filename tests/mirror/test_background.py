@@ -24,7 +24,7 @@ from tests.support.mirror.app.models import Follow, Group, Item, Label
 from tests.support.mirror.command import run
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 EVERY_SECOND = 60_000.0  # keys a minute: more than a test has
 
 

@@ -14,6 +14,8 @@ from mirror.warm import marker
 from tests.support.mirror.app.models import Item
 from tests.support.mirror.items import drained, make
 
+pytestmark = pytest.mark.also_on("cluster")
+
 NAME = "divided"
 
 

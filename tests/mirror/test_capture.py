@@ -9,7 +9,7 @@ from mirror.outbox.changes import WHOLE
 from tests.support.mirror.app.models import Follow, Group, Item, Label, Odd
 from tests.support.mirror.outbox import changes, of_items, run
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.also_on("sqlite")]
 
 LABEL = Label._meta.db_table
 GROUP = Group._meta.db_table
@@ -168,7 +168,7 @@ def test_raw_insert_update_and_delete_append_changes() -> None:
         assert changes() == [("tfollow", "", "1:2")], sql
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_replace_appends_a_change_of_the_row_that_it_removes(item: Item) -> None:
     run(f"REPLACE INTO {Item._meta.db_table} (name, score, hidden) VALUES ('old', 1, 0)")
     new = Item.objects.get(name="old")
@@ -224,7 +224,7 @@ def test_statement_triggers_append_one_change_per_item_for_many_links(item: Item
     assert changes() == [("titem", "", str(item.pk))] * (1 if postgres else 5)
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 @pytest.mark.django_db(transaction=True)
 def test_truncate_appends_a_change_of_everything_for_each_watching_mirror(item: Item, label: Label) -> None:
     item.labels.add(label)
@@ -235,7 +235,7 @@ def test_truncate_appends_a_change_of_everything_for_each_watching_mirror(item: 
     assert changes() == [("tfollow", "", WHOLE)]
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 def test_tables_in_another_schema_do_not_receive_the_changes() -> None:
     run("CREATE SCHEMA before")
     run("CREATE TABLE before.mirror_change (LIKE public.mirror_change)")

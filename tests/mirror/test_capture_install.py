@@ -21,7 +21,7 @@ from tests.support.mirror.outbox import orders, run
 ITEM = Item._meta.db_table
 OURS = ["titem", "tgroup", "latest"]  # the mirrors that watch the table of items, in the order of registration
 
-pytestmark = pytest.mark.usefixtures("own_registry")
+pytestmark = [pytest.mark.usefixtures("own_registry"), pytest.mark.also_on("sqlite")]
 
 
 class Plain(Mirror):
@@ -81,7 +81,7 @@ def test_altered_trigger_is_found_and_repaired(postgres: bool) -> None:
     assert install.missing() == []
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     "how",
@@ -132,7 +132,7 @@ def test_triggers_of_an_unregistered_mirror_are_dropped() -> None:
     assert not [name for name in install.capture_for().found() if Follow._meta.db_table in name]
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 @pytest.mark.django_db
 def test_functions_of_a_dropped_table_are_removed() -> None:
     run(f"DROP TABLE {Follow._meta.db_table}")
@@ -202,7 +202,7 @@ def test_watch_on_an_unknown_column_is_refused_before_any_change() -> None:
     Follow.objects.create(follower=1, followed=2)
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 @pytest.mark.django_db
 def test_keys_that_are_equal_only_by_collation_are_different_keys() -> None:
     with isolate_apps("tests.support.mirror.app"):

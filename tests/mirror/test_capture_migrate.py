@@ -19,7 +19,7 @@ from mirror.outbox.identity import database_identity
 from tests.support.mirror.app.models import Item, Odd
 from tests.support.mirror.outbox import orders, run
 
-pytestmark = pytest.mark.usefixtures("own_registry")
+pytestmark = [pytest.mark.usefixtures("own_registry"), pytest.mark.also_on("sqlite")]
 
 ITEM = Item._meta.db_table
 OURS = ["titem", "tgroup", "latest"]  # the mirrors that watch the table of items, in the order of registration
@@ -32,7 +32,7 @@ def make_anew(model: type[models.Model]) -> None:
         editor._remake_table(model)  # type: ignore[attr-defined]
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 @pytest.mark.django_db(transaction=True)
 def test_triggers_are_reinstalled_after_a_migration_recreates_the_table() -> None:
     Item.objects.create(name="kept")
@@ -61,7 +61,7 @@ def test_writes_succeed_without_the_outbox_and_all_mirrors_are_rebuilt_later() -
     assert install.missing() == []
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 @pytest.mark.django_db(transaction=True)
 def test_migration_can_recreate_the_outbox() -> None:
     emit_pre_migrate_signal(0, False, "default", plan=[(Migration("0002", "mirror"), False)])

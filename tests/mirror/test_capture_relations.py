@@ -24,7 +24,10 @@ from tests.support.mirror.app.models import Item
 from tests.support.mirror.outbox import orders, run
 from tests.support.warm_mirrors import rebuild
 
-pytestmark = pytest.mark.usefixtures("own_registry", "committed", "no_hints", "forgotten")
+pytestmark = [
+    pytest.mark.usefixtures("own_registry", "committed", "no_hints", "forgotten"),
+    pytest.mark.also_on("sqlite"),
+]
 
 ITEM = Item._meta.db_table
 CLERK = f"clerk_{secrets.token_hex(4)}"  # all databases of the server share its roles
@@ -114,7 +117,7 @@ def found_by_check() -> list[CheckMessage]:
     return checks.check_triggers(databases=["default"])
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 class TestSchemas:
     @pytest.fixture(autouse=True)
     def schemas(self, made: Callable[..., None]) -> None:
@@ -181,12 +184,12 @@ class TestViews:
         assert not is_warm()
         assert install.install() == []
 
-    @pytest.mark.on_postgres
+    @pytest.mark.only_on("postgres")
     def test_materialized_view_is_refused(self, watching: Watching, made: Callable[..., None]) -> None:
         made(f"CREATE MATERIALIZED VIEW tplace AS SELECT id, name FROM {ITEM}", "DROP MATERIALIZED VIEW tplace")
         self.assert_refused(watching("tplace"), "is a materialized view")
 
-    @pytest.mark.on_postgres
+    @pytest.mark.only_on("postgres")
     def test_foreign_table_is_refused(self, watching: Watching, made: Callable[..., None]) -> None:
         made("CREATE EXTENSION postgres_fdw", "DROP EXTENSION postgres_fdw CASCADE")
         run("CREATE SERVER far FOREIGN DATA WRAPPER postgres_fdw")
@@ -194,18 +197,18 @@ class TestViews:
         run("CREATE FOREIGN TABLE tplace (id integer, name text) SERVER far")
         self.assert_refused(watching("tplace"), "is a foreign table")
 
-    @pytest.mark.on_sqlite
+    @pytest.mark.only_on("sqlite")
     def test_virtual_table_is_refused(self, watching: Watching, made: Callable[..., None]) -> None:
         made("CREATE VIRTUAL TABLE tplace USING fts5(id, name)", "DROP TABLE tplace")
         self.assert_refused(watching("tplace"), "is a virtual table")
 
-    @pytest.mark.on_postgres
+    @pytest.mark.only_on("postgres")
     def test_table_with_heirs_is_refused(self, watching: Watching, made: Callable[..., None]) -> None:
         made("CREATE TABLE tplace (id serial PRIMARY KEY, name text)", "DROP TABLE tplace CASCADE")
         run("CREATE TABLE their () INHERITS (tplace)")
         self.assert_refused(watching("tplace"), "has tables that inherit from it")
 
-    @pytest.mark.on_postgres
+    @pytest.mark.only_on("postgres")
     def test_heir_itself_is_captured(self, watching: Watching, made: Callable[..., None]) -> None:
         made("CREATE TABLE tparent (id serial PRIMARY KEY, name text)", "DROP TABLE tparent CASCADE")
         run("CREATE TABLE tplace () INHERITS (tparent)")
@@ -222,7 +225,7 @@ class TestViews:
         assert not is_warm()
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 class TestPartitions:
     @pytest.fixture(autouse=True)
     def parts(self, made: Callable[..., None]) -> None:
@@ -320,7 +323,7 @@ class TestAlteredTables:
         made("CREATE TABLE tplace (id integer PRIMARY KEY, name text, other text)", "DROP TABLE IF EXISTS tplace")
 
     @pytest.mark.parametrize("replicated", [False, True])
-    @pytest.mark.on_postgres
+    @pytest.mark.only_on("postgres")
     def test_write_after_a_watched_column_was_renamed_is_noted(self, watching: Watching, replicated: bool) -> None:
         watching("tplace", only=["name"])
         warm()
@@ -353,14 +356,14 @@ class TestAlteredTables:
         assert is_warm()
         assert reasons() == ()
 
-    @pytest.mark.on_postgres
+    @pytest.mark.only_on("postgres")
     def test_write_after_a_watched_column_was_dropped_succeeds(self, watching: Watching) -> None:
         watching("tplace")
         run("ALTER TABLE tplace DROP COLUMN id", "INSERT INTO tplace (name) VALUES ('a')", "DELETE FROM tplace")
         assert keys() == [WHOLE, WHOLE]
         assert "tplace: no column 'id'" in reasons()
 
-    @pytest.mark.on_postgres
+    @pytest.mark.only_on("postgres")
     def test_added_column_causes_no_rebuild(self, watching: Watching) -> None:
         watching("tplace")
         warm()
@@ -369,7 +372,7 @@ class TestAlteredTables:
         assert is_warm()
         assert orders() == []
 
-    @pytest.mark.on_postgres
+    @pytest.mark.only_on("postgres")
     def test_ids_that_another_program_wrote_into_the_outbox_stop_no_write(self, watching: Watching) -> None:
         watching("tplace")
         run("INSERT INTO tplace VALUES (1, 'a')")
@@ -379,7 +382,7 @@ class TestAlteredTables:
         run("INSERT INTO tplace VALUES (2, 'b')", "INSERT INTO tplace VALUES (3, 'c')")
         assert keys() == [WHOLE, "1", "3"]
 
-    @pytest.mark.on_postgres
+    @pytest.mark.only_on("postgres")
     def test_writes_succeed_while_the_outbox_cannot_be_written_and_its_mirrors_are_cold(
         self, watching: Watching
     ) -> None:
@@ -397,7 +400,7 @@ class TestAlteredTables:
             run("ALTER TABLE mirror_elsewhere RENAME TO mirror_change")
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 class TestRights:
     @pytest.fixture(autouse=True)
     def role(self, made: Callable[..., None]) -> None:

@@ -12,7 +12,7 @@ from tests.support.mirror.app.models import Item
 from tests.support.mirror.outbox import changes, of_items, orders, run
 from tests.support.servers import wait_until
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.also_on("sqlite")]
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_change_becomes_visible_together_with_its_write(item: Item) -> None:
         other.close()
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 @pytest.mark.django_db(transaction=True)
 def test_order_to_rebuild_waits_for_writers_without_the_trigger() -> None:
     run(f"DROP TRIGGER mirror_{Item._meta.db_table}_insert ON {Item._meta.db_table}")

@@ -25,7 +25,7 @@ from tests.support.mirror.app.models import Ignoring, Note, Odd, Reading, Writer
 from tests.support.mirror.app.windows import FeedWindow
 from tests.support.mirror.outbox import run
 
-pytestmark = pytest.mark.usefixtures("committed")
+pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.also_on("cluster")]
 READING = registry.get("treading")
 FEED = cast("FeedWindow", registry.get("tfeed"))
 
@@ -169,7 +169,7 @@ def test_change_of_everything_orders_a_change_of_everything(monkeypatch: pytest.
     assert pending("tfeed") == [changes.WHOLE]
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 def test_truncate_empties_the_windows_after_it(redis: Redis) -> None:
     edges((1, 2))
     Note.objects.create(writer_id=2, topic="a")

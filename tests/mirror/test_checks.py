@@ -20,7 +20,7 @@ from mirror.relay import signals
 from tests.support.mirror.app.models import Follow, Item
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.usefixtures("own_registry")
+pytestmark = [pytest.mark.usefixtures("own_registry"), pytest.mark.also_on("sqlite")]
 
 
 class Sound(Mirror):
@@ -446,7 +446,7 @@ def test_invalid_declarations_stop_migrate_with_a_message() -> None:
         call_command("migrate", skip_checks=False, verbosity=0)
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 @pytest.mark.django_db
 def test_recursive_triggers_must_be_on_in_sqlite() -> None:
     with connection.cursor() as cursor:
@@ -457,7 +457,7 @@ def test_recursive_triggers_must_be_on_in_sqlite() -> None:
             cursor.execute("PRAGMA recursive_triggers = ON")
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 @pytest.mark.django_db(transaction=True)
 def test_isolation_level_must_be_read_committed() -> None:
     with connection.cursor() as cursor:

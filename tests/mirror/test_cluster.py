@@ -31,7 +31,11 @@ from tests.support.mirror.items import make
 from tests.support.servers import free_port, wait_until
 from tests.support.servers.cluster import RedisCluster, main_cluster
 
-pytestmark = [pytest.mark.on_cluster, pytest.mark.usefixtures("committed", "no_hints")]
+pytestmark = [
+    pytest.mark.only_on("cluster"),
+    pytest.mark.usefixtures("committed", "no_hints"),
+    pytest.mark.also_on("cluster"),
+]
 ITEM = registry.get("titem")
 STEPS = range(5)  # begin, claim, stage, entries, finish
 

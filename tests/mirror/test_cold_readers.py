@@ -8,7 +8,7 @@ from mirror.read.reads import read
 from mirror.relay import send
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 
 
 def queued(server_url: str) -> int:

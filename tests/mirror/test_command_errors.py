@@ -13,7 +13,7 @@ from tests.support.mirror.app.models import Item, Label, Odd
 from tests.support.mirror.command import ACTIONS, from_shell, run
 from tests.support.servers import RedisServer
 
-pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from mirror.relay import drains
 from tests.support.mirror.app.models import Odd
 from tests.support.mirror.command import Terminal, run
 
-pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
 
 @pytest.fixture

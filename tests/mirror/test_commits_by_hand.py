@@ -19,7 +19,7 @@ from tests.support.mirror import world
 from tests.support.mirror.app.models import Item, Label
 from tests.support.warm_mirrors import OWN
 
-pytestmark = pytest.mark.usefixtures("committed")
+pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.also_on("sqlite")]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
 from tests.support.servers import wait_until
 
-pytestmark = pytest.mark.usefixtures("committed")
+pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.also_on("sqlite", "cluster")]
 
 
 @pytest.fixture
@@ -93,6 +93,7 @@ def test_relay_splits_a_contended_batch_down_to_single_rows(monkeypatch: pytest.
     assert len(tried) > 7
 
 
+@pytest.mark.only_on("single")  # it counts the commands or round trips of one Redis
 def test_own_rows_are_drained_before_shared_summaries() -> None:
     with record() as seen:
         item = Item.objects.create(name="item")

@@ -17,7 +17,7 @@ from tests.support.mirror.app.models import Item, Label
 
 pytestmark = [
     pytest.mark.usefixtures("committed", "own_registry"),
-    pytest.mark.one_redis("the suite has a server of its own"),
+    pytest.mark.only_on("single"),  # the suite has a server of its own
 ]
 
 

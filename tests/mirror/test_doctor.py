@@ -28,7 +28,7 @@ from tests.support.mirror.command import run
 from tests.support.servers import RedisServer
 from tests.support.timeouts import PATIENT_SECONDS
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 
 
 @pytest.fixture
@@ -113,6 +113,7 @@ def test_wrong_settings_are_found(changed: dict[str, Any], expected: str, settin
     ],
 )
 @pytest.mark.usefixtures("swept")
+@pytest.mark.only_on("single")  # it checks the connections or the reply of a single server
 def test_unsuitable_connections_are_found(options: dict[str, Any], expected: str, settings: Settings) -> None:
     set_options(settings, **options)
     assert expected in ids()
@@ -137,6 +138,7 @@ def test_missing_middleware_is_found(settings: Settings) -> None:
         ({"maxmemory": 1000, "used_memory": 850}, []),
     ],
 )
+@pytest.mark.only_on("single")  # it checks the connections or the reply of a single server
 def test_unsuitable_servers_are_found(reply: dict[str, Any], expected: list[str], redis: Redis) -> None:
     assert [message.id for message in servers.check_server({**redis.info(), **reply})] == expected
 
@@ -279,7 +281,7 @@ def test_cold_mirror_is_listed_with_the_one_that_it_waits_for() -> None:
     assert f"{name} (waits for {ahead}" in str(found.msg)
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 def test_notifications_that_do_not_arrive_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def find() -> list[str | None]:
         return [message.id for message in sql._check_notices("default")]

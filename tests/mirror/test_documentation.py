@@ -13,8 +13,6 @@ from mirror.declare.watches import Watch
 from mirror.management.commands.mirror import Command
 from tests.support.mirror.command import ACTIONS
 
-pytestmark = pytest.mark.on_sqlite
-
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "mirror.md").read_text(encoding="utf-8")
 MISTAKES = (ROOT / "docs" / "mirror" / "mistakes.md").read_text(encoding="utf-8")

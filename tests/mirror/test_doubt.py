@@ -21,6 +21,8 @@ from mirror.upkeep import heartbeat, rebuild
 from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Follow, Group, Item
 
+pytestmark = pytest.mark.also_on("cluster")
+
 MIRRORS = ("titem", "tfollow", "tgroup")
 STRICT = ("titem", "tfollow")
 

@@ -10,7 +10,7 @@ from mirror.verify import explain
 from mirror.verify.explain import NothingToExplain
 from tests.support.mirror.app.models import Follow, Item, Label
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 
 
 @pytest.fixture

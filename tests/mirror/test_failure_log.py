@@ -13,7 +13,6 @@ from mirror.utils.failure_log import FailureLog
 from mirror.visits.sweep import sweep
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.on_sqlite
 HOUR = 3600.0
 
 

@@ -18,7 +18,7 @@ from tests.support import flush
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Item, Label
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("sqlite")]
 OWN = ["titem", "tgroup", "tfollow"]
 
 

@@ -19,6 +19,8 @@ from mirror.upkeep import heartbeat, rebuild
 from tests.support.mirror.app.models import Item, Label, Odd
 from tests.support.servers import RedisServer, wait_until
 
+pytestmark = pytest.mark.also_on("cluster")
+
 
 @pytest.fixture(autouse=True)
 def strict(committed: None, no_hints: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from tests.support.mirror import world
 from tests.support.mirror.app.models import Group, Item, Label, Odd
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.usefixtures("committed")
+pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.also_on("cluster")]
 Sent = list[tuple[str, list[str]]]
 
 

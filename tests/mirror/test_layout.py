@@ -398,7 +398,7 @@ def test_unchanged_index_keeps_a_member_that_another_index_gave_up(redis: Redis,
     assert (redis.smembers("t:s:7"), redis.smembers("t:s:eight")) == ({member}, {member})
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_only_indexes_of_changed_fields_are_compared(declare: Declare) -> None:
     ranking = Ranking("t:score", score="score")
     mirror = declare(fields=["name", "score"], indexes=[ranking, Lookup("t:name:{value}", on="name")])

@@ -13,6 +13,8 @@ from mirror.redis.session import Session
 from tests.support.servers import RedisServer, wait_until
 from tests.support.timeouts import hung
 
+pytestmark = pytest.mark.also_on("cluster")
+
 NAME = "job"
 LONG = 3600.0  # longer than any test takes
 
@@ -85,6 +87,7 @@ def test_lease_is_renewed_in_an_emptied_redis(redis: Redis) -> None:
         wait_until(lambda: redis.exists(naming.lease(NAME)), "a renewal")
 
 
+@pytest.mark.only_on("single")  # it checks the connections or the reply of a single server
 def test_failing_renewal_is_logged_once(redis: Redis, caplog: pytest.LogCaptureFixture) -> None:
     """A full memory refuses each renewal."""
     with lease(client(), NAME, 0.03):

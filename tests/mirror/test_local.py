@@ -26,7 +26,11 @@ from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Item, Label
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_registry"), pytest.mark.on_sqlite]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("own_registry"),
+    pytest.mark.also_on("cluster"),
+]
 
 
 class FedItems(ItemMirror):

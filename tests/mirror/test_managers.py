@@ -16,7 +16,7 @@ from mirror.relay.sql_only import sql_only
 from mirror.upkeep import rebuild
 from tests.support.mirror.items import drained
 
-pytestmark = pytest.mark.usefixtures("committed", "own_registry")
+pytestmark = [pytest.mark.usefixtures("committed", "own_registry"), pytest.mark.also_on("sqlite")]
 
 
 class Present(models.Manager[models.Model]):

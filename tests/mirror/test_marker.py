@@ -20,7 +20,7 @@ from mirror.warm import marker
 from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 NAME = "t'odd"
 
 
@@ -88,6 +88,7 @@ def test_mirror_is_cold_after_a_restart_that_kept_the_marker(redis_server: Redis
     assert not warm()
 
 
+@pytest.mark.only_on("single")  # it names the incarnation of a single server
 def test_outdated_incarnation_of_a_process_is_checked_again() -> None:
     rebuild.rebuild([NAME])
     pool().incarnation = "learned:long ago"
@@ -95,6 +96,7 @@ def test_outdated_incarnation_of_a_process_is_checked_again() -> None:
     assert warm()
 
 
+@pytest.mark.only_on("single")  # it names the incarnation of a single server
 def test_incarnation_is_not_checked_at_every_read(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "INCARNATION_CHECK_SECONDS": 3600.0}
     rebuild.rebuild([NAME])

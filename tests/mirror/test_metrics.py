@@ -30,7 +30,7 @@ from tests.support.mirror.app.visits import look
 from tests.support.mirror.command import ROOT
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 Counts = Counter[tuple[str, ...]]
 MULTI: Final = """
 import os
@@ -139,6 +139,7 @@ def test_gauges_of_redis_are_missing_while_it_is_away(redis_server: RedisServer)
     assert {"mirror_pending", "mirror_lag_seconds", "mirror_quarantined"} <= found
 
 
+@pytest.mark.only_on("single")  # it counts the commands or round trips of one Redis
 def test_each_round_trip_is_timed_once() -> None:
     seen: list[float] = []
 
@@ -176,7 +177,7 @@ def test_prometheus_serves_counters_and_gauges(monkeypatch: pytest.MonkeyPatch) 
     assert "mirror_warm" not in text
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_processes_are_added_up_in_multi_process_mode(tmp_path: Path) -> None:
     env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.support.settings", "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
     command = [sys.executable, "-W", "ignore", "-c", MULTI]

@@ -20,7 +20,7 @@ from mirror.relay import drains, sql_only
 from tests.support.mirror.app.models import Item, Label, Odd
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 
 
 @pytest.fixture(autouse=True)

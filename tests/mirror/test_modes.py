@@ -18,7 +18,7 @@ from mirror.relay import drains, send, signals, sql_only
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Group, Item, Label, Odd
 
-pytestmark = pytest.mark.usefixtures("committed")
+pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.also_on("sqlite", "cluster")]
 SENT = list[object]
 
 
@@ -84,6 +84,7 @@ def writes(statements: list[tuple[str, float]]) -> list[str]:
 
 
 @pytest.mark.usefixtures("alone")
+@pytest.mark.only_on("single")  # it counts the commands or round trips of one Redis
 def test_save_of_a_record_with_sets_and_a_ranking_costs_four_statements_one_commit_and_two_round_trips() -> None:
     item = Item.objects.create(name="a", group=Group.objects.create(name="g"))
     item.labels.set([Label.objects.create(name=name) for name in ("red", "blue", "green")])
@@ -101,6 +102,7 @@ def test_save_of_a_record_with_sets_and_a_ranking_costs_four_statements_one_comm
 
 
 @pytest.mark.usefixtures("alone")
+@pytest.mark.only_on("single")  # it counts the commands or round trips of one Redis
 def test_rows_of_several_models_in_one_transaction_are_one_drain(redis: Redis) -> None:
     create_in_bulk()
     with record() as seen, transaction.atomic():

@@ -13,7 +13,7 @@ from mirror.models import Change
 from mirror.relay import drains
 from tests.support.mirror.app.models import Group, Item
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("sqlite")]
 LABEL = Item._meta.label
 
 

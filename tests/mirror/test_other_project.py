@@ -15,7 +15,7 @@ from mirror.redis.keys import namespace
 from tests.support.mirror.command import ROOT
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.on_sqlite
+pytestmark = pytest.mark.also_on("cluster")
 TESTS: Final = "tests.support.mirror.bookshelf.checks"
 RUNNERS: Final = {
     "manage.py test": ("-m", "django", "test", TESTS),
@@ -108,6 +108,7 @@ def test_kept_test_database_is_used_again_with_keys_of_each_run(bookshelf: Books
     assert len(bookshelf.namespaces()) == 2
 
 
+@pytest.mark.only_on("single")  # it looks at the marks or keys of one Redis by name
 def test_keys_of_killed_test_runs_are_removed_a_day_later(server: RedisServer) -> None:
     now = int(time.time())
     heads = {"own": now, "another run": now - 3600, "a killed run": now - namespace.KEPT_SECONDS - 1}

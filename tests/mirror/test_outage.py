@@ -18,6 +18,8 @@ from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, RedisServer
 
+pytestmark = pytest.mark.also_on("cluster")
+
 ROWS: Final = 1_500
 SAVED: Final = 30
 MAX_BYTES: Final = 400  # of a change, with its indexes; half of it after a million changes

@@ -12,7 +12,7 @@ from mirror.outbox import changes as outbox
 from mirror.redis.recorder import record
 from mirror.relay import drains
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("sqlite")]
 
 
 def make(*keys: str, mirror: str = "titem", **values: Any) -> list[int]:

@@ -9,7 +9,7 @@ from mirror.models import Change
 from mirror.outbox import changes
 from tests.support.mirror.outbox import run
 
-pytestmark = [pytest.mark.on_postgres, pytest.mark.usefixtures("committed", "no_hints", "own_statistics")]
+pytestmark = [pytest.mark.only_on("postgres"), pytest.mark.usefixtures("committed", "no_hints", "own_statistics")]
 
 MANY, BATCH = 10_000, 200
 SLACK = 20  # rows read to find the end of a range

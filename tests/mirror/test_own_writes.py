@@ -23,7 +23,10 @@ from tests.support.asynchronous import run_asynchronously
 from tests.support.mirror.app.models import Group, Item, Label, Odd
 from tests.support.mirror.items import drained
 
-pytestmark = pytest.mark.usefixtures("committed", "own_registry", "mirrored")
+pytestmark = [
+    pytest.mark.usefixtures("committed", "own_registry", "mirrored"),
+    pytest.mark.also_on("cluster"),
+]
 
 
 class OwnItem(Mirror):

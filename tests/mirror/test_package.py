@@ -195,7 +195,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, wheel: Path, database: dic
     return made
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_wheel_contains_mirror_alone(wheel: Path) -> None:
     head = "-".join(wheel.name.split("-")[:2]) + ".dist-info"
     with ZipFile(wheel) as opened:
@@ -217,7 +217,7 @@ def test_tutorial_prints_what_it_says(project: Project) -> None:
     assert project.stored == b'{"choice_count":1,"choice_votes_sum":20,"choices":["yes"],"question_text":"Tea?"}'
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 @pytest.mark.slow
 def test_admin_works_without_unfold_and_celery(project: Project) -> None:
     done = project.run("manage.py", "shell", "-v", "0", "-c", VISIT_ADMIN)
@@ -228,7 +228,7 @@ def test_admin_works_without_unfold_and_celery(project: Project) -> None:
     assert 'value="rebuild"' in done.stdout  # `mirror run` carries it out
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_tutorial_is_short() -> None:
     lines = [line for block in read_blocks() for line in block.text.splitlines() if line.strip()]
     assert len(lines) <= MAX_LINES

@@ -8,7 +8,6 @@ import pytest
 from tests.support.mirror.command import ROOT
 from tools import matrix, signatures
 
-pytestmark = pytest.mark.on_sqlite
 PAGES = sorted((ROOT / "docs" / "mirror").glob("*.md"))
 REFERENCE = (ROOT / "docs" / "mirror.md").read_text(encoding="utf-8")
 

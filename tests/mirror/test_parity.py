@@ -12,6 +12,8 @@ from tests.support.mirror.app.models import Follow, Group, Item, Label
 from tests.support.mirror.machine import numbers, pick, run
 from tests.support.mirror.note_rules import NoteRules
 
+pytestmark = pytest.mark.also_on("sqlite", "cluster")
+
 
 def items() -> list[Item]:
     return list(Item.objects.order_by("pk"))

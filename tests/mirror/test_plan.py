@@ -7,8 +7,6 @@ from mirror import Field, Member, Members, OwnField, Scored, Value
 from mirror.comparison.plan import ARGUMENTS, as_list, commands, difference, encode_feed, from_list, place
 from mirror.declare.entries import Contribution, Entry
 
-pytestmark = pytest.mark.on_sqlite
-
 ONE_OF_EACH: list[Entry] = [Member("s", "m"), Scored("z", "m", 1.5), Field("h", "f", "v"), Value("k", "v")]
 
 

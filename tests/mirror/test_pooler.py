@@ -17,7 +17,7 @@ from tests.support.servers.postgres import NOBODY
 from tests.support.servers.process import Server, free_port
 
 pytestmark = [
-    pytest.mark.on_postgres,
+    pytest.mark.only_on("postgres"),
     pytest.mark.usefixtures("committed", "no_hints"),
     pytest.mark.skipif(shutil.which("pgbouncer") is None, reason="pgbouncer is not installed"),
 ]

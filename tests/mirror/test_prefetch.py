@@ -19,6 +19,8 @@ from mirror.upkeep import rebuild
 from tests.support.mirror.app.models import Odd
 from tests.support.servers import RedisServer
 
+pytestmark = pytest.mark.also_on("cluster")
+
 NAME = "t'odd"
 
 

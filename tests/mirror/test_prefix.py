@@ -30,6 +30,8 @@ from tests.support.mirror.app.visits import look, pages
 from tests.support.servers import RedisServer
 from tests.support.warm_mirrors import OWN
 
+pytestmark = pytest.mark.only_on("single")  # it names keys of several slots in one command
+
 TEXT = "a*[b]:"  # as a glob pattern this would match other keys
 
 

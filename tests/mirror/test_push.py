@@ -26,7 +26,7 @@ from tests.support.mirror.pushing import (
     says,
 )
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 READERS = 13
 STEPS = ("guard", "read", "deliver", "land", "note")
 

@@ -11,7 +11,7 @@ from tests.support.mirror.app.models import Note, Writer
 from tests.support.mirror.app.windows import FEED
 from tests.support.mirror.pushing import all_right, before, feed, make_readers, pending, says
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 READERS, NOTES = 13, 30
 
 
@@ -31,6 +31,7 @@ def test_bulk_created_rows_are_pushed_in_one_slice(readers: list[Writer], redis:
     assert all_right(redis, readers)
 
 
+@pytest.mark.only_on("single")  # it counts the commands or round trips of one Redis
 def test_cold_windows_receive_no_commands(readers: list[Writer], redis: Redis) -> None:
     warm, cold = readers[1:3], [readers[0], *readers[3:]]
     redis.delete(*(feed().record_key(str(reader.pk)) for reader in cold))
@@ -74,7 +75,7 @@ def test_rows_beyond_one_slice_take_several(
     assert all_right(redis, readers)
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_first_pending_pushes_are_found_through_the_index(readers: list[Writer]) -> None:
     plan = progress.pending("tfeed", "mirrortest_note")[:100].explain()
     assert "USING INDEX mirror_change_in_order" in plan

@@ -22,7 +22,7 @@ from tests.support.mirror.app.models import Note, Writer
 from tests.support.mirror.pushing import SOURCE, all_right, feed, make_readers, pending, push_pending, says
 from tests.support.servers import RedisServer
 
-pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.on_sqlite]
+pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.also_on("cluster")]
 READERS = 6
 Sent = list[tuple[str, str, list[str]]]
 
@@ -160,6 +160,7 @@ class TestByWorkers:
 
 
 @pytest.mark.usefixtures("no_hints")
+@pytest.mark.only_on("single")  # after a loss a cluster is rebuilt instead of replayed
 class TestReplay:
     """After Redis returns from an older file, recent pushes are repeated before the windows become warm."""
 

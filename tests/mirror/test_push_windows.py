@@ -30,7 +30,7 @@ from tests.support.mirror.pushing import (
     warm,
 )
 
-pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.on_sqlite]
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 READERS = 4
 
 
@@ -270,6 +270,7 @@ def after_reading(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> 
     monkeypatch.setattr(feed(), "newest", newest)
 
 
+@pytest.mark.only_on("single")  # its own write breaks a WATCH, and a cluster has fences
 def test_repeated_delivery_still_breaks_watches(readers: list[Writer], redis: Redis) -> None:
     """Otherwise a writer with older rows would not notice the delivery."""
     [note] = write(readers[0])

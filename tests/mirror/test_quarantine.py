@@ -17,6 +17,8 @@ from tests.support.mirror.app.models import Group, Item
 from tests.support.mirror.command import run
 from tests.support.servers import wait_until
 
+pytestmark = pytest.mark.also_on("cluster")
+
 
 @pytest.fixture(autouse=True)
 def fault(committed: None, no_hints: None) -> Iterator[pytest.MonkeyPatch]:

@@ -18,7 +18,7 @@ from mirror.upkeep import rebuild
 from tests.support.mirror.app.models import Odd
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 NAME = "t'odd"
 
 

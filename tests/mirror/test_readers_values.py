@@ -22,7 +22,7 @@ from tests.support.mirror.app.models import Group, Item, Kinds
 from tests.support.mirror.items import drained
 from tests.support.mirror.outbox import run
 
-pytestmark = pytest.mark.usefixtures("committed", "own_registry")
+pytestmark = [pytest.mark.usefixtures("committed", "own_registry"), pytest.mark.also_on("cluster")]
 COLUMNS = ["text", "other", "nocase", "price", "ratio", "is_new", "day", "moment", "length", "code", "address"]
 
 
@@ -227,7 +227,7 @@ def test_json_is_refused_in_keys(index: Index) -> None:
         Layout(OfJson)
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 def test_each_value_of_an_array_has_a_set() -> None:
     from tests.support.mirror.app.models import Listed
 

@@ -13,7 +13,7 @@ from mirror.verify.runs import verify
 from mirror.warm import marker
 from tests.support.mirror.app.models import Item, Label
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 
 
 @pytest.fixture

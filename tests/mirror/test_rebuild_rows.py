@@ -20,7 +20,7 @@ from tests.support.mirror.app.mirrors import GroupHash
 from tests.support.mirror.app.models import Group, Item, Label, Odd
 from tests.support.mirror.items import make
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from mirror.redis.recorder import active, record
 from mirror.redis.session import Session
 from tests.support.mirror.app.models import Odd
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = [pytest.mark.django_db, pytest.mark.also_on("cluster")]
 
 
 def test_each_command_is_recorded_with_its_round_trip() -> None:
@@ -31,6 +31,7 @@ def test_each_command_is_recorded_with_its_round_trip() -> None:
     assert str(seen.commands[0]) == "SET a 1"
 
 
+@pytest.mark.only_on("single")  # it names keys of several slots in one command
 def test_all_keys_of_commands_are_recorded_and_nothing_else() -> None:
     with record() as seen:
         client().mset({"a": "1", "b": "2"})
@@ -101,7 +102,7 @@ def test_binary_keys_and_values_are_decoded_with_replacements() -> None:
     assert str(seen.commands[0]) == "SET � �"
 
 
-@pytest.mark.one_redis("a cluster refuses the commands")
+@pytest.mark.only_on("single")  # a cluster refuses the commands
 def test_commands_that_name_several_slots_are_found() -> None:
     with record() as seen, Session(client()) as session:
         session.ask([("MGET", "a", "b"), ("SINTER", "{a}:1", "{a}:2"), ("SINTER", "a", "b")])

@@ -41,7 +41,7 @@ def test_errors_of_commands_or_of_sql_do_not_mean_away(error: Exception) -> None
     assert not is_away(error)
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 @pytest.mark.parametrize(
     ("reply", "expected"),
     [
@@ -171,6 +171,7 @@ def test_errors_of_single_keys_are_no_refusals(text: str) -> None:
     assert not is_away(ResponseError(text))
 
 
+@pytest.mark.only_on("single")  # it names the incarnation of a single server
 def test_connection_learns_the_incarnation_without_being_recorded(redis: Redis) -> None:
     with record() as seen:
         found = incarnation(client(), ask=False)

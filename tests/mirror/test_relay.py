@@ -23,7 +23,7 @@ from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Item, Odd
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("sqlite", "cluster")]
 
 
 @pytest.fixture
@@ -60,6 +60,7 @@ def test_all_pending_changes_are_applied(redis: Redis, settings: Settings) -> No
     assert drains.drain_all() == 0
 
 
+@pytest.mark.only_on("single")  # it counts the commands or round trips of one Redis
 def test_many_changes_of_one_row_are_one_write(redis: Redis) -> None:
     Odd.objects.create(code="a")
     for _ in range(10):

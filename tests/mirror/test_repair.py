@@ -13,7 +13,7 @@ from mirror.verify import repair, runs
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Group, Item, Label
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 
 
 @pytest.fixture

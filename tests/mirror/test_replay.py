@@ -22,7 +22,10 @@ from tests.support.mirror import world
 from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Follow, Item, Label
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [
+    pytest.mark.usefixtures("committed", "no_hints"),
+    pytest.mark.only_on("single"),
+]  # after a loss a cluster is rebuilt instead of replayed
 OLD = "the:former"
 
 

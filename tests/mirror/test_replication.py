@@ -18,7 +18,7 @@ from tests.support.mirror.app.models import Follow, Item
 from tests.support.mirror.outbox import changes, orders, run
 from tests.support.servers import PostgresPublisher, wait_until
 
-pytestmark = [pytest.mark.on_postgres, pytest.mark.slow(20), pytest.mark.usefixtures("committed", "no_hints")]
+pytestmark = [pytest.mark.only_on("postgres"), pytest.mark.slow(20), pytest.mark.usefixtures("committed", "no_hints")]
 
 ITEM, FOLLOW = Item._meta.db_table, Follow._meta.db_table
 

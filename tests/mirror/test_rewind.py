@@ -29,7 +29,7 @@ from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Item
 from tests.support.mirror.command import run
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 
 
 class Backup(Protocol):
@@ -203,7 +203,7 @@ def test_doctor_names_every_mirror_cold_after_the_restore(item: Item, backup: Ba
     assert [name for name in warm_mirrors.OWN if name not in str(found.msg)] == []
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_database_with_another_identity_is_noticed(item: Item, backup: Backup, redis: Redis) -> None:
     backup.restore()
     Identity.objects.update(uuid=uuid.uuid4())
@@ -212,7 +212,7 @@ def test_database_with_another_identity_is_noticed(item: Item, backup: Backup, r
     assert database_identity() == Identity.objects.get().uuid.hex
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_restored_copy_without_later_changes_keeps_the_mirrors_warm(backup: Backup, redis: Redis) -> None:
     Item.objects.create(name="a")
     world.warm_own()
@@ -224,7 +224,7 @@ def test_restored_copy_without_later_changes_keeps_the_mirrors_warm(backup: Back
     assert redis.get(naming.marker("titem")) == before
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_one_restore_leads_to_one_rebuild(item: Item, backup: Backup, redis: Redis) -> None:
     backup.restore()
     rest()
@@ -234,7 +234,7 @@ def test_one_restore_leads_to_one_rebuild(item: Item, backup: Backup, redis: Red
     assert redis.get(naming.marker("titem")) == before
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_witness_is_kept_while_other_old_changes_are_purged(item: Item, redis: Redis) -> None:
     sweeper.sweep()
     Change.objects.update(applied_at="2020-01-01T00:00:00Z")
@@ -251,7 +251,7 @@ def test_witness_is_kept_while_other_old_changes_are_purged(item: Item, redis: R
     assert marker.is_warm(relay_client(), "titem")
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_changes_of_another_database_in_the_same_redis_do_not_count(item: Item, redis: Redis) -> None:
     redis.zadd(naming.history(), {"applied|other|": 10**9, "witness|other|2020-01-01T00:00:00+00:00": 10**9})
     sweeper.sweep()

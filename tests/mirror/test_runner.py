@@ -29,7 +29,7 @@ from tests.support.mirror.app.visits import look
 from tests.support.mirror.command import ROOT, run
 from tests.support.servers import RedisServer, wait_until
 
-pytestmark = pytest.mark.usefixtures("no_hints")
+pytestmark = [pytest.mark.usefixtures("no_hints"), pytest.mark.also_on("cluster")]
 OWN: Final = "titem"
 
 
@@ -148,7 +148,7 @@ def test_relay_waits_for_redis_and_logs_each_state_once(
     assert (count_lines("The relay waits"), count_lines("The relay works again")) == (1, 1)
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 @pytest.mark.usefixtures("committed", "quick", "unsent")
 def test_relay_reconnects_to_sql(redis: Redis) -> None:
     world.warm_own()
@@ -159,7 +159,7 @@ def test_relay_reconnects_to_sql(redis: Redis) -> None:
         wait_until(lambda: is_mirrored(redis, 1), "the drain")
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 @pytest.mark.usefixtures("committed", "unsent")
 def test_notifications_wake_the_relay_also_after_its_connections_were_killed(redis: Redis, settings: Settings) -> None:
     world.warm_own()
@@ -179,7 +179,7 @@ def test_notifications_wake_the_relay_also_after_its_connections_were_killed(red
         wait_until(count_listening, "the relay to listen again")
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 @pytest.mark.usefixtures("committed")
 def test_one_of_two_simultaneous_transactions_notifies() -> None:
     second, listening = connection.copy(), notices.open_listening()
@@ -266,7 +266,7 @@ def test_relay_consumes_visits(redis: Redis) -> None:
 
 @pytest.mark.real
 @pytest.mark.slow
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_signal_ends_the_command_after_its_drain(environment: dict[str, str], redis: Redis) -> None:
     Item.objects.bulk_create([Item(pk=1, name="a")])
     command = [sys.executable, "-W", "ignore", "manage.py", "mirror", "run", "--json"]

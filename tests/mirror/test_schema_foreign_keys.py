@@ -9,7 +9,10 @@ from mirror import Column, Count, registry
 from tests.support.mirror.outbox import run
 from tests.support.mirror.schemas import Create, Declare, Model, Sample, assert_equal, refuse
 
-pytestmark = pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated")
+pytestmark = [
+    pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated"),
+    pytest.mark.also_on("sqlite"),
+]
 
 
 class TestForeignKeysToAnotherColumn:

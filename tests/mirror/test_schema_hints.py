@@ -11,7 +11,7 @@ from mirror.outbox.changes import WHOLE
 from mirror.relay import signals
 from tests.support.mirror.schemas import Create, Declare, Model, Sample
 
-pytestmark = pytest.mark.usefixtures("own_registry", "committed", "isolated")
+pytestmark = [pytest.mark.usefixtures("own_registry", "committed", "isolated"), pytest.mark.also_on("sqlite")]
 
 
 @pytest.fixture

@@ -15,7 +15,10 @@ from mirror.outbox.changes import WHOLE
 from mirror.relay import drains
 from tests.support.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
 
-pytestmark = pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated")
+pytestmark = [
+    pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated"),
+    pytest.mark.also_on("sqlite"),
+]
 
 
 class TestUuids:
@@ -254,7 +257,7 @@ class TestValues:
         Purse._base_manager.update(coin=None)
         assert assert_equal(mirror) == {str(row.pk): {"coin": None}}
 
-    @pytest.mark.on_postgres
+    @pytest.mark.only_on("postgres")
     def test_ranges_are_refused_with_the_alternative(self) -> None:
         from django.contrib.postgres.fields import ArrayField, IntegerRangeField
 
@@ -286,7 +289,7 @@ class TestValues:
         kind = {"fields": ["at"], "record_kind": "hash", "indexes": [Ranking("ranked", score="at")]}
         assert "a missing 'at' is an empty text" in refuse(Dated, **kind)
 
-    @pytest.mark.on_sqlite  # PostgreSQL adds up to a larger type
+    @pytest.mark.only_on("sqlite")  # PostgreSQL adds up to a larger type
     def test_a_sum_that_overflows_is_quarantined_and_stops_no_other_row(self, tables: Create, declare: Declare) -> None:
         class Account(Sample):
             name = models.TextField()

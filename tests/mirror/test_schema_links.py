@@ -6,7 +6,10 @@ from django.db import models
 from mirror import Count, Ids, Names
 from tests.support.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
 
-pytestmark = pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated")
+pytestmark = [
+    pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated"),
+    pytest.mark.also_on("sqlite"),
+]
 
 
 class TestManyToMany:

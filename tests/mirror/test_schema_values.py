@@ -17,7 +17,10 @@ from mirror.relay.sql_only import sql_only
 from mirror.verify import runs
 from tests.support.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
 
-pytestmark = pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated")
+pytestmark = [
+    pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated"),
+    pytest.mark.also_on("sqlite"),
+]
 
 
 class Color(str, Enum):  # noqa: UP042  # whose text is "Color.RED"
@@ -120,7 +123,7 @@ def test_values_that_python_converts_are_refused_where_sql_looks_them_up(kind: A
         assert f"SQL cannot look up 'text', whose values {kind.__name__} converts" in reason
 
 
-@pytest.mark.on_sqlite  # PostgreSQL refuses such a text
+@pytest.mark.only_on("sqlite")  # PostgreSQL refuses such a text
 def test_text_with_a_zero_byte_is_found(tables: Create, declare: Declare) -> None:
     class Raw(Sample):
         text = models.TextField()
@@ -236,7 +239,7 @@ def test_primary_key_that_python_converts_is_refused() -> None:
         assert "Python converts the primary key of mirrortest.Ticket (CodeField)" in refuse(model, fields=fields)
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 def test_key_of_a_type_that_pads_is_refused() -> None:
     class PaddedField(models.CharField):
         def db_type(self, connection: Any) -> str:

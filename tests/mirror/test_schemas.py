@@ -19,7 +19,7 @@ from tests.support.mirror import world
 from tests.support.mirror.app.models import Group, Item, Label
 from tests.support.mirror.outbox import run
 
-pytestmark = [pytest.mark.on_postgres, pytest.mark.usefixtures("committed", "no_hints")]
+pytestmark = [pytest.mark.only_on("postgres"), pytest.mark.usefixtures("committed", "no_hints")]
 ITEM = Item._meta.db_table
 
 

@@ -21,10 +21,10 @@ from tests.support.warm_mirrors import OWN
 
 pytestmark = [
     pytest.mark.real,
-    pytest.mark.on_sqlite,
     pytest.mark.slow(15),
     pytest.mark.usefixtures("committed", "no_hints"),
-]
+    pytest.mark.only_on("single"),
+]  # after a loss a cluster is rebuilt instead of replayed
 ALIAS = "supervised"
 
 

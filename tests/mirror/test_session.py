@@ -11,6 +11,8 @@ from mirror.redis.session import Conflict, Session
 from tests.support.servers import RedisServer
 from tests.support.servers.process import wait_until
 
+pytestmark = pytest.mark.also_on("cluster")
+
 
 def held() -> int:
     """Return the number of the pool's connections in use."""
@@ -35,6 +37,7 @@ def test_watch_with_reads_and_transaction_take_one_round_trip_each(redis: Redis)
     assert seen.round_trips == 2
 
 
+@pytest.mark.only_on("single")  # it names keys of several slots in one command
 def test_changed_watched_key_raises_conflict_and_writes_nothing(redis: Redis) -> None:
     with Session(client()) as session:
         session.watch_and_ask(["a"], [])
@@ -66,6 +69,7 @@ def test_error_reply_is_raised_after_all_replies_are_read(redis: Redis) -> None:
         assert session.ask([("GET", "b")]) == [b"2"]
 
 
+@pytest.mark.only_on("single")  # it names keys of several slots in one command
 def test_error_inside_a_transaction_is_raised(redis: Redis) -> None:
     redis.sadd("s", "x")
     with pytest.raises(ResponseError, match="WRONGTYPE"), Session(client()) as session:

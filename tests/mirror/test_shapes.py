@@ -21,7 +21,7 @@ from mirror.relay import apply, drains
 from mirror.verify import runs
 from tests.support.mirror.app.models import Follow, Group, Item, Note, Writer
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 
 JSON = kind_of(registry.get("titem"))
 HASH = kind_of(registry.get("tgroup"))
@@ -66,6 +66,7 @@ def rows() -> dict[str, tuple[Kind, list[str]]]:
 
 
 @pytest.mark.parametrize("kind", ["json", "hash", "summary"])
+@pytest.mark.only_on("single")  # it names keys of several slots in one command
 def test_written_values_are_read_back_unchanged(kind: str) -> None:
     shape, pks = rows()[kind]
     targets = shape.targets(pks)
@@ -77,6 +78,7 @@ def test_written_values_are_read_back_unchanged(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["json", "hash", "edge", "summary"])
+@pytest.mark.only_on("single")  # its own write breaks a WATCH, and a cluster has fences
 def test_writing_a_missing_row_leaves_no_key_and_breaks_watches(kind: str, redis: Redis) -> None:
     shape, pks = rows()[kind]
     with Session(client()) as session, redis.pipeline() as other:
@@ -89,6 +91,7 @@ def test_writing_a_missing_row_leaves_no_key_and_breaks_watches(kind: str, redis
     assert redis.keys("*") == []
 
 
+@pytest.mark.only_on("single")  # its own write breaks a WATCH, and a cluster has fences
 def test_writing_an_equal_value_breaks_watches(redis: Redis) -> None:
     for shape, pks in rows().values():
         target = shape.targets(pks[:1])[pks[0]]

@@ -14,7 +14,7 @@ from mirror.relay import drains
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item, Label
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 SOURCE = Label._meta.db_table
 Via = Sequence[str]
 

@@ -19,7 +19,7 @@ from tests.support.mirror import world
 from tests.support.mirror.app.models import Odd
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 
 
 @pytest.fixture(autouse=True)

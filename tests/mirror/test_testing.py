@@ -19,6 +19,8 @@ from mirror.testing.plugin import drain_mirrors
 from mirror.warm import cold
 from tests.support.mirror.app.models import Item
 
+pytestmark = pytest.mark.also_on("cluster")
+
 __all__ = ["drain_mirrors"]
 
 

@@ -5,8 +5,6 @@ from pytest_django.fixtures import Settings
 
 from mirror.utils.throttle import Throttle
 
-pytestmark = pytest.mark.on_sqlite
-
 
 @pytest.fixture(autouse=True)
 def ten_seconds(settings: Settings) -> None:

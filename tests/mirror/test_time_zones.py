@@ -17,6 +17,8 @@ from mirror.utils import moments
 from tests.support.mirror.command import ROOT
 from tests.support.servers import RedisServer
 
+pytestmark = pytest.mark.also_on("sqlite")
+
 HOUR: Final = 3600
 WORK: Final = """
 import json

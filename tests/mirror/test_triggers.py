@@ -23,7 +23,7 @@ from tests.support.mirror.app.models import Item, Reading
 from tests.support.mirror.command import run as run_command
 from tests.support.mirror.outbox import orders, run
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints", "reinstalled")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints", "reinstalled"), pytest.mark.also_on("sqlite", "cluster")]
 
 ITEM = Item._meta.db_table
 TRIGGER = f"mirror_{ITEM}_update"
@@ -137,7 +137,7 @@ def test_order_to_rebuild_survives_a_process_killed_before_it_cools_the_mirror(
     assert is_warm("titem")
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 @pytest.mark.usefixtures("at_rest")
 @pytest.mark.parametrize("how", ["DISABLE TRIGGER", "ENABLE REPLICA TRIGGER"])
 def test_disabled_trigger_counts_as_lost(how: str, asked: list[str]) -> None:
@@ -152,7 +152,7 @@ def test_disabled_trigger_counts_as_lost(how: str, asked: list[str]) -> None:
     assert install.missing() == []  # the trigger is enabled for replicated writes as well
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 @pytest.mark.usefixtures("at_rest")
 def test_trigger_disabled_between_two_checks_causes_a_rebuild() -> None:
     run(f"ALTER TABLE {ITEM} DISABLE TRIGGER {TRIGGER}", f"ALTER TABLE {ITEM} ENABLE ALWAYS TRIGGER {TRIGGER}")
@@ -161,7 +161,7 @@ def test_trigger_disabled_between_two_checks_causes_a_rebuild() -> None:
     assert is_warm("tfollow")
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 @pytest.mark.usefixtures("at_rest")
 def test_function_replaced_between_two_checks_causes_a_rebuild() -> None:
     run(f"ALTER FUNCTION {TRIGGER}() RESET search_path")
@@ -171,7 +171,7 @@ def test_function_replaced_between_two_checks_causes_a_rebuild() -> None:
     assert not is_warm("titem")
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 def test_replicated_writes_are_captured() -> None:
     install.uninstall()
     install.install()

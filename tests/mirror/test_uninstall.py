@@ -17,6 +17,8 @@ from tests.support.mirror.app.models import Item
 from tests.support.mirror.app.visits import look
 from tests.support.mirror.command import run
 
+pytestmark = pytest.mark.also_on("cluster")
+
 
 @pytest.fixture
 def installed(redis: Redis) -> Iterator[None]:

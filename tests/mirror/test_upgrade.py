@@ -78,7 +78,7 @@ def test_pending_changes_survive_an_upgrade(redis: Redis) -> None:
     assert names == {"a", "b"}
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_changelog_begins_with_the_present_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert re.findall(r"^## ([\d.]+)", CHANGELOG, re.MULTILINE)[0] == project["version"]

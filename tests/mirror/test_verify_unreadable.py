@@ -17,13 +17,18 @@ from tests.support.mirror import world
 from tests.support.mirror.command import run as run_command
 from tests.support.mirror.outbox import run
 
-pytestmark = pytest.mark.usefixtures("own_registry", "committed", "no_hints")
+pytestmark = [
+    pytest.mark.usefixtures("own_registry", "committed", "no_hints"),
+    pytest.mark.also_on("cluster"),
+]
 SPOILED = {
     "postgresql": ["at = 'infinity'", "at = '-infinity'", "amount = 'NaN'"],
     "sqlite": ["at = '2026-13-45 00:00:00'", "amount = 'NaN'"],
 }
 CASES = [
-    pytest.param(value, marks=pytest.mark.on_postgres if vendor == "postgresql" else pytest.mark.on_sqlite)
+    pytest.param(
+        value, marks=pytest.mark.only_on("postgres") if vendor == "postgresql" else pytest.mark.only_on("sqlite")
+    )
     for vendor, values in SPOILED.items()
     for value in values
 ]

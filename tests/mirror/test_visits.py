@@ -29,7 +29,7 @@ from tests.support.mirror.lives import Lives, Stop, lives
 from tests.support.servers import RedisServer
 
 __all__ = ["lives"]
-pytestmark = pytest.mark.usefixtures("committed")
+pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.also_on("sqlite", "cluster")]
 STEPS = ("read", "save", "remove")
 
 

@@ -17,7 +17,7 @@ from tests.support.mirror.outbox import changes, orders, run
 
 ITEM = Item._meta.db_table
 Watching = Callable[..., None]
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("own_registry")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("own_registry"), pytest.mark.also_on("sqlite")]
 
 
 def find_triggers() -> list[Definition]:
@@ -167,7 +167,7 @@ class TestOnly:
             Item.objects.bulk_create(rows, update_conflicts=True, unique_fields=["name"], update_fields=["score"])
             assert keys() == said
 
-    @pytest.mark.on_postgres
+    @pytest.mark.only_on("postgres")
     @pytest.mark.django_db(transaction=True)
     def test_truncate_is_a_change_of_everything(self, watching: Watching) -> None:
         watching(Watch(Item, only=("score",)))
@@ -175,7 +175,7 @@ class TestOnly:
         run(f"TRUNCATE {ITEM} CASCADE")
         assert keys() == [WHOLE]
 
-    @pytest.mark.on_sqlite
+    @pytest.mark.only_on("sqlite")
     def test_columns_are_compared_bytewise_whatever_their_collation(self, watching: Watching) -> None:
         with isolate_apps("tests.support.mirror.app"):
 
@@ -216,7 +216,7 @@ class TestInserts:
         Item.objects.update(score=1)
         assert keys() == pks(item)
 
-    @pytest.mark.on_postgres
+    @pytest.mark.only_on("postgres")
     @pytest.mark.django_db(transaction=True)
     def test_truncate_is_a_change(self, watching: Watching) -> None:
         watching(Watch(Item, via=nobody, inserts=False))
@@ -281,7 +281,7 @@ class TestWhole:
         Item.objects.all().delete()
         assert keys() == [""]
 
-    @pytest.mark.on_postgres
+    @pytest.mark.only_on("postgres")
     @pytest.mark.django_db(transaction=True)
     def test_truncate_is_a_change_of_the_whole_mirror(self, watching: Watching) -> None:
         watching(Watch(Item, whole=True))
@@ -346,7 +346,7 @@ def test_missing_column_is_left_to_the_next_migrate(watching: Watching) -> None:
     assert install.install() == ["alone"]
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 def test_columns_without_an_equality_operator_are_compared(watching: Watching) -> None:
     with isolate_apps("tests.support.mirror.app"):
 

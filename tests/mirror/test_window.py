@@ -39,7 +39,7 @@ from tests.support.mirror.notes import (
 )
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +78,7 @@ def test_slice_of_an_eager_window_starts_below_an_id(redis: Redis) -> None:
     assert sliced(alice, ids[1], 2, "tnotes") == Slice(ids[2:], True, -1)
 
 
+@pytest.mark.only_on("single")  # it counts the commands or round trips of one Redis
 def test_drain_of_an_eager_window_writes_only_the_difference(redis: Redis) -> None:
     alice = writer("alice")
     notes(alice, 4)
@@ -328,6 +329,7 @@ def test_killed_warm_up_leaves_a_cold_window_that_expires(
     assert sliced(alice) == Slice([one], True, LIFE)
 
 
+@pytest.mark.only_on("single")  # its own write breaks a WATCH, and a cluster has fences
 def test_warm_up_gives_up_after_constant_conflicts(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     alice, targets = writer("alice"), LazyKind.targets
 

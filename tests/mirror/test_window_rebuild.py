@@ -27,7 +27,7 @@ from tests.support.mirror.command import run
 from tests.support.mirror.notes import FEED, about, cut, feed, held, is_right, notes, sliced, warm, whole, writer
 from tests.support.servers import RedisServer
 
-pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.on_sqlite]
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 LAZY = ["treading", "tignoring", "tfeed"]
 
 
@@ -77,6 +77,7 @@ def test_eager_windows_are_rebuilt_with_all_members(redis: Redis) -> None:
     assert len(live) == 11
 
 
+@pytest.mark.only_on("single")  # it looks at the marks or keys of one Redis by name
 def test_existing_lazy_windows_are_recomputed_and_no_others_are_made(redis: Redis) -> None:
     rebuild.rebuild(LAZY)
     bob = writer("bob")
@@ -281,6 +282,7 @@ def test_status_counts_the_windows_in_redis(redis: Redis) -> None:
     assert (rows("tnotes"), rows("ttopic"), rows("tnewest")) == ((3, False), (3, False), (1, False))
 
 
+@pytest.mark.only_on("single")  # it names keys of several slots in one command
 def test_number_of_windows_is_estimated_among_many_keys(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window_count, "LOOKED_AT", 2000)
     for start in range(0, 8000, 1000):
@@ -304,6 +306,7 @@ def many_keys(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("many_keys")
+@pytest.mark.only_on("single")  # it names keys of several slots in one command
 def test_rare_eager_windows_are_counted_exactly() -> None:
     rebuild.rebuild(LAZY)
     for name in "abc":
@@ -315,6 +318,7 @@ def test_rare_eager_windows_are_counted_exactly() -> None:
 
 
 @pytest.mark.usefixtures("many_keys")
+@pytest.mark.only_on("single")  # it names keys of several slots in one command
 def test_rare_lazy_windows_are_reported_as_few(monkeypatch: pytest.MonkeyPatch) -> None:
     Writer.objects.bulk_create(Writer(name=f"writer {n}") for n in range(501))
     assert rows("tfeed") == (0, True)

@@ -35,7 +35,7 @@ from tests.support.mirror.notes import (
 )
 from tests.support.mirror.outbox import run as execute
 
-pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.on_sqlite]
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 OURS = ("tfeed", "tnotes", "ttopic", "tnewest")
 
 

@@ -17,7 +17,7 @@ from mirror.verify.runs import verify
 from tests.support.catalog.make import make_book, make_books
 from tests.support.search.queries import INDEXES, MIRRORS, find_titles, search_both_ways, warm_search
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 
 
 @pytest.fixture(autouse=True)

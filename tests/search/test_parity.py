@@ -29,6 +29,8 @@ from mirror.verify.runs import verify
 from tests.support import state_machines
 from tests.support.search.queries import INDEXES, MIRRORS, search_both_ways, warm_search
 
+pytestmark = pytest.mark.also_on("sqlite")
+
 WORDS = ("winter", "winters", "moth", "Möth", "salt", "the", "1984", "雨夜", "hollow", "quarry", "lantern", "lanterns")
 text = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
 numbers = st.integers(0, 5)

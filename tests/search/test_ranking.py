@@ -8,7 +8,7 @@ from catalog.search.finding import MAX_POSTINGS
 from tests.support.catalog.make import make_book, make_books
 from tests.support.search.queries import find_titles, search_both_ways, warm_search
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _shelve(*books: tuple[str, int]) -> None:
@@ -89,29 +89,28 @@ def test_redis_and_sql_cut_a_list_of_equally_popular_books_alike() -> None:
     assert len(search_both_ways("winter").books) == 20
 
 
-@pytest.mark.parametrize(
-    ("query", "title"),
-    [
-        ("tolkein", "The Hobbit"),
-        ("GARCIA marquez", "One Hundred Years of Solitude"),
-        ("hundred year", "One Hundred Years of Solitude"),
-        ("orwell 1984", "1984"),
-        ("9780451524935", "1984"),
-        ("0-451-52493-4", "1984"),
-        ("spiderman", "The Amazing Spider-Man"),
-        ("thehobbit", "The Hobbit"),
-        ("th ehobbit", "The Hobbit"),
-        ("the hob bit", "The Hobbit"),
-        ("hobb", "The Hobbit"),
-        ("雨夜", "雨夜书店"),
-        ("书", "雨夜书店"),
-        ("三休", "三体"),
-        ("منارة", "منارة الملح"),
-        ("science fiction", "1984"),
-        ("fiction science orwell", "1984"),
-    ],
-)
-def test_a_forgiving_query_finds_its_book_first(query: str, title: str) -> None:
+FORGIVING = [
+    ("tolkein", "The Hobbit"),
+    ("GARCIA marquez", "One Hundred Years of Solitude"),
+    ("hundred year", "One Hundred Years of Solitude"),
+    ("orwell 1984", "1984"),
+    ("9780451524935", "1984"),
+    ("0-451-52493-4", "1984"),
+    ("spiderman", "The Amazing Spider-Man"),
+    ("thehobbit", "The Hobbit"),
+    ("th ehobbit", "The Hobbit"),
+    ("the hob bit", "The Hobbit"),
+    ("hobb", "The Hobbit"),
+    ("雨夜", "雨夜书店"),
+    ("书", "雨夜书店"),
+    ("三休", "三体"),
+    ("منارة", "منارة الملح"),
+    ("science fiction", "1984"),
+    ("fiction science orwell", "1984"),
+]
+
+
+def test_a_forgiving_query_finds_its_book_first() -> None:
     make_book("The Hobbit", authors="J.R.R. Tolkien", popularity=9)
     make_book("One Hundred Years of Solitude", authors="Gabriel García Márquez", popularity=8)
     make_book("1984", authors="George Orwell", isbn="0451524934", tags="science-fiction", popularity=7)
@@ -120,7 +119,8 @@ def test_a_forgiving_query_finds_its_book_first(query: str, title: str) -> None:
     make_book("三体")
     make_book("منارة الملح")
     warm_search()
-    assert find_titles(query)[:1] == [title]
+    for query, title in FORGIVING:
+        assert find_titles(query)[:1] == [title]
 
 
 def test_initial_a_is_not_ignored_where_two_authors_differ_by_it() -> None:
@@ -158,10 +158,11 @@ def test_readers_are_found_by_name() -> None:
     assert [reader.id for reader in search_both_ways("BOB").readers] == [bob.pk]
 
 
-@pytest.mark.parametrize(
-    "query", ["", "  ", "—", "%", "\0", "the", "x" * 5000, "a " * 500, "🙂", "'", "{tag}", "a|b", "\ud800"]
-)
-def test_any_text_is_answered(query: str) -> None:
+ODD_TEXTS = ["", "  ", "—", "%", "\0", "the", "x" * 5000, "a " * 500, "🙂", "'", "{tag}", "a|b", "\ud800"]
+
+
+def test_any_text_is_answered() -> None:
     make_book("The Hobbit")
     warm_search()
-    search_both_ways(query)
+    for query in ODD_TEXTS:
+        search_both_ways(query)

@@ -19,7 +19,7 @@ from tests.support.search.queries import search_both_ways, warm_search
 from tests.support.servers import RedisServer
 from tests.support.timeouts import hung
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 STATEMENTS = 20  # statements of a search in SQL, for any number of results
 
 

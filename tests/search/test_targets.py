@@ -27,7 +27,7 @@ FOLDERS = [
 ]
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_titles_and_authors_are_found_and_redis_and_sql_agree(folder: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.shop.test_shop_admin import ORDERS, PRODUCTS, SALES, act
 from tests.support.shop.checkouts import run_together
 from tests.support.shop.make import make_order, make_product, make_sale
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 TOLD = "Someone else changed this"
 
 

@@ -17,7 +17,7 @@ from tests.support.catalog.warm import own_copy, warm_up
 from tests.support.shop.make import make_product, make_sale
 from tests.support.site.html import find_policy_violations
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 __all__ = ["own_copy"]
 JSON = {"Accept": "application/json"}
 

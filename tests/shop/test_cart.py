@@ -18,7 +18,7 @@ from tests.support.shop.carts import find_differences, make_visitor, read_quanti
 from tests.support.shop.make import make_product
 from tests.support.warm_mirrors import rebuild
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 
 
 @pytest.fixture(autouse=True)

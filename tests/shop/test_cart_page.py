@@ -20,7 +20,7 @@ from tests.support.shop.make import make_product, make_sale
 from tests.support.warm_mirrors import rebuild
 
 __all__ = ["alice", "warm_sessions"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 HERE = "/shop/cart/"
 JSON = {"accept": "application/json"}
 HTMX = {"HX-Request": "true"}

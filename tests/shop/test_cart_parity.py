@@ -25,6 +25,8 @@ from tests.support.shop.carts import find_differences, make_visitor, read_quanti
 from tests.support.shop.make import make_product
 from tests.support.warm_mirrors import rebuild
 
+pytestmark = pytest.mark.also_on("sqlite")
+
 __all__ = ["lives"]
 Lines = dict[int, tuple[int, int]]  # by product: copies, time added
 EXAMPLES = int(os.environ.get("PARITY_EXAMPLES", "8"))

@@ -19,7 +19,7 @@ from tests.support.shop.carts import find_differences, read_quantities
 from tests.support.shop.make import make_product
 from tests.support.warm_mirrors import rebuild
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_postgres]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.only_on("postgres")]
 ENDS = ["ended", "rotated"]
 
 

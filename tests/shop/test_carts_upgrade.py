@@ -21,7 +21,7 @@ from tests.support.shop.carts import find_differences, make_visitor, read_quanti
 from tests.support.timeouts import hung
 from tests.support.warm_mirrors import rebuild
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite")]
 BEFORE, AFTER = [("shop", "0011_low_stock")], [("shop", "0012_carts_in_sql")]
 FIRST, LATER = 1_700_000_000_000_000, 1_700_000_100_000_000  # times of changes, in microseconds
 

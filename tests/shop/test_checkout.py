@@ -18,7 +18,7 @@ from shop.services.errors import CartChanged, CartEmpty, PriceRose, Shortage, So
 from tests.support.shop.checkouts import HOME, assert_ledger_is_right, check_out, make_cart, run_together
 from tests.support.shop.make import make_product, make_sale
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite")]
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from tests.support.shop.checkouts import (
 from tests.support.shop.make import make_product
 from tests.support.shop.unreliable_provider import Crash
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite")]
 STOCK, FEWEST = 500, 5  # copies; writes of the shortest run
 Life = Callable[[User, Product, int], Callable[[], object]]
 

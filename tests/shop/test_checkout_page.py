@@ -18,7 +18,7 @@ from tests.support.shop.checkouts import assert_ledger_is_right, check_out
 from tests.support.shop.make import make_product
 from tests.support.warm_mirrors import rebuild
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 GIVEN = {"name": "Alice", "email": "alice@example.org", "address": "1 Long Lane", "card": fake.GOOD_CARD}
 
 
@@ -104,28 +104,26 @@ def test_an_empty_cart_redirects_to_the_cart(desk: Client) -> None:
     assert response["Location"] == "/shop/cart/", "also if the form is not valid"
 
 
+REFUSED_TEXTS = [
+    "see https://evil.example/x",
+    "evil.com",
+    "www.evil.photography",
+    "Win at evil.shop now",
+    "mallory@evil.com",
+    "203.0.113.9/win",
+    "x\x1b[2J",
+    "x\u2028y",
+    "\u0440\u0443\u0441\u0441\u043a\u0438\u0439.\u0440\u0444",
+]
+
+
 @pytest.mark.parametrize("field", ["name", "address"])
-@pytest.mark.parametrize(
-    "typed",
-    [
-        "see https://evil.example/x",
-        "evil.com",
-        "www.evil.photography",
-        "Win at evil.shop now",
-        "mallory@evil.com",
-        "203.0.113.9/win",
-        "x\x1b[2J",
-        "x\u2028y",
-        "\u0440\u0443\u0441\u0441\u043a\u0438\u0439.\u0440\u0444",
-    ],
-)
-def test_links_and_control_characters_are_refused_at_their_field(
-    desk: Client, book: Product, field: str, typed: str
-) -> None:
+def test_links_and_control_characters_are_refused_at_their_field(desk: Client, book: Product, field: str) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
-    page = send(desk, **{field: typed})
-    assert list(page.context["form"].errors) == [field]
-    assert not Order.objects.exists()
+    for typed in REFUSED_TEXTS:
+        page = send(desk, **{field: typed})
+        assert list(page.context["form"].errors) == [field]
+        assert not Order.objects.exists()
 
 
 @pytest.mark.parametrize(
@@ -143,23 +141,27 @@ def test_usual_names_and_addresses_are_accepted(desk: Client, book: Product, nam
     assert Order.objects.get().name == name
 
 
-@pytest.mark.parametrize("field", ["name", "email", "address", "card"])
-def test_missing_fields_are_reported_at_the_field(desk: Client, book: Product, field: str) -> None:
-    carts.set_line(digest_in(desk), book.pk, 1)
-    page = send(desk, **{field: " "})
-    assert page.status_code == 200
-    assert f'id="id_{field}-errors"' in page.content.decode()
-    assert not Order.objects.exists()
+FIELDS = ["name", "email", "address", "card"]
 
 
-@pytest.mark.parametrize(
-    "typed", ["4242 4242 4242 4241", "4242", "abcd efgh ijkl mnop", "４２４２４２４２４２４２４２４１"]
-)
-def test_invalid_card_numbers_are_reported_at_the_field(desk: Client, book: Product, typed: str) -> None:
+def test_missing_fields_are_reported_at_the_field(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
-    page = send(desk, card=typed)
-    assert "This card number is not valid" in text_of(page)
-    assert not Order.objects.exists()
+    for field in FIELDS:
+        page = send(desk, **{field: " "})
+        assert page.status_code == 200
+        assert f'id="id_{field}-errors"' in page.content.decode()
+        assert not Order.objects.exists()
+
+
+INVALID_CARDS = ["4242 4242 4242 4241", "4242", "abcd efgh ijkl mnop", "４２４２４２４２４２４２４２４１"]
+
+
+def test_invalid_card_numbers_are_reported_at_the_field(desk: Client, book: Product) -> None:
+    carts.set_line(digest_in(desk), book.pk, 1)
+    for typed in INVALID_CARDS:
+        page = send(desk, card=typed)
+        assert "This card number is not valid" in text_of(page)
+        assert not Order.objects.exists()
 
 
 def test_a_card_number_may_contain_spaces(desk: Client, book: Product) -> None:

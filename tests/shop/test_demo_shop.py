@@ -32,7 +32,7 @@ from shop.services.orders import refund_order
 from tests.support.shop.book_views import PERIOD
 from tests.support.warm_mirrors import rebuild
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 NOW = timezone.now()
 
 

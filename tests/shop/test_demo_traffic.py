@@ -21,7 +21,7 @@ from tests.support.servers import free_port
 from tests.support.shop.make import make_product
 from tests.support.warm_mirrors import rebuild
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)

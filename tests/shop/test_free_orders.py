@@ -23,7 +23,7 @@ from tests.support.shop.checkouts import HOME, assert_ledger_is_right, check_out
 from tests.support.shop.make import make_product, make_sale
 
 __all__ = ["desk"]  # a fixture
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 NO_CARD = {name: value for name, value in GIVEN.items() if name != "card"}
 
 

@@ -20,7 +20,7 @@ from tests.support.shop.carts import make_visitor
 from tests.support.shop.checkouts import assert_ledger_is_right, check_out, make_cart
 from tests.support.shop.make import make_product
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from tests.support.servers import RedisServer
 from tests.support.shop.book_views import consume_views, read_viewed_books
 from tests.support.warm_mirrors import rebuild
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 ME = "a" * 64
 
 

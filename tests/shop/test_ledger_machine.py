@@ -34,6 +34,8 @@ from tests.support.shop.checkouts import HOME, assert_ledger_is_right
 from tests.support.shop.make import make_product
 from tests.support.shop.unreliable_provider import Crash, UnreliableProvider
 
+pytestmark = pytest.mark.also_on("sqlite")
+
 EXAMPLES, STEPS = int(os.environ.get("LEDGER_EXAMPLES", "10")), 120
 MODELS = (Cart, OrderEvent, Payment, Order, Product)
 numbers = st.integers(0, 5)

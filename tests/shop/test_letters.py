@@ -20,7 +20,7 @@ from tests.support.accounts.mail import take_hinted_tasks
 from tests.support.servers import wait_until
 from tests.support.shop.make import make_order, make_product
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 Act = Callable[[int, User], Order]
 
 

@@ -13,7 +13,7 @@ from shop.models.payment import PaymentState
 from tests.support.shop.make import make_order, make_product
 from tests.support.site.html import find_policy_violations
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 JSON = {"Accept": "application/json"}
 
 

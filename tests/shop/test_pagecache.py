@@ -36,7 +36,7 @@ from tests.support.shop.page_cache import (
 )
 
 __all__ = ["made", "product"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_a_page_is_rendered_once_and_served_to_everyone(product: Product, made: Made, server: RedisServer) -> None:

@@ -17,7 +17,7 @@ from tests.support.shop.make import make_product
 from tests.support.shop.page_cache import get_page, made, page_path, product, warm_page_mirrors
 
 __all__ = ["made", "product"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def logged_in(name: str) -> Client:

@@ -24,7 +24,7 @@ from tests.support.shop.page_cache import (
 )
 
 __all__ = ["made", "product"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from tests.support.shop.page_cache import (
 from tests.support.shop.pagecache_urls import declared
 
 __all__ = ["made", "product"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_a_deactivated_user_is_anonymous_on_the_next_page(product: Product) -> None:

@@ -24,7 +24,7 @@ from tests.support.servers import PATIENCE_SECONDS, RedisServer
 from tests.support.shop.page_cache import TOKEN, Made, cached_pages, made, page_path, product, warm_page_mirrors
 
 __all__ = ["made", "product"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 KEY = re.compile(r'name="key" value="([^"]+)"')
 TIMES = 12  # requests of each visitor, all at the same time
 NAMES = ["ada", "bert", "cleo", "dora", "emil", "fay", "gus", "hal", "ida", "jon"]

@@ -14,8 +14,6 @@ from shop.pagecache import fragment_cache
 from shop.pagecache.fragments import Fragment, PageSplit, SplitError, get_fragment_node, split_pages
 from tests.support.shop.page_cache import Made, get_page, made, page_path, product
 
-pytestmark = pytest.mark.on_sqlite
-
 __all__ = ["made", "product"]
 PLACEHOLDER = Fragment("a.html", "a", frozenset({"person"}))
 OTHER = Fragment("a.html", "b", frozenset({"always"}))

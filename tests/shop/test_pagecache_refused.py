@@ -17,7 +17,7 @@ from tests.support.shop.page_cache import Made, cached_pages, get_page, made, pa
 from tests.support.shop.pagecache_urls import VIEWS, declared
 
 __all__ = ["made", "product"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

@@ -25,8 +25,6 @@ from tests.support.shop import stampede_keys as signs
 from tests.support.shop.page_cache import Made, cached_pages, get_page, made, page_path, product
 from tests.support.timeouts import ShortTimeouts, hung
 
-pytestmark = pytest.mark.on_sqlite
-
 __all__ = ["made", "product"]
 PROCESSES, THREADS = 4, 64
 

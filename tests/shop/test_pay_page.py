@@ -11,7 +11,7 @@ from shop.models import Order, OrderState, Payment, PaymentState
 from tests.shop.test_checkout_page import text_of
 from tests.support.shop.make import make_order, make_product
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from tests.support.catalog.make import make_book
 from tests.support.servers import RedisServer
 from tests.support.shop.book_views import PERIOD, consume_views, expected_scores, read_period, read_scores, views_in_sql
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 WORKERS, PERIODS, MISSED = 8, 20, {5: 2, 12: 1}  # missed periods, by the period before them
 
 

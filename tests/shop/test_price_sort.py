@@ -22,7 +22,11 @@ from tests.support.catalog.make import make_book
 from tests.support.catalog.warm import find_all_pages, find_both_ways, own_copy, warm_up
 from tests.support.shop.make import make_product, make_sale
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("own_copy"),
+    pytest.mark.also_on("sqlite"),
+]
 __all__ = ["own_copy"]
 
 

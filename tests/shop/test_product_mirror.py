@@ -16,7 +16,7 @@ from shop.mirrors import ProductMirror
 from shop.models import Product, Recommendation, Sale
 from tests.support.shop.make import make_product, make_sale
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 NAMES = ["product", "sale", "recommendation"]
 
 

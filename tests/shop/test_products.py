@@ -13,7 +13,7 @@ from tests.support.servers import PATIENCE_SECONDS, wait_until
 from tests.support.shop.make import make_product
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("way", ["more copies", "off sale"])
 def test_orders_and_bulk_changes_of_products_do_not_deadlock(way: str) -> None:

@@ -16,7 +16,7 @@ from tests.support.shop.make import make_product, make_sale
 from tests.support.site.html import find_policy_violations
 from tests.support.warm_mirrors import rebuild
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 NAMES = ["book", "product", "recommendation"]
 
 

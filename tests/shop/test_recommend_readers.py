@@ -12,8 +12,6 @@ from shop.recommend.history import Purchases
 from tests.support import real_data, samples
 from tests.support.catalog.goodbooks import read_rows
 
-pytestmark = pytest.mark.on_sqlite
-
 SERIES = re.compile(r"\(([^()]+?),? #[\d.-]+\)$")  # "A Winter Moth (The Moth Gate, #1)"
 
 

@@ -22,7 +22,7 @@ from shop.recommend import build, history
 from tests.support.accounts.people import make_people
 from tests.support.shop.make import make_product
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 NOW = timezone.now()
 
 

@@ -21,7 +21,7 @@ from shop.rowcache.daemon import RowCacheDaemon, run_once
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 from tests.support.shop.make import make_product, make_sale
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 
 
 @pytest.fixture(autouse=True)

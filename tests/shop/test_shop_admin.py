@@ -34,7 +34,7 @@ from shop.services.order_steps import record_step
 from tests.support.catalog.make import make_book
 from tests.support.shop.make import make_order, make_product, make_sale
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 commits = pytest.mark.django_db(transaction=True)
 ORDERS, PAYMENTS, PRODUCTS, SALES = (f"/admin/shop/{name}/" for name in ("order", "payment", "product", "sale"))
 LOOKED = [f"/admin/shop/{name}/" for name in ("cart", "view", "recommendation", "fakecharge")]

@@ -20,7 +20,7 @@ from tests.support.catalog.make import make_book
 from tests.support.migrations import migrate, upgrade, use_former_release
 from tests.support.shop.book_views import consume_views
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite")]
 BEFORE: Final = [("shop", "0012_carts_in_sql"), ("accounts", "0019_names_of_any_script")]
 AFTER: Final = [("shop", "0013_visits"), ("accounts", "0020_visits")]
 MICROS: Final = 1_795_000_000_123_456

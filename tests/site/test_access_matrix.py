@@ -19,7 +19,7 @@ from tests.support.matrix.browser import HTML, JSON, Browser, text_of
 from tests.support.matrix.pages import is_complete
 from tests.support.matrix.world import MatrixWorld, Secret
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 
 REFUSED: Final = ("PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 UNSAFE: Final = ("POST", "PUT", "PATCH", "DELETE")

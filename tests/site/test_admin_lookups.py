@@ -44,7 +44,7 @@ def find_parameters(page: Any, client: Client) -> list[str]:
     return [*declared, *page.linked_lookups, *PARAMETERS]
 
 
-@pytest.mark.on_sqlite  # refused before a query
+@pytest.mark.only_on("sqlite")  # refused before a query
 def test_undeclared_lookups_are_refused_by_every_list(staff: Client) -> None:
     wrong, browser = [], Browser(User.objects.get(username="carol"))
     for page, address in list_pages():

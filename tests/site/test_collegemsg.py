@@ -8,8 +8,6 @@ import pytest
 from catalog.importer.files import BadFile
 from demo.collegemsg import Message, invent_text, read_messages
 
-pytestmark = pytest.mark.on_sqlite
-
 
 def written(folder: Path, text: str) -> Path:
     path = folder / "CollegeMsg.txt"

@@ -26,7 +26,7 @@ from tests.support.servers import wait_until
 from tests.support.shop.checkouts import assert_ledger_is_right, check_out, make_cart
 from tests.support.shop.make import make_product
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_postgres]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.only_on("postgres")]
 PASSWORD, OTHER_PASSWORD = "a quiet bookshop", "a loud bookshop"
 Conflict = Callable[..., None]
 

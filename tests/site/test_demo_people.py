@@ -11,8 +11,6 @@ from loginlog import selectors, services
 from mirror.relay import drains
 from mirror.verify import runs
 
-pytestmark = pytest.mark.on_sqlite
-
 UNTIL = date(2026, 3, 1)
 
 

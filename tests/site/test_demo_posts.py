@@ -17,7 +17,7 @@ from social.models import Follow, Hashtag, Mention, Post
 
 NOW = datetime(2026, 3, 1, 18, tzinfo=UTC)
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

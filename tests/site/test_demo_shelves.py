@@ -15,7 +15,7 @@ from demo.shelves import BOOKS_BY_SHELF, GOAL_BOOKS, load_demo_shelves
 
 TODAY = date(2026, 11, 20)
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_demo_logins_get_half_a_year_of_shelves_once() -> None:

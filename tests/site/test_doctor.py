@@ -7,8 +7,6 @@ from config.metrics.doctor import check_site
 from tests.support.faults.full import full_memory
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.on_sqlite
-
 
 @pytest.fixture(autouse=True)
 def _development(settings: Settings) -> None:

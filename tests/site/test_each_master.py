@@ -13,7 +13,7 @@ from mirror.status import accepts_writes
 from tests.support.servers.cluster import main_cluster
 from tests.support.site.metrics import scrape
 
-pytestmark = [pytest.mark.on_cluster, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.only_on("cluster"), pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 
 
 @pytest.fixture(params=range(3))

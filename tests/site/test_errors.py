@@ -13,8 +13,6 @@ from mirror.redis.recorder import record
 from tests.support.servers import RedisServer
 from tests.support.site.html import find_policy_violations, read_attributes
 
-pytestmark = pytest.mark.on_sqlite
-
 
 def _bad(request: HttpRequest) -> HttpResponse:
     raise BadRequest("secret detail")

@@ -11,7 +11,7 @@ from common.middleware.explain import ExplainMiddleware, build_context
 from mirror.redis.clients import client as redis_client
 from mirror.redis.recorder import Command, Recording, record
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 
 TITLE = b"Behind this page"
 

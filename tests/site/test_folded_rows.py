@@ -24,7 +24,7 @@ MIGRATIONS = (
     "social.migrations.0003_fold_again",
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite")]
 
 
 @pytest.fixture

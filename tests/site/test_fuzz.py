@@ -18,7 +18,7 @@ from tests.support.matrix.fuzz import Form, find_forms, requests, send
 from tests.support.matrix.pages import is_complete
 from tests.support.matrix.world import MatrixWorld
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 ASKED: Final = int(os.environ.get("DIPTYCH_FUZZ_EXAMPLES", "0"))
 EXAMPLES: Final = ASKED or 600
 

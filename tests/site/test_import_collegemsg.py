@@ -32,8 +32,6 @@ from tests.support.loginlog.ranges import check_ranges
 from tests.support.mirror.command import run
 from tests.support.social.timelines import check_pages, timeline_mirror
 
-pytestmark = pytest.mark.on_sqlite
-
 LINES = "1 2 1082040961\n2 3 1082040962\n1 3 1082127361\n"
 
 

@@ -14,7 +14,7 @@ from tests.support.site.html import read_attributes
 from tests.support.warm_mirrors import rebuild
 from tools import messages
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]  # the text of pages does not depend on the database
+pytestmark = pytest.mark.django_db
 
 # For each page: pairs of its English and its Chinese text.
 PAGES = {

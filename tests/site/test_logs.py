@@ -168,7 +168,7 @@ def test_lines_name_their_request(log: Log) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_id_of_a_request_follows_into_its_task(log: Log, redis: object) -> None:
     def view(request: object) -> HttpResponse:
         assert send.task("tests.write_line", args=["hello"], queue="default")

@@ -6,7 +6,7 @@ from django.test import Client
 
 from tests.support.site.html import read_attributes
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

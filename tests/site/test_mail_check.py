@@ -4,8 +4,6 @@ import pytest
 from django.core.checks import run_checks
 from pytest_django.fixtures import Settings
 
-pytestmark = pytest.mark.on_sqlite
-
 
 @pytest.mark.parametrize(("kind", "told"), [("console", {"site.W007"}), ("dummy", {"site.W007"}), ("smtp", set())])
 def test_backend_that_does_not_send_is_reported(settings: Settings, kind: str, told: set[str]) -> None:

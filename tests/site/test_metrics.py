@@ -105,6 +105,7 @@ def test_check_warns_of_metrics_that_are_open_to_the_world(settings: Settings) -
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.only_on("single")  # it counts the commands or round trips of one Redis
 def test_a_scrape_has_few_statements_and_round_trips(redis: object) -> None:
     warm_mirrors.rebuild()
     scrape()
@@ -130,7 +131,7 @@ def test_requests_are_counted_by_view_and_status() -> None:
     assert not [name for name in after if "no-such" in name]
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_cached_pages_are_counted_with_their_view(product: Product, made: Made) -> None:
     path, counted = page_path(product), ("diptych_page_cache_lookups_total", "diptych_page_cache_misses_total")
     seen = []
@@ -190,7 +191,7 @@ def test_sql_away_is_reported() -> None:
     assert scrape()["mirror_up"] == 1
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_counts_of_ended_processes_stay_and_their_files_go(tmp_path: Path) -> None:
     env = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
     command = [sys.executable, "-W", "ignore", "-c", COUNT]

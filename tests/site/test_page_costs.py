@@ -21,7 +21,10 @@ from tests.support.matrix.world import MatrixWorld
 from tests.support.servers import PATIENCE_SECONDS
 from tests.support.social.timelines import warm_up
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.only_on("single"),
+]  # it counts the commands or round trips of one Redis
 
 LIST: Final = Path(settings.BASE_DIR) / "docs" / "page-costs.md"
 ROW: Final = re.compile(r"^\| `", re.MULTILINE)
@@ -29,7 +32,7 @@ Cost = tuple[int, int]  # round trips, SQL statements
 
 
 @pytest.mark.slow(10)
-@pytest.mark.on_sqlite  # counts of SQL are the same on PostgreSQL except for savepoints
+@pytest.mark.only_on("sqlite")  # counts of SQL are the same on PostgreSQL except for savepoints
 def test_pages_cost_as_listed() -> None:
     rows = [_format_row(*found) for found in sorted(_measure(MatrixWorld()))]
     text = LIST.read_text()

@@ -18,7 +18,7 @@ from tests.support.warm_mirrors import rebuild
 PUBLIC = ["/", "/accounts/login/", "/accounts/register/", "/no-such-page/"]
 
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("path", PUBLIC[1:])

@@ -20,8 +20,6 @@ from shop.models import Product
 from social.services.posts import create_post
 from tests.support.site.html import read_paths
 
-pytestmark = pytest.mark.on_sqlite
-
 APPS: Final = ("accounts", "catalog", "common", "config", "loginlog", "mirror", "shop", "social")
 WRITTEN: Final = re.compile(
     r"""\b(?:href|src|action|formaction|hx-\w+|data-\w+|value|content|next_address)=\\?["']/[^"'>]*"""

@@ -17,7 +17,7 @@ from common.database import request_priority
 from common.database.request_priority import RequestPriorityMiddleware, execute_in_turn, prioritise_writes
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite")]
 OTHERS = 8
 
 
@@ -87,7 +87,7 @@ def giving_way(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     return threads
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_late_request_writes_before_background_threads(waiting: list[int | None], giving_way: set[int]) -> None:
     with ExitStack() as stack, transaction.atomic():
         for n in range(OTHERS):
@@ -103,7 +103,7 @@ def test_late_request_writes_before_background_threads(waiting: list[int | None]
     assert len(names) == 1 + OTHERS
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_background_writers_yield_for_a_limited_time(settings: Settings) -> None:
     settings.SQLITE_YIELD_SECONDS = 0.05
     with request_priority.hold_file_lock(file(), fcntl.LOCK_SH):
@@ -111,14 +111,14 @@ def test_background_writers_yield_for_a_limited_time(settings: Settings) -> None
     assert Author.objects.get().name == "other"
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_requests_do_not_wait_for_each_other_without_a_writer() -> None:
     with request_priority.hold_file_lock(file(), fcntl.LOCK_SH):
         add_in_a_request("person")
     assert Author.objects.get().name == "person"
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 @pytest.mark.parametrize("serves", [True, False], ids=["a request", "a worker"])
 def test_timeout_raises_database_is_locked(monkeypatch: pytest.MonkeyPatch, serves: bool) -> None:
     monkeypatch.setitem(connection.settings_dict["OPTIONS"], "timeout", 0.05)
@@ -136,7 +136,7 @@ def test_timeout_raises_database_is_locked(monkeypatch: pytest.MonkeyPatch, serv
     assert not Author.objects.exists()
 
 
-@pytest.mark.on_sqlite
+@pytest.mark.only_on("sqlite")
 def test_holder_of_the_lock_does_not_yield() -> None:
     with request_priority.hold_file_lock(file(), fcntl.LOCK_SH), prioritise_writes(), transaction.atomic():
         add("person")

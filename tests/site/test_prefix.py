@@ -20,7 +20,7 @@ from tests.support.names.world import World
 from tests.support.servers import RedisServer
 from tests.support.warm_mirrors import SITE, rebuild
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 END: Final = b"the end of the scenario"
 USED: Final = (
     "book:", "books:", "cart:{", "delay:", "global:timeline", "inv:", "limit:", "login:", "loginDay_", "loginLog_",
@@ -80,6 +80,7 @@ def commands(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
             yield words
 
 
+@pytest.mark.only_on("single")  # it looks at the marks or keys of one Redis by name
 def test_all_keys_of_all_commands_have_the_prefix(settings: Settings, server: RedisServer, tmp_path: Path) -> None:
     settings.MIRROR, settings.LOGINLOG_FOLDER = settings.MIRROR | {"PREFIX": "shop1:"}, tmp_path
     start = prefix.current().encode()

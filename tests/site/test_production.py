@@ -16,7 +16,6 @@ from accounts.models import User
 from demo import environment as demo_env
 from tests.support.accounts.mail import deliver_emails
 
-pytestmark = pytest.mark.on_sqlite
 ASK = """
 import json
 from django.conf import settings

@@ -7,7 +7,7 @@ from accounts.models import User
 from social.services.people import block
 from social.services.posts import create_post
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 ODD = [
     "x",
@@ -35,21 +35,21 @@ def alice(client: Client) -> User:
     return alice
 
 
-@pytest.mark.parametrize("following", ODD)
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_invalid_next_leads_to_the_default(client: Client, alice: User, address: str, following: str) -> None:
+def test_invalid_next_leads_to_the_default(client: Client, alice: User, address: str) -> None:
     if "<id>" in address:
         address = address.replace("<id>", str(create_post(alice.pk, "hello").pk))
-    response = client.post(address, {"text": "hello", "next": following})
-    assert response.status_code in (302, 409)
-    if response.status_code == 302:
-        assert response.headers["Location"].startswith(("/home/", "/u/bob/", "/people/"))
+    for following in ODD:
+        response = client.post(address, {"text": "hello", "next": following})
+        assert response.status_code in (302, 409)
+        if response.status_code == 302:
+            assert response.headers["Location"].startswith(("/home/", "/u/bob/", "/people/"))
 
 
-@pytest.mark.parametrize("following", ODD)
-def test_invalid_next_after_theme_leads_to_the_front_page(client: Client, following: str) -> None:
-    response = client.post("/look/theme/", {"theme": "dark", "next": following})
-    assert (response.status_code, response.headers["Location"]) == (302, "/")
+def test_invalid_next_after_theme_leads_to_the_front_page(client: Client) -> None:
+    for following in ODD:
+        response = client.post("/look/theme/", {"theme": "dark", "next": following})
+        assert (response.status_code, response.headers["Location"]) == (302, "/")
 
 
 @pytest.mark.parametrize("following", ODD)

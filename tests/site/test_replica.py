@@ -29,7 +29,7 @@ from tests.support.servers import PostgresReplica, RedisServer, wait_until
 from tests.support.timeouts import dead
 
 ALIAS = "replica"
-pytestmark = [pytest.mark.django_db(transaction=True, databases=["default", ALIAS]), pytest.mark.on_postgres]
+pytestmark = [pytest.mark.django_db(transaction=True, databases=["default", ALIAS]), pytest.mark.only_on("postgres")]
 OLD, NEW = "Old title", "New title"
 
 

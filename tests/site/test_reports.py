@@ -13,7 +13,6 @@ import orjson
 import pytest
 from django.conf import settings as site
 
-pytestmark = pytest.mark.on_sqlite
 KEY: Final = "k3" + "Abcdefg_" * 5
 SECRETS: Final = ("alice@example.org", KEY, "a quiet bookshop", "192.0.2.77", "Firefox/99", "looked-for")
 FAIL: Final = """

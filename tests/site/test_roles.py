@@ -14,7 +14,7 @@ from django.test import Client
 from accounts.models import User
 from config.roles import ROLES, make_roles
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs" / "security.md"
 

@@ -9,7 +9,6 @@ from tests.bench.scale.families import Activity, Growth, grow
 from tests.bench.scale.measure import Families
 from tests.bench.scale.place import SAMPLE, Curve, Load, UnknownFamily, find_node, name_key, place
 
-pytestmark = pytest.mark.on_sqlite
 FLAT = Curve(((1.0, 100.0),))
 FEW = {
     "book:<book_id>": Growth(1000, 1, None, "book:<book_id>"),
@@ -79,6 +78,7 @@ def test_names_have_the_form_of_the_site() -> None:
     assert len(name_key("session:<digest>", 7)) == len("session:") + 64
 
 
+@pytest.mark.only_on("single")  # it looks at the marks or keys of one Redis by name
 def test_every_documented_family_grows_and_others_are_refused() -> None:
     families = Families()
     assert grow(1000).keys() == families.kinds.keys()

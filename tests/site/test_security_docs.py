@@ -4,9 +4,6 @@ import re
 from pathlib import Path
 from typing import Final
 
-import pytest
-
-pytestmark = pytest.mark.on_sqlite
 ROOT: Final = Path(__file__).resolve().parents[2]
 STATUSES: Final = {"met", "missing", "not applicable", "see [Second factor](#second-factor)"}
 

@@ -20,7 +20,7 @@ from tests.support.catalog.make import make_book
 from tests.support.catalog.warm import own_copy
 
 __all__ = ["own_copy"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 BUCKETS = 3
 
 

@@ -20,7 +20,7 @@ from tests.support.catalog.warm import own_copy
 from tests.support.names.world import World
 
 __all__ = ["own_copy"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 MUTED, BLOCKED, OTHER = "reader25", "reader40", "reader5"  # muted and blocked by alice, or neither (``World``)
 
 # Pages that need only Redis. Orders, addresses, lists of followers and old months of the log are in SQL only.

@@ -7,7 +7,7 @@ import pytest
 from django.core.files import uploadedfile
 from django.test import Client
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("size", [10, 3_000_000])  # Django keeps the smaller one in memory

@@ -23,7 +23,7 @@ from tests.support.social import town
 from tests.support.social.cluster import send_again
 
 pytestmark = [
-    pytest.mark.one_redis("it compares a cluster with one Redis"),
+    pytest.mark.only_on("single"),  # it compares a cluster with one Redis
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
 ]

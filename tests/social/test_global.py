@@ -24,10 +24,7 @@ from tests.support.social.timelines import (
     warm_up,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-# On PostgreSQL, the two others go the same ways.
-ON_SQLITE = [pytest.param(kind, marks=pytest.mark.on_sqlite) for kind in ("book_posts", "hashtag")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 
 
 class Place:
@@ -59,7 +56,7 @@ class Place:
         return type(registry.get(self.kind))
 
 
-@pytest.fixture(params=["global", *ON_SQLITE, "mentions"])
+@pytest.fixture(params=["global", "book_posts", "hashtag", "mentions"])
 def place(request: pytest.FixtureRequest) -> Place:
     return Place(request.param)
 

@@ -8,7 +8,6 @@ import pytest
 from social.content.html import to_html
 from social.content.tokens import find_hashtags, tokenise
 
-pytestmark = pytest.mark.on_sqlite
 NAMES = {"nsa", "alice", "ken", "ken thompson", "a.b", "ken-li", "小明", "bookwyrm.social", "o'neil"}
 
 

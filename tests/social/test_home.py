@@ -30,7 +30,7 @@ from tests.support.social.timelines import (
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("nothing_remembered"),
-    pytest.mark.on_sqlite,
+    pytest.mark.also_on("cluster"),
 ]
 
 

@@ -11,7 +11,7 @@ from social.queries import home
 from tests.support.social.naive import facts
 from tests.support.social.timelines import follow, make_posts, make_users
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.also_on("sqlite")]
 
 
 @pytest.fixture

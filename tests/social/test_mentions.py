@@ -15,7 +15,7 @@ from social.services.posts import create_post
 from tests.support.social.timelines import ids_of, make_posts, make_users, read_all_ids, warm_up
 
 JSON = "application/json"
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def names(text: str, author: User | None = None) -> list[str]:
@@ -29,38 +29,38 @@ def kens() -> list[User]:
     return make_users("ken", "ken thompson", "Ken Thompson-Li", "o'neil", "小明", "a.b")
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("@ken", ["ken"]),
-        ("@ken thompson says", ["ken thompson"]),
-        ("@ken thompson-li", ["ken thompson-li"]),
-        ("@ken thompso", ["ken"]),
-        ("@ken thompsons", ["ken"]),
-        ("@KEN  thompson", ["KEN"]),
-        ("@ken\nthompson", ["ken"]),
-        ("@ｋｅｎ THOMPSON!", ["ｋｅｎ THOMPSON"]),
-        ("@kenneth", []),
-        ("@ken's book", ["ken"]),
-        ("@o'neil's book", ["o'neil"]),
-        ("(@ken)", ["ken"]),
-        ("@ken,@a.b.", ["ken", "a.b"]),
-        ("＠ken", ["ken"]),
-        ("问@小明好吗", ["小明"]),
-        ("@ken你好", ["ken"]),
-        ("mail a@ken.example", []),
-        ("@@ken", ["ken"]),
-        ("@ ken", []),
-        ("@", []),
-        ("@nobody here", []),
-        ("https://example.com/@ken", []),
-        ("https://example.com @ken", ["ken"]),
-        ("@ken https://example.com", ["ken"]),
-        ("@ken @KEN @ken thompson @ken", ["ken", "ken thompson"]),
-    ],
-)
-def test_the_longest_existing_name_wins(kens: list[User], text: str, found: list[str]) -> None:
-    assert names(text) == found
+TEXTS = [
+    ("@ken", ["ken"]),
+    ("@ken thompson says", ["ken thompson"]),
+    ("@ken thompson-li", ["ken thompson-li"]),
+    ("@ken thompso", ["ken"]),
+    ("@ken thompsons", ["ken"]),
+    ("@KEN  thompson", ["KEN"]),
+    ("@ken\nthompson", ["ken"]),
+    ("@ｋｅｎ THOMPSON!", ["ｋｅｎ THOMPSON"]),
+    ("@kenneth", []),
+    ("@ken's book", ["ken"]),
+    ("@o'neil's book", ["o'neil"]),
+    ("(@ken)", ["ken"]),
+    ("@ken,@a.b.", ["ken", "a.b"]),
+    ("＠ken", ["ken"]),
+    ("问@小明好吗", ["小明"]),
+    ("@ken你好", ["ken"]),
+    ("mail a@ken.example", []),
+    ("@@ken", ["ken"]),
+    ("@ ken", []),
+    ("@", []),
+    ("@nobody here", []),
+    ("https://example.com/@ken", []),
+    ("https://example.com @ken", ["ken"]),
+    ("@ken https://example.com", ["ken"]),
+    ("@ken @KEN @ken thompson @ken", ["ken", "ken thompson"]),
+]
+
+
+def test_the_longest_existing_name_wins(kens: list[User]) -> None:
+    for text, found in TEXTS:
+        assert names(text) == found
 
 
 def test_a_text_without_mentions_takes_no_query_and_others_one(kens: list[User]) -> None:

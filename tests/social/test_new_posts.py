@@ -11,11 +11,7 @@ from social.selectors import MAX_NEW_POSTS, count_new_posts, get_home_timeline
 from social.timelines.pages import PAGE_SIZE
 from tests.support.social.timelines import follow, ids_of, make_posts, make_users, measure_cost, warm_up
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("nothing_remembered"),
-    pytest.mark.on_sqlite,
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nothing_remembered")]
 JSON, HTMX = {"Accept": "application/json"}, {"HX-Request": "true"}
 
 

@@ -27,7 +27,7 @@ from tests.support import slots
 from tests.support.social import town
 from tests.support.social.naive import facts
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Cast(NamedTuple):
@@ -233,6 +233,7 @@ def test_fault_5_a_block_hides_the_blocker_at_once(cast: Cast) -> None:
 # --- 9. CROSSSLOT in the fan-out
 
 
+@pytest.mark.only_on("single")  # it counts the commands or round trips of one Redis
 def test_fault_9_a_delivery_uses_only_keys_in_the_slot_of_the_window(cast: Cast) -> None:
     """So a cluster needs no other keys and steps, only that each call goes to its slot."""
     with record() as seen:

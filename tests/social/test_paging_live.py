@@ -25,7 +25,7 @@ from tests.support.servers import wait_until
 from tests.support.social import town
 from tests.support.social.naive import facts
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True), pytest.mark.on_postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True), pytest.mark.only_on("postgres")]
 
 AUTHORS, PAGE, WINDOW, WALKS = 4, 10, 40, 4
 RATE = 100  # posts per second, of all authors together

@@ -14,7 +14,7 @@ from tests.support.warm_mirrors import rebuild
 JSON, HTMX = {"Accept": "application/json"}, {"HX-Request": "true"}
 VERBS = ("follow", "unfollow", "block", "unblock", "mute", "unmute")
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from social.relations.profiles import get_profile
 from tests.support.accounts.people import NOON
 from tests.support.warm_mirrors import rebuild
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite")]
 
 
 def make_people(count: int) -> list[int]:

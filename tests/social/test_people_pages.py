@@ -17,7 +17,7 @@ from tests.support.warm_mirrors import rebuild
 
 JSON = {"Accept": "application/json"}
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

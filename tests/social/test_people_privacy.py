@@ -25,7 +25,7 @@ TAG = "swords"
 # Views that change data, or answer visitors and both readers alike.
 CHANGING = {"block", "delete_post"}
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def words(user: User) -> str:

@@ -148,7 +148,7 @@ def test_a_concurrent_follow_and_block_leave_no_follow(alice: int, bob: int) -> 
         people.unblock(one, other)
 
 
-@pytest.mark.on_postgres
+@pytest.mark.only_on("postgres")
 def test_a_block_waits_for_a_running_follow(alice: int, bob: int, monkeypatch: pytest.MonkeyPatch) -> None:
     real, looked = people.is_blocked, threading.Event()
 

@@ -19,7 +19,7 @@ from tests.support.social.timelines import follow, make_users, warm_up
 
 JSON = "application/json"
 TEXT = "What I regret"
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Town:

@@ -10,7 +10,7 @@ from tests.support.catalog.make import make_book
 from tests.support.site.html import find_policy_violations
 from tests.support.social.timelines import make_users, warm_up
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 EVIL = "<script>alert('1')</script>\"onmouseover=\"x"
 
 

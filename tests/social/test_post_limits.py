@@ -15,7 +15,7 @@ from tests.support.servers import RedisServer
 from tests.support.social.timelines import make_users
 
 JSON = "application/json"
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ from tests.support.social.busy_town import COUNT, Town
 from tests.support.social.timelines import warm_up
 
 JSON = "application/json"
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

@@ -223,6 +223,7 @@ def test_a_failure_leaves_no_part_of_a_post(monkeypatch: pytest.MonkeyPatch) -> 
     assert not Change.objects.filter(mirror="post").exists()
 
 
+@pytest.mark.only_on("single")  # it counts the commands or round trips of one Redis
 def test_the_record_reaches_redis_before_the_windows() -> None:
     (alice,) = make_users("alice")
     book = make_book("Emma")

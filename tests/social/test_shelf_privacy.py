@@ -25,7 +25,7 @@ from social.models import Follow
 from social.services import people
 from tests.support.warm_mirrors import rebuild
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 JSON = {"Accept": "application/json"}
 LEVELS = {Shelf.WANT: Privacy.PUBLIC, Shelf.READING: Privacy.FOLLOWERS, Shelf.READ: Privacy.ME}

@@ -22,7 +22,7 @@ POSTS, FOLLOWS, BLOCKS = "/admin/social/post/", "/admin/social/follow/", "/admin
 MUTES, PULLED, USERS = "/admin/social/mute/", "/admin/social/pulled/", "/admin/accounts/user/"
 LISTS = (POSTS, FOLLOWS, BLOCKS, MUTES, PULLED)
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from social.content.cleaning import MAX_CHARACTERS, MAX_INPUT_CODE_POINTS, MAX_MARKS, clean, count_characters
 
-pytestmark = pytest.mark.on_sqlite
-
 ZWJ, ZWNJ, VS16 = "\u200d", "\u200c", "\ufe0f"
 FAMILY = "👩‍👩‍👧‍👦"
 SCOTLAND = "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"

@@ -12,8 +12,6 @@ from social.content.cleaning import clean
 from social.content.html import to_html
 from social.content.tokens import tokenise
 
-pytestmark = pytest.mark.on_sqlite
-
 ALLOWED = {"a": {"href", "rel"}, "br": set()}
 
 

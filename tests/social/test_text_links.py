@@ -5,8 +5,6 @@ import pytest
 from social.content.html import to_html
 from social.content.tokens import tokenise
 
-pytestmark = pytest.mark.on_sqlite
-
 
 def links(text: str) -> list[tuple[str, str]]:
     """Return the targets and shown texts of the links in a text."""

@@ -35,6 +35,8 @@ from tests.support.social.crash_points import Crash, at_point
 from tests.support.social.naive import facts
 from tests.support.social.town import Visitor
 
+pytestmark = pytest.mark.also_on("sqlite")
+
 PEOPLE: Final = 5
 SAID: Final = 2 * town.WINDOW
 TAGS: Final = ("tea", "rain")

@@ -17,11 +17,7 @@ from social.timelines.pages import PAGE_SIZE, parse_cursor
 from tests.support.site.html import find_policy_violations
 from tests.support.social.timelines import follow, make_posts, make_users, measure_cost, newest_first, warm_up
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("nothing_remembered"),
-    pytest.mark.on_sqlite,
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nothing_remembered")]
 JSON, HTMX = {"Accept": "application/json"}, {"HX-Request": "true"}
 
 

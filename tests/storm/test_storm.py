@@ -7,7 +7,7 @@ import pytest
 
 from tests.storm.stack import ROOT
 
-pytestmark = [pytest.mark.real, pytest.mark.slow(60)]
+pytestmark = [pytest.mark.real, pytest.mark.slow(60), pytest.mark.also_on("cluster")]
 MINUTES = "0.3"  # three faults, or pairs of them
 
 
@@ -21,14 +21,14 @@ def assert_survives(seed: int, *, postgres: bool, redis: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.on_postgres
-@pytest.mark.one_redis("another storm runs on a cluster")
+@pytest.mark.only_on("postgres")
+@pytest.mark.only_on("single")  # another storm runs on a cluster
 def test_short_storm_breaks_no_promise() -> None:
     """PostgreSQL cuts all connections, Redis is killed, and Redis is emptied."""
     assert_survives(219, postgres=True, redis="single")
 
 
-@pytest.mark.on_cluster
+@pytest.mark.only_on("cluster")
 def test_short_storm_on_a_cluster_breaks_no_promise(postgres: bool) -> None:
     """A master is emptied; a master and the broker are killed; slots move while SQLite is locked."""
     assert_survives(2588, postgres=postgres, redis="cluster")

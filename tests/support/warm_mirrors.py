@@ -15,7 +15,7 @@ from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Session
 from mirror.relay import drains
-from mirror.testing.warm import make_warm
+from mirror.testing.warm import find_filled_tables, list_readers, make_warm
 from mirror.upkeep import heartbeat, replay
 from mirror.upkeep import rebuild as mirror_rebuild
 from mirror.warm import marker
@@ -60,6 +60,7 @@ def _find_new(names: list[str], redis: Redis) -> list[Mirror]:
     old = {*State.objects.exclude(rebuild_token="", rebuild_rows=0).values_list("mirror", flat=True)}
     old |= {*Change.objects.pending().filter(key=changes.WHOLE).values_list("mirror", flat=True)}
     in_transaction = connections[changes.using()].in_atomic_block
+    filled = find_filled_tables(registry.all_mirrors(names)) if in_transaction else set()
     with Session(redis) as session:
         keys = [key for some in scan.keys(session) for key in some]
         new: dict[str, Mirror] = {}
@@ -68,7 +69,7 @@ def _find_new(names: list[str], redis: Redis) -> list[Mirror]:
                 continue
             kind = kind_of(mirror)
             owned = [*filter(scan.Owned(mirror).has, keys)] if keys else []
-            if in_transaction and (owned or any(read(None, 1) for read in kind.list_readers())):
+            if in_transaction and (owned or any(read(None, 1) for read in list_readers(mirror, filled))):
                 continue
             if owned and kind.is_lazy:
                 continue

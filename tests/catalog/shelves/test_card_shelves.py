@@ -19,7 +19,7 @@ from tests.support.catalog.warm import warm_up
 from tests.support.shop.make import make_product, make_sale
 from tests.support.warm_mirrors import rebuild
 
-pytestmark = [pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 
 HTMX = {"HX-Request": "true"}
 TODAY = date(2026, 6, 1)

@@ -19,7 +19,7 @@ from mirror.relay.sql_only import sql_only
 from mirror.verify.runs import verify
 from tests.support.warm_mirrors import rebuild
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 
 MIRRORS = ["shelf_entry", "shelf_settings"]
 TODAY = date(2026, 5, 4)

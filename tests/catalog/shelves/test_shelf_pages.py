@@ -13,7 +13,7 @@ from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from tests.support.warm_mirrors import rebuild
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 JSON = {"Accept": "application/json"}
 HTMX = {"HX-Request": "true"}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.support.matrix.addresses import Address
 from tests.support.matrix.browser import HTML, JSON, Browser
-from tests.support.names.parameters import asked
+from tests.support.matrix.parameters import asked
 
 NASTY: Final[tuple[bytes, ...]] = tuple(
     value if isinstance(value, bytes) else value.encode()

@@ -1,51 +1,31 @@
 """Collect the fields of JSON responses by requesting every page."""
 
 import re
-from collections import defaultdict
-from functools import cache
 from typing import Any, Final
 
 from django.test import Client, override_settings
 from django.urls import Resolver404, get_resolver
 
 from catalog.models import Author
-from tests.support.names import parameters
 from tests.support.names.addresses import address, walk
 from tests.support.names.shapes import Shapes
 from tests.support.names.world import MANY, World
 
 JSON: Final = {"Accept": "application/json"}
 MAPS: Final = {"mirrors": "<mirror>", "visits": "<kind>"}
-METHOD_NOT_ALLOWED: Final = 405
 VERBS: Final = ("follow", "unfollow", "block", "unblock", "mute", "unmute")
 
 
 def collect() -> list[str]:
     """Return lines ``METHOD /address/ status field: type``."""
-    return _visit().shapes.lines()
-
-
-def collect_parameters() -> list[str]:
-    """Return lines ``METHOD /address/ name``: the parameters that views read from query strings and forms."""
-    asked = _visit().parameters
-    common = set.intersection(*asked.values())  # read by a middleware
-    own = {f"{label} {name}" for label, names in asked.items() for name in names - common}
-    return sorted(own | {f"(every page) {name}" for name in common})
-
-
-@cache
-def _visit() -> "_Visit":
-    with parameters.asked() as names:
-        return _Visit(names)
+    return _Visit().shapes.lines()
 
 
 class _Visit:
     """Send requests as staff (alice), as a reader (reader0) and as an anonymous visitor, and record the responses."""
 
-    def __init__(self, names: set[str]) -> None:
-        self.names = names  # the parameters that the current request has read
+    def __init__(self) -> None:
         self.shapes = Shapes(MAPS)
-        self.parameters: defaultdict[str, set[str]] = defaultdict(set)
         self.world = world = World()
         author = str(Author.objects.order_by("pk").values_list("pk", flat=True)[0])
         self.samples = {
@@ -77,7 +57,6 @@ class _Visit:
         self._get_more()
         self._write()
         self._provoke_errors()
-        self._post_nothing()
 
     def _filled(self, route: str, name: str) -> str:
         """Return the address of a page with a sample for each parameter. Raises KeyError if a sample is missing."""
@@ -97,9 +76,6 @@ class _Visit:
     def _record(self, method: str, response: Any) -> bool:
         """Record the fields of a response. Return whether it is JSON."""
         label = f"{method} {_pattern(response)}"
-        if response.status_code != METHOD_NOT_ALLOWED:
-            self.parameters[label] |= self.names
-        self.names.clear()
         is_json = bool(response.headers.get("Content-Type", "").startswith(JSON["Accept"]))
         if is_json:
             self.shapes.add(f"{label} {response.status_code}", response.json())
@@ -144,17 +120,6 @@ class _Visit:
         with override_settings(FOLLOW_RATES=((0, 60),), POST_RATES=((0, 60),)):
             self._post(self.reader, "/u/reader1/follow/", {})
             self._post(self.reader, "/posts/", {"text": "Hello"})
-
-    def _post_nothing(self) -> None:
-        """Post an empty form to every page, because views read the names of their fields even when they are missing."""
-        for route, name in walk(get_resolver()):
-            url = self._filled(route, name)
-            response = Client().post(url)
-            self._record("POST", response)
-            if response.status_code != METHOD_NOT_ALLOWED:
-                client = Client()  # an earlier form may have ended the session
-                client.force_login(self.world.staff)
-                self._record("POST", client.post(url))
 
 
 def _pattern(response: Any) -> str:

@@ -9,28 +9,22 @@ from tests.support.names import (
     answers,
     commands,
     environment,
-    migrations,
     redis_keys,
     redis_values,
     reports,
-    scripts,
     tasks,
 )
 
 CODE: Final[dict[str, Callable[[], list[str]]]] = {
-    "Redis keys": redis_keys.collect,
     "Mirrors and visits": redis_keys.collect_declared,
     "Addresses": addresses.collect,
     "Commands": commands.collect,
     "Settings": environment.collect_settings,
     "Environment variables": environment.collect_variables,
     "Celery": tasks.collect,
-    "Imports of migrations": migrations.collect,
-    "Scripts": scripts.collect,
 }
 DATABASE: Final[dict[str, Callable[[], list[str]]]] = {
     "JSON answers": answers.collect,
-    "Request parameters": answers.collect_parameters,
     "Fields of Redis values": redis_values.collect,
 }
 REPORTS: Final[dict[str, Callable[[Path], list[str]]]] = {"JSON reports of commands": reports.collect}
