@@ -59,7 +59,7 @@ class Visit(NamedTuple):
     """A visit of a customer: the books viewed, each with its time, the books ordered, and the time of the order."""
 
     user: int
-    looks: list[tuple[Item, datetime]]
+    views: list[tuple[Item, datetime]]
     buys: list[Item]
     ordered: datetime
 
@@ -101,10 +101,10 @@ def record_recent_views() -> int:
     if not items or popularity.get_popular_books(1).is_viewed:
         return 0
     readers = User.objects.filter(username__in=READER_NAMES).order_by("pk").values_list("pk", flat=True)
-    looks = [(reader, _pick_popular(random, items).pk) for reader in readers for _ in range(5)]
-    for reader, book in looks:
+    views = [(reader, _pick_popular(random, items).pk) for reader in readers for _ in range(5)]
+    for reader, book in views:
         popularity.count_view(None, book, visitor=f"demo:{reader}", user_id=reader)
-    return len(looks)
+    return len(views)
 
 
 def find_items() -> list[Item]:
@@ -157,18 +157,18 @@ def _invent_visit(random: Random, user: int, tastes: Sequence[Sequence[Item]], a
 
     The customer buys some of them, often with the next book of the same kind.
     """
-    looks, buys = [], dict[Item, None]()
+    views, buys = [], dict[Item, None]()
     for _ in range(random.randint(3, 6)):
         kind = random.choice(tastes)
         item = _pick_popular(random, kind)
-        looks.append((item, at))
+        views.append((item, at))
         at += timedelta(seconds=random.randrange(20, 400))
         if random.random() < 0.35:
             buys[item] = None
             if random.random() < 0.5:
                 buys[kind[min(kind.index(item) ^ 1, len(kind) - 1)]] = None
     wait = timedelta(minutes=4) if random.random() < 0.7 else timedelta(hours=random.randrange(5, 220))
-    return Visit(user, looks, list(buys), at + wait)
+    return Visit(user, views, list(buys), at + wait)
 
 
 def _pick_popular(random: Random, items: Sequence[Item]) -> Item:
@@ -178,8 +178,8 @@ def _pick_popular(random: Random, items: Sequence[Item]) -> Item:
 
 def _add_visits(visits: Sequence[Visit], now: datetime) -> None:
     """Write views and orders in chronological order."""
-    looks = sorted((at, visit.user, item.pk) for visit in visits for item, at in visit.looks)
-    for some in split_slices(looks):
+    views = sorted((at, visit.user, item.pk) for visit in visits for item, at in visit.views)
+    for some in split_slices(views):
         bulk_insert(
             View, (View(visitor=f"demo:{user}", user_id=user, book_id=book, seen_at=at) for at, user, book in some)
         )

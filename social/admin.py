@@ -84,7 +84,7 @@ class AboutBookFilter(admin.SimpleListFilter):
 class PostAdmin(BigTableAdmin):
     """Staff search posts here, hide them, show them again and delete them."""
 
-    list_display = ["said", "author", "about", "created_at", "status"]
+    list_display = ["excerpt", "author", "about", "created_at", "status"]
     list_filter = ["is_hidden", AboutBookFilter]
     linked_lookups = ["user__id__exact", "book__id__exact"]  # links in the list and on a user's page
     list_select_related = ["user", "book"]
@@ -124,7 +124,7 @@ class PostAdmin(BigTableAdmin):
         posts.delete_post(obj.pk, by=request.user.pk)
 
     @display(description=_("post"))
-    def said(self, post: Post) -> str:
+    def excerpt(self, post: Post) -> str:
         return post.text if len(post.text) <= MAX_SHOWN_CHARACTERS else f"{post.text[:MAX_SHOWN_CHARACTERS].rstrip()}…"
 
     @display(description=_("author"))

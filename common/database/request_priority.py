@@ -59,12 +59,12 @@ def install_wrapper(connection: BaseDatabaseWrapper, **signal: object) -> None:
     """Install this way of waiting on a new connection (a receiver of ``connection_created``)."""
     if connection.vendor == "sqlite" and not connection.is_in_memory_db():  # type: ignore[attr-defined]
         connection.connection.execute("PRAGMA busy_timeout = 0")
-        if execute_in_turn not in connection.execute_wrappers:
+        if execute_by_priority not in connection.execute_wrappers:
             # Insert at the front, because a temporary wrapper removes the last one when it ends.
-            connection.execute_wrappers.insert(0, execute_in_turn)
+            connection.execute_wrappers.insert(0, execute_by_priority)
 
 
-def execute_in_turn(execute: Execute, sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
+def execute_by_priority(execute: Execute, sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
     """Execute a statement as soon as its lock is free and no statement with priority waits for it."""
     connection = context["connection"]
     attempt = partial(execute, sql, params, many, context)

@@ -104,7 +104,7 @@ def _find_delays(found: list[Status]) -> list[Reason]:
         words: dict[str, Any] = {"mirror": registry.describe(status.mirror), "count": status.quarantined}
         if status.quarantined:
             text = _("%(mirror)s: %(count)d quarantined")
-            reasons.append(Reason(text % words, link_to_changes(status.mirror, "aside")))
+            reasons.append(Reason(text % words, link_to_changes(status.mirror, "quarantined")))
         if status.oldest_pending_seconds > LATE_SECONDS:
             text = _("%(mirror)s: changes wait for %(seconds)d s")
             words["seconds"] = status.oldest_pending_seconds
@@ -120,9 +120,9 @@ def link_to_states() -> str:
     return reverse("admin:mirror_state_changelist")
 
 
-def link_to_changes(mirror: str, standing: str) -> str:
+def link_to_changes(mirror: str, status: str) -> str:
     """Return the address of the list of a mirror's changes in one state."""
-    return f"{reverse('admin:mirror_change_changelist')}?mirror={mirror}&standing={standing}"
+    return f"{reverse('admin:mirror_change_changelist')}?mirror={mirror}&status={status}"
 
 
 def _draw_lag(seconds: list[float]) -> SafeString | None:

@@ -61,20 +61,20 @@ def _log(page: ReadOnly, request: HttpRequest, names: list[str], text: str) -> s
     return text
 
 
-class Standing(admin.SimpleListFilter):
+class StatusFilter(admin.SimpleListFilter):
     """Filter changes by state. Without a choice, show the unapplied ones."""
 
     title = _("status")
-    parameter_name = "standing"
+    parameter_name = "status"
 
     def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, Any]]:
-        return [("pending", _("pending")), ("aside", _("quarantined")), ("applied", _("applied"))]
+        return [("pending", _("pending")), ("quarantined", _("quarantined")), ("applied", _("applied"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Change]) -> QuerySet[Change]:
         match self.value():
             case "pending":
                 return queryset.filter(UNAPPLIED, quarantined_at__isnull=True)
-            case "aside":
+            case "quarantined":
                 return queryset.filter(UNAPPLIED, quarantined_at__isnull=False)
             case "applied":
                 return queryset.filter(applied_at__isnull=False)
@@ -99,8 +99,8 @@ class MirrorFilter(admin.SimpleListFilter):
 class ChangeAdmin(ReadOnly):
     """The outbox: pending and quarantined changes."""
 
-    list_display = ["id", "label", "source", "key", "created_at", "standing", "attempts", "error"]
-    list_filter = [Standing, MirrorFilter]
+    list_display = ["id", "label", "source", "key", "created_at", "status", "attempts", "error"]
+    list_filter = [StatusFilter, MirrorFilter]
     search_fields = ["=key"]
     search_help_text = _("the exact key")
     ordering = ["-id"]
@@ -111,12 +111,12 @@ class ChangeAdmin(ReadOnly):
         """Return the name of the mirror for staff."""
         return registry.describe(change.mirror)
 
-    @display(description=_("status"), label={"aside": "danger", "pending": "info", "applied": "success"})
-    def standing(self, change: Change) -> tuple[str, Any]:
+    @display(description=_("status"), label={"quarantined": "danger", "pending": "info", "applied": "success"})
+    def status(self, change: Change) -> tuple[str, Any]:
         """Return the state of a change and its label."""
         if change.applied_at is not None:
             return "applied", _("applied")
-        return ("pending", _("pending")) if change.quarantined_at is None else ("aside", _("quarantined"))
+        return ("pending", _("pending")) if change.quarantined_at is None else ("quarantined", _("quarantined"))
 
     @admin.action(description=_("Retry quarantined changes"), permissions=["act"])
     def retry(self, request: HttpRequest, queryset: QuerySet[Change]) -> None:
@@ -131,7 +131,7 @@ class ChangeAdmin(ReadOnly):
 class StateAdmin(StatusAdmin):
     """The mirrors with their status. The page of a mirror has its jobs and their results."""
 
-    list_display = ["label", "warm", "pending", "oldest", "aside", "verified_at", "differences", "last_job"]
+    list_display = ["label", "warm", "pending", "oldest", "quarantined", "verified_at", "differences", "last_job"]
     list_display_links = ["label"]
     actions = ["verify", "check_repair", "rebuild"]
     column = "mirror"
@@ -179,7 +179,7 @@ class StateAdmin(StatusAdmin):
             "state": texts.state(found),
             "page": MirrorPage(registry.get(name), self.admin_site, request.user),
             "may_act": self.has_act_permission(request),
-            "quarantined_address": overview.link_to_changes(name, "aside"),
+            "quarantined_address": overview.link_to_changes(name, "quarantined"),
             "pending_address": overview.link_to_changes(name, "pending"),
         }
         return TemplateResponse(request, "mirror/admin/mirror.html", context)
@@ -225,7 +225,7 @@ class StateAdmin(StatusAdmin):
         return f"{state.status.oldest_pending_seconds:.1f} s"
 
     @display(description=_("quarantined"))
-    def aside(self, state: Any) -> int:
+    def quarantined(self, state: Any) -> int:
         """Number of quarantined changes."""
         return int(state.status.quarantined)
 

@@ -69,23 +69,23 @@ def install(using: str | None = None) -> list[str]:
     capture = capture_for(using)
     with transaction.atomic(using=capture.connection.alias):
         capture.lock()
-        found, before, names, made_anew = capture.found(), capture.stamps(), set[str](), set[str]()
+        found, before, names, replaced = capture.found(), capture.stamps(), set[str](), set[str]()
         for trigger in capture.wanted():
             should, is_now = capture.define(trigger), found.pop(trigger.name, None)
             if should != is_now:
                 capture.run(capture.drop(is_now) if is_now else ())
                 capture.run(capture.create(should))
-                made_anew.add(trigger.name)
+                replaced.add(trigger.name)
                 names |= _affected(capture, trigger, should, is_now)
         for left_over in found.values():
             capture.run(capture.drop(left_over))
         cold = [mirror.name for mirror in registry.all_mirrors() if mirror.name in names]
         made(cold, capture.connection.alias)
-        _keep_stamps(capture, before, made_anew)
+        _keep_stamps(capture, before, replaced)
     return cold
 
 
-def _keep_stamps(capture: Capture, before: dict[str, str], made_anew: set[str]) -> None:
+def _keep_stamps(capture: Capture, before: dict[str, str], replaced: set[str]) -> None:
     """Save the stamps of the new triggers, and of those that were in order ``before``.
 
     The saved stamp of any other trigger is kept, so that the next check notices its change. See
@@ -97,7 +97,7 @@ def _keep_stamps(capture: Capture, before: dict[str, str], made_anew: set[str]) 
         return  # the migration of this column follows
     rows = Identity.objects.using(capture.connection.alias).filter(pk=1)
     known, now = rows.values_list("triggers", flat=True).first(), capture.stamps()
-    fine = made_anew | {name for name in now if known is None or known.get(name) == before.get(name)}
+    fine = replaced | {name for name in now if known is None or known.get(name) == before.get(name)}
     stamps = {name: stamp if name in fine else (known or {}).get(name) for name, stamp in now.items()}
     if stamps != known:
         rows.update(triggers=stamps)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mirror.kinds.base import Kind as KindOfMirror
 
 Kind = Literal["missing", "stale", "stray", "unreadable", "quarantined"]
-LOOKS = 3
+TRIES = 3
 MAX_COMPARED = 200  # rows compared together
 
 
@@ -182,9 +182,9 @@ def _entry(
     return Difference(mirror.name, pk, kind, key, entry, wanted, found)
 
 
-def number_looks() -> Iterator[int]:
+def number_tries() -> Iterator[int]:
     """Number the comparisons of a possible difference, with a pause before each but the first."""
-    for attempt in range(LOOKS):
+    for attempt in range(TRIES):
         if attempt:
             time.sleep(setting("RECHECK_PAUSE_SECONDS"))
         yield attempt
@@ -202,7 +202,7 @@ def differences(
     size = kind.limit_batch(MAX_COMPARED)
     for start in range(0, len(todo), size):
         batch = todo[start : start + size]
-        for _ in number_looks():
+        for _ in number_tries():
             seen = look(kind, batch, strays, session, all_strays)
             batch = list(dict.fromkeys(d.pk for d in seen))
             if not batch:

@@ -70,7 +70,7 @@ class TableKind(Kind):
     def find_differences(self, pks: Sequence[str]) -> list[Difference]:
         """Return the stored rows that differ from their source rows in every comparison."""
         found: list[Difference] = []
-        for _ in compare.number_looks():
+        for _ in compare.number_tries():
             rows, stored = self.load(pks), self.mirror.stored(pks)
             busy = outbox.pending_of(self.mirror.name, pks)
             pks = [pk for pk in pks if pk not in busy and rows.get(pk) != stored.get(pk)]

@@ -186,7 +186,7 @@ def failed(mirror: str, key: str, error: str, *, source: str = "") -> None:
 
 def retry(changes: QuerySet[Change]) -> int:
     """Make the quarantined ones among ``changes`` pending again, without counted attempts. Return their number."""
-    return _set_aside(changes).update(quarantined_at=None, attempts=0)
+    return _select_quarantined(changes).update(quarantined_at=None, attempts=0)
 
 
 def discard(changes: QuerySet[Change]) -> int:
@@ -194,11 +194,11 @@ def discard(changes: QuerySet[Change]) -> int:
 
     Redis stays as it is, and verify reports the differences.
     """
-    count, _ = _set_aside(changes).delete()
+    count, _ = _select_quarantined(changes).delete()
     return count
 
 
-def _set_aside(changes: QuerySet[Change]) -> QuerySet[Change]:
+def _select_quarantined(changes: QuerySet[Change]) -> QuerySet[Change]:
     return Change.objects.using(using()).quarantined().filter(id__in=changes.order_by().values("id"))
 
 

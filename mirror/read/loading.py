@@ -37,9 +37,9 @@ def _pks(redis: RedisClient, rows: str) -> Generator[list[str], None, None]:
             return
 
 
-def news_of(told: bytes) -> Generator[tuple[bool, Entry], None, None]:
+def decode_feed(encoded: bytes) -> Generator[tuple[bool, Entry], None, None]:
     """Decode the result of ``plan.encode_feed``: whether it was added (or removed), and the entry, in order."""
-    for op, kind, *parts in orjson.loads(told):
+    for op, kind, *parts in orjson.loads(encoded):
         if kind == "zset" and isinstance(parts[2], str):
             parts[2] = float(parts[2])
         yield op == 1, plan.from_list([kind, *parts])

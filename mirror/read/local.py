@@ -28,7 +28,7 @@ from mirror.warm import marker
 
 logger = logging.getLogger("mirror")
 
-NEWS = 200  # feed entries that a request applies; more are left to the thread
+MAX_ENTRIES = 200  # feed entries that a request applies; more are left to the thread
 CATCH_UP = 2000  # feed entries that are cheaper to apply than a new load
 SLICE = 20  # feed entries applied at a time, to hold the lock briefly
 
@@ -45,7 +45,7 @@ class Structure(Protocol):
 
 S = TypeVar("S", bound=Structure)
 A = TypeVar("A")
-News = list[tuple[bytes, dict[bytes, bytes]]]
+FeedEntries = list[tuple[bytes, dict[bytes, bytes]]]
 
 
 class NotNow(Exception):
@@ -116,14 +116,14 @@ class LocalCopy(Generic[S]):
         commands: Callable[[RedisPipeline, A], object],
         mirrors: Sequence[str],
     ) -> tuple[A, list[Any]] | None:
-        for news_seen in (False, True):
+        for is_second_try in (False, True):
             with self._lock:
                 answer, asked = compute(held.structure), held.last
 
             def ask(pipe: RedisPipeline, answer: A = answer, asked: bytes = asked) -> None:
                 commands(pipe, answer)
                 # Last, so that it includes every change that the earlier commands could have seen.
-                pipe.xrange(self._feed(), asked, "+", NEWS)
+                pipe.xrange(self._feed(), asked, "+", MAX_ENTRIES)
 
             reading = read([*self._sources(), *mirrors], ask)
             if reading is None:
@@ -131,17 +131,17 @@ class LocalCopy(Generic[S]):
             if reading.generations[: len(held.generations)] != held.generations:
                 self._drop(held)
                 raise NotNow("the mirror was rebuilt")
-            *replies, news = reading.replies
-            if not news or news[0][0] != asked:
+            *replies, later = reading.replies
+            if not later or later[0][0] != asked:
                 self._drop(held)
                 raise NotNow("the feed has been trimmed")
-            if len(news) == 1:
+            if len(later) == 1:
                 return answer, replies
-            if len(news) < NEWS:
-                self._apply(held, news)
-            if news_seen:  # the answer is newer than the request despite later entries
+            if len(later) < MAX_ENTRIES:
+                self._apply(held, later)
+            if is_second_try:  # the answer is newer than the request despite later entries
                 return answer, replies
-            if len(news) == NEWS:
+            if len(later) == MAX_ENTRIES:
                 raise NotNow("it is far behind")
         raise AssertionError("unreachable")
 
@@ -157,18 +157,18 @@ class LocalCopy(Generic[S]):
         if self._held is held:
             self._held = None
 
-    def _apply(self, held: _Held[S], news: News) -> None:
+    def _apply(self, held: _Held[S], later: FeedEntries) -> None:
         """Apply the new feed entries, in slices. Other threads may have applied some of them."""
-        for start in range(0, len(news), SLICE):
+        for start in range(0, len(later), SLICE):
             with self._lock:
-                for entry_id, fields in news[start : start + SLICE]:
+                for entry_id, fields in later[start : start + SLICE]:
                     if loading.number(entry_id) > loading.number(held.last):
                         self._take(held.structure, fields)
                         held.last = entry_id
 
     def _take(self, structure: S, fields: dict[bytes, bytes]) -> None:
         if b"d" in fields:
-            for is_added, entry in loading.news_of(fields[b"d"]):
+            for is_added, entry in loading.decode_feed(fields[b"d"]):
                 (structure.add if is_added else structure.remove)(entry)
 
     # --- loading in a separate thread ---------------------------------------------------------
@@ -233,7 +233,7 @@ class LocalCopy(Generic[S]):
 
         Feed entries for changes during the load are absolute, so applying them later corrects the copy.
         """
-        generations, newest = self._generations(redis), cast("News", redis.xrevrange(self._feed(), count=1))
+        generations, newest = self._generations(redis), cast("FeedEntries", redis.xrevrange(self._feed(), count=1))
         if not newest:
             raise NotNow("there is no feed")
         entries = (loading.entries(redis, registry.get(name), rows()) for name, rows in self._sources().items())
@@ -254,11 +254,11 @@ class LocalCopy(Generic[S]):
         taken = 0
         while taken <= CATCH_UP:
             asked = held.last
-            news = cast("News", redis.xrange(self._feed(), asked, "+", NEWS))
-            if not news or news[0][0] != asked:
+            later = cast("FeedEntries", redis.xrange(self._feed(), asked, "+", MAX_ENTRIES))
+            if not later or later[0][0] != asked:
                 raise NotNow("the feed has been trimmed")
-            if len(news) == 1:
+            if len(later) == 1:
                 return
-            taken += len(news) - 1
-            self._apply(held, news)
+            taken += len(later) - 1
+            self._apply(held, later)
         raise NotNow("it is too far behind")

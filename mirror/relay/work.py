@@ -82,10 +82,10 @@ def _compute_work(
         strays = [plan.from_list(s) for c in changes if c.strays for s in orjson.loads(c.strays)]
         unfinished = staged.get((kind.mirror.name, pk)) if staged else None
         strays += unfinished or ()
-        anew = full or unfinished is not None or any(change.strays for change in changes)
+        is_rewritten = full or unfinished is not None or any(change.strays for change in changes)
         remove, changed = kind.difference(pk, before, strays, target)
         # Without a previous record, or after a failed write, any entry may be missing.
-        add = target.entries if anew or before is None else changed
+        add = target.entries if is_rewritten or before is None else changed
         work.remove.extend(remove)
         work.add.extend(add)
         feed_entry = plan.encode_feed(remove, add) if feed and (remove or add) else None

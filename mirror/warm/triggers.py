@@ -116,10 +116,10 @@ def _accept(found: Capture, stamps: Mapping[str, str]) -> list[str]:
     with transaction.atomic(using=using):
         found.lock()
         known = Identity.objects.using(using).values_list("triggers", flat=True).get(pk=1)
-        anew = {name for name, stamp in stamps.items() if known is not None and known.get(name) != stamp}
-        names = {insert.mirror for trigger in found.wanted() if trigger.name in anew for insert in trigger.inserts}
+        replaced = {name for name, stamp in stamps.items() if known is not None and known.get(name) != stamp}
+        names = {insert.mirror for trigger in found.wanted() if trigger.name in replaced for insert in trigger.inserts}
         lost = [mirror.name for mirror in registry.all_mirrors() if mirror.name in names]
-        if known is None or anew:
+        if known is None or replaced:
             install.made(lost, using)
             Identity.objects.using(using).filter(pk=1).update(triggers={**(known or {}), **stamps})
     if lost:

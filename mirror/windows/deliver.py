@@ -70,12 +70,12 @@ class Deliveries:
 
     def post(self, batch: Batch) -> None:
         """Send a batch, which Redis executes in the background."""
-        self.land()
+        self.finish()
         commands = [*batch.commands, *self._renewal()]
         self.session.post_transaction(commands, self._look())
         self._under_way = True
 
-    def land(self) -> None:
+    def finish(self) -> None:
         """Check the result of the batch in progress, if any."""
         if self._under_way:
             self._under_way = False
@@ -83,7 +83,7 @@ class Deliveries:
 
     def release(self) -> None:
         """Release the guards."""
-        self.land()
+        self.finish()
         self.session.execute([("DEL", *self._guards)])
 
     def give_up(self, redis: RedisClient) -> None:

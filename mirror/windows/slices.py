@@ -78,7 +78,7 @@ class Slices:
             delivered = ahead
             ahead = self._read(ahead.end) if ahead.end is not None and goes_on() else None
         assert delivered
-        self.at("land")
+        self.at("finish")
         self.deliveries.release()
         self._note(delivered)
         if delivered.end is None:
@@ -106,7 +106,7 @@ class Slices:
         owners = list(dict.fromkeys(one.owner for one in reached))
         if len(reached) <= WORTH_A_LOOK * len(owners):
             return reached
-        self.deliveries.land()
+        self.deliveries.finish()
         scores = self.session.ask([("ZSCORE", self.mirror.record_key(owner), SENTINEL) for owner in owners])
         there = {owner for owner, score in zip(owners, scores, strict=True) if score is not None}
         return [one for one in reached if one.owner in there]

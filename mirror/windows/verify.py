@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mirror.comparison import scan
-from mirror.comparison.compare import Difference, Kind, number_looks
+from mirror.comparison.compare import Difference, Kind, number_tries
 from mirror.comparison.expected import says
 from mirror.comparison.targets import ABSENT, Stored, Target
 from mirror.comparison.verification import Verification, note_result
@@ -47,7 +47,7 @@ class Windows:
         if not suspects:
             return []
         found: dict[tuple[str, str], Difference] = {}
-        for attempt in number_looks():
+        for attempt in number_tries():
             seen = {(d.pk, says(d.entry)[1] if d.entry else ""): d for d in self._look(suspects)}
             found = {place: d for place, d in seen.items() if not attempt or place in found}
             suspects = list(dict.fromkeys(pk for pk, _ in found))

@@ -29,35 +29,35 @@ class BoughtAfterView(NamedTuple):
     viewers: int
 
 
-def find_bought_after_view(history: Purchases, looks: ProductViews, product_id: int) -> list[BoughtAfterView]:
+def find_bought_after_view(history: Purchases, views: ProductViews, product_id: int) -> list[BoughtAfterView]:
     """Return the best products for the viewed product, best first; among equals, the lower number first.
 
     Products with a share below half a percent are left out, and so is the viewed product itself.
     """
-    if looks.viewer_count < MIN_VIEWERS or not len(history):
+    if views.viewer_count < MIN_VIEWERS or not len(history):
         return []
-    counts = _count_buyers_after_view(history, looks)
+    counts = _count_buyers_after_view(history, views)
     counts[history.products == product_id] = 0
     found = []
-    for other in np.flatnonzero(counts * 200 >= looks.viewer_count):  # half a percent rounds up to one
+    for other in np.flatnonzero(counts * 200 >= views.viewer_count):  # half a percent rounds up to one
         bought = int(counts[other])
-        percent = (200 * bought + looks.viewer_count) // (2 * looks.viewer_count)
+        percent = (200 * bought + views.viewer_count) // (2 * views.viewer_count)
         found.append(
             BoughtAfterView(
-                int(other), round(wilson_lower_bound(bought, looks.viewer_count), 6), percent, looks.viewer_count
+                int(other), round(wilson_lower_bound(bought, views.viewer_count), 6), percent, views.viewer_count
             )
         )
     return sorted(found, key=lambda one: (-one.score, one.product))[:MAX_RECOMMENDATIONS]
 
 
 def _count_buyers_after_view(
-    history: Purchases, looks: ProductViews
+    history: Purchases, views: ProductViews
 ) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":
     """Return the number of distinct users who bought each product within a week of a view."""
-    at = np.searchsorted(history.people, looks.people)
+    at = np.searchsorted(history.people, views.people)
     known = at < len(history.people)
-    known[known] = history.people[at[known]] == looks.people[known]
-    customers, since = at[known], looks.time[known]
+    known[known] = history.people[at[known]] == views.people[known]
+    customers, since = at[known], views.time[known]
     made = history.by_customer
     purchases = made.values[made.find_indices(customers)]
     passed = history.time[purchases] - np.repeat(since, made.sizes[customers])

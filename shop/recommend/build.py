@@ -76,10 +76,10 @@ def _iterate_product_slices() -> Iterator[list[int]]:
 
 def _compute_rows(bought: Purchases, numbers: dict[int, int], ids: Sequence[int]) -> dict[int, RecommendationLists]:
     """Return the recommendations of these products, without products that have none."""
-    looks = history.load_views(ids)
+    views = history.load_views(ids)
     found = {
         pk: RecommendationLists(
-            _compute_also_bought(bought, numbers.get(pk)), _compute_bought_after(bought, looks.get(pk), pk)
+            _compute_also_bought(bought, numbers.get(pk)), _compute_bought_after(bought, views.get(pk), pk)
         )
         for pk in ids
     }
@@ -92,10 +92,10 @@ def _compute_also_bought(bought: Purchases, number: int | None) -> list[list[Any
     return [[int(bought.products[other]), score, both] for other, score, both in find_also_bought(bought, number)]
 
 
-def _compute_bought_after(bought: Purchases, looks: ProductViews | None, pk: int) -> list[list[Any]]:
-    if looks is None:
+def _compute_bought_after(bought: Purchases, views: ProductViews | None, pk: int) -> list[list[Any]]:
+    if views is None:
         return []
-    return [[int(bought.products[other]), *rest] for other, *rest in find_bought_after_view(bought, looks, pk)]
+    return [[int(bought.products[other]), *rest] for other, *rest in find_bought_after_view(bought, views, pk)]
 
 
 def _write_rows(ids: Sequence[int], rows: dict[int, RecommendationLists], done: RebuildResult) -> None:

@@ -42,8 +42,8 @@ def clean(text: str) -> str:
     if (count := count_characters(text)) > MAX_CHARACTERS:
         raise too_long_error(count)
     if len(text) > MAX_CODE_POINTS:
-        said = _("The characters consist of %(count)d code points. The maximum is %(most)d.")
-        raise ValidationError(said, code="too_long", params={"count": len(text), "most": MAX_CODE_POINTS})
+        message = _("The characters consist of %(count)d code points. The maximum is %(most)d.")
+        raise ValidationError(message, code="too_long", params={"count": len(text), "most": MAX_CODE_POINTS})
     return text
 
 
@@ -56,7 +56,7 @@ def count_characters(text: str) -> int:
 
 def too_long_error(count: int) -> ValidationError:
     """Return the error for a text with ``count`` characters."""
-    said = _("The post has %(count)d characters. The maximum is %(most)d: remove %(over)d.")
+    message = _("The post has %(count)d characters. The maximum is %(most)d: remove %(over)d.")
     return ValidationError(
-        said, code="too_long", params={"count": count, "most": MAX_CHARACTERS, "over": count - MAX_CHARACTERS}
+        message, code="too_long", params={"count": count, "most": MAX_CHARACTERS, "over": count - MAX_CHARACTERS}
     )

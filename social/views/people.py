@@ -41,12 +41,12 @@ def person(request: HttpRequest, name: str) -> HttpResponse:
     if request.GET.get("after") and is_partial(request):
         return respond(request, "social/_posts.html", {"page": page, "older": found.url}, {})
     common = find_common_follows(found)
-    said = _user_json(found) | {
+    user = _user_json(found) | {
         "followed_by": _common_json(common.followed_by),
         "both_follow": _common_json(common.both_follow),
     }
     context = {"person": found, "common": common, "page": page}
-    return respond(request, "social/person.html", context, {"user": said, **build_page_json(page, found.url)})
+    return respond(request, "social/person.html", context, {"user": user, **build_page_json(page, found.url)})
 
 
 @require_safe

@@ -143,16 +143,16 @@ def _read_record(made: Post) -> PostRecord:
 
 
 def _respond_refused(request: HttpRequest, draft: Draft, error: ValidationError) -> HttpResponse:
-    field, (said, *_others) = next(iter(error.message_dict.items()))
+    field, (message, *_others) = next(iter(error.message_dict.items()))
     if _uses_json(request):
-        return json_response({"error": {"field": field, "message": said}}, 400)
-    return _render_form_again(request, draft, said, 400)
+        return json_response({"error": {"field": field, "message": message}}, 400)
+    return _render_form_again(request, draft, message, 400)
 
 
 def _respond_too_often(request: HttpRequest, draft: Draft, seconds: int) -> HttpResponse:
-    said = _("Too many posts. You can post again in %(wait)s.") % {"wait": describe_wait(seconds)}
-    refused = {"error": {"message": said}}
-    response = json_response(refused, 429) if _uses_json(request) else _render_form_again(request, draft, said, 429)
+    message = _("Too many posts. You can post again in %(wait)s.") % {"wait": describe_wait(seconds)}
+    refused = {"error": {"message": message}}
+    response = json_response(refused, 429) if _uses_json(request) else _render_form_again(request, draft, message, 429)
     response.headers["Retry-After"] = str(seconds)
     return response
 

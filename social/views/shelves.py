@@ -32,7 +32,7 @@ def shelves(request: HttpRequest, name: str) -> HttpResponse:
         return redirect_to_spelling(request, None, "")
     page = find_shelf_page(person.id, shelf, request.GET.get("after", "")) if shelf else None
     address = f"{person.url}shelves/"
-    said = {
+    data = {
         "shelves": [{"name": one.value, "count": found.counts[one]} for one in shown],
         "results": [entry.json for entry in page.entries] if page else [],
         "next": f"{address}?shelf={shelf}&after={page.after}".replace(" ", "+") if page and page.after else None,
@@ -45,7 +45,7 @@ def shelves(request: HttpRequest, name: str) -> HttpResponse:
         "next_start": f"?shelf={shelf}&",
         "tabs": build_tabs(found, shown, lambda one: f"{address}?shelf={one.value}"),
     }
-    return respond(request, "social/shelves.html", context, said)
+    return respond(request, "social/shelves.html", context, data)
 
 
 def _find_visible_levels(person: Profile, found: ShelfSummary) -> set[Privacy]:

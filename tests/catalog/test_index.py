@@ -21,7 +21,7 @@ from catalog.values.collation import make_sort_key
 from mirror import Mirror
 from mirror.comparison.plan import difference, encode_feed
 from mirror.declare.entries import Contribution, Member
-from mirror.read.loading import news_of
+from mirror.read.loading import decode_feed
 from shop.mirrors import ProductMirror
 from tests.support.catalog.queries import FIELDS, NAMES, ORDERS, nodes, sort_positions
 
@@ -115,7 +115,9 @@ def test_a_changed_copy_equals_a_fresh_one(
         after = {**record, "id": pk} if record else None
         for mirror in MIRRORS[:: 1 if n % 2 else -1]:  # the mirrors may be drained in either order
             changed.find(node, order, None, 3)
-            for is_added, entry in news_of(encode_feed(*difference(_placed(mirror, before), _placed(mirror, after)))):
+            for is_added, entry in decode_feed(
+                encode_feed(*difference(_placed(mirror, before), _placed(mirror, after)))
+            ):
                 (changed.add if is_added else changed.remove)(entry)
         shelf.pop(pk, None)
         if record:
@@ -159,7 +161,7 @@ def test_the_titles_of_two_books_may_be_swapped_in_any_order() -> None:
     for pk in (2, 1):
         before, after = (list(BookMirror().index(str(pk), rows[pk])) for rows in (shelf, swapped))
         told = encode_feed(*difference(before, after))
-        for is_added, entry in news_of(told):
+        for is_added, entry in decode_feed(told):
             (changed.add if is_added else changed.remove)(entry)
     _agrees(changed, swapped, None, "title")
 

@@ -72,7 +72,9 @@ def changes() -> dict[str, Change]:
     make = Change.objects.create
     return {
         "pending": make(mirror="titem", key="waits"),
-        "aside": make(mirror="titem", key="cannot", attempts=3, quarantined_at=LONG_AGO, error="ZeroDivisionError: no"),
+        "quarantined": make(
+            mirror="titem", key="cannot", attempts=3, quarantined_at=LONG_AGO, error="ZeroDivisionError: no"
+        ),
         "applied": make(mirror="titem", key="arrived", applied_at=LONG_AGO),
     }
 
@@ -98,9 +100,9 @@ def test_outbox_lists_pending_and_quarantined_changes_with_their_errors(
     assert "arrived" not in text
 
 
-@pytest.mark.parametrize(("standing", "shown"), [("pending", "waits"), ("aside", "cannot"), ("applied", "arrived")])
-def test_outbox_can_be_filtered_by_state(standing: str, shown: str, staff: Client, changes: dict[str, Change]) -> None:
-    text = page(staff, CHANGES, standing=standing)
+@pytest.mark.parametrize(("status", "shown"), [("pending", "waits"), ("quarantined", "cannot"), ("applied", "arrived")])
+def test_outbox_can_be_filtered_by_state(status: str, shown: str, staff: Client, changes: dict[str, Change]) -> None:
+    text = page(staff, CHANGES, status=status)
     assert [key for key in ("waits", "cannot", "arrived") if key in text] == [shown]
 
 
@@ -287,7 +289,7 @@ def test_staff_with_view_permission_only_cannot_run_actions(
     watcher: Client, changes: dict[str, Change], sent: Sent
 ) -> None:
     assert "discard" not in page(watcher, CHANGES)
-    act(watcher, CHANGES, "discard", changes["aside"])
+    act(watcher, CHANGES, "discard", changes["quarantined"])
     act(watcher, STATES, "rebuild", "titem")
     assert Change.objects.quarantined().exists()
     assert sent == []

@@ -257,7 +257,7 @@ def test_copy_is_loaded_again_if_the_feed_was_trimmed_past_its_position(
 def test_copy_far_behind_leaves_the_answer_to_sql_and_catches_up(
     mirrored: FedItems, loaded: Counting, monkeypatch: pytest.MonkeyPatch, changes: int, loads: int
 ) -> None:
-    monkeypatch.setattr(local, "NEWS", 5)
+    monkeypatch.setattr(local, "MAX_ENTRIES", 5)
     monkeypatch.setattr(local, "CATCH_UP", 20)
     for n in range(changes):
         Item.objects.create(name=f"more {n}")

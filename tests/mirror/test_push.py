@@ -28,7 +28,7 @@ from tests.support.mirror.pushing import (
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 READERS = 13
-STEPS = ("guard", "read", "deliver", "land", "note")
+STEPS = ("guard", "read", "deliver", "finish", "note")
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_killed_push_continues_at_its_cursor(readers: list[Writer], redis: Redis
     write(readers[0])
     write(readers[0]).delete()
     push.step(pending(), 3)
-    if nth > 1 and step in ("guard", "land"):
+    if nth > 1 and step in ("guard", "finish"):
         nth = 1  # these steps run once per push
     with pytest.raises(Killed):
         push.run(pending()[:1], 3, at=before(step, kill, nth=nth))

@@ -189,7 +189,7 @@ class TestMeanwhile:
         assert [says(redis, reader) for reader in readers] == [[note]] * READERS
 
     @pytest.mark.parametrize("model", [Reading, Ignoring])
-    @pytest.mark.parametrize("when", ["deliver", "land"])
+    @pytest.mark.parametrize("when", ["deliver", "finish"])
     def test_reader_who_leaves_the_writer_does_not_keep_the_note(
         self, readers: list[Writer], redis: Redis, model: type[Reading] | type[Ignoring], when: str
     ) -> None:

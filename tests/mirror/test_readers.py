@@ -17,7 +17,7 @@ from tests.support.mirror.app.mirrors import FollowEdge, GroupHash, OddMirror
 from tests.support.mirror.app.models import Group, Item
 from tests.support.mirror.items import drained, make
 
-pytestmark = [pytest.mark.usefixtures("committed", "own_registry"), pytest.mark.also_on("cluster")]
+pytestmark = [pytest.mark.usefixtures("committed", "own_registry"), pytest.mark.also_on("sqlite", "cluster")]
 ENGINES = pytest.mark.parametrize("engine", ["Redis", "SQL"])
 
 

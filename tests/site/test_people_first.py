@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 
 from catalog.models import Author
 from common.database import request_priority
-from common.database.request_priority import RequestPriorityMiddleware, execute_in_turn, prioritise_writes
+from common.database.request_priority import RequestPriorityMiddleware, execute_by_priority, prioritise_writes
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite")]
@@ -145,4 +145,4 @@ def test_holder_of_the_lock_does_not_yield() -> None:
 
 def test_wrapper_is_installed_only_on_sqlite(sqlite: bool) -> None:
     add("somebody")
-    assert (execute_in_turn in connection.execute_wrappers) == sqlite
+    assert (execute_by_priority in connection.execute_wrappers) == sqlite

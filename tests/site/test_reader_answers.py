@@ -16,7 +16,7 @@ from mirror.relay.sql_only import sql_only
 from tests.support import warm_mirrors
 from tests.support.matrix.world import MatrixWorld
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite")]
 Reader = Callable[[], Any]
 TRIES: Final = 4  # random arguments of each reader of each key
 MAX_KEYS: Final = 6  # of each index

@@ -20,7 +20,7 @@ from tests.support.mirror.notes import FEED, cut, feed, held, is_right, warm, wh
 from tests.support.mirror.world import feed_by_orm
 
 topics = st.sampled_from("abc")
-push_steps = st.sampled_from(["guard", "read", "deliver", "land", "note"])
+push_steps = st.sampled_from(["guard", "read", "deliver", "finish", "note"])
 
 
 class NoteRules(Machine):
