@@ -38,7 +38,7 @@ def _pks(redis: RedisClient, rows: str) -> Generator[list[str], None, None]:
 
 
 def news_of(told: bytes) -> Generator[tuple[bool, Entry], None, None]:
-    """Decode the result of ``plan.news``: whether it was added (or removed), and the entry, in order."""
+    """Decode the result of ``plan.encode_feed``: whether it was added (or removed), and the entry, in order."""
     for op, kind, *parts in orjson.loads(told):
         if kind == "zset" and isinstance(parts[2], str):
             parts[2] = float(parts[2])
