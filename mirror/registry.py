@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import Callable, Iterable
-from typing import TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from django.db.models import Model
 from django.utils.translation import gettext as translated
@@ -18,7 +18,7 @@ __all__ = ["all_mirrors", "get"]
 logger = logging.getLogger(__package__)
 _mirrors: dict[str, Mirror] = {}
 _refused: list[tuple[type[Mirror], str]] = []
-M = TypeVar("M", bound=type[Mirror])
+M = TypeVar("M", bound=type[Mirror[Any]])
 
 
 class UnknownMirror(LookupError):

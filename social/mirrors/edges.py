@@ -129,7 +129,7 @@ class FollowMirror(EdgeMirror):
         return found if value else found[:2]
 
 
-def select_shunned(viewer: int | str) -> QuerySet[Any, Any]:
+def select_shunned(viewer: int) -> QuerySet[Any, Any]:
     """Return the ids of the users that a user has muted or blocked, or that have blocked the user."""
     blocks, mutes = Block.objects.using(database()), Mute.objects.using(database())
     # A union, because PostgreSQL would compare every row of the outer query with each part of an "or".
@@ -145,7 +145,7 @@ def select_shunned(viewer: int | str) -> QuerySet[Any, Any]:
 
 def find_shunned(values: Mapping[str, str]) -> SqlMembers:
     """Return the users between whom and a user is a mute or block."""
-    return SqlMembers(User._base_manager.using(database()).filter(pk__in=select_shunned(values["owner"])))
+    return SqlMembers(User._base_manager.using(database()).filter(pk__in=select_shunned(int(values["owner"]))))
 
 
 @mirror.register

@@ -46,7 +46,7 @@ class Readers(Generic[R]):
 
     name: ClassVar[str]
     # Makes of a record what readers return: of the JSON in bytes, or of a hash's dict of texts. Default: a dict.
-    record_class: ClassVar[Callable[[Any], Any] | None] = None
+    record_class: ClassVar[type[Any] | None] = None
 
     # --- records ---
 
