@@ -99,11 +99,14 @@ def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:
     given = {"record_key"} if mirror.key else set()
     if mirror.layout and mirror.layout.fields:
         given |= {"load", "record"}
+    if mirror.layout and mirror.layout.indexes:
+        given.add("families")
     lacking = [name for name in kind.needed if name not in given and getattr(type(mirror), name) is getattr(base, name)]
     if lacking:
         names = ", ".join("key" if name == "record_key" else f"{name}()" for name in lacking)
         hint = (
-            'key is a template of the keys in Redis, like "book:{pk}". A list of fields replaces load() and record().'
+            'key is a template of the keys in Redis, like "book:{pk}". A list of fields replaces load() and record(), '
+            "a list of indexes families()."
         )
         yield Error(f"Mirror {mirror.name!r} does not define {names}.", hint=hint, obj=type(mirror), id="mirror.E003")
 

@@ -69,11 +69,13 @@ def find_common_follows(profile: Profile) -> CommonFollows:
 def _find_common(viewer: int, one: _Members, other: _Members) -> CommonReaders:
     """Return the readers in both sets that the viewer may see, in 3 round trips."""
     smaller, larger = sorted((one, other), key=lambda each: each.size)
+    # One member more than the limit shows that the set is larger: its size on the profile may be older or smaller.
     members = sorted(FollowMirror.members(smaller.key, limit=MAX_MEMBERS_READ + 1))
     is_cut = len(members) > MAX_MEMBERS_READ
     chunks = [members[start : start + CHUNK_SIZE] for start in range(0, MAX_MEMBERS_READ, CHUNK_SIZE)]
     with mirror.together() as reads:
         found = [reads(FollowMirror.filter_members, larger.key, chunk) for chunk in chunks]
+    # Ascending ids, so that a page names the same readers each time it is shown.
     ids = sorted(pk for part in found for pk in part.value)
     people = find_people(viewer, ids[:MAX_COUNTED])
     return CommonReaders(len(people), is_cut or len(ids) > MAX_COUNTED, tuple(people[:MAX_NAMED]))

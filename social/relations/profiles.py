@@ -113,6 +113,7 @@ def get_profile(user_id: int, viewer: int | None = None) -> Profile | None:
         return None
     found = relation.value
     state = read_block_state(viewer or 0, user_id) if found.is_shunned else NO_BLOCK_OR_MUTE
+    # SQL has the last word: a set in Redis does not tell a block from a mute.
     if state.is_blocking:
         return None
     profile = Profile(user_id, user.value["name"], viewer, is_blocked=state.is_blocked, is_muted=state.is_muted)

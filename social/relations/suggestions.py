@@ -47,6 +47,7 @@ def suggest_readers(viewer: int) -> list[Suggestion]:
         active = reads(users.UserMirror.top, accounts_keys.login_times(), MAX_CANDIDATES)
     counts = Counter(_read_followees(sorted(mine.value)))
     wanted = _rank_candidates(counts, active.value, viewer)
+    # The viewer may follow more readers than ``mine`` has, so the candidates are looked up in the whole set.
     with mirror.together() as reads:
         followed = reads(FollowMirror.filter_members, keys.following(viewer), wanted)
         people = reads(find_people, viewer, wanted)

@@ -33,6 +33,7 @@ class AuthorFeed(Feed):
         with mirror.together() as reads:
             posts = reads(PostMirror.page, keys.posts_of(self.author), limit, high=below - 1, descending=True)
             is_shunned = reads(self._is_shunned)
+        # The set does not distinguish mutes from blocks, and SQL counts as a block while it is away.
         if is_shunned.value and self._has_block():
             return Chunk([], 0)
         return Chunk.of([post.pk for post in posts.value], limit)

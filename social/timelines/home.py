@@ -78,10 +78,13 @@ class HomeFeed(Feed):
                 window.warm_soon(_get_timeline_mirror(), str(self.viewer))
                 return None
             shunned, pulls, *posts = replies[window.ASKS :]
+            # A set in Redis has no order, and a cached tuple must equal the next one.
             authors = tuple(sorted(map(int, pulls)))
             _remember_pulled_authors(self.viewer, authors)
             if len(authors) > MAX_PULLED_AUTHORS:
                 return None
+            # Otherwise the posts of other authors were read, and the whole read is repeated, so that window and posts
+            # are of the same moment.
             if authors == expected:
                 self._blocked_and_muted = frozenset(map(int, shunned)) if len(shunned) <= MAX_BLOCKS_AND_MUTES else None
                 self._needs_renewal = 0 <= found.life < RENEW_BELOW_SECONDS
@@ -108,6 +111,7 @@ class HomeFeed(Feed):
     def _make_own_chunk(self, found: window.Slice, limit: int) -> Chunk | None:
         """Return a slice of the window as a chunk; None if it is empty and SQL has the rest."""
         if len(found.ids) < limit and not found.whole:
+            # Ids below the floor would lack pushed posts, so SQL goes on exactly there.
             self._is_redis_exhausted = True
             return Chunk(found.ids, found.ids[-1]) if found.ids else None
         return Chunk.of(found.ids, limit)

@@ -75,6 +75,7 @@ def _update_eased() -> int:
 
 def _count_followers(users: Iterable[int]) -> dict[int, int]:
     """Return the number of followers by user id."""
+    # Without Redis, SQL counts all followers of each author; an index suffices for it.
     with mirror.together() as reads:
         counts = {user: reads(FollowMirror.count, keys.followers(user)) for user in users}
     return {user: count.value for user, count in counts.items()}

@@ -1,20 +1,39 @@
 """The readers of a declaration give the same answers from Redis and from SQL."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.core.checks import run_checks
 from django.db.models import Q
+from redis import Redis
 
-from mirror import Alphabetical, Count, Lookup, Mirror, Name, Names, Place, Ranking, SetOf, register, registry
+from mirror import (
+    Alphabetical,
+    Count,
+    EdgeMirror,
+    Entry,
+    Lookup,
+    Member,
+    Mirror,
+    Name,
+    Names,
+    Place,
+    Ranking,
+    SetOf,
+    SqlMembers,
+    register,
+    registry,
+)
 from mirror.capture import install
 from mirror.redis.recorder import record
 from mirror.relay.sql_only import sql_only
 from mirror.upkeep import rebuild
+from mirror.verify import runs
 from tests.support.mirror.app.mirrors import FollowEdge, GroupHash, OddMirror
-from tests.support.mirror.app.models import Group, Item
+from tests.support.mirror.app.models import Follow, Group, Item
 from tests.support.mirror.items import drained, make
 
 pytestmark = [pytest.mark.usefixtures("committed", "own_registry"), pytest.mark.also_on("sqlite", "cluster")]
@@ -58,6 +77,31 @@ def items(own_registry: None) -> list[Item]:
     rebuild.rebuild(["read_item"])
     drained()
     return made
+
+
+def find_followed(values: Mapping[str, str]) -> SqlMembers:
+    return SqlMembers(Follow.objects.filter(follower=values["person"]), "followed")
+
+
+def find_followers(values: Mapping[str, str]) -> SqlMembers:
+    return SqlMembers(Follow.objects.filter(followed=values["person"]), "follower")
+
+
+class ReadFollow(FollowEdge):
+    """Edges whose families follow from the indexes."""
+
+    name = "read_follow"
+    indexes = (
+        SetOf("tread:{{{person}}}:following", owner="{person}:{member}", sql=find_followed),
+        SetOf("tread:{{{person}}}:followers", owner="{member}:{person}", sql=find_followers),
+    )
+
+    def entries(self, pk: str) -> Iterable[Entry]:
+        follower, followed = pk.split(":")
+        yield Member(f"tread:{{{follower}}}:following", followed)
+        yield Member(f"tread:{{{followed}}}:followers", follower)
+
+    families = EdgeMirror.families
 
 
 def only(engine: str) -> AbstractContextManager[None]:
@@ -247,6 +291,24 @@ def test_a_read_takes_one_round_trip(items: list[Item]) -> None:
         with record() as seen:
             read()
         assert (seen.round_trips, len(seen.sql)) == (1, 0)
+
+
+def test_edges_are_read_and_their_strays_found_by_indexes_alone(redis: Redis) -> None:
+    register(ReadFollow)
+    install.install()
+    assert [message for message in run_checks() if message.obj is ReadFollow] == []
+    for pair in ((1, 2), (1, 3), (4, 2)):
+        Follow.objects.create(follower=pair[0], followed=pair[1])
+    rebuild.rebuild(["read_follow"])
+    for engine in ("Redis", "SQL"):
+        with only(engine):
+            assert ReadFollow.members("tread:{1}:following") == {2, 3}
+            assert ReadFollow.members("tread:{2}:followers") == {1, 4}
+            assert ReadFollow.filter_members("tread:{2}:followers", [3, 4]) == {4}
+            assert ReadFollow.count("tread:{5}:following") == 0
+    redis.sadd("tread:{2}:followers", "7")
+    redis.sadd("tread:{8}:following", "9")
+    assert {difference.pk for difference in runs.verify(["read_follow"])} == {"7:2", "8:9"}
 
 
 def test_hashes_are_read_as_text() -> None:

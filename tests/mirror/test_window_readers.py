@@ -73,8 +73,13 @@ def test_a_window_answers_in_one_round_trip_and_sql_only_below_it(window: type[W
 
 
 def test_a_cold_window_is_answered_by_sql_and_warmed(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    requested = list[tuple[str, str]]()
-    monkeypatch.setattr(send, "warm", lambda *window: not requested.append(window))
+    requested = list[tuple[str, ...]]()
+
+    def request(*window: str) -> bool:
+        requested.append(window)
+        return True
+
+    monkeypatch.setattr(send, "warm", request)
     alice = writer("alice")
     ids = notes(alice, 3)
     drained()
