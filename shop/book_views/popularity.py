@@ -17,6 +17,7 @@ from django.conf import settings
 from redis.exceptions import NoScriptError
 
 from catalog.listing import BookRecord
+from catalog.mirrors import BookMirror
 from catalog.selectors import find_books
 from common import clock
 from mirror.conf import database
@@ -25,7 +26,7 @@ from mirror.redis import RedisClient, RedisPipeline, client, quick, try_redis
 from mirror.visits import script
 from shop import keys
 from shop.models import View
-from shop.selectors.books import get_books, order_books
+from shop.selectors.books import order_books
 from shop.visits import views
 
 logger = logging.getLogger("shop")
@@ -134,7 +135,7 @@ def get_popular_books(count: int) -> PopularBooks:
     """
     books = _read_from_redis(count)
     if books is None:
-        books = order_books(ids := ask_sql(["book"], lambda: _load_leaders_from_sql(count)), get_books(ids))
+        books = order_books(ids := ask_sql(["book"], lambda: _load_leaders_from_sql(count)), BookMirror.get_many(ids))
     if books:
         return PopularBooks(books, is_viewed=True)
     return PopularBooks(find_books().books[:count], is_viewed=False)
@@ -154,7 +155,7 @@ def _read_from_redis(count: int) -> list[BookRecord] | None:
     if not try_redis(lambda redis: stamps.are_current(redis, [whole])[0], lambda: False, warning="", redis=client()):
         return None
     ids = [int(pk) for pk in found]
-    return order_books(ids, get_books(ids))[:count]
+    return order_books(ids, BookMirror.get_many(ids))[:count]
 
 
 def _load_leaders_from_sql(count: int) -> list[int]:

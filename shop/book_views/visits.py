@@ -12,6 +12,7 @@ from django.http import HttpRequest
 
 from accounts import ratelimit
 from catalog.listing import BookRecord
+from catalog.mirrors import BookMirror
 from common import clock
 from mirror.conf import setting
 from mirror.read import read, stamps
@@ -20,7 +21,7 @@ from shop import keys
 from shop.book_views import popularity
 from shop.book_views.popularity import MAX_LAST_VIEWED, logger
 from shop.models import View
-from shop.selectors.books import get_books, order_books
+from shop.selectors.books import order_books
 from shop.visitors import get_session_digest
 
 MAX_SQL_ROWS: Final = 100  # newest views that SQL searches for the last books; a book may have several
@@ -66,7 +67,7 @@ def get_last_viewed(digest: str | None, count: int = MAX_LAST_VIEWED, *, but: in
     if times is None:
         times = load_from_sql(digest)
     ids = [pk for pk in sorted(times, key=lambda pk: -times[pk]) if pk != but]
-    return order_books(ids, get_books(ids[: count + 3]))[:count]
+    return order_books(ids, BookMirror.get_many(ids[: count + 3]))[:count]
 
 
 def _read_from_redis(digest: str) -> dict[int, float] | None:

@@ -14,13 +14,14 @@ from typing import Final, NamedTuple
 import orjson
 from django.conf import settings
 
+from catalog.mirrors import BookMirror
 from common.ids import parse_id
 from mirror import Record
+from mirror.read import read_from_sql
 from mirror.redis import RedisClient, Script, relay_client
 from shop import keys
 from shop.products.prices import get_price_at
 from shop.products.records import load_products, make_product_record
-from shop.selectors.books import load_books_from_sql
 
 logger = logging.getLogger("shop")
 
@@ -111,7 +112,9 @@ def load_rows(ids: Sequence[int], moment: float) -> dict[str, Record]:
     moment: seconds since 1970. Times are in seconds since 1970, prices in cents. price: the usual price. now: the price
     at that moment.
     """
-    products, books = load_products(ids), load_books_from_sql(ids) if ids else {}
+    products = load_products(ids)
+    with read_from_sql():
+        books = BookMirror.get_many(ids)
     rows = {}
     for pk, product in products.items():
         if book := books.get(product.id):

@@ -16,7 +16,6 @@ from common.web import get_next_address, is_partial, json_response, redirect_to,
 from shop.carts.header import remember_cart
 from shop.carts.page import make_cart_page
 from shop.carts.reading import CartView, read_cart
-from shop.selectors.books import get_books
 from shop.services import carts
 from shop.services.carts import CartError
 from shop.visitors import ensure_session_digest, get_session_digest
@@ -107,7 +106,7 @@ def _apply_change(request: HttpRequest, wish: CartChange) -> CartView:
 
 def _describe_change(wish: CartChange) -> str:
     """Return the confirmation of a change."""
-    book = get_books([wish.product_id]).get(wish.product_id)
+    book = BookMirror.get(wish.product_id)
     title = book["title"] if book else _("a book that is no longer available")
     if not wish.quantity:
         return _("Removed from cart: %(title)s") % {"title": title}
