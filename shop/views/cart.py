@@ -12,6 +12,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from catalog.mirrors import BookMirror
 from common.web import get_next_address, is_partial, json_response, redirect_to, wants_json
 from shop.carts.header import remember_cart
 from shop.carts.page import make_cart_page
