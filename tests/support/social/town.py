@@ -89,7 +89,7 @@ def small_town() -> Generator[list[QueuedTask], None, None]:
         stack.enter_context(mock.patch.object(deliver, "BATCH", 1))
         stack.enter_context(mock.patch.multiple(push, FIRST=FEW, SLICE=FEW))
         stack.enter_context(mock.patch.object(send, "_hint", keep))
-        stack.enter_context(mock.patch.object(drains, "turn", return_value=nullcontext(True)))
+        stack.enter_context(mock.patch.object(drains, "lock_summaries", return_value=nullcontext(True)))
         yield queued_tasks
 
 
