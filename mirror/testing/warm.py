@@ -68,9 +68,13 @@ def list_readers(mirror: Mirror, filled: set[str]) -> list[Callable[[str | None,
 
     filled: the tables that have rows.
     """
+    readers: list[Callable[[str | None, int], list[str]]] = []
     table = _table_of(mirror)
-    readers = [] if table and table not in filled else [mirror.keys_after]
-    return [*readers, mirror.stored_after] if isinstance(mirror, TableMirror) else readers
+    if table is None or table in filled:
+        readers.append(mirror.keys_after)
+    if isinstance(mirror, TableMirror):
+        readers.append(mirror.stored_after)
+    return readers
 
 
 def _table_of(mirror: Mirror) -> str | None:
