@@ -28,7 +28,7 @@ from tests.support.catalog.queries import FIELDS, NAMES, ORDERS, nodes, sort_pos
 Records = dict[int, dict[str, Any]]
 YEARS = st.none() | st.integers(-400, 2030)
 TITLES = st.sampled_from(["", "a", "A", "b c", "é", "鹿鼎记", "𝔘"])
-MIRRORS: list[Mirror] = [BookMirror(), ProductMirror()]
+MIRRORS: list[Mirror[Any]] = [BookMirror(), ProductMirror()]
 IDS = st.integers(1, 2**40) | st.integers(1, 9)
 RECORDS = st.fixed_dictionaries(
     {
