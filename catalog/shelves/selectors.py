@@ -119,8 +119,8 @@ def get_shelf_summary(user_id: int, year: int) -> ShelfSummary:
     with together() as reads:
         settings = reads(ShelfSettingsMirror.get, user_id)
         counts = {shelf: reads(ShelfEntryMirror.count, keys.shelf_of(user_id, shelf)) for shelf in SHELVES}
-        read = keys.shelf_of(user_id, Shelf.READ)
-        finished = reads(ShelfEntryMirror.count, read, low=date(year, 1, 1), high=date(year, 12, 31))
+        read_shelf = keys.shelf_of(user_id, Shelf.READ)
+        finished = reads(ShelfEntryMirror.count, read_shelf, low=date(year, 1, 1), high=date(year, 12, 31))
     record = settings.value or {}
     return ShelfSummary(
         privacy={shelf.value: record.get("privacy", {}).get(shelf, Privacy.PUBLIC) for shelf in SHELVES},
