@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 import mirror
 from accounts.models import User
 from common.database import pairs
-from common.ids import parse_ids
+from common.ids import parse_id, parse_ids
 from mirror import Contribution, EdgeMirror, Member, SetOf, SqlMembers, Watch
 from mirror.conf import database, setting
 from social import keys
@@ -79,18 +79,20 @@ def _select_follows(**ends: Any) -> QuerySet[Follow]:
 
 def find_followees(values: Mapping[str, str]) -> SqlMembers:
     """Return the users that a user follows."""
-    return SqlMembers(_select_follows(follower_id=values["owner"]), "followee_id")
+    return SqlMembers(_select_follows(follower_id__in=parse_ids([values["owner"]])), "followee_id")
 
 
 def find_followers(values: Mapping[str, str]) -> SqlMembers:
     """Return the followers of a user."""
-    return SqlMembers(_select_follows(followee_id=values["owner"]), "follower_id")
+    return SqlMembers(_select_follows(followee_id__in=parse_ids([values["owner"]])), "follower_id")
 
 
 def find_pulled_followees(values: Mapping[str, str]) -> SqlMembers:
     """Return the pulled authors that a user follows."""
     pulled = Pulled.objects.using(database()).values("user_id")
-    return SqlMembers(_select_follows(follower_id=values["owner"], followee_id__in=pulled), "followee_id")
+    return SqlMembers(
+        _select_follows(follower_id__in=parse_ids([values["owner"]]), followee_id__in=pulled), "followee_id"
+    )
 
 
 @mirror.register
@@ -145,7 +147,9 @@ def select_shunned(viewer: int) -> QuerySet[Any, Any]:
 
 def find_shunned(values: Mapping[str, str]) -> SqlMembers:
     """Return the users between whom and a user is a mute or block."""
-    return SqlMembers(User._base_manager.using(database()).filter(pk__in=select_shunned(int(values["owner"]))))
+    return SqlMembers(
+        User._base_manager.using(database()).filter(pk__in=select_shunned(parse_id(values["owner"]) or 0))
+    )
 
 
 @mirror.register
