@@ -79,18 +79,20 @@ def _select_follows(**ends: Any) -> QuerySet[Follow]:
 
 def find_followees(values: Mapping[str, str]) -> SqlMembers:
     """Return the users that a user follows."""
-    return SqlMembers(_select_follows(follower_id=values["owner"]), "followee_id")
+    return SqlMembers(_select_follows(follower_id__in=parse_ids([values["owner"]])), "followee_id")
 
 
 def find_followers(values: Mapping[str, str]) -> SqlMembers:
     """Return the followers of a user."""
-    return SqlMembers(_select_follows(followee_id=values["owner"]), "follower_id")
+    return SqlMembers(_select_follows(followee_id__in=parse_ids([values["owner"]])), "follower_id")
 
 
 def find_pulled_followees(values: Mapping[str, str]) -> SqlMembers:
     """Return the pulled authors that a user follows."""
     pulled = Pulled.objects.using(database()).values("user_id")
-    return SqlMembers(_select_follows(follower_id=values["owner"], followee_id__in=pulled), "followee_id")
+    return SqlMembers(
+        _select_follows(follower_id__in=parse_ids([values["owner"]]), followee_id__in=pulled), "followee_id"
+    )
 
 
 @mirror.register

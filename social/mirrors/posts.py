@@ -35,7 +35,9 @@ def find_posts_about_books(values: Sequence[str], after: str | None, limit: int)
 
 def find_posts_of(values: Mapping[str, str]) -> SqlMembers:
     """Return the visible posts of a user."""
-    return SqlMembers(Post.objects.using(database()).shown().filter(user_id=values["author"]), "pk", "id")
+    return SqlMembers(
+        Post.objects.using(database()).shown().filter(user_id__in=parse_ids([values["author"]])), "pk", "id"
+    )
 
 
 @mirror.register

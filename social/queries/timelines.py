@@ -5,6 +5,7 @@ The query for home timelines is ``queries.home.find_home_posts``.
 
 from typing import Any
 
+from common.ids import parse_ids
 from mirror.conf import database
 from social.models import Post
 
@@ -16,12 +17,12 @@ def find_posts(below: int | None, limit: int) -> list[int]:
 
 def find_posts_about(book: str, below: int | None, limit: int) -> list[int]:
     """Return the next ids of posts about a book."""
-    return _find_ids(below, limit, book_id=book)
+    return _find_ids(below, limit, book_id__in=parse_ids([book]))
 
 
 def find_posts_about_books_by(author: str, below: int | None, limit: int) -> list[int]:
     """Return the next ids of posts about an author's books."""
-    return _find_ids(below, limit, book__authors=author)
+    return _find_ids(below, limit, book__authors__in=parse_ids([author]))
 
 
 def find_posts_tagged(hashtag: str, below: int | None, limit: int) -> list[int]:
@@ -31,7 +32,7 @@ def find_posts_tagged(hashtag: str, below: int | None, limit: int) -> list[int]:
 
 def find_posts_mentioning(user: str, below: int | None, limit: int) -> list[int]:
     """Return the next ids of posts that mention a user."""
-    return _find_ids(below, limit, mentions__user_id=user)
+    return _find_ids(below, limit, mentions__user_id__in=parse_ids([user]))
 
 
 def _find_ids(below: int | None, limit: int, **wanted: Any) -> list[int]:

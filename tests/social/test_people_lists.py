@@ -234,7 +234,7 @@ def test_structures_are_equal_in_redis_and_in_sql(world: list[int]) -> None:
     Pulled.objects.create(user_id=author)
     drain_all()
 
-    def read(pk: int) -> list[Any]:
+    def read(pk: int | str) -> list[Any]:
         sets = [keys.following(pk), keys.followers(pk), keys.pulls(pk)]
         return [
             *(FollowMirror.members(key) for key in sets),
@@ -245,11 +245,12 @@ def test_structures_are_equal_in_redis_and_in_sql(world: list[int]) -> None:
             PostMirror.count(keys.posts_of(pk)),
         ]
 
-    found = [read(pk) for pk in world]
+    owners: list[int | str] = [*world, 0, "no number"]
+    found = [read(pk) for pk in owners]
     assert any(pulls == {author} for _, _, pulls, *_ in found)
     assert {posts for *_, posts in found} == {0, 3}
     with sql_only():
-        assert [read(pk) for pk in world] == found
+        assert [read(pk) for pk in owners] == found
 
 
 def test_suggestions_equal_plain_python(world: list[int]) -> None:
