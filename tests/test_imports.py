@@ -24,8 +24,6 @@ WITH_MODELS: Final = {"accounts.audit", "catalog.search", "catalog.shelves"}
 FIXED: Final = {"common.templatetags"}
 PUBLIC_MODULES: Final = signatures.find_sections()
 MAX_MODULES: Final = 15
-# The readers of declarations are about to ask through a slot, in which ``mirror.read`` registers who answers.
-UNTIL_READERS_ASK: Final = {"mirror.declare.readers": {"mirror.kinds", "mirror.read.reads", "mirror.registry"}}
 
 
 def find_imports(app: str) -> Iterator[tuple[Path, str, str]]:
@@ -146,7 +144,7 @@ def read_imports(folder: str) -> dict[str, set[str]]:
         # "from package import module" needs the module; the package's own exports may come later.
         packages = {one.rpartition(".")[0] for one in found & paths.keys() if one.rpartition(".")[0] in found}
         by_export = {one for one in packages if any(n.rpartition(".")[0] == one and n not in paths for n in found)}
-        imports[name] = found & paths.keys() - {name} - (packages - by_export) - UNTIL_READERS_ASK.get(name, set())
+        imports[name] = found & paths.keys() - {name} - (packages - by_export)
     return imports
 
 
