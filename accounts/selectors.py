@@ -1,4 +1,4 @@
-"""Read users and the leaderboard from Redis, with the same answer from SQL as the fallback."""
+"""Read users and the leaderboard."""
 
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Count
 from django.db.models.functions import TruncDate
 
+import mirror
 from accounts import keys
 from accounts.leaderboard import sql as leaderboard_sql
 from accounts.leaderboard.page import (
@@ -16,17 +17,18 @@ from accounts.leaderboard.page import (
     NEIGHBOURS_PER_SIDE,
     PAGE_SIZE,
     BoardPlaces,
+    Cursor,
     LastLogin,
     Leaderboard,
     Place,
     Slice,
     parse_cursor,
 )
-from accounts.mirrors.users import UserMirror
+from accounts.mirrors.users import LastLoginsMirror, UserMirror
 from accounts.models import User
 from accounts.users import hiding
 from common.text import fold
-from mirror.read import read
+from mirror import Question
 from mirror.redis import RedisPipeline, Script
 
 BOARD_SCRIPT = Script(Path(__file__).parent / "lua" / "leaderboard.lua")
@@ -43,61 +45,46 @@ def find_user_id(name: str) -> int | None:
 
 def find_rank(user_id: int) -> int | None:
     """Return 1 plus the number of users with more logins; None for a user outside the board. 1 round trip."""
-
-    def ask(pipe: RedisPipeline) -> None:
-        pipe.execute_command("EVAL", BOARD_SCRIPT.text, 1, keys.login_times(), "first", 0, 0, 0, user_id, 0)
-
-    reading = read(["user"], ask)
-    if reading is None:
-        return leaderboard_sql.find_rank(user_id)
-    _total, _page, around = reading.replies[0]
-    mine = _parse_slice(around)
-    return mine.rank if mine.places else None
+    return UserMirror.rank(keys.login_times(), user_id)
 
 
 def read_leaderboard(me: int | None = None, at: str = "", last: int = DEFAULT_LAST_LOGINS) -> Leaderboard:
     """Return a page of the leaderboard for the viewer ``me`` (None: anonymous), with 1 to 100 (``last``) last logins.
 
-    at: the cursor from a URL; an invalid one gives the first page. 2 round trips and no SQL while the mirrors are warm.
+    at: the cursor from a URL; an invalid one gives the first page. 2 round trips.
     """
-    last = max(1, min(last, MAX_LAST_LOGINS))
-    return _read_leaderboard_from_redis(me, at, last) or leaderboard_sql.read_leaderboard(me, at, last)
+    last, cursor = max(1, min(last, MAX_LAST_LOGINS)), parse_cursor(at)
+    with mirror.together() as reads:
+        places = reads(_find_places, me, cursor)
+        newest = reads(_find_last_ids, last)
+    board = places.value
+    people = _find_people([*(place.id for place in (*board.page.places, *board.around.places)), *newest.value], me)
+    names = {pk: person.name for pk, person in people.items()}
+    return Leaderboard(me, at, board, names, [people[pk] for pk in newest.value if pk in people], last)
 
 
 def read_last_logins(limit: int = 5, me: int | None = None) -> list[LastLogin]:
     """Return the last logins, newest first, without users hidden from the viewer ``me`` (None: anonymous).
 
-    While the mirrors are warm: 2 round trips, and none if the page foresees them (``mirror.read.foreseen``).
+    2 round trips, and none if the page foresees them (``mirror.read.foreseen``).
     """
-    reading = read(["user", "last_logins"], lambda pipe: pipe.lrange(keys.last_login_times(), 0, limit - 1))
-    newest = [int(pk) for pk in reading.replies[0]] if reading else []
-    people = _read_users(newest, me) if reading else None
-    if people is None:
-        return leaderboard_sql.read_last_logins(limit, me)
-    return [people[pk] for pk in newest if pk in people]
+    return list(_find_people(_find_last_ids(limit), me).values())
 
 
-def _read_leaderboard_from_redis(me: int | None, at: str, last: int) -> Leaderboard | None:
-    """Return the page from Redis. None: a mirror is cold, Redis is away, or a user left between the round trips."""
-    cursor = parse_cursor(at)
+def _find_places(me: int | None, cursor: Cursor) -> BoardPlaces:
+    """Return the places of a page, and those around the viewer."""
 
     def ask(pipe: RedisPipeline) -> None:
         arguments = [cursor.kind, *cursor.place, PAGE_SIZE, "" if me is None else me, NEIGHBOURS_PER_SIDE]
         # EVAL, not EVALSHA: a pipeline cannot retry if Redis does not have the script.
         pipe.execute_command("EVAL", BOARD_SCRIPT.text, 1, keys.login_times(), *arguments)
-        pipe.lrange(keys.last_login_times(), 0, last - 1)
 
-    reading = read(["user", "last_logins"], ask)
-    if reading is None:
-        return None
-    (total, page, around), ids = reading.replies
-    found = BoardPlaces(total, _parse_slice(page), _parse_slice(around))
-    newest = [int(pk) for pk in ids]
-    people = _read_users([*(place.id for place in (*found.page.places, *found.around.places)), *newest], me)
-    if people is None:
-        return None
-    names = {pk: person.name for pk, person in people.items()}
-    return Leaderboard(me, at, found, names, [people[pk] for pk in newest if pk in people], last)
+    def decode(replies: list[Any]) -> BoardPlaces:
+        total, page, around = replies[0]
+        return BoardPlaces(total, _parse_slice(page), _parse_slice(around))
+
+    # No reader: a page also needs its first rank, and a page before a place ends there.
+    return mirror.answer(Question(["user"], ask, decode, lambda: leaderboard_sql.find_places(me, cursor)))
 
 
 def _parse_slice(reply: Any) -> Slice:
@@ -106,32 +93,21 @@ def _parse_slice(reply: Any) -> Slice:
     return Slice(start, rank, [Place(int(times), int(pk)) for pk, times in pairs])
 
 
-USER_FIELDS = ("name", "last_login_time", "is_active")
+def _find_last_ids(limit: int) -> list[int]:
+    ids: Any = LastLoginsMirror.get("") or ()
+    return [int(pk) for pk in ids[:limit]]
 
 
-def _read_users(pks: Sequence[int], me: int | None) -> dict[int, LastLogin] | None:
-    """Return these users by id, without hidden ones, with one round trip.
-
-    None: one was deleted or is inactive, or Redis does not answer.
-    """
+def _find_people(pks: Sequence[int], me: int | None) -> dict[int, LastLogin]:
+    """Return these users by id, in one round trip, without hidden ones and those that left after the first read."""
     wanted = list(dict.fromkeys(pks))
-    if not wanted:
-        return {}
-
-    def ask(pipe: RedisPipeline) -> None:
-        for pk in wanted:
-            pipe.hmget(keys.login(pk), USER_FIELDS)
-        hiding.add_commands(pipe, me, wanted)
-
-    reading = read(["user", *hiding.list_mirrors(me)], ask)
-    records = reading.replies[: len(wanted)] if reading else []
-    if reading is None or any(is_active != b"1" for _, _, is_active in records):
-        return None
-    hidden = hiding.parse_hidden_ids(me, wanted, reading.replies[len(wanted) :])
+    with mirror.together() as reads:
+        records = reads(UserMirror.get_many, wanted)
+        hidden = reads(hiding.find_hidden_ids, me, wanted)
     return {
-        pk: LastLogin(pk, name.decode(), time.decode())
-        for pk, (name, time, _) in zip(wanted, records, strict=True)
-        if pk not in hidden
+        pk: LastLogin(pk, record["name"], record["last_login_time"])
+        for pk, record in records.value.items()
+        if record["is_active"] == "1" and pk not in hidden.value
     }
 
 

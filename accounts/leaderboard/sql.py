@@ -15,46 +15,21 @@ from accounts.leaderboard.page import (
     PAGE_SIZE,
     BoardPlaces,
     Cursor,
-    LastLogin,
-    Leaderboard,
     Place,
     Slice,
-    parse_cursor,
 )
 from accounts.models import LoginStats, User
-from accounts.users import hiding
-from accounts.users.records import format_time
 from mirror.conf import setting
 
 StatsQuerySet = QuerySet[Any]  # of LoginStats, with the alias "text"
 
 
-def read_leaderboard(me: int | None, at: str, last: int) -> Leaderboard:
-    """Return the page at the cursor ``at`` for the viewer ``me``, with the ``last`` last logins."""
+def find_places(me: int | None, cursor: Cursor) -> BoardPlaces:
+    """Return the places of the page at ``cursor``, and those around the viewer ``me``."""
     mine = None if me is None else _find_place(me)
-    page = _find_page(parse_cursor(at), mine)
+    page = _find_page(cursor, mine)
     around = _find_places_around(mine, NEIGHBOURS_PER_SIDE, NEIGHBOURS_PER_SIDE + 1) if mine else []
-    found = BoardPlaces(_count_places(Q()), _make_slice(page), _make_slice(around))
-    return Leaderboard(me, at, found, _read_names([*page, *around], me), read_last_logins(last, me), last)
-
-
-def find_rank(pk: int) -> int | None:
-    """Return 1 plus the number of users with more logins; None for a user outside the board."""
-    mine = _find_place(pk)
-    return _count_places(Q(login_times__gt=mine.times)) + 1 if mine else None
-
-
-def read_last_logins(limit: int, me: int | None = None) -> list[LastLogin]:
-    """Return the last logins, newest first, without users hidden from the viewer ``me``."""
-    rows = _users_on_board().order_by("-last_login_time", "-user_id")
-    found = list(rows.values_list("user_id", "user__username", "last_login_time")[:limit])
-    hidden = hiding.find_hidden_ids_in_sql(me, [pk for pk, *_ in found])
-    return [LastLogin(pk, name, format_time(time)) for pk, name, time in found if pk not in hidden]
-
-
-def find_top_ids(limit: int) -> list[int]:
-    """Return the ids of the users with the most logins, in the order of the board."""
-    return [place.id for place in _read_places(_users_on_board().order_by("-login_times", F("text").desc()), limit)]
+    return BoardPlaces(_count_places(Q()), _make_slice(page), _make_slice(around))
 
 
 def _users_with_logins() -> StatsQuerySet:
@@ -128,10 +103,3 @@ def _count_places(condition: Q) -> int:
     hidden = User._base_manager.using(setting("DATABASE")).filter(is_active=False).values("pk")
     rows = _users_with_logins().filter(condition)
     return rows.count() - rows.filter(pk__in=hidden).count()
-
-
-def _read_names(places: Sequence[Place], me: int | None) -> dict[int, str]:
-    """Return the names by id, without users hidden from the viewer ``me``."""
-    ids = {place.id for place in places}
-    found = User._base_manager.using(setting("DATABASE")).filter(pk__in=ids - hiding.find_hidden_ids_in_sql(me, ids))
-    return dict(found.values_list("pk", "username"))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mirror.comparison.targets import Stored
-from mirror.declare.mirrors import Record, SummaryMirror
+from mirror.declare.mirrors import SummaryMirror
 from mirror.kinds.base import touch
 from mirror.kinds.records import JsonKind
 from mirror.redis.session import Command
@@ -34,8 +34,8 @@ class SummaryKind(JsonKind):
     def encode(record: Any) -> Stored:
         return list(map(str, record))
 
-    def decode(self, stored: Stored) -> Record | None:
-        return None
+    def decode(self, stored: Stored) -> Any:
+        return stored
 
     def write(self, owns: Mapping[str, Stored]) -> list[Command]:
         commands: list[Command] = []

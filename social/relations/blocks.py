@@ -4,12 +4,9 @@ The set in Redis does not distinguish mutes from blocks, so SQL is asked about i
 members count as blocked: a page then shows too little rather than too much.
 """
 
-from collections.abc import Collection, Sequence
-from typing import Any, Final
+from collections.abc import Collection
 
-from common.additions import Addition
 from mirror.conf import setting
-from mirror.redis import RedisPipeline
 from mirror.utils import SQL_AWAY
 from social import keys
 from social.mirrors.edges import ShunMirror
@@ -43,20 +40,13 @@ def find_blocked(viewer: int, people: Collection[int]) -> set[int]:
     }
 
 
-def _queue_blocks(pipe: RedisPipeline, viewer: int, people: Sequence[int]) -> None:
-    pipe.smismember(keys.shuns(viewer), list(map(str, people)))
+def find_hidden_in_lists(viewer: int, people: Collection[int]) -> set[int]:
+    """Return the users that lists of logins do not show to ``viewer``: those with a block between them.
 
-
-def _parse_blocks(viewer: int, people: Sequence[int], reply: Any) -> set[int]:
-    """Return the users with a block between them and ``viewer``; muted users as well while SQL is away."""
-    shunned = {pk for pk, is_shunned in zip(people, reply, strict=True) if is_shunned}
+    While SQL is away, muted users are hidden as well, because the set in Redis does not distinguish them.
+    """
+    shunned = find_blocked_and_muted(viewer, people)
     try:
         return find_blocked(viewer, shunned) if shunned else shunned
     except SQL_AWAY:
         return shunned
-
-
-# Lists of logins name every reader except those with a block between them and the viewer.
-HIDE_BLOCKED: Final = Addition(
-    name="shun", mirrors=["shun"], add_commands=_queue_blocks, parse_replies=_parse_blocks, read_from_sql=find_blocked
-)

@@ -269,14 +269,14 @@ def test_unchanged_last_logins_of_a_page_cost_one_round_trip() -> None:
 def test_a_user_deactivated_between_the_round_trips_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     users = make_people([3, 2])
     warm_users()
-    read_people = selectors._read_users
+    read_people = selectors._find_people
 
     def go_first(*given: Any) -> Any:
         User.objects.filter(pk=users[0].pk).update(is_active=False)
         assert_redis_equals_sql()
         return read_people(*given)
 
-    monkeypatch.setattr(selectors, "_read_users", go_first)
+    monkeypatch.setattr(selectors, "_find_people", go_first)
     page = read_leaderboard(users[1].pk)
     assert [p.id for p in page.most] == [p.id for p in page.last] == [users[1].pk]
 
@@ -298,6 +298,6 @@ def test_a_page_needs_few_commands_for_any_size() -> None:
         read_leaderboard(users[150].pk, "me", 5)
     names = [command.name for command in seen.commands if command.name != "MGET"]
     assert names[:2] == ["EVAL", "LRANGE"]
-    assert names[2:] == ["HMGET"] * (len(names) - 3) + ["SMISMEMBER"]  # hidden users
+    assert names[2:] == ["HGETALL"] * (len(names) - 3) + ["SMISMEMBER"]  # hidden users
     assert len(names) <= 2 + PAGE_SIZE + 2 * NEIGHBOURS_PER_SIDE + 1 + 5 + 1
     assert {k for c in seen.commands if c.name == "EVAL" for k in c.args if k == keys.login_times()}
