@@ -24,7 +24,8 @@ def digest_methods(mirror: Mirror) -> str:
     texts = [
         f"{name}: {_normalize(function)}"
         for name, function in sorted(written.items())
-        if function is not None and not function.__module__.startswith("mirror.")
+        # Generic classes inherit functions of ``typing``.
+        if function is not None and not function.__module__.startswith(("mirror.", "typing"))
     ]
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12] if texts else ""
 
