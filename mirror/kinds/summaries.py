@@ -28,7 +28,9 @@ class SummaryKind(JsonKind):
         return [("LRANGE", key, 0, -1) for key in self.keys(pks)]
 
     def read_states(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
-        return [[item.decode(errors="replace") for item in reply] or None for reply in replies]
+        lists = [[item.decode(errors="replace") for item in reply] or None for reply in replies]
+        # A reader may ask for any key, and all keys lead to the one list.
+        return [found if pk == "" else None for pk, found in zip(pks, lists, strict=True)]
 
     @staticmethod
     def encode(record: Any) -> Stored:

@@ -244,9 +244,8 @@ class Readers(Generic[R]):
 
         def load() -> dict[K, float]:
             found = structure.find_in_sql()
-            by_text = {
-                str(pk): score for pk, score in found.list_scores(found.rows.filter(**{f"{found.member}__in": asked}))
-            }
+            pairs = found.list_scores(found.filter_members(structure.parse_pks(asked)))
+            by_text = {str(pk): score for pk, score in pairs}
             return {pk: by_text[str(pk)] for pk in asked if str(pk) in by_text}
 
         return _answer(structure, lambda pipe: [pipe.zmscore(name, members) for name in structure.keys], decode, load)
