@@ -137,12 +137,6 @@ def is_strict(name: str) -> bool:
     return mirror is not None and mirror.strict
 
 
-def may_lag(name: str) -> bool:
-    """Return whether a read replica of SQL may answer readers of the mirror called ``name``."""
-    mirror = _mirrors.get(name)
-    return mirror is None or (mirror.may_lag and not mirror.strict)
-
-
 def strict() -> list[str]:
     """Return the names of the strict mirrors."""
     return [name for name, mirror in _mirrors.items() if mirror.strict]

@@ -56,7 +56,6 @@ class Mirror(Readers[R]):
     drain: ClassVar[Drain | None] = None  # when a process drains its own changes; None: ``MIRROR["DRAIN"]``
     # whether deletions and many-to-many links are hinted as well, although Django then loads the rows first
     inline_deletes: ClassVar[bool] = False
-    may_lag: ClassVar[bool] = True  # whether a read replica of SQL may answer readers; never of a strict mirror
     strict: ClassVar[bool] = False  # for access or privacy: readers see each change within seconds despite any fault
 
     def record_key(self, pk: str) -> str:

@@ -8,7 +8,7 @@ from mirror.read.local import LocalCopy
 from mirror.read.prefetch import Asked, Prefetched, Reading, fetch, known, select_guesses
 from mirror.read.raw import RawRecord
 from mirror.read.reads import add_marker, is_current, read
-from mirror.read.replica import ask_sql
+from mirror.read.replica import ask_sql, read_from_primary
 from mirror.relay.sql_only import sql_only as read_from_sql
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "is_current",
     "known",
     "read",
+    "read_from_primary",
     "read_from_sql",
     "select_guesses",
     "stamps",

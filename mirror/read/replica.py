@@ -5,7 +5,9 @@
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 from django.db import Error as DatabaseError
@@ -19,8 +21,19 @@ from mirror.utils.counters import count
 from mirror.utils.failure_log import FailureLog
 
 T = TypeVar("T")
+_from_primary: ContextVar[bool] = ContextVar("from_primary", default=False)
 breaker = Breaker(duration="REPLICA_BREAKER_SECONDS")
 failures = FailureLog(logging.getLogger("mirror"))
+
+
+@contextmanager
+def read_from_primary() -> Generator[None, None, None]:
+    """Let the mirrored database answer all fallbacks in the block, because old data would do harm (a price)."""
+    token = _from_primary.set(True)
+    try:
+        yield
+    finally:
+        _from_primary.reset(token)
 
 
 def ask_sql(mirrors: Sequence[str], load: Callable[[], T]) -> T:
@@ -53,7 +66,7 @@ def _may_lag(mirrors: Sequence[str]) -> bool:
     return (
         setting("REPLICA") is not None
         and sql_only.in_request()
-        and not (sql_only.wanted() or sql_only.has_written() or breaker.open())
-        and all(map(registry.may_lag, mirrors))
+        and not (_from_primary.get() or sql_only.wanted() or sql_only.has_written() or breaker.open())
+        and not any(map(registry.is_strict, mirrors))
         and not is_in_transaction(setting("DATABASE"))
     )

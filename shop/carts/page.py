@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings
 
 from catalog.listing import BookRecord
+from mirror.read import read_from_primary
 from shop.carts.reading import CartView
 from shop.catalog_hooks.buy_box import MAX_FEW_COPIES
 from shop.products.prices import Price
@@ -118,7 +119,8 @@ def make_cart_page(cart: CartView) -> CartPage:
     With warm mirrors it takes 1 round trip and no SQL; an empty cart takes neither.
     """
     ids = list(cart.lines)
-    products, books = get_products_and_books(ids)
+    with read_from_primary():  # present prices and stock
+        products, books = get_products_and_books(ids)
     lines = [_make_line(pk, cart, products.get(pk), books.get(pk)) for pk in ids]
     return CartPage(lines, cart.version)
 

@@ -46,7 +46,6 @@ class ProductMirror(Mirror[ProductRecord]):
     version = 2
     model = Product
     record_class = ProductRecord
-    may_lag = False  # the cart and the checkout need the present prices and stock
     key = keys.product("{pk}")
     watches = (
         Watch(Product),

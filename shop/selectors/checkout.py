@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from accounts.models import User
+from mirror.read import read_from_primary
 from shop.models import Order
 from shop.products.prices import Price
 from shop.selectors.products import get_products_and_books
@@ -60,7 +61,8 @@ def make_checkout_page(quantities: Mapping[int, int], version: int, shortages: I
 
     shortages: of products, more recent than Redis.
     """
-    products, books = get_products_and_books(list(quantities))
+    with read_from_primary():  # present prices and stock
+        products, books = get_products_and_books(list(quantities))
     short = {shortage.product_id: shortage for shortage in shortages}
     lines = []
     for pk, quantity in quantities.items():

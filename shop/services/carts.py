@@ -3,6 +3,7 @@
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from mirror.read import read_from_primary
 from shop.carts import rules, storage
 from shop.carts.reading import CartView, read_cart
 from shop.mirrors import ProductMirror
@@ -51,7 +52,8 @@ def add_copies(digest: str, product_id: int, quantity: int = 1) -> CartView:
 
 def _get_price(product_id: int) -> int:
     """Return the current price of a product in cents. Raises CartError if it is not for sale."""
-    product = ProductMirror.get(product_id)
+    with read_from_primary():
+        product = ProductMirror.get(product_id)
     if product is None:
         raise CartError(_("Product not found."), "product")
     if not product["is_active"]:
