@@ -130,12 +130,13 @@ def stop_workers(site: Installation) -> None:
     with psycopg.connect(site.environment["DATABASE_URL"]) as sql:
         ((alice,),) = sql.execute("SELECT id FROM accounts_user WHERE username = 'alice'").fetchall()
     # Celery prefers the variable of this process, which names the broker of the tests.
-    broker = Celery().connection(site.environment["CELERY_BROKER_URL"])
+    app = Celery(set_as_current=False)  # the tests that follow send their tasks with the site's own application
+    broker = app.connection(site.environment["CELERY_BROKER_URL"])
     with override_settings(SECRET_KEY=site.environment["SECRET_KEY"]):
         letters = [Letter("password_changed", "en", f"reader{number}@example.org", {}) for number in range(LETTERS)]
         messages = [(alice, sign_letter(alice, letter)) for letter in letters]
     for message in messages:
-        Celery().send_task("accounts.tasks.send_letter", message, queue="default", connection=broker)
+        app.send_task("accounts.tasks.send_letter", message, queue="default", connection=broker)
     broker.release()
     wait_until(lambda: "To: reader" in site.read_log("worker"), "an email")
     assert {name: site.stop(name) for name in TASKS} == dict.fromkeys(TASKS, 0)
