@@ -170,11 +170,12 @@ class Readers(Generic[R]):
 
         low, high: of the scores in a ``Ranking``, both inclusive.
         """
-        structure = find_structure(cls, key, SetOf, Ranking, Alphabetical)
+        has_bounds = low is not None or high is not None
+        structure = find_structure(cls, key, *([Ranking] if has_bounds else [SetOf, Ranking, Alphabetical]))
 
         def ask(pipe: "RedisPipeline") -> None:
             for name in structure.keys:
-                if low is not None or high is not None:
+                if has_bounds:
                     pipe.zcount(name, write_bound(low, "-inf"), write_bound(high, "+inf"))
                 else:
                     pipe.scard(name) if structure.index.kind == "set" else pipe.zcard(name)
@@ -413,6 +414,8 @@ class Readers(Generic[R]):
         if len(structures) == 1:
             return cls.members(keys[0])
         is_one_slot = all(len(one.keys) == 1 for one in structures) and len({_find_tag(key) for key in keys}) == 1
+        # Redis compares members as text, which name the same row only in sets of one form.
+        is_one_slot = is_one_slot and len({getattr(one.index, "member", "") for one in structures}) == 1
 
         def ask(pipe: "RedisPipeline") -> None:
             if is_one_slot:
