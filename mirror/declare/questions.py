@@ -98,15 +98,18 @@ class _Replay:
     """The answers to the questions that a function asked in its earlier runs, in their order."""
 
     def __init__(self) -> None:
-        self.known: list[list[Outcome]] = []
+        self.known: list[tuple[list[Sequence[str]], list[Outcome]]] = []  # the mirrors of the questions, and answers
         self.position = 0
 
     def take(self, questions: Sequence[Question[Any]]) -> list[Outcome]:
         """Return the known answers to the next questions, or stop the function."""
         if self.position == len(self.known):
             raise _Waiting(questions)
+        mirrors, outcomes = self.known[self.position]
+        if mirrors != [question.mirrors for question in questions]:
+            raise RuntimeError("a function in together() asked other questions when it ran again")
         self.position += 1
-        return self.known[self.position - 1]
+        return outcomes
 
 
 _replay: ContextVar[_Replay | None] = ContextVar("replay", default=None)
@@ -140,9 +143,9 @@ class Pending(Generic[T]):
         self._is_complete = True
         return ()
 
-    def learn(self, outcomes: list[Outcome]) -> None:
+    def learn(self, questions: Sequence[Question[Any]], outcomes: list[Outcome]) -> None:
         """Store the answers to the questions that ``run`` returned."""
-        self._replay.known.append(outcomes)
+        self._replay.known.append(([question.mirrors for question in questions], outcomes))
 
 
 class Reads:
@@ -163,7 +166,7 @@ class Reads:
         while waiting:
             outcomes = iter(answer_all([question for _, asked in waiting for question in asked]))
             for call, asked in waiting:
-                call.learn([next(outcomes) for _ in asked])
+                call.learn(asked, [next(outcomes) for _ in asked])
             waiting = [(call, asked) for call, _ in waiting if (asked := call.run())]
 
 

@@ -61,12 +61,14 @@ def _load_states(mirror: Mirror, kind: Kind, pks: Sequence[str]) -> dict[str, An
     """Return the values of the rows' own keys as SQL has them, or the read replica if it was asked."""
     if database() == setting("DATABASE"):
         return {pk: target.own for pk, target in kind.targets(pks).items()}
-    records = {pk: mirror.record(row) for pk, row in mirror.load(pks).items()}
-    try:
-        return {pk: kind.encode(record) for pk, record in records.items()}
-    except (AttributeError, TypeError) as error:
-        pk, record = next(iter(records.items()))
-        raise values.explain_record(mirror.name, pk, record, error) from error
+    states = {}
+    for pk, row in mirror.load(pks).items():
+        record = mirror.record(row)
+        try:
+            states[pk] = kind.encode(record)
+        except (AttributeError, TypeError) as error:
+            raise values.explain_record(mirror.name, pk, record, error) from error
+    return states
 
 
 def _read_all(groups: Sequence[Asked]) -> list[list[Any] | None]:

@@ -177,6 +177,9 @@ def _keys_of(args: Sequence[Any], reply: Any) -> Iterator[tuple[str, Any]]:
     elif args[0] == "EVAL":  # the page of a ranking: behind the script stands the number of its keys
         for key in args[3 : 3 + int(args[2])]:
             yield _text(key), reply
+    elif args[0] in ("SINTER", "SUNION", "SDIFF"):  # a pending change of any of the sets matters
+        for key in args[1:]:
+            yield _text(key), reply
     elif len(args) > 1:
         yield _text(args[1]), reply
 

@@ -111,3 +111,14 @@ def test_a_function_cannot_catch_the_interruption() -> None:
     with mirror.together() as reads:
         found: Pending[int] = reads(find_safely)
     assert found.value == 5
+
+
+def test_a_function_that_changes_its_questions_is_refused() -> None:
+    """Its second run would take the answers to other questions."""
+    runs = iter([GroupedItem.count, GroupHash.get])
+
+    def find_anything() -> Any:
+        return next(runs)("grouped_all")  # type: ignore[operator]
+
+    with pytest.raises(RuntimeError, match="other questions"), mirror.together() as reads:
+        reads(find_anything)

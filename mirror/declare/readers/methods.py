@@ -118,14 +118,14 @@ class Readers(Generic[R]):
         return _answer(structure, ask, decode, load)
 
     @classmethod
-    def intersection(cls, *keys: str) -> set[Any]:
+    def intersection(cls, key: str, *others: str) -> set[Any]:
         """Return the members of all these sets."""
-        return cls._combine("sinter", keys, lambda one, other: one & other)
+        return cls._combine("sinter", (key, *others), lambda one, other: one & other)
 
     @classmethod
-    def union(cls, *keys: str) -> set[Any]:
+    def union(cls, key: str, *others: str) -> set[Any]:
         """Return the members of any of these sets."""
-        return cls._combine("sunion", keys, lambda one, other: one | other)
+        return cls._combine("sunion", (key, *others), lambda one, other: one | other)
 
     @classmethod
     def difference(cls, key: str, *others: str) -> set[Any]:
@@ -309,14 +309,14 @@ class Readers(Generic[R]):
         return await sync_to_async(cls.filter_members)(key, pks)
 
     @classmethod
-    async def aintersection(cls, *keys: str) -> set[Any]:
+    async def aintersection(cls, key: str, *others: str) -> set[Any]:
         """Do the same as ``intersection``, asynchronously."""
-        return await sync_to_async(cls.intersection)(*keys)
+        return await sync_to_async(cls.intersection)(key, *others)
 
     @classmethod
-    async def aunion(cls, *keys: str) -> set[Any]:
+    async def aunion(cls, key: str, *others: str) -> set[Any]:
         """Do the same as ``union``, asynchronously."""
-        return await sync_to_async(cls.union)(*keys)
+        return await sync_to_async(cls.union)(key, *others)
 
     @classmethod
     async def adifference(cls, key: str, *others: str) -> set[Any]:
