@@ -1,10 +1,10 @@
 """The list of a user's own sessions: device, start time and last use of each."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from django.utils import timezone
 from django.utils.timesince import timesince
@@ -14,9 +14,8 @@ from accounts import keys
 from accounts.models import Session
 from accounts.sessions import devices
 from accounts.sessions.rows import has_expired, parse_record
-from mirror import Record
+from mirror import AskSql, Question, answer
 from mirror.conf import setting
-from mirror.read import read
 from mirror.redis import RedisPipeline
 
 MAX_SESSIONS: Final = 100  # sessions on the page
@@ -60,10 +59,12 @@ def make_handle(digest: str) -> str:
 def list_sessions(user_id: int, present: str) -> list[SessionLine]:
     """Return the unexpired sessions of a user, newest first: at most 100, and always the ``present`` one (a digest).
 
-    2 round trips and no SQL while the mirror is warm.
+    2 round trips and no SQL while the mirror is warm, otherwise 2 statements of SQL.
     """
-    lines = _list_from_redis(user_id, present)
-    return _list_from_sql(user_id, present) if lines is None else lines
+    digests = answer(_ask_for_digests(user_id))
+    if present not in digests:
+        digests.append(present)
+    return [_make_line(use, present) for use in answer(_ask_for_uses(user_id, digests))]
 
 
 def find_session(user_id: int, handle: str) -> str | None:
@@ -74,59 +75,70 @@ def find_session(user_id: int, handle: str) -> str | None:
     return found.values_list("pk", flat=True).first()
 
 
-def _list_from_redis(user_id: int, present: str) -> list[SessionLine] | None:
-    listed = read(["session"], lambda pipe: pipe.zrevrange(keys.sessions_of(user_id), 0, MAX_SESSIONS - 1))
-    if listed is None:
-        return None
-    digests = [digest.decode() for digest in listed.replies[0]]
-    if present not in digests:
-        digests.append(present)
+def _ask_for_digests(user_id: int) -> Question[list[str]]:
+    """Return the question for the digests of a user's newest sessions."""
+    return Question(
+        ["session"],
+        lambda pipe: pipe.zrevrange(keys.sessions_of(user_id), 0, MAX_SESSIONS - 1),
+        lambda replies: [digest.decode() for digest in replies[0]],
+        lambda: _find_newest_in_sql(user_id),
+    )
+
+
+def _find_newest_in_sql(user_id: int) -> list[str]:
+    alive = Session.objects.using(setting("DATABASE")).filter(user_id=user_id, expire_date__gt=timezone.now())
+    return list(alive.order_by("-created_at", "-pk").values_list("pk", flat=True)[:MAX_SESSIONS])
+
+
+class _Use(NamedTuple):
+    """The use of a session. Times are in seconds since 1970; last_seen is None or 0 if it is unknown."""
+
+    digest: str
+    device: str
+    since: float
+    last_seen: float | None
+
+
+def _ask_for_uses(user_id: int, digests: Sequence[str]) -> Question[list[_Use]]:
+    """Return the question for these sessions in their order, without those of other users and expired ones."""
 
     def ask(pipe: RedisPipeline) -> None:
         pipe.mget(list(map(keys.session, digests)))
-        pipe.zmscore(keys.recent(), digests)
+        pipe.zmscore(keys.recent(), list(digests))
 
-    reading = read(["session"], ask)
-    if reading is None:
-        return None
-    records, seen = list[Record](), list[float | None]()
-    for digest, raw, score in zip(digests, *reading.replies, strict=True):
-        if raw is None:  # it ended between the round trips
-            continue
-        record = parse_record(digest, raw)
-        if record is None:  # its signature is wrong
-            return None
-        records.append(record)
-        seen.append(score)
-    return list(_make_lines(user_id, present, records, seen))
+    def decode(replies: list[Any]) -> list[_Use]:
+        uses: list[_Use] = []
+        for digest, raw, last_seen in zip(digests, *replies, strict=True):
+            if raw is None:  # the session ended between the round trips
+                continue
+            record = parse_record(digest, raw)
+            if record is None:  # the site did not sign it
+                raise AskSql
+            user = record["user"]
+            if user and user["id"] == user_id and not has_expired(record):
+                uses.append(_Use(record["digest"], record["device"], record["since"], last_seen))
+        return uses
 
-
-def _make_lines(
-    user_id: int, present: str, records: Sequence[Record], scores: Sequence[float | None]
-) -> Iterable[SessionLine]:
-    for record, score in zip(records, scores, strict=True):
-        if not has_expired(record) and record["user"] and record["user"]["id"] == user_id:
-            yield SessionLine(
-                make_handle(record["digest"]),
-                record["device"],
-                datetime.fromtimestamp(record["since"], tz=UTC),
-                datetime.fromtimestamp(score, tz=UTC) if score else None,
-                record["digest"] == present,
-            )
+    # No reader, because a record counts only with the site's signature.
+    return Question(["session"], ask, decode, lambda: _load_uses_from_sql(user_id, digests))
 
 
-def _list_from_sql(user_id: int, present: str) -> list[SessionLine]:
+def _load_uses_from_sql(user_id: int, digests: Sequence[str]) -> list[_Use]:
     alive = Session.objects.using(setting("DATABASE")).filter(user_id=user_id, expire_date__gt=timezone.now())
-    rows = list(alive.select_related("last_seen").order_by("-created_at", "-pk")[:MAX_SESSIONS])
-    if all(row.pk != present for row in rows):
-        rows += alive.select_related("last_seen").filter(pk=present)
-    return [
-        SessionLine(
-            make_handle(row.pk),
-            row.device,
-            row.created_at,
-            row.last_seen.seen_at if hasattr(row, "last_seen") else None,
-            row.pk == present,
-        )
-        for row in rows
-    ]
+    sessions = {row.pk: row for row in alive.filter(pk__in=digests).select_related("last_seen")}
+    uses: list[_Use] = []
+    for digest in digests:
+        if row := sessions.get(digest):
+            last_seen = row.last_seen.seen_at.timestamp() if hasattr(row, "last_seen") else None
+            uses.append(_Use(digest, row.device, row.created_at.timestamp(), last_seen))
+    return uses
+
+
+def _make_line(use: _Use, present: str) -> SessionLine:
+    return SessionLine(
+        make_handle(use.digest),
+        use.device,
+        datetime.fromtimestamp(use.since, tz=UTC),
+        datetime.fromtimestamp(use.last_seen, tz=UTC) if use.last_seen else None,
+        use.digest == present,
+    )

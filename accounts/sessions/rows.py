@@ -148,6 +148,7 @@ def read_session(digest: str) -> SessionReading:
     delete its token, which logs the user out for good. It also answers for a record with a wrong signature, which a
     worker then writes again.
     """
+    # No reader, because companions add commands of other applications, and their replies have their own conditions.
     reading = read(["session"], lambda pipe: add_commands(pipe, digest))
     raw, seen, *beside = reading.replies if reading else (None, None)
     record = None if raw is None else parse_record(digest, raw)

@@ -69,6 +69,8 @@ def read_months(user_id: int, first: date, last: date) -> dict[date, int]:
         for month, kind in wanted:
             pipe.get(keys.month(month, kind, user_id))
 
+    # No reader, here and below, because bitmaps of days and months are a mirror of their own kind: readers decode
+    # records and members, and these are counted and combined in Redis.
     reading = read([NAME], ask)
     if reading is None:
         return ask_sql([NAME], lambda: months.read_of_user(user_id, first, last, expired_only=False))

@@ -20,8 +20,9 @@ from catalog.listing import BookRecord
 from catalog.mirrors import BookMirror
 from catalog.selectors import find_books
 from common import clock
+from mirror import AskSql, Question, answer
 from mirror.conf import database
-from mirror.read import ask_sql, read, stamps
+from mirror.read import stamps
 from mirror.redis import RedisClient, RedisPipeline, client, quick, try_redis
 from mirror.visits import script
 from shop import keys
@@ -133,29 +134,28 @@ def get_popular_books(count: int) -> PopularBooks:
     If Redis has complete counts: 2 round trips, and none if the page foresees them (``mirror.read.foreseen``).
     Otherwise SQL answers.
     """
-    books = _read_from_redis(count)
-    if books is None:
-        books = order_books(ids := ask_sql(["book"], lambda: _load_leaders_from_sql(count)), BookMirror.get_many(ids))
-    if books:
+    ids = answer(_ask_for_leaders(count))
+    if books := order_books(ids, BookMirror.get_many(ids))[:count]:
         return PopularBooks(books, is_viewed=True)
     return PopularBooks(find_books().books[:count], is_viewed=False)
 
 
-def _read_from_redis(count: int) -> list[BookRecord] | None:
-    """Return the most viewed books, or None if Redis is away or its counts are incomplete."""
+def _ask_for_leaders(count: int) -> Question[list[int]]:
+    """Return the question for the ids of the most viewed books: more than ``count``, because some may be deleted."""
 
     def ask(pipe: RedisPipeline) -> None:
         pipe.get(keys.popularity_marker())
-        pipe.zrange(keys.popularity(), 0, 2 * count - 1)  # more than needed, because some may be deleted
+        pipe.zrange(keys.popularity(), 0, 2 * count - 1)
 
-    reading = read(["book"], ask)
-    if reading is None:
-        return None
-    whole, found = reading.replies
-    if not try_redis(lambda redis: stamps.are_current(redis, [whole])[0], lambda: False, warning="", redis=client()):
-        return None
-    ids = [int(pk) for pk in found]
-    return order_books(ids, BookMirror.get_many(ids))[:count]
+    def decode(replies: list[Any]) -> list[int]:
+        stamp, ids = replies
+        if not try_redis(
+            lambda redis: stamps.are_current(redis, [stamp])[0], lambda: False, warning="", redis=client()
+        ):
+            raise AskSql  # the counts are incomplete
+        return [int(pk) for pk in ids]
+
+    return Question(["book"], ask, decode, lambda: _load_leaders_from_sql(2 * count))
 
 
 def _load_leaders_from_sql(count: int) -> list[int]:

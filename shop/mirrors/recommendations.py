@@ -5,16 +5,18 @@ from typing import Any
 
 import mirror
 from mirror import Column, Contribution, Family, Mirror, Record, Scored
+from mirror.read import RawRecord
 from shop import keys
 from shop.models import Recommendation
 
 
 @mirror.register
-class RecommendationMirror(Mirror):
+class RecommendationMirror(Mirror[RawRecord]):
     """The recommendations for a product: a record with their reasons, and the two rankings."""
 
     model = Recommendation
     key = keys.recommendation("{pk}")
+    record_class = RawRecord
     fields = (Column("pk", name="id"), "bought", "viewbuy")
 
     def index(self, pk: str, record: Record) -> Iterable[Contribution]:

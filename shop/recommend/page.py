@@ -26,7 +26,7 @@ def register_extra() -> None:
             name="recommendations",
             mirrors=("recommendation",),
             add_commands=lambda pipe, pk: pipe.get(keys.recommendation(pk)),
-            parse_replies=lambda pk, raw: selectors.decode_reply(raw),
+            parse_replies=lambda pk, raw: None if raw is None else RecommendationRecord(raw),
             read_from_sql=selectors.load_from_sql,
             fields=lambda found: {"recommendations": as_json(found)},
         )

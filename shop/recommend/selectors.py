@@ -5,9 +5,8 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from catalog.listing import BookRecord
-from mirror import registry
-from mirror.read import RawRecord, ask_sql, get_encoder, read
-from shop import keys
+from mirror.read import RawRecord, read_from_sql
+from shop.mirrors import RecommendationMirror
 from shop.products.results import ProductRecord
 from shop.selectors.products import get_products_and_books
 
@@ -61,21 +60,12 @@ class RecommendationRecord(RawRecord):
 
 def get_recommendation_strips(book_id: int) -> RecommendationStrips:
     """Return the recommendations for a book. With warm mirrors it takes at most 2 round trips and no SQL."""
-    reading = read(["recommendation"], lambda pipe: pipe.get(keys.recommendation(book_id)))
-    if reading is None:
-        record = ask_sql(["recommendation"], lambda: load_from_sql(book_id))
-    else:
-        record = decode_reply(reading.replies[0])
-    return record.strips if record else NO_STRIPS
-
-
-def decode_reply(raw: bytes | None) -> RecommendationRecord | None:
-    """Decode Redis' reply; None means that there are no recommendations."""
-    return None if raw is None else RecommendationRecord(raw)
+    record = RecommendationMirror.get(book_id)
+    return NO_STRIPS if record is None else RecommendationRecord(record.raw).strips
 
 
 def load_from_sql(book_id: int) -> RecommendationRecord | None:
-    """Return the same record, byte for byte, from SQL."""
-    declared = registry.get("recommendation")
-    row = declared.load([str(book_id)]).get(str(book_id))
-    return None if row is None else RecommendationRecord(get_encoder("recommendation")(declared.record(row)))
+    """Return the recommendations for a book from SQL; None if it has none."""
+    with read_from_sql():
+        record = RecommendationMirror.get(book_id)
+    return None if record is None else RecommendationRecord(record.raw)

@@ -147,6 +147,7 @@ def _read_from_redis(moment: float) -> list[SaleView] | None:
     global _last_shown
     sales, products = _last_shown
     for _ in range(4):
+        # No reader, because the cached rows are not mirrored, and a row without a recent time is not an answer.
         reading = read(["sale"], partial(_queue_reads, moment, sales, products))
         if reading is None:
             return None
