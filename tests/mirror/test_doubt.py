@@ -135,8 +135,9 @@ def test_pending_edge_counts_for_the_sets_that_it_will_enter(redis: Redis) -> No
     assert read(["tfollow"], lambda pipe: pipe.sscan(followers)) is None
     assert is_followed(5, 7) is None
     assert is_followed(5, 6) is not None
+    assert read(["tfollow"], lambda pipe: pipe.sscan("tuid:{5}:followers")) is not None
     for command in ("SINTER", "SUNION", "SDIFF"):  # the set with the pending edge is not the first one
-        combined = (command, "tuid:{6}:following", "tuid:{5}:following")
+        combined = (command, "tuid:{5}:followers", "tuid:{5}:following")
         assert read(["tfollow"], lambda pipe, combined=combined: pipe.execute_command(*combined)) is None  # type: ignore[misc]
 
 
