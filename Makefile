@@ -27,9 +27,9 @@ scale: ## Compute memory, commands and the hottest node of large sites. READERS=
 	.ci/venv requirements-dev.txt
 	$(PYTHON) -m tests.bench.scale $(if $(READERS),--readers "$(READERS)") $(if $(NODES),--nodes $(NODES))
 
-matrix: ## Test mirror with the supported versions of Django, redis-py and Celery, and with Django's own tests. ONLY= a word of the environment, or django-suite
+matrix: ## Test mirror with the supported versions of Django, redis-py and Celery, and with Django's own tests. ONLY= one environment, or django-suite
 	.ci/venv requirements-dev.txt
-	$(PYTHON) -m tools.matrix --only "$(ONLY)"
+	$(PYTHON) -m nox --noxfile tools/noxfile.py $(if $(ONLY),--session $(ONLY))
 
 storm: ## Use the whole site while its servers fail. MINUTES= (3), SEED= (1), ON= sqlite or postgres, REDIS= single or cluster
 	.ci/venv requirements-dev.txt

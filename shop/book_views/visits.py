@@ -72,7 +72,7 @@ def get_last_viewed(digest: str | None, count: int = MAX_LAST_VIEWED, *, but: in
 
 def _read_from_redis(digest: str) -> dict[int, float] | None:
     """Return the times of views by book, or None if Redis is away."""
-    # No reader, because the list is not mirrored: it consists of views that SQL may not have yet, and this completes it.
+    # No reader, because the list is not mirrored: SQL may lack its newest views, and this completes it.
     reading = read(["book"], lambda pipe: _queue_reads(pipe, digest))
     if reading is None:
         return None
