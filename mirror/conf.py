@@ -16,43 +16,20 @@ DEFAULTS: Final[dict[str, Any]] = {
     "PREFIX": "",  # precedes every key
     "DRAIN": "inline",  # when changes are drained: "inline", "after_response" or "worker"
     "BUDGET_SECONDS": 0.05,  # time that a request may spend on its own changes after a commit
-    "TRIGGER_CHECK_SECONDS": 2.0,  # how often a process checks the triggers
     "BATCH": 500,  # keys drained together
     "CHUNK": 1000,  # rows in a step of rebuild or verify
     "KEEP_SECONDS": 600,  # how long applied changes are kept, for replay
     "SLACK_SECONDS": 5,  # replay starts this much before the clock in Redis
     "ATTEMPTS": 3,  # failures after which a key is quarantined
     "BREAKER_SECONDS": 1.0,  # how long Redis is left alone after a failure
-    "REPLICA_BREAKER_SECONDS": 10.0,  # how long the read replica is left alone after a failure
     "FEED_LENGTH": 10_000,  # approximate number of entries in a feed
     "BROKER_TIMEOUT_SECONDS": 0.3,  # how long a request waits for the broker
-    "SWEEP_REQUEST_SECONDS": 5.0,  # how often one process requests a sweep for readers and sources
-    "WARM_REQUEST_SECONDS": 5.0,  # how often one window is requested to be warmed
-    "WARM_CLAIM_SECONDS": 60,  # how long a window stays claimed after its warm-up was killed
-    "INCARNATION_CHECK_SECONDS": 1.0,  # how often a process asks Redis for its incarnation because of a foreign marker
-    "SQL_FALLBACK_SECONDS": 60,  # how long SQL answers the author of a quarantined change
-    "SWEEP_BUDGET_SECONDS": 5.0,  # time that a sweep may spend on each of its tasks
-    "PUSH_BUDGET_SECONDS": 0.5,  # time that a push task may take before the next task in the queue runs
-    "PUSH_LEASE_SECONDS": 5.0,  # how long a push task may run before the sweep sends another
-    "PUSH_GUARD_SECONDS": 60,  # how long a pushed row stays guarded after its worker was killed
-    "PUSH_BUSY_SECONDS": 5,  # how long after the renewal of a guard other workers leave its row alone
     "RUN_POLL_SECONDS": 0.2,  # how often ``mirror run`` looks for new changes
-    "RUN_SWEEP_SECONDS": 1.0,  # how often ``mirror run`` sweeps
     "HEARTBEAT_SECONDS": 2.0,  # age at which a heartbeat makes readers of strict mirrors ask the outbox
-    "HEARTBEAT_INTERVAL_SECONDS": 0.4,  # how often the relay writes a heartbeat
-    "LEASE_SECONDS": 3.0,  # how long a sweep or rebuild stays leased after its process was killed
     "VERIFY_PER_MINUTE": 300,  # rows and members that the background verification compares; 0: none
-    "RECHECK_PAUSE_SECONDS": 0.05,  # pause of a verification before it compares again
-    "COPY_RETRY_SECONDS": 1.0,  # how long a local copy waits after a failed load
-    "COPY_WAIT_SECONDS": 10.0,  # how long ``LocalCopy.ensure_loaded`` waits
-    "FAILURE_LOG_SECONDS": 3600.0,  # how often a lasting failure is logged again
-    "PROGRESS_SECONDS": 5.0,  # how often a command prints a line of progress
-    "JOB_PROGRESS_SECONDS": 0.5,  # how often a job of the admin stores its progress
     "VISITS_LENGTH": 1_000_000,  # approximate number of visits that wait for SQL; the oldest of more are dropped
     "WORDS": {},  # the project's names for parts of the settings in hints: LOCATION, PREFIX, DATABASES
     "DOCTOR_CHECKS": (),  # paths of the project's functions that return further findings for ``mirror doctor``
-    "DOCTOR_AGE_SECONDS": 10.0,  # older sweeps and changes are reported by ``mirror doctor``
-    "DOCTOR_TIMEOUT_SECONDS": 1.0,  # a longer time-out of requests is reported, because it delays pages noticeably
 }
 
 
@@ -80,8 +57,3 @@ def use_database(alias: str | None) -> Generator[None, None, None]:
         yield
     finally:
         _asked.reset(token)
-
-
-def milliseconds(name: str) -> int:
-    """Return the duration ``MIRROR[name]`` in milliseconds, for PX and PEXPIRE."""
-    return int(setting(name) * 1000)

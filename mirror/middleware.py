@@ -110,7 +110,7 @@ def _continue_in_stream(response: Any, state: sql_only.Request) -> None:
 
 
 def _set_cookie(response: HttpResponse, request: HttpRequest, name: str, value: str) -> None:
-    seconds = setting("SQL_FALLBACK_SECONDS")
+    seconds = changes.SQL_FALLBACK_SECONDS
     response.set_cookie(name, value, seconds, secure=request.is_secure(), httponly=True, samesite="Lax")
 
 

@@ -17,6 +17,7 @@ Fixtures
     redis_server    a *second* server for this test alone, used for state, cache and broker.
                     Kill it, freeze it, empty it, or restore older data.
     postgres, sqlite    True when the tests run on it (the marker only_on selects tests).
+    timings         timings(LEASE_SECONDS=1.0) replaces durations that are constants of ``mirror``.
     environment     environment variables for child processes that use the test database.
 
 Commits are real only under ``@pytest.mark.django_db(transaction=True)``. Any other test runs in one transaction that is
@@ -115,12 +116,14 @@ from tests.support.fixtures import (
     django_db_setup,
     environment,
     fresh,
+    patient,
     postgres,
     redis,
     redis_server,
     server,
     short_timeouts,
     sqlite,
+    timings,
 )
 
 flush.install()
@@ -132,12 +135,14 @@ __all__ = [
     "django_db_setup",
     "environment",
     "fresh",
+    "patient",
     "postgres",
     "redis",
     "redis_server",
     "server",
     "short_timeouts",
     "sqlite",
+    "timings",
 ]
 
 

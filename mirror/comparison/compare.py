@@ -6,18 +6,19 @@ after Redis was read, has no pending change, depends on no source with one, and 
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from mirror.comparison import scan
 from mirror.comparison.expected import says
 from mirror.comparison.targets import ABSENT, Target
-from mirror.conf import setting
 from mirror.declare.entries import Bit, Entry, Field, Member, Scored, Value, single
 from mirror.declare.mirrors import Mirror
 from mirror.models import Change
 from mirror.outbox import changes, spread
 from mirror.outbox.errors import raise_if_away, say
 from mirror.redis.session import Command, Session
+
+RECHECK_PAUSE_SECONDS: Final = 0.05  # pause of a verification before it compares again
 
 if TYPE_CHECKING:
     from mirror.kinds.base import Kind as KindOfMirror
@@ -186,7 +187,7 @@ def number_tries() -> Iterator[int]:
     """Number the comparisons of a possible difference, with a pause before each but the first."""
     for attempt in range(TRIES):
         if attempt:
-            time.sleep(setting("RECHECK_PAUSE_SECONDS"))
+            time.sleep(RECHECK_PAUSE_SECONDS)
         yield attempt
 
 

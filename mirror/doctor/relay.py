@@ -6,7 +6,6 @@ from typing import Final
 from django.core.checks import CheckMessage, Error, Warning
 
 from mirror import registry
-from mirror.conf import setting
 from mirror.doctor.words import say
 from mirror.outbox import changes
 from mirror.outbox.identity import database_identity
@@ -15,6 +14,8 @@ from mirror.redis.types import RedisClient
 from mirror.status import Status, statuses
 from mirror.visits import status as visits_status
 from mirror.warm import rewind
+
+DOCTOR_AGE_SECONDS: Final = 10.0  # older sweeps and changes are reported by ``mirror doctor``
 
 MAX_CLOCK_SECONDS: Final = 1.0  # difference between the clocks of SQL and Redis
 RUN: Final = "Start `manage.py mirror run`, or a Celery worker and beat."
@@ -36,7 +37,7 @@ def check_relay(redis: RedisClient) -> Iterator[CheckMessage]:
     age = changes.clock() - float(swept) if swept else None
     if age is None:
         yield Error("No relay has swept this Redis yet.", hint=RUN, id="mirror.E042")
-    elif age > setting("DOCTOR_AGE_SECONDS"):
+    elif age > DOCTOR_AGE_SECONDS:
         yield Error(f"The last sweep of a relay was {age:.0f} s ago.", hint=RUN, id="mirror.E042")
     if heartbeat is None and registry.strict():
         text = "There is no fresh heartbeat of a relay, so readers of strict mirrors ask SQL for pending changes."
@@ -64,7 +65,7 @@ def check_backlog(*, with_delays: bool = True) -> Iterator[CheckMessage]:
             text = f"Mirror {status.mirror!r} has quarantined changes: {status.quarantined}."
             hint = "Correct the cause (the admin shows the errors), then run `manage.py mirror drain --retry`."
             yield Error(text, hint=hint, id="mirror.E043")
-        if with_delays and status.oldest_pending_seconds > setting("DOCTOR_AGE_SECONDS"):
+        if with_delays and status.oldest_pending_seconds > DOCTOR_AGE_SECONDS:
             text = f"Mirror {status.mirror!r} has {status.pending} pending changes, the oldest for"
             text += f" {status.oldest_pending_seconds:.0f} s."
             yield Warning(text, hint=f"{RUN} Its log names failing changes.", id="mirror.W039")
@@ -88,7 +89,7 @@ def _explain_cold(status: Status, cold: Iterable[str]) -> str:
 def check_visits() -> Iterator[CheckMessage]:
     """Check the visits that wait for SQL."""
     for status in visits_status.statuses():
-        if status.is_late(setting("DOCTOR_AGE_SECONDS")):
+        if status.is_late(DOCTOR_AGE_SECONDS):
             text = f"{status.waiting} visits of kind {status.kind!r} wait for SQL, the oldest for"
             text += f" {status.oldest_seconds:.0f} s."
             yield Warning(text, hint=f"{RUN} Its log names failing visits.", id="mirror.W046")

@@ -11,6 +11,8 @@ from django_redis import get_redis_connection
 from mirror.conf import DEFAULTS, setting
 from mirror.redis.clients import SET_POOL, MirrorPool, PoolFactory
 
+DOCTOR_TIMEOUT_SECONDS: Final = 1.0  # a longer time-out of requests is reported, because it delays pages noticeably
+
 MIDDLEWARE: Final = "mirror.middleware.ReadYourWrites"
 
 
@@ -44,7 +46,7 @@ def _check_alias(alias: str) -> Iterator[CheckMessage]:
         text = f"The cache alias {alias!r} may get the time-outs of another alias with the same URL."
         yield Warning(text, hint=hint, id="mirror.W033")
     seconds = pool.connection_kwargs.get("socket_timeout")
-    if seconds is None or (alias == setting("ALIAS") and seconds > setting("DOCTOR_TIMEOUT_SECONDS")):
+    if seconds is None or (alias == setting("ALIAS") and seconds > DOCTOR_TIMEOUT_SECONDS):
         hint = "Set SOCKET_TIMEOUT and SOCKET_CONNECT_TIMEOUT in its OPTIONS: about 0.3 for requests, 5 for the relay."
         text = f"The time-out of the cache alias {alias!r} is {'not set' if seconds is None else f'{seconds:g} s'}."
         yield Warning(text, hint=hint, id="mirror.W034")

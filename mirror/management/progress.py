@@ -3,11 +3,11 @@
 import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.utils.translation import gettext as _
 
-from mirror.conf import setting
+PROGRESS_SECONDS: Final = 5.0  # how often a command prints a line of progress
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -51,7 +51,7 @@ class Progress:
         self._counts[name] += rows
         if self._stream.isatty():
             self._bar(name).update(rows)
-        elif time.monotonic() - self._printed_at >= setting("PROGRESS_SECONDS"):
+        elif time.monotonic() - self._printed_at >= PROGRESS_SECONDS:
             self._printed_at = time.monotonic()
             self._stream.write(self._line(name))
 

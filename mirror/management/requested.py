@@ -18,6 +18,8 @@ from mirror.status import rows_of
 from mirror.upkeep import rebuild as rebuilding
 from mirror.verify import repair, runs
 
+JOB_PROGRESS_SECONDS: Final = 0.5  # how often a job of the admin stores its progress
+
 KEPT_JOBS: Final = 10  # of each mirror
 KEPT_FINDINGS: Final = 100
 
@@ -63,7 +65,7 @@ class _Progress:
 
     def __call__(self, mirror: str, rows: int) -> None:
         self.rows += rows
-        if time.monotonic() - self.noted >= setting("JOB_PROGRESS_SECONDS"):
+        if time.monotonic() - self.noted >= JOB_PROGRESS_SECONDS:
             self.noted = time.monotonic()
             _save(self.job, rows=self.rows)
 

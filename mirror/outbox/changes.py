@@ -9,7 +9,7 @@ from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.db import connections, transaction
 from django.db.models import F, QuerySet
@@ -22,6 +22,8 @@ from mirror.models import Change
 from mirror.outbox import progress, queries
 from mirror.utils import moments
 from mirror.utils.commit import is_in_transaction
+
+SQL_FALLBACK_SECONDS: Final = 60  # how long SQL answers the author of a quarantined change
 
 MUCH = 200  # with more pending changes, a request drains none: it could not finish within its budget
 PURGE = 5000  # applied changes deleted in one statement
@@ -225,7 +227,7 @@ def is_unapplied_up_to(last: int) -> bool:
 
 def _find_awaited(columns: str, condition: str, values: Sequence[str | int], limit: int) -> list[tuple[Any, ...]]:
     """Find changes that readers wait for (``queries.find_awaited``)."""
-    seconds, pushed = setting("SQL_FALLBACK_SECONDS"), registry.pushed()
+    seconds, pushed = SQL_FALLBACK_SECONDS, registry.pushed()
     return _fetch(queries.find_awaited(columns, condition, values, limit, seconds=seconds, pushed=pushed))
 
 

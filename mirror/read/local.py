@@ -12,10 +12,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 from mirror import registry
-from mirror.conf import setting
 from mirror.declare.entries import Contribution, Entry
 from mirror.outbox.identity import database_identity
 from mirror.read import loading
@@ -27,6 +26,8 @@ from mirror.relay import sql_only
 from mirror.warm import marker
 
 logger = logging.getLogger("mirror")
+COPY_WAIT_SECONDS: Final = 10.0  # how long ``LocalCopy.ensure_loaded`` waits
+COPY_RETRY_SECONDS: Final = 1.0  # how long a local copy waits after a failed load
 
 MAX_ENTRIES = 200  # feed entries that a request applies; more are left to the thread
 CATCH_UP = 2000  # feed entries that are cheaper to apply than a new load
@@ -178,7 +179,7 @@ class LocalCopy(Generic[S]):
 
         timeout: None for ``COPY_WAIT_SECONDS``.
         """
-        deadline = time.monotonic() + (setting("COPY_WAIT_SECONDS") if timeout is None else timeout)
+        deadline = time.monotonic() + (COPY_WAIT_SECONDS if timeout is None else timeout)
         while self.ask(lambda structure: None, lambda pipe, answer: None) is None:
             self._start(at_once=True)
             worker = self._worker
@@ -213,11 +214,11 @@ class LocalCopy(Generic[S]):
                 self._held = self._load(redis)
             self._reason = ""
         except (NotNow, RedisError) as error:
-            self._retry_at = time.monotonic() + setting("COPY_RETRY_SECONDS")
+            self._retry_at = time.monotonic() + COPY_RETRY_SECONDS
             is_known, self._reason = str(error) == self._reason, str(error)
             logger.log(logging.DEBUG if is_known else logging.INFO, "No copy of %s for now: %s", self.name, error)
         except Exception:
-            self._retry_at = time.monotonic() + setting("COPY_RETRY_SECONDS")
+            self._retry_at = time.monotonic() + COPY_RETRY_SECONDS
             logger.exception("The copy of %s could not be made", self.name)
 
     def _caught_up(self, redis: RedisClient, held: _Held[S]) -> bool:

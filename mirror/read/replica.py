@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from django.db import Error as DatabaseError
 
@@ -20,9 +20,11 @@ from mirror.utils.commit import is_in_transaction
 from mirror.utils.counters import count
 from mirror.utils.failure_log import FailureLog
 
+REPLICA_BREAKER_SECONDS: Final = 10.0  # how long the read replica is left alone after a failure
+
 T = TypeVar("T")
 _from_primary: ContextVar[bool] = ContextVar("from_primary", default=False)
-breaker = Breaker(duration="REPLICA_BREAKER_SECONDS")
+breaker = Breaker(duration=lambda: REPLICA_BREAKER_SECONDS)
 failures = FailureLog(logging.getLogger("mirror"))
 
 

@@ -343,10 +343,14 @@ class Breaker:
     """Leaves Redis alone for a while after a failure, so that a hung server costs one time-out, not many.
 
     Each process has one. After a failure every call fails at once until the time is over. The next call then
-    decides again. clock: a monotonic one, in seconds. duration: the setting with the length of this time.
+    decides again. clock: a monotonic one, in seconds. duration: returns the length of this time in seconds.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, duration: str = "BREAKER_SECONDS") -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        duration: Callable[[], float] = lambda: float(setting("BREAKER_SECONDS")),
+    ) -> None:
         self._clock, self._duration, self._until, self._doubtful_until = clock, duration, 0.0, 0.0
 
     def open(self) -> bool:
@@ -355,7 +359,7 @@ class Breaker:
 
     def failed(self) -> None:
         """Record that Redis did not answer."""
-        self._until = self._clock() + float(setting(self._duration))
+        self._until = self._clock() + self._duration()
         self._doubtful_until = self._clock() + float(setting("HEARTBEAT_SECONDS"))
 
     def failed_lately(self) -> bool:

@@ -14,7 +14,6 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
-from mirror.conf import setting
 from mirror.redis import naming
 from mirror.redis.clients import try_redis
 from mirror.redis.scripts import Script
@@ -22,6 +21,7 @@ from mirror.redis.session import Conflict, Session
 from mirror.redis.types import RedisClient
 
 logger = logging.getLogger("mirror")
+LEASE_SECONDS: Final = 3.0  # how long a sweep or rebuild stays leased after its process was killed
 
 TAKE: Final = Script(Path(__file__).parent / "lease_take.lua")
 _HERE: Final = uuid.uuid4().hex
@@ -36,7 +36,7 @@ def lease(redis: RedisClient, job: str, seconds: float | None = None) -> Generat
     seconds: how long the lease lasts after its process was killed (None: ``LEASE_SECONDS``). Raises redis-py's
     errors.
     """
-    seconds = float(setting("LEASE_SECONDS")) if seconds is None else seconds
+    seconds = LEASE_SECONDS if seconds is None else seconds
     name = naming.lease(job)
     with _guard:  # a second block in this process competes for the lease like another process
         owner = _HERE if name not in _held else uuid.uuid4().hex

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 from mirror import registry
 from mirror.capture import layouts
@@ -28,6 +29,7 @@ from mirror.warm import cold
 
 __all__ = ["drain_keys"]
 logger = logging.getLogger("mirror")
+SWEEP_BUDGET_SECONDS: Final = 5.0  # time that a sweep may spend on each of its tasks
 # How often a request tries again after a conflict. The other drains write the same rows, and the sweep applies the
 # changes that they missed. If fifty requests tried until they succeeded, they would wait for each other for seconds:
 # 1,000 logins by 50 threads had 20,303 conflicts on the list of last logins, and have 3 with this limit.

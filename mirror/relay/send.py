@@ -22,6 +22,7 @@ from mirror.utils.failure_log import FailureLog
 from mirror.utils.throttle import Throttle
 
 __all__ = ["connect", "drain", "is_waiting", "sweep_soon", "task"]
+SWEEP_REQUEST_SECONDS: Final = 5.0  # how often one process requests a sweep for readers and sources
 try:
     import kombu.pools
     from celery import current_app
@@ -35,7 +36,7 @@ else:
 logger = logging.getLogger("mirror")
 troubles = FailureLog(logger)
 broker = Breaker()
-sweep_requests = Throttle("SWEEP_REQUEST_SECONDS")
+sweep_requests = Throttle(lambda: SWEEP_REQUEST_SECONDS)
 MOST = 1000  # keys in one task
 UNBOUNDED_SECONDS = 3600.0  # recorded for a connection without a time-out
 failures = 0  # number of hints that this process could not send

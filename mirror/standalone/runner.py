@@ -32,6 +32,7 @@ from mirror.windows import jobs as window_jobs
 from mirror.windows import push
 
 logger = logging.getLogger("mirror")
+RUN_SWEEP_SECONDS: Final = 1.0  # how often ``mirror run`` sweeps
 THREADS: Final = 2  # for each kind of job, so that rebuilds do not delay pushes
 REQUESTS: Final = 100  # of requests and the admin, taken in one round
 
@@ -47,7 +48,7 @@ class Relay:
         self.applied = 0
         self._stopped = threading.Event()
         self._failures, self._is_away = FailureLog(logger), False
-        self._sweeps = Throttle("RUN_SWEEP_SECONDS")
+        self._sweeps = Throttle(lambda: RUN_SWEEP_SECONDS)
         self._newest: int | None = None  # the highest id of a pending change in the previous round
         self._jobs = _Jobs(
             {
@@ -113,7 +114,7 @@ class Relay:
         if self._is_away or self._sweeps.allows():
             self._sweep()
         elif newest != self._newest:
-            self.applied += drains.drain_all(float(setting("SWEEP_BUDGET_SECONDS")), redis=relay_client())
+            self.applied += drains.drain_all(drains.SWEEP_BUDGET_SECONDS, redis=relay_client())
         self._newest = newest
         self._take_requests()
 

@@ -11,6 +11,7 @@ Every Celery worker runs the rounds in a thread: they need neither beat nor the 
 import logging
 import threading
 from collections import Counter, defaultdict
+from typing import Final
 
 import orjson
 from django.db import Error as DatabaseError
@@ -29,6 +30,8 @@ from mirror.redis.types import RedisClient
 from mirror.relay import drains
 from mirror.utils.failure_log import FailureLog
 from mirror.warm import marker, rewind, triggers
+
+HEARTBEAT_INTERVAL_SECONDS: Final = 0.4  # how often the relay writes a heartbeat
 
 failures = FailureLog(logging.getLogger("mirror"))
 MOST = 1000  # changes of a mirror drained in one round
@@ -62,7 +65,7 @@ def drain_strict(redis: RedisClient) -> bool:
     keys: dict[tuple[str, str], list[str]] = defaultdict(list)
     for mirror, source, key in found:
         keys[mirror, source].append(key)
-    deadline, failed, left = drains.Deadline(float(setting("SWEEP_BUDGET_SECONDS"))), set[tuple[str, str]](), False
+    deadline, failed, left = drains.Deadline(drains.SWEEP_BUDGET_SECONDS), set[tuple[str, str]](), False
     for (mirror, source), values in keys.items():
         for pks in spread.slices(mirror, source, values) if source else [list(dict.fromkeys(values))]:
             left |= bool(drains.drain_keys(mirror, pks, deadline, redis=redis, tried=failed)[1])
@@ -88,7 +91,7 @@ class Pulse(threading.Thread):
     def run(self) -> None:
         while not self._stopped.is_set():
             self._round()
-            self._stopped.wait(float(setting("HEARTBEAT_INTERVAL_SECONDS")))
+            self._stopped.wait(HEARTBEAT_INTERVAL_SECONDS)
         connections[changes.using()].close()
 
     def stop(self) -> None:

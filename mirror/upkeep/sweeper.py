@@ -3,7 +3,6 @@
 import logging
 
 from mirror import registry
-from mirror.conf import setting
 from mirror.extensions import list_extensions
 from mirror.outbox import changes, lag
 from mirror.outbox.identity import database_identity
@@ -48,7 +47,7 @@ def _sweep_alone(redis: RedisClient) -> int:
             send.rebuild(name)
     for extension in list_extensions():
         extension.sweep(redis)
-    seconds = float(setting("SWEEP_BUDGET_SECONDS"))
+    seconds = drains.SWEEP_BUDGET_SECONDS
     applied = drains.drain_all(seconds, redis=redis)
     triggers.watch(redis)
     deadline = drains.Deadline(seconds)

@@ -8,10 +8,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Hashable
+from typing import Final
 from weakref import WeakSet
 
 from mirror.utils.bounded import Bounded
 from mirror.utils.throttle import Throttle
+
+FAILURE_LOG_SECONDS: Final = 3600.0  # how often a lasting failure is logged again
 
 _all = WeakSet["FailureLog"]()
 
@@ -28,7 +31,7 @@ class FailureLog:
     ) -> None:
         self._logger, self._counts = logger, Bounded[Hashable, int](max_keys)
         self._logged = Bounded[Hashable, bool](max_keys)  # whether the log knows of a failure that has not ended
-        self._reminders = Throttle("FAILURE_LOG_SECONDS", clock=clock, max_keys=max_keys)
+        self._reminders = Throttle(lambda: FAILURE_LOG_SECONDS, clock=clock, max_keys=max_keys)
         self._lock = threading.Lock()
         _all.add(self)
 

@@ -4,25 +4,29 @@ import threading
 import time
 from collections.abc import Callable, Hashable
 
-from mirror.conf import setting
 from mirror.utils.bounded import Bounded
 
 
 class Throttle:
     """Allow each key once per interval.
 
-    interval: the name of the ``MIRROR`` setting that has the seconds. clock: a monotonic one, in seconds. max_keys:
-    with one more, the oldest is forgotten.
+    interval: returns the seconds. clock: a monotonic one, in seconds. max_keys: with one more, the oldest is forgotten.
     """
 
-    def __init__(self, interval: str, *, clock: Callable[[], float] = time.monotonic, max_keys: int = 10_000) -> None:
+    def __init__(
+        self,
+        interval: Callable[[], float],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        max_keys: int = 10_000,
+    ) -> None:
         self.interval, self.clock = interval, clock
         self._allowed_at = Bounded[Hashable, float](max_keys)
         self._lock = threading.Lock()
 
     def allows(self, key: Hashable = None) -> bool:
         """Return whether the interval has passed for ``key``. A new one then begins."""
-        now, seconds = self.clock(), float(setting(self.interval))
+        now, seconds = self.clock(), self.interval()
         with self._lock:
             allowed_at = self._allowed_at.get(key)
             if allowed_at is not None and now - allowed_at < seconds:

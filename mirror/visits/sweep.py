@@ -5,10 +5,10 @@ from typing import Final
 
 from redis.exceptions import RedisError
 
-from mirror.conf import setting
 from mirror.redis.clients import is_away, relay_client, report_answer, report_outage
 from mirror.redis.lease import lease
 from mirror.redis.types import RedisClient
+from mirror.relay import drains
 from mirror.utils.failure_log import FailureLog
 from mirror.utils.sql_away import SQL_AWAY
 from mirror.visits import restoring
@@ -61,7 +61,7 @@ def _sweep_kind(kind: VisitKind, redis: RedisClient) -> int:
     with lease(redis, f"visits:{kind.name}") as mine:
         if not mine:
             return 0
-        seconds = float(setting("SWEEP_BUDGET_SECONDS"))
+        seconds = drains.SWEEP_BUDGET_SECONDS
         done = consume(kind, seconds, redis=redis) if waiting else 0
         if has_lost:
             kind.count_dropped("full", int(redis.getdel(trimmed) or 0))

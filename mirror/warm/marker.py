@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from django.db import DatabaseError
 
@@ -23,6 +23,8 @@ from mirror.redis.clients import MirrorPool, incarnation
 from mirror.redis.session import Command, Conflict, Session, get_pool, set_with_transaction
 from mirror.redis.types import RedisClient
 from mirror.warm import rewind
+
+INCARNATION_CHECK_SECONDS: Final = 1.0  # how often a process asks Redis for its incarnation because of a foreign marker
 
 
 def check_database(redis: RedisClient, reply: Any = None) -> bool:
@@ -77,7 +79,7 @@ def generations(redis: RedisClient, names: Sequence[str], found: Sequence[bytes 
 def may_ask(pool: MirrorPool) -> bool:
     """Return whether to ask this pool's server for its incarnation: at most once a second."""
     now = time.monotonic()
-    if now - pool.asked_at < setting("INCARNATION_CHECK_SECONDS"):
+    if now - pool.asked_at < INCARNATION_CHECK_SECONDS:
         return False
     pool.asked_at = now
     return True

@@ -7,6 +7,7 @@ when it is recreated (``Capture.stamps``), and SQL keeps the stamps under which 
 
 import logging
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from django.db import DatabaseError, transaction
 
@@ -21,6 +22,7 @@ from mirror.utils.throttle import Throttle
 from mirror.warm import cold
 
 logger = logging.getLogger("mirror")
+TRIGGER_CHECK_SECONDS: Final = 2.0  # how often a process checks the triggers
 Reasons = Mapping[str, tuple[str, ...]]
 
 
@@ -28,7 +30,7 @@ class _Watch:
     """The stamps that this process found in order, and its last report."""
 
     def __init__(self) -> None:
-        self.throttle = Throttle("TRIGGER_CHECK_SECONDS")
+        self.throttle = Throttle(lambda: TRIGGER_CHECK_SECONDS)
         self.stamps: Mapping[str, str] | None = None
         self.reasons: Reasons = {}
 

@@ -13,13 +13,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from mirror.conf import milliseconds, setting
 from mirror.redis import naming
 from mirror.redis.keys.slots import find_slot
 from mirror.redis.scripts import Script
 from mirror.redis.session import Command, Conflict, Session
 from mirror.redis.types import RedisClient
 from mirror.windows.declare import Reached, WindowMirror
+
+PUSH_BUSY_SECONDS: Final = 5  # how long after the renewal of a guard other workers leave its row alone
+PUSH_GUARD_SECONDS: Final = 60  # how long a pushed row stays guarded after its worker was killed
 
 # Windows in one transaction and round trip: Redis needs 20 us for each, and other clients wait for the transaction.
 BATCH: Final = 200
@@ -59,10 +61,10 @@ class Deliveries:
 
     def begin(self) -> list[bytes | None]:
         """Take the guards. Return the markers of ``mirrors``, which must not change until the end."""
-        life = milliseconds("PUSH_GUARD_SECONDS")
+        life = PUSH_GUARD_SECONDS * 1000
         sets: list[Command] = [("SET", guard, self._token, "PX", life) for guard in self._guards]
         replies = self.session.ask_watching([*sets, *self._look()])
-        self._fresh_until = time.monotonic() + setting("PUSH_BUSY_SECONDS") / 2
+        self._fresh_until = time.monotonic() + PUSH_BUSY_SECONDS / 2
         found: list[bytes | None] = replies[-1]
         self._expected = [*([self._token.encode()] * len(self._guards)), *found[len(self._guards) :]]
         self._check(found)
@@ -103,8 +105,8 @@ class Deliveries:
     def _renewal(self) -> list[Command]:
         if time.monotonic() < self._fresh_until:
             return []
-        self._fresh_until = time.monotonic() + setting("PUSH_BUSY_SECONDS") / 2
-        life = milliseconds("PUSH_GUARD_SECONDS")
+        self._fresh_until = time.monotonic() + PUSH_BUSY_SECONDS / 2
+        life = PUSH_GUARD_SECONDS * 1000
         return [("PEXPIRE", guard, life) for guard in self._guards]
 
     def _check(self, found: Sequence[Any]) -> None:
@@ -126,9 +128,9 @@ class ClusterDeliveries(Deliveries):
         return self._token
 
     def begin(self) -> list[bytes | None]:
-        life = milliseconds("PUSH_GUARD_SECONDS")
+        life = PUSH_GUARD_SECONDS * 1000
         self.session.ask([("SET", guard, self._token, "PX", life) for guard in self._guards])
-        self._fresh_until = time.monotonic() + setting("PUSH_BUSY_SECONDS") / 2
+        self._fresh_until = time.monotonic() + PUSH_BUSY_SECONDS / 2
         (found,) = self.session.ask([("MGET", *self._guards, *self._others)])
         self._expected = [*([self._token.encode()] * len(self._guards)), *found[len(self._guards) :]]
         self._check(found)
@@ -170,7 +172,7 @@ def busy(redis: RedisClient, mirror: str, rows: Sequence[str]) -> set[str]:
     pipe = redis.pipeline(transaction=False)
     for row in rows:
         pipe.pttl(naming.guard(mirror, f"row:{row}"))
-    fresh = milliseconds("PUSH_GUARD_SECONDS") - milliseconds("PUSH_BUSY_SECONDS")
+    fresh = (PUSH_GUARD_SECONDS - PUSH_BUSY_SECONDS) * 1000
     return {row for row, life in zip(rows, pipe.execute(), strict=True) if life > fresh}
 
 
@@ -198,4 +200,4 @@ def _calls(
         claims, fence = naming.claims(slot, keys[0]), naming.row_fence(slot, mirror.name, owner)
         fields = [part for member in args[::3] for part in (member, token)]
         call = script.command([*keys, fence, claims], (mirror.length, *args, token))
-        yield call, [("HSET", claims, *fields), ("PEXPIRE", claims, milliseconds("PUSH_GUARD_SECONDS"))]
+        yield call, [("HSET", claims, *fields), ("PEXPIRE", claims, PUSH_GUARD_SECONDS * 1000)]

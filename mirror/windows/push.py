@@ -19,7 +19,6 @@ from typing import Any, Final
 from redis.exceptions import NoScriptError
 
 from mirror import registry
-from mirror.conf import milliseconds, setting
 from mirror.models import Change
 from mirror.outbox import changes as outbox
 from mirror.outbox import progress, spread
@@ -37,6 +36,8 @@ from mirror.windows.declare import WindowMirror
 from mirror.windows.slices import SLICE, Outcome, Pushed, Slices
 
 logger = logging.getLogger("mirror")
+PUSH_LEASE_SECONDS: Final = 5.0  # how long a push task may run before the sweep sends another
+PUSH_BUDGET_SECONDS: Final = 0.5  # time that a push task may take before the next task in the queue runs
 
 FIRST: Final = 50  # windows reached by the request that made the change
 Markers = Mapping[str, bytes]
@@ -168,7 +169,7 @@ def send_pending(redis: RedisClient) -> None:
     for mirror, source in registry.pushed():
         if progress.pending(mirror, source).exists():
             lease = _lease(mirror, source)
-            if redis.set(lease, "1", px=milliseconds("PUSH_LEASE_SECONDS"), nx=True) and not send.push(mirror, source):
+            if redis.set(lease, "1", px=int(PUSH_LEASE_SECONDS * 1000), nx=True) and not send.push(mirror, source):
                 redis.delete(lease)
 
 
@@ -176,8 +177,8 @@ def work(mirror: str, source: str, keys: Sequence[str]) -> int:
     """Do the work of a push task: push for a while, then send another task. Return the number of applied changes."""
     redis, lease = relay_client(), None if keys else _lease(mirror, source)
     if lease:
-        redis.set(lease, "1", px=milliseconds("PUSH_LEASE_SECONDS"))
-    deadline = Deadline(float(setting("PUSH_BUDGET_SECONDS")))
+        redis.set(lease, "1", px=int(PUSH_LEASE_SECONDS * 1000))
+    deadline = Deadline(PUSH_BUDGET_SECONDS)
     applied, left = push_keys(mirror, source, keys, deadline, redis=redis)
     if left:
         send.push(mirror, source, keys)

@@ -16,8 +16,8 @@ import logging
 import random
 import time
 from collections.abc import Iterable, Sequence
+from typing import Final
 
-from mirror.conf import milliseconds, setting
 from mirror.outbox import changes
 from mirror.redis import naming
 from mirror.redis.clients import relay_client, try_redis
@@ -33,8 +33,10 @@ from mirror.windows.reading import ASKS, CUT, MAKING, SENTINEL, WHOLE, Slice, an
 
 __all__ = ["ASKS", "Slice", "answer", "ask", "cool", "count_warm", "keep", "warm", "warm_soon"]
 logger = logging.getLogger("mirror")
+WARM_CLAIM_SECONDS: Final = 60  # how long a window stays claimed after its warm-up was killed
+WARM_REQUEST_SECONDS: Final = 5.0  # how often one window is requested to be warmed
 
-requests = Throttle("WARM_REQUEST_SECONDS")  # of this process, per window
+requests = Throttle(lambda: WARM_REQUEST_SECONDS)  # of this process, per window
 
 
 def cool(mirror: WindowMirror, owners: Iterable[str], redis: RedisClient) -> None:
@@ -60,7 +62,7 @@ def warm_soon(mirror: WindowMirror, owner: str) -> None:
     def request(redis: RedisClient) -> None:
         if not requests.allows((mirror.name, owner)):
             return
-        if not redis.set(lease, "1", px=milliseconds("WARM_REQUEST_SECONDS"), nx=True):
+        if not redis.set(lease, "1", px=int(WARM_REQUEST_SECONDS * 1000), nx=True):
             return
         if not send.warm(mirror.name, owner):
             redis.delete(lease)
@@ -103,7 +105,7 @@ def _claim(mirror: WindowMirror, owner: str, redis: RedisClient) -> bool:
         pipe.execute()
         return False
     pipe.zadd(key, {SENTINEL: MAKING}, nx=True)
-    pipe.expire(key, int(setting("WARM_CLAIM_SECONDS")))
+    pipe.expire(key, WARM_CLAIM_SECONDS)
     pipe.execute()
     return True
 

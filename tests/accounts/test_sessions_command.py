@@ -27,15 +27,16 @@ from tests.support.accounts.digests import (
 from tests.support.mirror.command import Ran
 from tests.support.mirror.command import run as run_command
 from tests.support.servers import RedisServer
+from tests.support.timings import Timings
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
-def no_progress(settings: Settings) -> None:
+def no_progress(timings: Timings) -> None:
     """Keep slow commands from printing their progress."""
-    settings.MIRROR = {**settings.MIRROR, "PROGRESS_SECONDS": 3600.0}
+    timings(PROGRESS_SECONDS=3600.0)
 
 
 def run(*arguments: str) -> Ran:

@@ -8,7 +8,6 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 from django.db.models import Max
-from pytest_django.fixtures import Settings
 
 from catalog.importer import books as importing
 from catalog.importer import tags as tagging
@@ -16,6 +15,7 @@ from catalog.models import Author, Book, Tag, Tagging
 from mirror.models import Change
 from tests.support.catalog.goodbooks import books_csv, links_csv, tags_csv, write
 from tests.support.catalog.make import make_book
+from tests.support.timings import Timings
 
 pytestmark = [pytest.mark.django_db, pytest.mark.also_on("sqlite")]
 Capture = pytest.CaptureFixture[str]
@@ -275,9 +275,9 @@ def test_a_limit_imports_the_first_books_and_a_later_run_the_rest(tmp_path: Path
     ],
 )
 def test_an_unreadable_file_is_a_one_line_error_with_exit_code_2(
-    tmp_path: Path, capsys: Capture, settings: Settings, file: str, content: bytes | None, line: str
+    tmp_path: Path, capsys: Capture, timings: Timings, file: str, content: bytes | None, line: str
 ) -> None:
-    settings.MIRROR = {**settings.MIRROR, "PROGRESS_SECONDS": float("inf")}  # without the progress
+    timings(PROGRESS_SECONDS=float("inf"))  # without the progress
     write(tmp_path, books_csv({}), tags_csv(("1", "a")), links_csv(("101", "1")))
     (tmp_path / file).unlink()
     if content is not None:

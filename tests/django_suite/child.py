@@ -47,6 +47,7 @@ def run(application: str, *, is_plain: bool) -> dict[str, Any]:
     if not is_plain:
         from mirror import registry
         from mirror.relay import signals
+        from mirror.warm import triggers
         from tests.django_suite.comparison import Comparison, Log
         from tests.django_suite.declarations import declare_all, drop_without_tables
 
@@ -55,6 +56,7 @@ def run(application: str, *, is_plain: bool) -> dict[str, Any]:
         found["refused"] = declare_all([config])
         found["models"] = len(list(config.get_models(include_auto_created=True)))
         signals.connect()
+        triggers.TRIGGER_CHECK_SECONDS = 3600.0  # type: ignore[misc]  # tests of Django count statements
         comparison = Comparison()
         comparison.install()
     runner.setup_test_environment()

@@ -16,15 +16,16 @@ from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, RedisServer
 from tests.support.timeouts import ShortTimeouts
+from tests.support.timings import Timings
 
 # Small batches give many moments to be killed at. Without slack, a replay depends on exact marks.
 SMALL: dict[str, object] = {"CHUNK": 100, "BATCH": 100, "SLACK_SECONDS": 0}
 
 
 @pytest.fixture(autouse=True)
-def unhurried(settings: Settings) -> None:
+def unhurried(timings: Timings) -> None:
     """Extend the budget of sweeps in this process, for slow machines."""
-    settings.MIRROR = {**settings.MIRROR, "SWEEP_BUDGET_SECONDS": PATIENCE_SECONDS}
+    timings(SWEEP_BUDGET_SECONDS=PATIENCE_SECONDS)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import pytest
 from django.db import connection
 from pytest_django import DjangoDbBlocker
-from pytest_django.fixtures import Settings
 
 from mirror import registry
 from mirror.capture import install
@@ -14,6 +13,7 @@ from mirror.relay import hints, signals
 from tests.support import flush
 from tests.support.mirror.lives import lives
 from tests.support.mirror.schemas import declare, isolated, tables
+from tests.support.timings import Timings
 
 __all__ = [
     "committed",
@@ -70,9 +70,9 @@ def no_hints(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def unhurried(settings: Settings) -> None:
+def unhurried(timings: Timings) -> None:
     """Extend the workers' budgets and leases to an hour, for slow machines; verifications do not pause."""
-    settings.MIRROR = {**settings.MIRROR, **UNHURRIED}
+    timings(**UNHURRIED)
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
-from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts.audit.models import AuditEvent
@@ -25,6 +24,7 @@ from mirror.upkeep import rebuild
 from mirror.verify import runs
 from tests.support.mirror.app.models import Group, Item
 from tests.support.servers import RedisServer
+from tests.support.timings import Timings
 
 pytestmark = pytest.mark.django_db
 CHANGES, STATES = "/admin/mirror/change/", "/admin/mirror/state/"
@@ -203,9 +203,9 @@ def test_repair_follows_a_dry_run_and_results_stay_listed(staff: Client, item: I
 
 @pytest.mark.django_db(transaction=True)
 def test_progress_and_errors_are_shown(
-    staff: Client, item: Item, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    staff: Client, item: Item, timings: Timings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.MIRROR = {**settings.MIRROR, "JOB_PROGRESS_SECONDS": 0.0}
+    timings(JOB_PROGRESS_SECONDS=0.0)
     seen: list[str] = []
 
     def fail(names: object, progress: Any) -> None:

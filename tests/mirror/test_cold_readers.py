@@ -1,12 +1,12 @@
 """A reader that finds a cold mirror asks for a sweep and does not wait for it."""
 
 import pytest
-from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror.read.reads import read
 from mirror.relay import send
 from tests.support.servers import RedisServer
+from tests.support.timings import Timings
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 
@@ -16,8 +16,8 @@ def queued(server_url: str) -> int:
         return int(broker.llen("relay"))
 
 
-def test_readers_of_a_cold_mirror_send_one_sweep_task(server: RedisServer, settings: Settings) -> None:
-    settings.MIRROR = {**settings.MIRROR, "SWEEP_REQUEST_SECONDS": 3600.0}
+def test_readers_of_a_cold_mirror_send_one_sweep_task(server: RedisServer, timings: Timings) -> None:
+    timings(SWEEP_REQUEST_SECONDS=3600.0)
     send.sweep_requests.reset()
     for _ in range(3):
         assert read(["titem"], lambda pipe: pipe.get("x")) is None

@@ -9,6 +9,7 @@ from mirror.management import progress
 from mirror.relay import drains
 from tests.support.mirror.app.models import Odd
 from tests.support.mirror.command import Terminal, run
+from tests.support.timings import Timings
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
@@ -30,9 +31,9 @@ def test_terminal_gets_a_bar_with_rate_and_remaining_time(action: str, rows: Non
 @pytest.mark.parametrize("action", ["rebuild", "verify", "repair"])
 @pytest.mark.parametrize("form", ["--json", "plain"])
 def test_other_streams_get_plain_lines_and_stdout_the_report_only(
-    form: str, action: str, rows: None, settings: Settings
+    form: str, action: str, rows: None, timings: Timings
 ) -> None:
-    settings.MIRROR = {**settings.MIRROR, "PROGRESS_SECONDS": 0.0}
+    timings(PROGRESS_SECONDS=0.0)
     if action != "rebuild":
         drains.drain_all()
     found = run(action, "t'odd", *(["--json"] if form == "--json" else []))
@@ -46,8 +47,8 @@ def test_other_streams_get_plain_lines_and_stdout_the_report_only(
         assert len(found.out.splitlines()) == 1
 
 
-def test_progress_without_a_total_has_no_remaining_time(settings: Settings) -> None:
-    settings.MIRROR = {**settings.MIRROR, "PROGRESS_SECONDS": 0.0}
+def test_progress_without_a_total_has_no_remaining_time(timings: Timings) -> None:
+    timings(PROGRESS_SECONDS=0.0)
     err = io.StringIO()
     with progress.Progress(err, "read") as told:
         told("books", 7)

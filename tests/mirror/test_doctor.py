@@ -27,12 +27,13 @@ from tests.support.mirror.app.visits import pages
 from tests.support.mirror.command import run
 from tests.support.servers import RedisServer
 from tests.support.timeouts import PATIENT_SECONDS
+from tests.support.timings import Timings
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 
 
 @pytest.fixture
-def swept(committed: None, no_hints: None, settings: Settings) -> None:
+def swept(committed: None, no_hints: None, settings: Settings, timings: Timings) -> None:
     """Warm the mirrors and let a relay run once.
 
     On a busy machine the sweep may be a minute old before it is examined, and Redis may answer late, so an hour counts
@@ -40,10 +41,9 @@ def swept(committed: None, no_hints: None, settings: Settings) -> None:
     """
     settings.MIRROR = {
         **settings.MIRROR,
-        "DOCTOR_AGE_SECONDS": 3600.0,
-        "DOCTOR_TIMEOUT_SECONDS": PATIENT_SECONDS,
         "DOCTOR_CHECKS": (),  # the site's are in tests/site
     }
+    timings(DOCTOR_AGE_SECONDS=3600.0, DOCTOR_TIMEOUT_SECONDS=PATIENT_SECONDS)
     world.warm()
     Relay().run_once()
 
@@ -251,13 +251,13 @@ def test_layout_of_newer_code_is_found() -> None:
 
 @pytest.mark.usefixtures("swept")
 def test_old_sweep_and_different_clocks_are_found(
-    redis: Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    redis: Redis, timings: Timings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     redis.set(naming.clock(), repr(changes.clock() - 7200))
     assert ids() == ["mirror.E042"]
-    settings.MIRROR = {**settings.MIRROR, "DOCTOR_AGE_SECONDS": 86400.0}
+    timings(DOCTOR_AGE_SECONDS=86400.0)
     assert ids() == []
-    settings.MIRROR = {**settings.MIRROR, "DOCTOR_AGE_SECONDS": 3600.0}
+    timings(DOCTOR_AGE_SECONDS=3600.0)
     now = changes.clock()
     monkeypatch.setattr(changes, "clock", lambda: now + 7200)
     assert ids() == ["mirror.W037", "mirror.E042"]

@@ -18,6 +18,7 @@ from mirror.relay import drains
 from mirror.upkeep import heartbeat, rebuild
 from tests.support.mirror.app.models import Item, Label, Odd
 from tests.support.servers import RedisServer, wait_until
+from tests.support.timings import Timings
 
 pytestmark = pytest.mark.also_on("cluster")
 
@@ -123,10 +124,10 @@ def test_heartbeats_resume_after_an_outage_that_is_logged_once(
     warm: None,
     redis_server: RedisServer,
     short_timeouts: Callable[..., object],
-    settings: Settings,
+    timings: Timings,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    settings.MIRROR = {**settings.MIRROR, "HEARTBEAT_INTERVAL_SECONDS": 0.01}
+    timings(HEARTBEAT_INTERVAL_SECONDS=0.01)
 
     def logged(text: str) -> int:
         return sum(text in entry.getMessage() for entry in caplog.records)

@@ -18,6 +18,7 @@ from mirror.relay import drains, hints, send
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Group, Item, Label, Odd
 from tests.support.servers import RedisServer
+from tests.support.timings import Timings
 
 pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.also_on("cluster")]
 Sent = list[tuple[str, list[str]]]
@@ -144,8 +145,8 @@ def test_source_is_left_to_a_sweep(sent: Sent) -> None:
     assert sent == [("sweep", [])]
 
 
-def test_many_changes_of_sources_send_one_sweep(sent: Sent, settings: Settings) -> None:
-    settings.MIRROR = {**settings.MIRROR, "SWEEP_REQUEST_SECONDS": 3600.0}
+def test_many_changes_of_sources_send_one_sweep(sent: Sent, timings: Timings) -> None:
+    timings(SWEEP_REQUEST_SECONDS=3600.0)
     item, label = Item.objects.create(name="a"), Label.objects.create(name="red")
     item.labels.add(label)
     drains.drain_all()

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import registry
@@ -19,6 +18,7 @@ from mirror.upkeep import rebuild
 from mirror.warm import marker
 from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.servers import RedisServer
+from tests.support.timings import Timings
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 NAME = "t'odd"
@@ -97,8 +97,8 @@ def test_outdated_incarnation_of_a_process_is_checked_again() -> None:
 
 
 @pytest.mark.only_on("single")  # it names the incarnation of a single server
-def test_incarnation_is_not_checked_at_every_read(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
-    settings.MIRROR = {**settings.MIRROR, "INCARNATION_CHECK_SECONDS": 3600.0}
+def test_incarnation_is_not_checked_at_every_read(monkeypatch: pytest.MonkeyPatch, timings: Timings) -> None:
+    timings(INCARNATION_CHECK_SECONDS=3600.0)
     rebuild.rebuild([NAME])
     another_incarnation(monkeypatch)
     pool().asked_at = -math.inf

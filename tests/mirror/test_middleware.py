@@ -19,6 +19,7 @@ from mirror.redis.recorder import record
 from mirror.relay import drains, sql_only
 from tests.support.mirror.app.models import Item, Label, Odd
 from tests.support.servers import RedisServer
+from tests.support.timings import Timings
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 
@@ -183,8 +184,8 @@ def test_long_quarantined_change_does_not_extend_the_cookie() -> None:
     assert cookie(visit(lambda: Odd.objects.create(code="new"))) is None
 
 
-def test_newly_quarantined_change_is_read_from_sql(settings: Settings) -> None:
-    settings.MIRROR = {**settings.MIRROR, "SQL_FALLBACK_SECONDS": 3600}
+def test_newly_quarantined_change_is_read_from_sql(timings: Timings) -> None:
+    timings(SQL_FALLBACK_SECONDS=3600)
     bulk()
     for _ in range(3):
         changes.failed("t'odd", "a", "no")

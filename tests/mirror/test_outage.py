@@ -17,6 +17,7 @@ from tests.support import warm_mirrors
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, RedisServer
+from tests.support.timings import Timings
 
 pytestmark = pytest.mark.also_on("cluster")
 
@@ -33,9 +34,9 @@ def measure_outbox() -> int:
 
 @pytest.mark.usefixtures("committed")
 def test_a_day_without_redis_is_drained_and_verified(
-    redis_server: RedisServer, settings: Settings, postgres: bool
+    redis_server: RedisServer, settings: Settings, timings: Timings, postgres: bool
 ) -> None:
-    settings.MIRROR = {**settings.MIRROR, "SWEEP_BUDGET_SECONDS": PATIENCE_SECONDS}
+    timings(SWEEP_BUDGET_SECONDS=PATIENCE_SECONDS)
     Item.objects.bulk_create(Item(pk=pk, name=f"old {pk}") for pk in range(1, ROWS + 1))
     world.warm_own()
     sweeper.sweep()

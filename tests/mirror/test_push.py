@@ -1,11 +1,9 @@
 """Rows are pushed into warm windows slice by slice. After any interruption the windows equal SQL in the end."""
 
 import pytest
-from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import registry
-from mirror.conf import milliseconds
 from mirror.models import Change
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
@@ -25,6 +23,7 @@ from tests.support.mirror.pushing import (
     push_pending,
     says,
 )
+from tests.support.timings import Timings
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 READERS = 13
@@ -176,9 +175,8 @@ def poisoned(readers: list[Writer], monkeypatch: pytest.MonkeyPatch) -> Note:
 
 
 class TestOthersAtTheSameRow:
-    def test_row_guarded_by_another_push_is_left_alone(self, readers: list[Writer], settings: Settings) -> None:
-        guarded = {"PUSH_GUARD_SECONDS": 7200, "PUSH_BUSY_SECONDS": 3600}  # longer than the test takes
-        settings.MIRROR = {**settings.MIRROR, **guarded}
+    def test_row_guarded_by_another_push_is_left_alone(self, readers: list[Writer], timings: Timings) -> None:
+        timings(PUSH_GUARD_SECONDS=7200, PUSH_BUSY_SECONDS=3600)  # longer than the test takes
         write(readers[0])
         with pytest.raises(Killed):
             push.run(pending(), at=before("deliver", kill))
@@ -190,7 +188,7 @@ class TestOthersAtTheSameRow:
         with pytest.raises(Killed):
             push.run(pending(), at=before("deliver", kill))
         [guard] = redis.keys(naming.guard("tfeed", "row:*"))
-        redis.pexpire(guard, milliseconds("PUSH_GUARD_SECONDS") - milliseconds("PUSH_BUSY_SECONDS"))
+        redis.pexpire(guard, 1000 * (deliver.PUSH_GUARD_SECONDS - deliver.PUSH_BUSY_SECONDS))
         assert push.push_keys("tfeed", "mirrortest_note") == (1, False)
 
     def test_push_that_started_last_wins(self, readers: list[Writer], redis: Redis) -> None:

@@ -21,6 +21,7 @@ from mirror.windows import push
 from tests.support.mirror.app.models import Note, Writer
 from tests.support.mirror.pushing import SOURCE, all_right, feed, make_readers, pending, push_pending, says
 from tests.support.servers import RedisServer
+from tests.support.timings import Timings
 
 pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.also_on("cluster")]
 READERS = 6
@@ -107,10 +108,10 @@ class TestInTheRequest:
 @pytest.mark.usefixtures("no_hints")
 class TestByWorkers:
     def test_task_stops_at_its_budget_and_sends_another(
-        self, readers: list[Writer], redis: Redis, sent: Sent, settings: Settings
+        self, readers: list[Writer], redis: Redis, sent: Sent, timings: Timings
     ) -> None:
         """Rows that were written meanwhile are ahead of it in the queue."""
-        settings.MIRROR = {**settings.MIRROR, "PUSH_BUDGET_SECONDS": 0.0}
+        timings(PUSH_BUDGET_SECONDS=0.0)
         keys = [f"{write(readers[0]).pk}:{readers[0].pk}"]
         assert tasks.push("tfeed", SOURCE, keys) == 0
         assert sent == [("tfeed", SOURCE, keys)]

@@ -28,6 +28,7 @@ from tests.support.mirror.app.models import Item, Odd, Visited
 from tests.support.mirror.app.visits import look
 from tests.support.mirror.command import ROOT, run
 from tests.support.servers import RedisServer, wait_until
+from tests.support.timings import Timings
 
 pytestmark = [pytest.mark.usefixtures("no_hints"), pytest.mark.also_on("cluster")]
 OWN: Final = "titem"
@@ -53,14 +54,10 @@ def running(relay: Relay) -> Iterator[None]:
 
 
 @pytest.fixture
-def quick(settings: Settings) -> None:
+def quick(settings: Settings, timings: Timings) -> None:
     """Shorten the pauses of the relay, so that the tests take less time."""
-    settings.MIRROR = {
-        **settings.MIRROR,
-        "RUN_POLL_SECONDS": 0.01,
-        "RUN_SWEEP_SECONDS": 0.05,
-        "HEARTBEAT_INTERVAL_SECONDS": 0.05,
-    }
+    settings.MIRROR = {**settings.MIRROR, "RUN_POLL_SECONDS": 0.01}
+    timings(RUN_SWEEP_SECONDS=0.05, HEARTBEAT_INTERVAL_SECONDS=0.05)
 
 
 def record_tasks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -107,8 +104,9 @@ def test_relay_rebuilds_drains_and_beats_without_a_broker(redis: Redis) -> None:
 
 
 @pytest.mark.usefixtures("committed", "unsent")
-def test_new_changes_are_drained_between_two_sweeps(redis: Redis, settings: Settings) -> None:
-    settings.MIRROR = {**settings.MIRROR, "RUN_POLL_SECONDS": 0.01, "RUN_SWEEP_SECONDS": 3600.0}
+def test_new_changes_are_drained_between_two_sweeps(redis: Redis, settings: Settings, timings: Timings) -> None:
+    settings.MIRROR = {**settings.MIRROR, "RUN_POLL_SECONDS": 0.01}
+    timings(RUN_SWEEP_SECONDS=3600.0)
     world.warm_own()
     relay = Relay()
     with running(relay):
@@ -161,9 +159,12 @@ def test_relay_reconnects_to_sql(redis: Redis) -> None:
 
 @pytest.mark.only_on("postgres")
 @pytest.mark.usefixtures("committed", "unsent")
-def test_notifications_wake_the_relay_also_after_its_connections_were_killed(redis: Redis, settings: Settings) -> None:
+def test_notifications_wake_the_relay_also_after_its_connections_were_killed(
+    redis: Redis, settings: Settings, timings: Timings
+) -> None:
     world.warm_own()
-    settings.MIRROR = {**settings.MIRROR, "RUN_POLL_SECONDS": 3600.0, "RUN_SWEEP_SECONDS": 3600.0}
+    settings.MIRROR = {**settings.MIRROR, "RUN_POLL_SECONDS": 3600.0}
+    timings(RUN_SWEEP_SECONDS=3600.0)
 
     def count_listening() -> int:
         with connection.cursor() as cursor:

@@ -17,6 +17,7 @@ from mirror.warm.cold import make_cold
 from mirror.warm.marker import is_warm
 from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer
+from tests.support.timings import Timings
 
 
 @pytest.fixture
@@ -71,8 +72,8 @@ def test_recovered_broker_is_used_again(redis_server: RedisServer) -> None:
     assert len(queued(redis_server.client(2))) == 1
 
 
-def test_readers_of_a_cold_mirror_send_one_sweep_task(broker: Redis, settings: Settings) -> None:
-    settings.MIRROR = {**settings.MIRROR, "SWEEP_REQUEST_SECONDS": 3600.0}
+def test_readers_of_a_cold_mirror_send_one_sweep_task(broker: Redis, timings: Timings) -> None:
+    timings(SWEEP_REQUEST_SECONDS=3600.0)
     send.sweep_requests.reset()
     for _ in range(5):
         send.sweep_soon()

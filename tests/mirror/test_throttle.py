@@ -1,19 +1,11 @@
 """A throttle allows each key once per interval."""
 
-import pytest
-from pytest_django.fixtures import Settings
-
 from mirror.utils.throttle import Throttle
-
-
-@pytest.fixture(autouse=True)
-def ten_seconds(settings: Settings) -> None:
-    settings.MIRROR = {**settings.MIRROR, "WARM_REQUEST_SECONDS": 10.0}
 
 
 def test_key_is_allowed_again_after_the_interval() -> None:
     now = [0.0]
-    throttle = Throttle("WARM_REQUEST_SECONDS", clock=lambda: now[0])
+    throttle = Throttle(lambda: 10.0, clock=lambda: now[0])
     assert throttle.allows("a")
     now[0] = 9.9
     assert not throttle.allows("a")
@@ -24,7 +16,7 @@ def test_key_is_allowed_again_after_the_interval() -> None:
 
 
 def test_reset_allows_every_key_again() -> None:
-    throttle = Throttle("WARM_REQUEST_SECONDS", clock=lambda: 0.0)
+    throttle = Throttle(lambda: 10.0, clock=lambda: 0.0)
     assert throttle.allows()
     assert not throttle.allows()
     throttle.reset()
@@ -32,7 +24,7 @@ def test_reset_allows_every_key_again() -> None:
 
 
 def test_number_of_remembered_keys_is_bounded() -> None:
-    throttle = Throttle("WARM_REQUEST_SECONDS", clock=lambda: 0.0, max_keys=2)
+    throttle = Throttle(lambda: 10.0, clock=lambda: 0.0, max_keys=2)
     assert [throttle.allows(key) for key in "ab"] == [True, True]
     assert not throttle.allows("a")
     assert throttle.allows("c")

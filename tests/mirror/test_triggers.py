@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.db import connection
-from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import status
@@ -22,6 +21,7 @@ from tests.support.mirror import world
 from tests.support.mirror.app.models import Item, Reading
 from tests.support.mirror.command import run as run_command
 from tests.support.mirror.outbox import orders, run
+from tests.support.timings import Timings
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints", "reinstalled"), pytest.mark.also_on("sqlite", "cluster")]
 
@@ -263,8 +263,8 @@ def test_check_of_unchanged_triggers_takes_two_queries() -> None:
 
 
 @pytest.mark.usefixtures("at_rest")
-def test_process_checks_triggers_once_per_interval(settings: Settings) -> None:
-    settings.MIRROR = {**settings.MIRROR, "TRIGGER_CHECK_SECONDS": 3600.0}
+def test_process_checks_triggers_once_per_interval(timings: Timings) -> None:
+    timings(TRIGGER_CHECK_SECONDS=3600.0)
     with record() as seen:
         triggers.watch(relay_client())
         triggers.watch(relay_client())

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror.models import Change
@@ -38,6 +37,7 @@ from tests.support.mirror.notes import (
     writer,
 )
 from tests.support.servers import RedisServer
+from tests.support.timings import Timings
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 
@@ -310,9 +310,9 @@ def test_change_drained_during_a_warm_up_is_in_the_window(redis: Redis, monkeypa
 
 
 def test_killed_warm_up_leaves_a_cold_window_that_expires(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch, settings: Settings
+    redis: Redis, monkeypatch: pytest.MonkeyPatch, timings: Timings
 ) -> None:
-    settings.MIRROR = {**settings.MIRROR, "WARM_CLAIM_SECONDS": 3600}  # longer than the test takes
+    timings(WARM_CLAIM_SECONDS=3600)  # longer than the test takes
     alice = writer("alice")
     (one,) = notes(alice)
     with pytest.MonkeyPatch.context() as patch:
@@ -451,9 +451,9 @@ def test_window_that_expires_during_a_drain_leaves_nothing(redis: Redis, monkeyp
 
 
 @pytest.fixture
-def asked_once(settings: Settings) -> None:
+def asked_once(timings: Timings) -> None:
     """Reset the throttle of requests, and set its interval to an hour."""
-    settings.MIRROR = {**settings.MIRROR, "WARM_REQUEST_SECONDS": 3600.0}
+    timings(WARM_REQUEST_SECONDS=3600.0)
     window.requests.reset()
 
 

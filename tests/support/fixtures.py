@@ -40,6 +40,7 @@ from tests.support.servers import PATIENCE_SECONDS, RedisServer
 from tests.support.servers.cluster import has_cluster, main_cluster, open_state
 from tests.support.servers.redis import main_server
 from tests.support.timeouts import ShortTimeouts
+from tests.support.timings import Timings
 
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "environment"}
 
@@ -130,6 +131,20 @@ def fresh(request: pytest.FixtureRequest) -> Iterator[None]:
     _forget()
     translation.deactivate()  # a request leaves its language active
     assert crossing.found == []
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient() -> Iterator[None]:
+    """Extend durations of this process like the settings of ``tests.support.patient_settings``."""
+    with pytest.MonkeyPatch.context() as patch:
+        Timings(patch)(LEASE_SECONDS=3600.0, REPLICA_BREAKER_SECONDS=3600.0)
+        yield
+
+
+@pytest.fixture
+def timings(monkeypatch: pytest.MonkeyPatch) -> Timings:
+    """Return the function that replaces durations of ``mirror`` for this test."""
+    return Timings(monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -14,11 +14,9 @@ CACHES = with_timeouts(_CACHES, PATIENT_SECONDS)
 MIRROR = _MIRROR | {
     "BROKER_TIMEOUT_SECONDS": PATIENT_SECONDS,
     "BUDGET_SECONDS": 60.0,  # the request drains its own writes before it responds
-    "LEASE_SECONDS": 3600.0,
     "HEARTBEAT_SECONDS": 3600.0,  # one heartbeat lasts for a test
     "VERIFY_PER_MINUTE": 0,  # sweeps repair only what the test wants repaired
     "BREAKER_SECONDS": 3600.0,  # breakers stay open until the test resets them
-    "REPLICA_BREAKER_SECONDS": 3600.0,
 }
 DEMO_TIMEOUT_SECONDS = 60.0
 SESSION_CLEAN_SECONDS = 3600.0  # one run cleans all sessions

@@ -27,7 +27,6 @@ from social.timelines.pages import PostPage
 WINDOW, PAGE, FEW = 5, 3, 2
 WINDOWS = ("timeline", "global", "book_posts", "mentions", "hashtag")
 MIRRORS = ("post", "follow", "shun", *WINDOWS)
-NO_HURRY = {"BUDGET_SECONDS": 30, "PUSH_BUDGET_SECONDS": 30, "PUSH_BUSY_SECONDS": 0}
 EMPTIED = (Mention, Hashtag, Post, Follow, Block, Mute, Pulled, Change)
 Page = Callable[[int | None], PostPage]
 TIMELINE: TimelineMirror = registry.get("timeline")  # type: ignore[assignment]
@@ -80,14 +79,14 @@ def small_town() -> Generator[list[QueuedTask], None, None]:
         return True
 
     with ExitStack() as stack:
-        many = {**settings.MIRROR, "BATCH": 3, "CHUNK": 3, **NO_HURRY}
+        many = {**settings.MIRROR, "BATCH": 3, "CHUNK": 3, "BUDGET_SECONDS": 30}
         stack.enter_context(override_settings(MIRROR=many, SOCIAL_PULL_FOLLOWERS=FEW))
         for name in WINDOWS:
             stack.enter_context(mock.patch.object(type(registry.get(name)), "length", WINDOW))
         stack.enter_context(mock.patch.object(spread, "SLICE", FEW))
         stack.enter_context(mock.patch.multiple(pages, PAGE_SIZE=PAGE, EXTRA_IDS=1, FURTHER_IDS=(FEW, FEW)))
-        stack.enter_context(mock.patch.object(deliver, "BATCH", 1))
-        stack.enter_context(mock.patch.multiple(push, FIRST=FEW, SLICE=FEW))
+        stack.enter_context(mock.patch.multiple(deliver, BATCH=1, PUSH_BUSY_SECONDS=0))
+        stack.enter_context(mock.patch.multiple(push, FIRST=FEW, SLICE=FEW, PUSH_BUDGET_SECONDS=30))
         stack.enter_context(mock.patch.object(send, "_hint", keep))
         stack.enter_context(mock.patch.object(drains, "lock_summaries", return_value=nullcontext(True)))
         yield queued_tasks
