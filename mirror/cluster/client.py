@@ -29,11 +29,11 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from mirror.cluster.pieces import EVERYWHERE, MASTERS, Piece, Sent, combine_scan, combine_values
 from mirror.cluster.topology import Topology
-from mirror.redis import clients, naming, quick, recorder, scripts
-from mirror.redis.clients import LearningConnection, MirrorPool, parse_info
+from mirror.redis import naming, quick, recorder, scripts
 from mirror.redis.keys import prefix
 from mirror.redis.keys.positions import key_positions, name_of
 from mirror.redis.keys.slots import DIVIDED, place_in_slot, slot_of
+from mirror.redis.pool import LearningConnection, MirrorPool, incarnation_of, parse_info
 from mirror.redis.session import Command, get_pool
 from mirror.redis.types import RedisClient, RedisPipeline
 
@@ -112,7 +112,7 @@ def _learn(pool: MirrorPool) -> None:
         server, replication = map(parse_info, connection.collect(2))
     finally:
         pool.release(connection)
-    found = clients.incarnation_of(server | replication)
+    found = incarnation_of(server | replication)
     if found != pool.incarnation:
         pool.disconnect(inuse_connections=False)
         pool.incarnation = found

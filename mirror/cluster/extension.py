@@ -4,7 +4,7 @@ from typing import Any
 
 from mirror.cluster.client import ClusterClient, ClusterPool
 from mirror.cluster.topology import Topology
-from mirror.redis import clients
+from mirror.redis.pool import register_cluster
 
 
 def make_pool(params: dict[str, Any]) -> ClusterPool:
@@ -14,4 +14,4 @@ def make_pool(params: dict[str, Any]) -> ClusterPool:
 
 def register() -> None:
     """Let ``mirror.redis.PoolFactory`` make clients and pools of a cluster."""
-    clients.register_cluster(ClusterClient, make_pool)
+    register_cluster(ClusterClient, make_pool)

@@ -11,8 +11,8 @@ from redis.connection import parse_url
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import MovedError, RedisClusterException, SlotNotCoveredError
 
-from mirror.redis.clients import MirrorPool
 from mirror.redis.keys.urls import SCHEMES
+from mirror.redis.pool import MirrorPool
 
 
 class Topology:

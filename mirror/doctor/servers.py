@@ -13,7 +13,8 @@ from redis.exceptions import (
 )
 
 from mirror.doctor.words import say
-from mirror.redis.clients import UnknownIncarnation, list_servers
+from mirror.redis.clients import list_servers
+from mirror.redis.pool import UnknownIncarnation
 from mirror.redis.rights import check_default_user
 from mirror.redis.session import is_cluster
 from mirror.redis.types import RedisClient

@@ -9,7 +9,8 @@ from django.core.checks import CheckMessage, Error, Warning
 from django_redis import get_redis_connection
 
 from mirror.conf import DEFAULTS, setting
-from mirror.redis.clients import SET_POOL, MirrorPool, PoolFactory
+from mirror.redis.clients import SET_POOL
+from mirror.redis.pool import MirrorPool, PoolFactory
 
 DOCTOR_TIMEOUT_SECONDS: Final = 1.0  # a longer time-out of requests is reported, because it delays pages noticeably
 

@@ -1,7 +1,7 @@
 """Errors of a row, apart from those of a server that is away."""
 
 from mirror.outbox.changes import InTransaction
-from mirror.redis.clients import is_away
+from mirror.redis.errors import is_away
 from mirror.utils.sql_away import SQL_AWAY
 
 OVERFLOW = "integer overflow"  # SQLite says so of a sum of rows, by the class of errors of a server that is away

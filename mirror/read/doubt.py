@@ -23,7 +23,8 @@ from mirror.declare.watches import Family
 from mirror.kinds import kind_of
 from mirror.outbox import changes as outbox
 from mirror.redis import naming
-from mirror.redis.clients import Breaker, breaker
+from mirror.redis.circuit_breaker import Breaker
+from mirror.redis.clients import breaker
 from mirror.redis.session import get_pool
 from mirror.redis.types import RedisClient
 from mirror.utils.failure_log import FailureLog

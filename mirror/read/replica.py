@@ -14,7 +14,7 @@ from django.db import Error as DatabaseError
 
 from mirror import registry
 from mirror.conf import setting, use_database
-from mirror.redis.clients import Breaker
+from mirror.redis.circuit_breaker import Breaker
 from mirror.relay import sql_only
 from mirror.utils.commit import is_in_transaction
 from mirror.utils.counters import count

@@ -8,7 +8,7 @@ from typing import Any
 
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from mirror.redis.clients import MirrorPool
+from mirror.redis.pool import MirrorPool
 from mirror.redis.session import Command, get_pool
 from mirror.redis.types import RedisClient, RedisPipeline
 

@@ -11,8 +11,8 @@ from django_redis.pool import SentinelConnectionFactory
 from redis.exceptions import ReadOnlyError
 from redis.sentinel import SentinelConnectionPool, SentinelManagedConnection, SentinelManagedSSLConnection
 
-from mirror.redis.clients import Learning, MirrorPool, PoolFactory
 from mirror.redis.keys import prefix
+from mirror.redis.pool import Learning, MirrorPool, PoolFactory
 
 
 class LearningSentinelConnection(Learning, SentinelManagedConnection):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mirror.redis.types import RedisClient
 
 if TYPE_CHECKING:
-    from mirror.redis.clients import MirrorPool
+    from mirror.redis.pool import MirrorPool
 
 Command = tuple[Any, ...]
 

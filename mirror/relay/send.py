@@ -15,7 +15,8 @@ import orjson
 
 from mirror.conf import setting
 from mirror.redis import naming, recorder
-from mirror.redis.clients import Breaker, try_redis
+from mirror.redis.circuit_breaker import Breaker
+from mirror.redis.clients import try_redis
 from mirror.redis.types import RedisClient
 from mirror.relay import waiting
 from mirror.utils.failure_log import FailureLog

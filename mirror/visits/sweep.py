@@ -5,7 +5,8 @@ from typing import Final
 
 from redis.exceptions import RedisError
 
-from mirror.redis.clients import is_away, relay_client, report_answer, report_outage
+from mirror.redis.clients import relay_client, report_answer, report_outage
+from mirror.redis.errors import is_away
 from mirror.redis.lease import lease
 from mirror.redis.types import RedisClient
 from mirror.relay import drains

@@ -19,7 +19,8 @@ from mirror.declare.mirrors import Mirror
 from mirror.models import Identity
 from mirror.outbox.identity import database_identity
 from mirror.redis import naming
-from mirror.redis.clients import MirrorPool, incarnation
+from mirror.redis.clients import incarnation
+from mirror.redis.pool import MirrorPool
 from mirror.redis.session import Command, Conflict, Session, get_pool, set_with_transaction
 from mirror.redis.types import RedisClient
 from mirror.warm import rewind

@@ -15,9 +15,10 @@ from mirror.cluster.topology import Topology
 from mirror.models import Change
 from mirror.read.reads import read
 from mirror.redis import naming
-from mirror.redis.clients import NotNamedAsCluster, breaker, client, relay_client
+from mirror.redis.clients import breaker, client, relay_client
 from mirror.redis.keys import prefix
 from mirror.redis.keys.slots import slot_of
+from mirror.redis.pool import NotNamedAsCluster
 from mirror.redis.recorder import record
 from mirror.redis.session import Command, Session
 from mirror.relay import apply, drains

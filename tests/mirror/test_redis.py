@@ -14,17 +14,10 @@ from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from mirror.redis import quick
-from mirror.redis.clients import (
-    Breaker,
-    breaker,
-    client,
-    incarnation,
-    is_away,
-    is_in_cluster,
-    parse_info,
-    try_redis,
-    work_or_wait,
-)
+from mirror.redis.circuit_breaker import Breaker
+from mirror.redis.clients import breaker, client, incarnation, try_redis, work_or_wait
+from mirror.redis.errors import is_away
+from mirror.redis.pool import is_in_cluster, parse_info
 from mirror.redis.recorder import record
 from mirror.redis.scripts import Script
 from mirror.redis.session import Session

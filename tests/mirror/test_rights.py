@@ -11,7 +11,8 @@ from mirror.doctor import servers
 from mirror.doctor.servers import check_redis
 from mirror.management import texts
 from mirror.redis import check_default_user
-from mirror.redis.clients import UnknownIncarnation, incarnation_of, relay_client
+from mirror.redis.clients import relay_client
+from mirror.redis.pool import UnknownIncarnation, incarnation_of
 from mirror.visits import register
 from mirror.visits.declare import all_kinds, unregister
 from tests.support.fixtures import use_redis

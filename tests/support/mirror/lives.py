@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from mirror.redis.clients import client, incarnation_of, relay_client
+from mirror.redis.clients import client, relay_client
+from mirror.redis.pool import incarnation_of
 
 
 class Stop(BaseException):
@@ -41,7 +42,7 @@ def lives(redis: Redis) -> Iterator[Lives]:
     """Return a Redis that can be reverted without a restart."""
     made = Lives(redis)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mirror.redis.clients.incarnation_of", lambda info: f"{incarnation_of(info)}/{made.number}")
+        patch.setattr("mirror.redis.pool.incarnation_of", lambda info: f"{incarnation_of(info)}/{made.number}")
         made.come_back({})
         yield made
     made.come_back({})

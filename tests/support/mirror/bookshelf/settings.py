@@ -23,8 +23,8 @@ CACHES = {
         "BACKEND": "django_redis.cache.RedisCache",
         "LOCATION": os.environ["REDIS_URL"],
         "OPTIONS": {
-            "CONNECTION_FACTORY": "mirror.redis.clients.PoolFactory",
-            "CONNECTION_POOL_CLASS": "mirror.redis.clients.MirrorPool",
+            "CONNECTION_FACTORY": "mirror.redis.pool.PoolFactory",
+            "CONNECTION_POOL_CLASS": "mirror.redis.pool.MirrorPool",
             "SOCKET_TIMEOUT": _TIMEOUT,
             "SOCKET_CONNECT_TIMEOUT": _TIMEOUT,
         },
