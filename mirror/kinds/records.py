@@ -42,7 +42,12 @@ class JsonKind(Kind):
 
     def read_states(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
         """Return the states in the replies to ``ask``, one for each row."""
-        return list(replies) if len(pks) == 1 else [stored for reply in replies for stored in reply]
+        if len(pks) == 1:  # GET, without a list around its value
+            return list(replies)
+        states: list[Stored] = []
+        for reply in replies:
+            states += reply
+        return states
 
     def decode(self, stored: Stored) -> Record | None:
         """Return the record in a state, or None without one."""
@@ -114,6 +119,7 @@ class JsonKind(Kind):
 
     def write(self, owns: Mapping[str, Stored]) -> list[Command]:
         """Return the commands that write the rows' own keys. They write even if the value is unchanged."""
+        # Unchanged values are written, too: a write breaks the WATCH of another drain, which may have read older rows.
         pairs: list[Stored] = []
         gone: list[Command] = []
         for key, own in zip(self.keys(owns), owns.values(), strict=True):
@@ -148,7 +154,10 @@ class HashKind(JsonKind):
             if own is None:
                 commands += touch(key)
             else:
-                flat = [part for pair in own.items() for part in pair]
+                flat: list[str] = []
+                for field, value in own.items():
+                    flat += (field, value)
+                # HSET alone would keep fields that the row no longer has.
                 commands += [("DEL", key), ("HSET", key, *flat)]
         return commands
 
@@ -167,5 +176,6 @@ class BitmapKind(JsonKind):
 
 
 def _pairs(reply: Any) -> dict[str, str] | None:
+    # A script's reply and the older protocol RESP2 have a list in place of the dictionary.
     items = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2], strict=True)
     return {k.decode(errors="replace"): v.decode(errors="replace") for k, v in items} or None

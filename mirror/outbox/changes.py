@@ -96,12 +96,16 @@ def pending_of(mirror: str, keys: Sequence[str], layout: object = "") -> dict[st
 
 def pending_together(wanted: Sequence[tuple[str, object, Sequence[str]]]) -> list[dict[str, list[Pending]]]:
     """Do the same for the keys of several mirrors (name, layout, keys), in one statement."""
-    rows = list(dict.fromkeys((name, key) for name, _, keys in wanted for key in keys))
-    most = min(MOST, MOST_AT_ONCE // (len(rows) or 1) or 1)
-    query = queries.find_pending(rows, most, [(name, str(layout)) for name, layout, _ in wanted])
-    found: dict[str, dict[str, list[Pending]]] = {name: defaultdict(list) for name, _, _ in wanted}
-    for name, *row in _fetch(query):
-        found[name][row[1]].append(Pending._make(row))
+    rows: dict[tuple[str, str], None] = {}  # ordered, without duplicates
+    layouts: list[tuple[str, str]] = []
+    found: dict[str, dict[str, list[Pending]]] = {}
+    for name, layout, keys in wanted:
+        rows.update(dict.fromkeys((name, key) for key in keys))
+        layouts.append((name, str(layout)))
+        found[name] = defaultdict(list)
+    most_of_each = max(1, min(MOST, MOST_AT_ONCE // max(1, len(rows))))
+    for name, pk, key, strays in _fetch(queries.find_pending(list(rows), most_of_each, layouts)):
+        found[name][key].append(Pending(pk, key, strays))
     for name, layout, _ in wanted:
         others = found[name].pop(queries.LAYOUT, None)
         if others and layout != "":
@@ -149,17 +153,13 @@ def next_keys(after: int, limit: int) -> tuple[dict[str, list[str]], int | None]
 
     Also return the id to continue from, or None without further changes.
     """
-    rows = list(
-        Change.objects.using(using())
-        .pending()
-        .filter(source="", id__gt=after)
-        .in_order()
-        .values_list("id", "mirror", "key")[:limit]
-    )
+    changes = Change.objects.using(using()).pending().filter(source="", id__gt=after).in_order()
     keys: dict[str, dict[str, None]] = defaultdict(dict)
-    for _, mirror, key in rows:
+    last: int | None = None
+    for pk, mirror, key in changes.values_list("id", "mirror", "key")[:limit]:
         keys[mirror][key] = None
-    return {m: list(k) for m, k in keys.items()}, rows[-1][0] if rows else None
+        last = pk
+    return {mirror: list(of_mirror) for mirror, of_mirror in keys.items()}, last
 
 
 def list_newest(limit: int) -> list[tuple[str, str]]:
@@ -180,6 +180,7 @@ def append_all(changes: Iterable[Change]) -> None:
 
 def failed(mirror: str, key: str, error: str, *, source: str = "") -> None:
     """Count a failure of one key, and quarantine its changes with the error after too many."""
+    # SQL counts (``F``), because several processes may fail at the same key at the same time.
     with transaction.atomic(using=using()):
         changes = Change.objects.using(using()).pending().filter(mirror=mirror, key=key, source=source)
         changes.update(attempts=F("attempts") + 1, error=error[:2000])
@@ -218,11 +219,11 @@ def awaited() -> list[Awaited]:
 
 def is_unapplied_up_to(last: int) -> bool:
     """Return whether readers wait for a change with an id of at most ``last``, or for one chained to it."""
+    if _find_awaited("id", "id > 0 AND id <= %s ORDER BY id", [last], 1):
+        return True
     # Chained changes have higher ids, so any change of a chained mirror counts.
     chained = "mirror = %s AND source = '' ORDER BY key, created_at"
-    return bool(_find_awaited("id", "id > 0 AND id <= %s ORDER BY id", [last], 1)) or any(
-        _find_awaited("id", chained, [name], 1) for name in registry.after_others()
-    )
+    return any(_find_awaited("id", chained, [name], 1) for name in registry.after_others())
 
 
 def _find_awaited(columns: str, condition: str, values: Sequence[str | int], limit: int) -> list[tuple[Any, ...]]:
@@ -236,6 +237,7 @@ def purge(limit: int = PURGE, *, below: int) -> int:
 
     Return their number.
     """
+    # By SQL's clock, which also marked the changes: the clocks of hosts may differ.
     oldest = moments.to_bound(clock() - float(setting("KEEP_SECONDS")))
     found = Change.objects.using(using()).filter(applied_at__lt=oldest, id__lt=below).order_by("applied_at")
     return _execute(queries.delete(found.values_list("id", flat=True)[:limit]))

@@ -47,6 +47,8 @@ def step(changes: Sequence[Change], redis: RedisClient | None = None) -> list[st
     for extension in list_extensions():
         extension.before_spread(mirror, redis)
     if first.cursor is None and len(changes) > 1:
+        # Sources with few rows end here, in one query. A full slice may lack rows of any source, and says nothing of
+        # where each of them would go on, so it is dropped, and the first source is spread alone.
         keys = watch.via([c.key for c in changes], None, SLICE)
         if len(keys) < SLICE:
             return _save(changes, keys, None, done=True)
@@ -103,12 +105,14 @@ def _watch(mirror: str, source: str) -> Watch | None:
 
 def _save(changes: Sequence[Change], keys: list[str], cursor: str | None, *, done: bool) -> list[str]:
     """Append the rows' changes and save the position, unless another process has; then do nothing."""
-    ours = Change.objects.using(outbox.using()).filter(
-        cursor=changes[0].cursor, id__in=[change.id for change in changes], applied_at__isnull=True
-    )  # (Django translates "cursor=None" to IS NULL)
+    ids = [change.id for change in changes]
+    # Django translates "cursor=None" to IS NULL.
+    ours = Change.objects.using(outbox.using()).filter(cursor=changes[0].cursor, id__in=ids, applied_at__isnull=True)
     with transaction.atomic(using=outbox.using()):
-        progress = {"applied_at": Now()} if done else {"cursor": cursor}
-        if ours.update(**progress) != len(changes):
+        position = {"applied_at": Now()} if done else {"cursor": cursor}
+        # Another process that has saved this slice has appended the same rows; appending them again would double the
+        # work of each slice with every further process.
+        if ours.update(**position) != len(changes):
             transaction.set_rollback(True, using=outbox.using())
             return []
         if done:
@@ -120,6 +124,8 @@ def _save(changes: Sequence[Change], keys: list[str], cursor: str | None, *, don
 def _lift_quarantine(changes: Sequence[Change]) -> None:
     """Mark earlier quarantined changes of the same source rows, because this spread has covered all their rows."""
     first = changes[0]
+    keys = [change.key for change in changes]
+    oldest = min(change.id for change in changes)
     found = Change.objects.using(outbox.using()).quarantined().filter(mirror=first.mirror, source=first.source)
-    found = found.filter(key__in=[change.key for change in changes], id__lt=min(change.id for change in changes))
-    found.update(applied_at=Now(), quarantined_at=None)
+    # Not later ones, which may concern rows that an earlier slice has missed.
+    found.filter(key__in=keys, id__lt=oldest).update(applied_at=Now(), quarantined_at=None)

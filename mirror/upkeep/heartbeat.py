@@ -49,6 +49,7 @@ def beat(redis: RedisClient | None = None) -> bool:
         (seconds, microseconds), history = session.ask([("TIME",), rewind.ask()])
         if marker.check_database(redis, history):
             return False
+        # After the time was read: a change that is committed during the drain is later than the heartbeat.
         is_complete = drain_strict(redis)
         commands = [_list_quarantined()]
         if is_complete:
@@ -65,13 +66,19 @@ def drain_strict(redis: RedisClient) -> bool:
     keys: dict[tuple[str, str], list[str]] = defaultdict(list)
     for mirror, source, key in found:
         keys[mirror, source].append(key)
-    deadline, failed, left = drains.Deadline(drains.SWEEP_BUDGET_SECONDS), set[tuple[str, str]](), False
+    deadline = drains.Deadline(drains.SWEEP_BUDGET_SECONDS)
+    failed: set[tuple[str, str]] = set()
+    is_complete = True
     for (mirror, source), values in keys.items():
-        for pks in spread.slices(mirror, source, values) if source else [list(dict.fromkeys(values))]:
-            left |= bool(drains.drain_keys(mirror, pks, deadline, redis=redis, tried=failed)[1])
+        rows = spread.slices(mirror, source, values) if source else [list(dict.fromkeys(values))]
+        for pks in rows:
+            _, left = drains.drain_keys(mirror, pks, deadline, redis=redis, tried=failed)
+            is_complete = is_complete and not left
             if deadline.passed():
                 return False
-    return not (left or failed) and MOST not in Counter(mirror for mirror, _, _ in found).values()
+    # A mirror with as many changes as were asked for may have more.
+    of_each = Counter(mirror for mirror, _, _ in found)
+    return is_complete and not failed and MOST not in of_each.values()
 
 
 def _list_quarantined() -> Command:
@@ -100,6 +107,7 @@ class Pulse(threading.Thread):
 
     def _round(self) -> None:
         try:
+            # Before the heartbeat, which would otherwise vouch for a mirror whose trigger is missing.
             triggers.watch(relay_client())
             if not self._has_retried:  # the new process may have a corrected declaration or library
                 changes.retry(Change.objects.all())

@@ -62,6 +62,7 @@ def rebuild(
     Raises redis-py's errors when Redis is away (the next run continues), Interrupted and UnknownMirror.
     """
     redis = redis or relay_client()
+    # First: for a new incarnation it makes mirrors cold, or warm again without a rebuild.
     replay.check(redis)
     mirrors = sorted(registry.all_mirrors(names), key=order)
     return [_single(mirror, redis, progress) for mirror in mirrors]
@@ -139,9 +140,12 @@ class _Run:
         cursor, size = self.state.rebuild_cursor, int(setting("CHUNK"))
         kind = kind_of(self.mirror)
         together = kind.limit_batch(size)
-        while pks := self.mirror.keys_after(cursor, size if kind.is_lazy else together):
+        step = size if kind.is_lazy else together  # most windows are cold, so many keys leave few rows
+        while pks := self.mirror.keys_after(cursor, step):
             values.check_keys(self.mirror.name, "keys_after", pks)
-            cursor, rows = pks[-1], kind.select_present(pks, self.redis)
+            cursor = pks[-1]
+            rows = kind.select_present(pks, self.redis)
+            # At least one chunk, possibly without rows, because the last one saves the position.
             for start in range(0, max(len(rows), 1), together):
                 is_last = start + together >= len(rows)
                 yield _Chunk(self.mirror, rows[start : start + together], self.redis, pks if is_last else [])
@@ -161,13 +165,17 @@ class _Run:
         return f"{self.mirror.version}:{marker.now(self.redis)}:"
 
     def _begin(self) -> None:
-        cold.apply_whole(self.mirror, self.redis)  # this rebuild also applies the pending changes of everything
+        # This rebuild also applies the pending changes of everything. They are marked before the first row is read, so
+        # that one which is appended later stays pending.
+        cold.apply_whole(self.mirror, self.redis)
         self.sources = list(spread.pending_sources().filter(mirror=self.mirror.name).values_list("id", flat=True))
+        # Without any entry there are no strays to look for at the end.
         empty = "empty" if scan.is_empty(self.mirror, self.redis) else "kept"
         self.token = f"{self._prefix()}{uuid.uuid4().hex[:12]}:{empty}"
         name = self.mirror.name
         with Session(self.redis) as session:
             session.execute([("SET", naming.building(name), self.token), ("DEL", naming.marker(name))])
+        # Redis before SQL: after a crash between them SQL has no token of this start, and the next run begins anew.
         self.state.rebuild_token, self.state.rebuild_cursor, self.state.rebuild_rows = self.token, None, 0
         self.state.save(using=changes.using())
 

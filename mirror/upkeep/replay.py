@@ -126,8 +126,11 @@ def _stale_markers(redis: RedisClient, now: str) -> dict[str, bytes]:
 
 
 def _is_stale(mirror: Mirror, text: bytes, now: str) -> bool:
-    layout, database, incarnation, _ = [*text.decode().split("|"), "", "", ""][:4]
-    return (layout, database) == (str(mirror.version), database_identity()) and incarnation != now
+    fields = text.decode().split("|")
+    if len(fields) < 3:  # of older code
+        return False
+    layout, database, incarnation = fields[:3]
+    return layout == str(mirror.version) and database == database_identity() and incarnation != now
 
 
 def _finish(redis: RedisClient, identity: Identity, now: str, stale: dict[str, bytes]) -> bool:
@@ -146,7 +149,9 @@ def _finish(redis: RedisClient, identity: Identity, now: str, stale: dict[str, b
     else:
         logger.warning("Changes of the former Redis keep coming in: the replay goes on with the next sweep")
         return False
-    whole, sampler = True, samples.Sampler(redis)
+    whole = True
+    sampler = samples.Sampler(redis)
+    # Mirrors before those that depend on them.
     for name in sorted(stale, key=lambda name: len(registry.all_ahead(name))):
         mirror = registry.get(name)
         if not all(extension.replay(name, redis, stale) for extension in list_extensions()):

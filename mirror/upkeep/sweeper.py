@@ -28,7 +28,7 @@ def sweep(redis: RedisClient | None = None) -> int:
 
 def run_sweep(redis: RedisClient) -> int:
     """Do the work of ``sweep``. Raises redis-py's errors when Redis is away."""
-    # without the lease, because another process's sweep may take long
+    # Without the lease, because the sweep of another process may take long, and a missing trigger loses changes.
     triggers.watch(redis)
     for extension in list_extensions():
         extension.before_sweep(redis)
@@ -37,9 +37,10 @@ def run_sweep(redis: RedisClient) -> int:
 
 
 def _sweep_alone(redis: RedisClient) -> int:
-    checked, blocked = replay.check(redis), triggers.watch(redis)
-    lag.note_if_due(redis)  # before the drain
-    # before the drain, which may use all the time while readers wait for rebuilds
+    checked = replay.check(redis)
+    blocked = triggers.watch(redis)
+    lag.note_if_due(redis)  # before the drain, which ends the delays that it measures
+    # Before the drain, which may use all the time while readers wait for rebuilds.
     names = [mirror.name for mirror in registry.all_mirrors() if mirror.name not in blocked]
     for name in marker.list_cold(redis, names):
         # While no worker takes tasks, each mirror has one in the queue, and not one more every second.
@@ -51,6 +52,7 @@ def _sweep_alone(redis: RedisClient) -> int:
     applied = drains.drain_all(seconds, redis=redis)
     triggers.watch(redis)
     deadline = drains.Deadline(seconds)
+    # Before the purge, which keeps the witness and all later changes.
     witness = rewind.renew(redis, database_identity())
     while changes.purge(below=witness) == changes.PURGE and not deadline.passed():
         pass

@@ -51,7 +51,11 @@ def consume(
     away (all entries stay), and InTransaction inside a transaction, whose rollback would not restore the entries.
     """
     changes.refuse_transaction()
-    run, deadline, size, done = _Run(kind, redis or relay_client(), step), Deadline(seconds), int(setting("CHUNK")), 0
+    run = _Run(kind, redis or relay_client(), step)
+    deadline = Deadline(seconds)
+    size = int(setting("CHUNK"))
+    done = 0
+    # Pending entries are older than new ones. A killed process may have left them.
     for start in (PENDING, NEW):
         while entries := run.read(start, size):
             run.write(entries)
@@ -106,11 +110,16 @@ class _Run:
     def write(self, entries: Sequence[Entry]) -> None:
         """Write these entries to SQL and remove them from the stream."""
         self._dropped.clear()
-        visits = [visit for entry_id, fields in entries if fields and (visit := self._parse(entry_id, fields))]
+        visits: list[Visit] = []
+        for entry_id, fields in entries:
+            visit = self._parse(entry_id, fields) if fields else None
+            if visit is not None:
+                visits.append(visit)
         self.step("save")
         self._save(visits)
         self.step("remove")
         ids = [entry_id for entry_id, _ in entries]
+        # XACK alone would leave the entries in the stream, where they count towards its length.
         with Session(self.redis) as session:
             session.execute([("XACK", self.stream, GROUP, *ids), ("XDEL", self.stream, *ids)])
         for reason, number in self._dropped.items():
