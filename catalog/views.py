@@ -130,8 +130,12 @@ def _find_pages(request: HttpRequest, find: Callable[..., BookList]) -> BookList
 
 def _parse_page_count(text: str | None, most: int) -> int:
     """Return a number of pages from 1 to ``most``; 1 for any other text."""
-    is_number = text is not None and text.isascii() and text.isdecimal() and len(text) < 10
-    return max(1, min(int(text), most)) if text and is_number else 1
+    if not text or not text.isascii() or not text.isdecimal():
+        return 1
+    # Python raises ValueError for numbers of thousands of digits.
+    if len(text) >= 10:
+        return 1
+    return max(1, min(int(text), most))
 
 
 def _render_not_found(request: HttpRequest, message: str) -> HttpResponse:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 
 from catalog.books.languages import normalise_code
 from catalog.books.records import BookRecord
-from catalog.books.series import parse_series, split_title
+from catalog.books.series import Series, parse_series, split_title
 from common.paths import make_path
 
 # Browsers do not run a data block, but these characters could end it or begin another element.
@@ -27,14 +27,17 @@ def describe_book(book: BookRecord) -> str:
         parts.append(gettext("%(title)s by %(authors)s.") % by)
     else:
         parts.append(f"{title}.")
-    for one in parse_series(book["title"]):
-        parts.append(gettext("Book %(number)s of %(series)s.") % {"number": one.number, "series": one.name})
+    parts += [_describe_series(one) for one in parse_series(book["title"])]
     if book["rating"] is not None:
         parts.append(gettext("Rated %(rating)s out of 5.") % {"rating": f"{book['rating']:.2f}"})
     tags = _join_top_tags(book)
     if tags:
         parts.append(gettext("Tags: %(tags)s.") % {"tags": tags})
     return " ".join(parts)
+
+
+def _describe_series(series: Series) -> str:
+    return gettext("Book %(number)s of %(series)s.") % {"number": series.number, "series": series.name}
 
 
 def build_book_url(book: BookRecord) -> str:

@@ -143,7 +143,8 @@ def _join_book(book: _FoundBook, tags: TagNames, votes: Mapping[int, int], autho
     shown.sort()
     author_ids = [pk for pk in book.author_ids if pk in authors]
     author_names = [authors[pk] for pk in author_ids]
-    return BookRow(book.id, *book.columns, names, shown[:MAX_TOP_TAGS], hidden, author_names, author_ids)
+    names_of_links = (names, shown[:MAX_TOP_TAGS], hidden, author_names, author_ids)
+    return BookRow._make((book.id, *book.columns, *names_of_links))
 
 
 def _select_rows(cursor: CursorWrapper, select: str, ids: Iterable[int], end: str = "") -> list[Any]:

@@ -77,8 +77,7 @@ def rank_document(query: SearchQuery, texts: DocumentTexts) -> Rank | None:
         return WITH_TAGS, 0, 0, 0
     found = [mistakes for mistakes in best if mistakes != MISSING_WORD]
     missing = len(best) - len(found)
-    is_near = _is_near(query.joined_with_articles, texts.names_with_articles)
-    is_near = is_near or _is_near(query.joined_text, texts.names)
+    is_near = _is_near_name(query, texts)
     finds_most_words = 0 in found or missing * 2 < len(best)
     if not is_near and not finds_most_words:
         return None
@@ -118,6 +117,13 @@ def _find_fewest_mistakes(wanted: QueryWord, terms: frozenset[str]) -> int:
         if mistakes < fewest and word in terms:
             fewest = mistakes
     return fewest
+
+
+def _is_near_name(query: SearchQuery, texts: DocumentTexts) -> bool:
+    """Return whether the query is nearly a name, with or without the articles of both."""
+    if _is_near(query.joined_with_articles, texts.names_with_articles):
+        return True
+    return _is_near(query.joined_text, texts.names)
 
 
 def _is_near(whole: str, names: Iterable[str]) -> bool:

@@ -121,12 +121,9 @@ def _replace_rows(model: type[Model], ids: Sequence[str], old: Mapping[str, Any]
     # A document's member contains its name, so a renamed author has one member before and another one after.
     members = {made.member for made in chain(old.values(), new.values())}
     # Read from the lists and not derived from ``old``, so that damaged lists are repaired as well.
-    before: set[Entry] = set()
-    for found in _read_entries(members, of_documents=model is Document).values():
-        before |= found
-    after: set[Entry] = set()
-    for made in new.values():
-        after |= made.entries
+    stored = _read_entries(members, of_documents=model is Document)
+    before = set(chain.from_iterable(stored.values()))
+    after = set(chain.from_iterable(made.entries for made in new.values()))
     _change_entries(before, after)
     return before ^ after
 

@@ -41,8 +41,10 @@ def _parse_keys(keys: Sequence[str]) -> list[tuple[int, int]]:
 
 def _find_next_entries(condition: Q, after: str | None, limit: int) -> list[str]:
     rows = ShelfEntry._base_manager.using(setting("DATABASE")).filter(condition)
-    if after is not None and (pair := _parse_key(after)):
-        rows = rows.filter(Q(user_id__gt=pair[0]) | Q(user_id=pair[0], book_id__gt=pair[1]))
+    pair = _parse_key(after) if after is not None else None
+    if pair is not None:
+        user, book = pair
+        rows = rows.filter(Q(user_id__gt=user) | Q(user_id=user, book_id__gt=book))
     found = rows.order_by("user_id", "book_id").values_list("user_id", "book_id")[:limit]
     return [build_entry_key(user, book) for user, book in found]
 

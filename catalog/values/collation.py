@@ -27,7 +27,7 @@ def make_sort_key(text: str) -> str:
     >>> sorted(["Zola", "Émile", "eat", "Orb", "Øre"], key=make_sort_key)
     ['eat', 'Émile', 'Orb', 'Øre', 'Zola']
     """
-    levels, weights = [], [*_load_collator().sort_key(text[:MAX_COLLATED])]
+    levels, weights = [], list(_load_collator().sort_key(text[:MAX_COLLATED]))
     for default in _DEFAULT_WEIGHTS:
         end = weights.index(0) if 0 in weights else len(weights)
         level = [f"{weight:04x}" for weight in weights[:end]]

@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 import mirror
 from accounts.models import User
-from catalog.search import entries, store, words
+from catalog.search import entries, store
 from catalog.search.mirrors import IndexMirror
 from mirror import Watch
 from mirror.conf import setting

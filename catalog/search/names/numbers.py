@@ -4,14 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 _UNITS: Final = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-    " eighteen nineteen"
-).split()
-_TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+_TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _ORDINALS: Final = (
-    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth"
-    " sixteenth seventeenth eighteenth nineteenth"
-).split()
+    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh",
+    "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth",
+    "nineteenth",
+)  # fmt: skip
 _SUFFIXES: Final = {1: "st", 2: "nd", 3: "rd"}
 
 Words = tuple[str, ...]
@@ -32,9 +33,9 @@ def _spell_numbers() -> Iterator[tuple[str, Words]]:
     for number, words in small:
         yield str(number), words
     for number, words in small[1:]:
-        yield f"{number}000", words + ("thousand",)
+        yield f"{number}000", (*words, "thousand")
         if number < 10:
-            yield f"{number}00", words + ("hundred",)
+            yield f"{number}00", (*words, "hundred")
     yield "100", ("hundred",)
     yield "1000", ("thousand",)
     words_below_hundred = dict(small)
@@ -61,11 +62,7 @@ def respell_numbers(words: Sequence[str]) -> list[str]:
     in_words: list[str] = []
     for word in words:
         in_words += _words.get(word, (word,))
-    found = []
-    for respelled in (_replace_words(words), in_words):
-        if respelled != list(words):
-            found.append(" ".join(respelled))
-    return found
+    return [" ".join(respelled) for respelled in (_replace_words(words), in_words) if respelled != list(words)]
 
 
 def _replace_words(words: Sequence[str]) -> list[str]:
