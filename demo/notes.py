@@ -20,6 +20,7 @@ def write_note(name: str, what: dict[str, Any]) -> None:
     unfinished = NOTES_PATH.with_suffix(".tmp")
     with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         json.dump({**_read_all(), name: what}, file, indent=1)
+    # A killed process leaves the old notes or the new ones.
     unfinished.replace(NOTES_PATH)
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.users import bulk
 from loginlog.days import today
-from loginlog.services import mark_logins
+from loginlog.services import Login, mark_logins
 
 SEED: Final = "diptych readers"
 HISTORY_DAYS: Final = 183
@@ -67,7 +67,10 @@ def _add_logins(random: Random, days: Mapping[int, list[date]]) -> None:
     moments = {pk: [_pick_time(random, day) for day in found] for pk, found in days.items() if found}
     bulk.raise_login_totals({pk: bulk.LoginTotals(len(found), max(found)) for pk, found in moments.items()})
     kinds = dict(User.objects.filter(pk__in=days).values_list("pk", "user_type"))
-    mark_logins((pk, kinds[pk], day) for pk, found in days.items() for day in found)
+    logins: list[Login] = []
+    for pk, found in days.items():
+        logins += [(pk, kinds[pk], day) for day in found]
+    mark_logins(logins)
 
 
 def _invent_habit(random: Random, kind: str, until: date) -> Habit:
@@ -85,7 +88,8 @@ def _invent_login_days(random: Random, habit: Habit, until: date) -> list[date]:
         day = habit.since + timedelta(days=number)
         if day.weekday() == 0:
             mood = random.uniform(0.4, 1.5)
-        if random.random() < mood * (habit.weekend if day.weekday() >= 5 else habit.weekday):
+        usual = habit.weekend if day.weekday() >= 5 else habit.weekday
+        if random.random() < mood * usual:
             found.append(day)
     return found
 

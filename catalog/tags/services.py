@@ -24,9 +24,11 @@ def add_tag_to_books(books: QuerySet[Book], name: str) -> int:
     """Add the tag ``name``, created if necessary, to ``books``. Return the number of books that lacked it."""
     added = 0
     with transaction.atomic():
-        tags, _ = get_or_create_ids(Tag, [name])
+        ids, _ = get_or_create_ids(Tag, [name])
+        # Not ids[name], because a new tag is stored under the normalised name.
+        (tag,) = ids.values()
         for pks in _iterate_ids(books):
-            added += add_taggings((pk, tags[name]) for pk in pks)
+            added += add_taggings((pk, tag) for pk in pks)
     return added
 
 
