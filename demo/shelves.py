@@ -20,7 +20,7 @@ HISTORY_DAYS: Final = 182
 GOAL_BOOKS: Final = 30
 MAX_BOOKS: Final = 90  # on shelves
 # The number of a login's books on each shelf, and of another reader's books.
-BOOKS_OF_LOGIN: Final = {Shelf.READ: 14, Shelf.READING: 3, Shelf.WANT: 9}
+BOOKS_BY_SHELF: Final = {Shelf.READ: 14, Shelf.READING: 3, Shelf.WANT: 9}
 BOOKS_OF_READER: Final = {Shelf.READ: 4, Shelf.WANT: 3}
 STAR_CHOICES: Final = (2, 3, 3, 4, 4, 4, 5, 5)
 
@@ -50,7 +50,7 @@ def _invent_entries(name: str, user_id: int, books: list[int], today: date) -> I
     """Yield the shelf entries of one reader."""
     # A seed of its own, so that the shelves of one reader do not depend on the others.
     random = Random(f"{SEED} {name}")
-    counts = BOOKS_OF_LOGIN if name in ROLES_BY_LOGIN else BOOKS_OF_READER
+    counts = BOOKS_BY_SHELF if name in ROLES_BY_LOGIN else BOOKS_OF_READER
     shelves: list[Shelf] = []
     for shelf, count in counts.items():
         shelves += [shelf] * count
