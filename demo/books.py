@@ -97,6 +97,7 @@ def _invent_tag_counts(demo: DemoBook) -> dict[str, int]:
 
 def load_demo_books(limit: int = BOOK_COUNT) -> int:
     """Add those of the first generated books that are missing, compared by title, and return their number."""
+    # By title, because generated books have no number by which a second run could know them.
     there = set(Book.objects.values_list("title", flat=True))
     new = [demo for demo in generate_books()[:limit] if demo.title not in there]
     with transaction.atomic():
@@ -122,6 +123,7 @@ def _add_books(new: list[DemoBook]) -> None:
         links += [link(book_id=pk, author_id=authors[name]) for name in demo.authors]
         for name, count in _invent_tag_counts(demo).items():
             tag_counts[pk, tags[name]] = count
+    # In one statement: ``add`` would need one for each book.
     link._base_manager.bulk_create(links)
     add_counted_taggings(tag_counts)
 

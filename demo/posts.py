@@ -24,6 +24,7 @@ CHINESE_TAG: Final = "小说"
 BOOK_KINDS: Final = (CHINESE_TAG, *words.TEXTS_BY_TAG)
 FRIDAY: Final = 4
 SHOPPER: Final = "demo-shopper"
+LOGIN_NAMES: Final = tuple(ROLES_BY_LOGIN)
 POPULAR_READERS: Final = ("Ximena Rojas", "Sami Virtanen", "Dmitri Volkov", "陈宇航")  # readers with many followers
 
 
@@ -51,7 +52,7 @@ def load_demo_posts(now: datetime | None = None) -> int:
     A second call changes nothing.
     """
     now = now or timezone.now()
-    names = (*READER_NAMES, *STAFF_NAMES, *ROLES_BY_LOGIN)
+    names = READER_NAMES + STAFF_NAMES + LOGIN_NAMES
     ids = dict(User.objects.filter(username__in=names).values_list("username", "pk"))
     follows = []
     for follower, followee, at in generate_follows(now):
@@ -91,12 +92,13 @@ def generate_follows(now: datetime) -> Iterator[tuple[str, str, datetime]]:
     """
     random = Random(SEED)
     pairs = _pick_neighbours(random)
-    for name in (*READER_NAMES, *ROLES_BY_LOGIN):
+    for name in READER_NAMES + LOGIN_NAMES:
         pairs += [(name, other) for other in POPULAR_READERS if random.random() < 0.7]
-    for name in (*STAFF_NAMES, *ROLES_BY_LOGIN):
+    for name in STAFF_NAMES + LOGIN_NAMES:
         pairs += [(name, other) for other in random.sample(READER_NAMES, 9)]
-    for shopper in ROLES_BY_LOGIN:
+    for shopper in LOGIN_NAMES:
         pairs += [(name, shopper) for name in random.sample(READER_NAMES, 3)]
+    # A random choice may repeat a pair, or name the reader.
     for follower, followee in dict.fromkeys(pairs):
         if follower != followee:
             yield follower, followee, now - timedelta(minutes=random.randrange(3000, HISTORY_DAYS * 1440))
@@ -139,7 +141,7 @@ class _PostGenerator:
         self.books: dict[str, list[DemoBook]] = {}
         for book in books:
             self.books.setdefault(book.kind, []).append(book)
-        self.people = (*READER_NAMES, *STAFF_NAMES)
+        self.people = READER_NAMES + STAFF_NAMES
         self.keen = [random.uniform(0.4, 1) ** 2 for _ in self.people]
         kinds = [kind for kind in self.books if kind != CHINESE_TAG]
         self.tastes = {name: random.sample(kinds, min(4, len(kinds))) for name in self.people}
@@ -161,7 +163,8 @@ class _PostGenerator:
         chinese = not name.isascii() and self.random.random() < 0.8
         book = self._pick_book(name, chinese)
         text = self._pick_text(name, book, chinese)
-        if book and not chinese and "{u}" not in text and self.random.random() < 0.3:
+        may_close = book and not chinese and "{u}" not in text
+        if may_close and self.random.random() < 0.3:
             text += " " + self._pick(words.CLOSING_TEXTS, name)
         mentioned = self.random.choice([other for other in self.people if other != name])
         title = split_title(book.title)[0] if book else ""
@@ -171,7 +174,10 @@ class _PostGenerator:
 
     def _pick_book(self, name: str, chinese: bool) -> DemoBook | None:
         kinds = [CHINESE_TAG] if chinese else self.tastes[name]
-        books = self.books.get(self.random.choice(kinds), []) if kinds else []
+        books: list[DemoBook] = []
+        # A catalogue of other books may have none of these kinds.
+        if kinds:
+            books = self.books.get(self.random.choice(kinds), [])
         texts = words.CHINESE_TEXTS_WITHOUT_BOOK if chinese else words.TEXTS_WITHOUT_BOOK
         unused = set(texts) - self.last_use.keys()
         if not books or (unused and self.random.random() < 0.12):
@@ -195,6 +201,7 @@ class _PostGenerator:
         """Return a text that ``name`` has not used and that was last used longest ago."""
 
         def order(text: str) -> tuple[bool, int, float]:
+            # A random number last, or the first of several unused texts would always win.
             return (name, text) in self.used_by, self.last_use.get(text, -1), self.random.random()
 
         text = min(texts, key=order)
@@ -210,4 +217,4 @@ class _PostGenerator:
         picked = self.random.sample(some, self.random.choice((1, 1, 2)))
         if timezone.localtime(at).weekday() == FRIDAY:
             picked[-1] = words.FRIDAY_HASHTAG
-        return "".join(f" #{name}" for name in picked)
+        return " #" + " #".join(picked)

@@ -28,7 +28,7 @@ STAR_CHOICES: Final = (2, 3, 3, 4, 4, 4, 5, 5)
 def load_demo_shelves(today: date | None = None) -> int:
     """Fill the shelves of people without any, up to ``today``. Return the number of added entries."""
     today = today or timezone.localdate()
-    names = (*READER_NAMES, *ROLES_BY_LOGIN)
+    names = READER_NAMES + tuple(ROLES_BY_LOGIN)
     people = dict(User.objects.filter(username__in=names).values_list("username", "pk"))
     with_shelves = set(ShelfEntry.objects.filter(user__in=people.values()).values_list("user_id", flat=True))
     books = list(Book.objects.order_by("-popularity", "pk").values_list("pk", flat=True)[:MAX_BOOKS])

@@ -131,6 +131,7 @@ def _add_products() -> None:
     missing = Book.objects.filter(product=None).order_by("pk").values_list("pk", flat=True)
     for some in split_slices(list(missing)):
         rows = [Product(pk=pk, price=synthetic.invent_price(pk), stock=synthetic.invent_stock(pk)) for pk in some]
+        # A second start beside this one may add the same products.
         Product.objects.bulk_create(rows, ignore_conflicts=True)
 
 

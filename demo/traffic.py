@@ -17,6 +17,7 @@ START_INTERVAL_SECONDS: Final = 0.3  # between two visitors
 CARD_NUMBER: Final = "4242 4242 4242 4242"
 ORDER_PATH: Final = re.compile(r"^/shop/orders/[0-9]+/$")
 SHOPPER_NAME: Final = "demo-shopper"
+ERROR_PREFIX: Final = "error: "  # of the names of errors among the counts of a visitor
 
 
 class Visitor:
@@ -51,7 +52,7 @@ class Visitor:
         try:
             act()
         except SiteUnavailable as error:
-            self.done[f"error: {error}"] += 1
+            self.done[f"{ERROR_PREFIX}{error}"] += 1
 
     def _count_action(self, what: str, *, well: bool = True) -> bool:
         self.done[what if well else f"refused: {what}"] += 1

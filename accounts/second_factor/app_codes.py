@@ -17,7 +17,8 @@ from common import clock
 
 STEP_SECONDS: Final = 30
 CODE_DIGITS: Final = 6
-TOLERATED_STEPS: Final = 1  # time steps that the clock of a device may be ahead or behind
+# The clock of a device may be so many time steps ahead or behind.
+TOLERATED_STEPS: Final = 1
 SECRET_BYTES: Final = 20
 ISSUER: Final = "Diptych"
 

@@ -22,7 +22,8 @@ from catalog.books.covers import CoverLine, CoverPlan, plan_cover
 SIZE: Final = (1200, 630)  # pixels, as the readers of Open Graph recommend
 MARGIN: Final = 30  # pixels above and below the cover
 COVER_SIZE: Final = (120, 180)  # units of the drawn cover
-OVERSAMPLING: Final = 2  # Pillow draws shapes without smooth edges
+# Pillow draws shapes without smooth edges, so they are drawn larger and reduced.
+OVERSAMPLING: Final = 2
 FONT: Final = Path(unfold.__file__).parent / "static/unfold/fonts/inter/Inter-SemiBold.woff2"
 UNASSIGNED: Final = "\ue123"  # a letter that the font lacks
 DRAWING_VERSION: Final = 1  # increase it if covers look different
@@ -153,6 +154,7 @@ def _has_letter(letter: str) -> bool:
 
 def _shape_of(letter: str) -> tuple[Any, bytes]:
     mask = _load_font(40).getmask(letter)
+    # Pillow draws the same box for all letters that a font lacks.
     return mask.size, bytes(mask)
 
 

@@ -183,7 +183,8 @@ class CoverPlan(NamedTuple):
 
 def plan_cover(book_id: int, title: str, author: str) -> CoverPlan:
     """Return the layout, the colours and the text of a book's cover."""
-    mixed = (book_id * 2654435761 >> 7) & 0xFFFF  # consecutive ids get different covers
+    # Consecutive ids get different covers.
+    mixed = (book_id * 2654435761 >> 7) & 0xFFFF
     cut = LAYOUTS[mixed % len(LAYOUTS)]
     size, lines = _fit_title(split_title(title)[0], cut.width, cut.height)
     x = cut.left if cut.anchor == "start" else cut.left + cut.width / 2

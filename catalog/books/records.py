@@ -139,6 +139,8 @@ def _join_book(book: _FoundBook, tags: TagNames, votes: Mapping[int, int], autho
         if pk in tags.hidden:
             hidden.append(name)
         else:
+            # Minus the count, so that one ascending sort puts the most frequent first and equal ones in the order of
+            # names.
             shown.append((-count - votes.get(pk, 0), name))
     shown.sort()
     author_ids = [pk for pk in book.author_ids if pk in authors]

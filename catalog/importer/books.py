@@ -55,6 +55,7 @@ def import_books(table: Table, limit: int | None, tally: ImportReport, progress:
             crowded += _add_books(batch, tally, own_keys=True)
         tally.read["books"] += len(batch)
         progress("books", len(batch))
+    # A second pass over the file, because the books that were left out need not fit into memory.
     if crowded:
         for batch in split_batches(islice(_read_candidates(table, DataProblems()), limit), BATCH_SIZE):
             with transaction.atomic():
@@ -165,6 +166,7 @@ def _add_books(batch: Sequence[Candidate], tally: ImportReport, *, own_keys: boo
     new = [candidate for candidate in batch if candidate.book.goodreads_id not in known]
     chosen = _assign_wanted_ids(new) if own_keys else new
     Book.objects.bulk_create([candidate.book for candidate in chosen])
+    # Before the database chooses keys of its own, which would collide with those of the file.
     if own_keys and chosen:
         _advance_sequence()
     _add_authors(chosen, tally)
@@ -205,6 +207,7 @@ def _add_authors(chosen: Sequence[Candidate], tally: ImportReport) -> None:
         known = dict(Author.objects.filter(name__in=some).values_list("name", "pk"))
         new = Author.objects.bulk_create([Author(name=name) for name in some if name not in known])
         ids.update(known)
+        # Names are unique, so an author of several books in this batch is added once.
         ids.update({author.name: author.pk for author in new})
         tally.added["authors"] += len(new)
     links = Book.authors.through

@@ -14,7 +14,8 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?(e[+-]?[0-9]{1,2})?", re.
 
 def parse_number(text: str, most: int = MAX_ID) -> int | None:
     """Return a whole number from 0 to ``most``, also when written as 12.0."""
-    if len(text) < 19 and text.isascii() and text.isdigit():  # nearly always, and five times as fast
+    # Nearly always, and five times as fast as by Decimal.
+    if len(text) < 19 and text.isascii() and text.isdigit():
         plain = int(text)
         return plain if plain <= most else None
     value = _parse_integer(text)

@@ -68,7 +68,8 @@ class Table:
                     return
                 if len(row) == width:
                     yield line, [row[i].strip() for i in indices]
-                elif row:  # empty lines do not count
+                # Empty lines are no rows, and do not count as bad ones.
+                elif row:
                     dirt.note("rows with too few or too many columns", self.name, line)
 
     def _open(self) -> TextIO:

@@ -116,5 +116,6 @@ def _read_taggings(
 
 def _add_taggings(counts: dict[Pair, int], tally: ImportReport) -> None:
     if counts:
+        # The rows of a batch are one transaction, so a killed import leaves whole batches.
         with transaction.atomic():
             tally.added["taggings"] += add_counted_taggings(counts)

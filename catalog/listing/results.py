@@ -112,6 +112,7 @@ class BookList:
     @cached_property
     def next(self) -> str | None:
         """The cursor of the next page; None on the last page."""
+        # One position more than the page was asked for.
         if len(self.answer.positions) <= self.size:
             return None
         return cursors.write_cursor(self.sort, self.answer.positions[self.size - 1])

@@ -27,6 +27,7 @@ class Order:
     def put(self, pk: int, key: Any) -> None:
         """Set the key of book ``pk``."""
         if self.keys.get(pk) != key:
+            # The place of a book is found by its old key, so it is dropped before the key changes.
             self.drop(pk)
             self._ranges.clear()
             self.keys[pk] = key

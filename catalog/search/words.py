@@ -64,6 +64,7 @@ def normalise(text: str) -> str:
     >>> normalise("García Márquez’s 紅樓夢")
     'garcia marquezs 红楼梦'
     """
+    # Decomposed, so that the marks are characters of their own and can be left out.
     decomposed = unicodedata.normalize("NFKD", fold(text))
     return "".join(c for c in decomposed if not unicodedata.combining(c)).translate(_spellings)
 

@@ -102,6 +102,7 @@ class ShelfEntryMirror(Mirror):
     def index(self, pk: str, record: Record) -> Iterable[Contribution]:
         user, book, stars = str(record["user"]), record["book"], record["stars"]
         yield Scored(keys.shelf_of(user, record["shelf"]), str(book), to_score(date.fromisoformat(record["sort_on"])))
+        # Only public shelves count: a count of 1 would reveal the reader of a private one.
         if record["is_public"]:
             yield Scored(keys.readers_of(book), user, SHELVES.index(record["shelf"]))
             if stars:
@@ -114,6 +115,7 @@ class ShelfEntryMirror(Mirror):
         start = self.record_key("")
         pk = key.removeprefix(start)
         pair = _parse_key(pk) if key.startswith(start) else None
+        # "007:5" is no name of an entry, although its parts are numbers.
         return pk if pair and build_entry_key(*pair) == pk else None
 
 

@@ -166,6 +166,7 @@ def _build_cursor(place: Place) -> str:
 
 def _parse_cursor(text: str) -> Place | None:
     day, _, book = text.partition(" ")
+    # Exactly as a cursor is written. int() also accepts signs, blanks and other digits.
     if not (book.isascii() and book.isdecimal() and len(book) == 19):
         return None
     try:

@@ -76,6 +76,7 @@ def set_privacy(user_id: int, shelf: Shelf, privacy: Privacy) -> None:
 def set_goal(user_id: int, year: int, books: int | None) -> None:
     """Set the goal of a year, or remove it (None)."""
     with transaction.atomic():
+        # Goals belong to the settings, whose mirror has both in one record.
         reader, _ = ShelfSettings.objects.get_or_create(user_id=user_id)
         if books is None:
             ReadingGoal.objects.filter(reader=reader, year=year).delete()

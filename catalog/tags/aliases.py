@@ -38,6 +38,7 @@ def _add_aliases(meant: dict[str, str]) -> int:
         rows = [TagAlias(name=name, tag_id=targets[tag]) for name, tag in meant.items()]
         # Another import may have added the same alias since it was read.
         TagAlias.objects.bulk_create(rows, ignore_conflicts=True)
+        # A tag with the name of an alias existed before the alias, for example from an earlier import.
         for tag in Tag.objects.filter(name__in=meant):
             merge_into_target(tag.name)
     return added

@@ -54,6 +54,7 @@ def add_counted_taggings(counts: Mapping[tuple[int, int], int]) -> int:
     """
     rows = [(book, tag, count) for (book, tag), count in counts.items()]
     added = _write_taggings(_INSERT_TAGGINGS, rows)
+    # A first import has no existing links, and needs only the first statement.
     if added < len(rows):
         _write_taggings(_SET_COUNTS, rows)
     return added

@@ -57,6 +57,7 @@ def merge_tags(tags: QuerySet[Tag], into: Tag) -> int:
                 cursor.execute(_MOVE_TAGGINGS, [into.pk, tag])
             votes = TagVote.objects.filter(tag_id=tag)
             same = TagVote.objects.filter(tag=into, user=OuterRef("user"), book=OuterRef("book"))
+            # A reader with a vote for both keeps one, which the unique constraint demands.
             votes.exclude(Exists(same)).update(tag=into)
             _delete_rows(votes)
             _delete_rows(Tagging.objects.filter(tag_id=tag))

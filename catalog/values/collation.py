@@ -32,6 +32,7 @@ def make_sort_key(text: str) -> str:
         end = weights.index(0) if 0 in weights else len(weights)
         level = [f"{weight:04x}" for weight in weights[:end]]
         weights = weights[end + 1 :]
+        # Without the smallest weights at its end a key is shorter, and the order stays the same.
         while level and level[-1] == default:
             level.pop()
         levels.append("".join(level))

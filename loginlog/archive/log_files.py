@@ -164,7 +164,8 @@ def read_lines(path: Path) -> Iterator[tuple[int, Line]]:
             for number, text in enumerate(file, start=1):
                 if number == 1:
                     version = _parse_version(text)
-                elif not (version == FORMER_VERSION and text.startswith(DAY_PREFIX)):  # of a day
+                # Files of the former version have lines of days, which follow from the months.
+                elif not (version == FORMER_VERSION and text.startswith(DAY_PREFIX)):
                     yield number, _parse_line(text, 2 if version == VERSION else 3)
         if not number:
             raise ValueError("the file is empty")

@@ -90,6 +90,7 @@ def _merge_rows(rows: Sequence[tuple[str, int, str, str, int]], brings_back: boo
 def merge_new(found: Mapping[MonthName, int]) -> int:
     """Add these bits like ``merge``. Return the number of logins that are new."""
     with transaction.atomic(using=setting("DATABASE")):
+        # Read before and after in one transaction: a merge reports changed months, and not new logins.
         before = _read_bits(found)
         merge(found)
         after = _read_bits(found)

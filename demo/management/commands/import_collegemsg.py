@@ -37,7 +37,8 @@ class Command(ReportingCommand):
             raise CommandError("--limit must be at least 1")
         began = time.monotonic()
         with Progress(self.stderr, "read") as progress:
-            found = _FileContent(path, limit, progress)  # reads and checks the whole file before the first write
+            # The whole file is read and checked before the first write.
+            found = _FileContent(path, limit, progress)
         with Progress(self.stderr, "written", {"follows": len(found.pairs), "posts": len(found.lines)}) as progress:
             done = found.write(progress)
         seconds = time.monotonic() - began
