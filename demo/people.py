@@ -64,12 +64,15 @@ def load_demo_logins(names: Iterable[str], until: date | None = None) -> int:
 
 def _add_logins(random: Random, days: Mapping[int, list[date]]) -> None:
     """Count these logins and mark their days. days: by the ids of users."""
-    moments = {pk: [_pick_time(random, day) for day in found] for pk, found in days.items() if found}
-    bulk.raise_login_totals({pk: bulk.LoginTotals(len(found), max(found)) for pk, found in moments.items()})
     kinds = dict(User.objects.filter(pk__in=days).values_list("pk", "user_type"))
+    totals: dict[int, bulk.LoginTotals] = {}
     logins: list[Login] = []
     for pk, found in days.items():
+        moments = [_pick_time(random, day) for day in found]
+        if moments:
+            totals[pk] = bulk.LoginTotals(len(moments), max(moments))
         logins += [(pk, kinds[pk], day) for day in found]
+    bulk.raise_login_totals(totals)
     mark_logins(logins)
 
 

@@ -45,6 +45,11 @@ class DemoPost(NamedTuple):
     book: DemoBook | None
     at: datetime
 
+    @property
+    def book_id(self) -> int | None:
+        """The id of the book, or None."""
+        return self.book.pk if self.book else None
+
 
 def load_demo_posts(now: datetime | None = None) -> int:
     """Add follows and posts of the demo's people up to ``now``. Return the number of posts.
@@ -64,8 +69,7 @@ def load_demo_posts(now: datetime | None = None) -> int:
     rows: list[bulk.NewPost] = []
     for post in generate_posts(find_books(), now):
         if post.author in ids:
-            book_id = post.book.pk if post.book else None
-            rows.append(bulk.NewPost(ids[post.author], f"demo:{len(rows)}", post.text, post.at, book_id))
+            rows.append(bulk.NewPost(ids[post.author], f"demo:{len(rows)}", post.text, post.at, post.book_id))
     bulk.create_posts(rows, marked=True)
     return len(rows)
 
@@ -133,6 +137,14 @@ def _pick_times(random: Random, now: datetime) -> Iterator[datetime]:
         yield timezone.make_aware(datetime.combine(day, clock), timezone.get_default_timezone())
 
 
+def _fill_in(text: str, book: DemoBook | None, mentioned: str) -> str:
+    """Return a text with the title and the author of its book, and with the reader that it may mention."""
+    if book is None:
+        return text.format(u=f"@{mentioned}")
+    short_title, _ = split_title(book.title)
+    return text.format(t=short_title, a=book.author, u=f"@{mentioned}")
+
+
 class _PostGenerator:
     """A generator of posts. People have tastes, and avoid texts that they have used."""
 
@@ -167,9 +179,7 @@ class _PostGenerator:
         if may_close and self.random.random() < 0.3:
             text += " " + self._pick(words.CLOSING_TEXTS, name)
         mentioned = self.random.choice([other for other in self.people if other != name])
-        title = split_title(book.title)[0] if book else ""
-        author = book.author if book else ""
-        full_text = text.format(t=title, a=author, u=f"@{mentioned}")
+        full_text = _fill_in(text, book, mentioned)
         return DemoPost(name, full_text + self._pick_hashtags(book, at), book, at)
 
     def _pick_book(self, name: str, chinese: bool) -> DemoBook | None:

@@ -202,15 +202,16 @@ def _pick_popular(random: Random, items: Sequence[Item]) -> Item:
 
 def _add_visits(visits: Sequence[Visit], now: datetime) -> None:
     """Write views and orders in chronological order."""
-    views = []
+    views, orders = [], []
     for visit in visits:
+        if visit.buys:
+            orders.append(visit)
         for item, at in visit.views:
             views.append(View(visitor=f"demo:{visit.user}", user_id=visit.user, book_id=item.pk, seen_at=at))
     views.sort(key=lambda view: (view.seen_at, view.user_id, view.book_id))
     for some in split_slices(views):
         bulk_insert(View, some)
     names = dict(User.objects.filter(pk__in={visit.user for visit in visits}).values_list("pk", "username"))
-    orders = [visit for visit in visits if visit.buys]
     orders.sort(key=lambda visit: visit.ordered)
     for some_orders in split_slices(list(enumerate(orders))):
         with transaction.atomic():
