@@ -129,8 +129,8 @@ def record_answer(key: str, answer: Answer) -> None:
         order = lock_order(order_id)
         # Read after the lock, to see the changes of its previous holder.
         payment = Payment.objects.get(key=key)
-        # A charge that was reported as failed may succeed after all, and that money must be sold for or refunded. The
-        # reverse, a failure after a success, is ignored.
+        # A charge that was reported as failed may succeed after all, and its money must lead to a sale or a refund. A
+        # failure after a success is ignored.
         if answer.outcome is Outcome.SUCCEEDED and payment.state in (PaymentState.STARTED, PaymentState.FAILED):
             _record_success(order, payment, answer)
         elif answer.outcome is Outcome.FAILED and payment.state == PaymentState.STARTED:
