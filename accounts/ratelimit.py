@@ -44,6 +44,7 @@ def count_event(name: str, subject: object, limit: int, seconds: float) -> int:
 
 def count_at_rates(name: str, subject: object, rates: Iterable[tuple[int, int]]) -> int:
     """Count one event at each rate (number, seconds) up to one that is exceeded. Return 0, or the seconds to wait."""
+    # A generator: rates after the exceeded one are not counted, so a refused event does not fill them.
     waits = (count_event(f"{name}-{seconds}", subject, limit, seconds) for limit, seconds in rates)
     return next(filter(None, waits), 0)
 
@@ -51,6 +52,7 @@ def count_at_rates(name: str, subject: object, rates: Iterable[tuple[int, int]])
 def give_back(name: str, subject: object) -> None:
     """Undo the last count of ``allow``, for an event that turned out not to fall under the limit. Never raises."""
     digest = _hash_subject(name, subject)
+    # Both, because Redis may have been away when the event was counted.
     _local_counters.give_back(digest)
     try_redis(lambda redis: _give_back_script(redis, [keys.limit(name, digest)]), lambda: None, warning="")
 
@@ -73,6 +75,7 @@ def find_client_address(request: HttpRequest) -> str:
     given: str = request.META.get("REMOTE_ADDR", "")
     if count := settings.PROXY_COUNT:
         forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
+        # From the right: entries further left come from the client, who may write anything.
         if len(forwarded) >= count:
             given = forwarded[-count].strip()
     return given
@@ -85,6 +88,7 @@ def normalize_address(given: str) -> str:
     except ValueError:
         return given[:64]
     if isinstance(found, ipaddress.IPv6Address):
+        # A subscriber has a whole /64 network, and could use another address for each attempt.
         return str(found.ipv4_mapped or ipaddress.ip_network((found, 64), strict=False))
     return str(found)
 

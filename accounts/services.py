@@ -21,10 +21,12 @@ def log_in(request: HttpRequest, user: User, backend: str | None = None, *, with
     backend: the path of the authentication backend, if ``authenticate`` has not set it on the user. with_factor:
     whether the user gave a second factor.
     """
+    # Outside of the transaction: after a rollback the request must not go on with a session that SQL does not have.
     with restore_session_on_error(request), transaction.atomic():
         auth.login(request, user, backend=backend)
         if with_factor:
             recent.record_proof(request.session, with_factor=True)
+        # Saved here and not by the middleware, so that session and login count are committed together.
         request.session.save()
 
 

@@ -53,6 +53,7 @@ class LastSeenVisits(VisitKind):
         return LastUse(fields["session"], _EPOCH + timedelta(microseconds=int(fields["at"])))
 
     def save(self, visits: Sequence[Visit]) -> None:
+        # One row per session: an upsert may not change a row twice.
         times: dict[str, datetime] = {}
         for _, fact in visits:
             times[fact.digest] = max(fact.seen_at, times.get(fact.digest, fact.seen_at))

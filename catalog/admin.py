@@ -108,10 +108,12 @@ class LanguageFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, Any]]:
         codes = {normalise_code(code) for code in CODES_BY_THREE_LETTERS}
-        return sorted(((code, get_language_name(code)) for code in codes), key=lambda choice: choice[1])
+        choices = [(code, get_language_name(code)) for code in codes]
+        return sorted(choices, key=lambda choice: choice[1])
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Book]) -> QuerySet[Book]:
-        if not (value := self.value()):
+        value = self.value()
+        if not value:
             return queryset
         condition = Q()
         for code in find_spellings(value):
@@ -171,8 +173,11 @@ class BookAdmin(TagActionAdmin):
         return obj is not None and not _has_product(obj) and super().has_delete_permission(request, obj)
 
     def get_fields(self, request: HttpRequest, obj: Book | None = None) -> Any:
-        fields = [*super().get_fields(request, obj)]
-        return [*fields, "product_page"] if obj is not None and _has_product(obj) else fields
+        # A copy: Django returns the list of the class itself.
+        fields = list(super().get_fields(request, obj))
+        if obj is not None and _has_product(obj):
+            fields.append("product_page")
+        return fields
 
     @display(description=_("for sale"))
     def product_page(self, book: Book) -> str:
@@ -186,6 +191,7 @@ class BookAdmin(TagActionAdmin):
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
         """Save the tags of a book. Removing a tag also removes the votes for it."""
         super().save_formset(request, form, formset, change)
+        # Otherwise votes would be left for a tag that the book no longer has.
         for tagging in formset.deleted_objects:
             services.remove_tag_from_books(Book.objects.filter(pk=tagging.book_id), tagging.tag)
 

@@ -32,7 +32,6 @@ from mirror import (
     Watch,
     find_bucket_key,
     find_bucket_start,
-    list_bucket_keys,
 )
 from mirror.conf import setting
 from mirror.read import RawRecord
@@ -44,6 +43,7 @@ UNKNOWN_RATING = float("-inf")
 def _find_book_ids(links: type[Model], column: str, values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next ``limit`` distinct ids, ascending, of books that ``links`` joins to one of ``values``."""
     found = links._base_manager.using(setting("DATABASE")).filter(**{f"{column}__in": parse_ids(values)})
+    # By keyset: a popular tag has thousands of books, and an offset would read all before the page.
     if after is not None:
         found = found.filter(book_id__gt=after)
     return [str(pk) for pk in found.order_by("book_id").values_list("book_id", flat=True).distinct()[:limit]]
@@ -59,21 +59,6 @@ def find_books_by_authors(values: Sequence[str], after: str | None, limit: int) 
     return _find_book_ids(Book.authors.through, "author_id", values, after, limit)
 
 
-class _TagKeys(dict[str, str]):
-    """A map from the names of tags to their keys. All books reuse the same few thousand strings."""
-
-    MOST = 100_000
-
-    def __init__(self, start: str) -> None:
-        super().__init__()
-        self.start = start
-
-    def __missing__(self, name: str) -> str:
-        if len(self) >= self.MOST:
-            self.clear()
-        return self.setdefault(name, self.start + name)
-
-
 class _EntryKeys(NamedTuple):
     """The keys of the entries of books, computed once and not for every book."""
 
@@ -82,13 +67,11 @@ class _EntryKeys(NamedTuple):
     ratings: str
     titles: str
     tag_start: str
-    tags: dict[str, _TagKeys]  # by the beginning of the keys of a bucket
 
 
 @cache
-def _get_entry_keys(buckets: int) -> _EntryKeys:
-    tags = {start: _TagKeys(start) for start in list_bucket_keys(keys.tag(""), buckets)}
-    return _EntryKeys(keys.popular(), keys.newest(), keys.ratings(), keys.titles(), keys.tag(""), tags)
+def _get_entry_keys() -> _EntryKeys:
+    return _EntryKeys(keys.popular(), keys.newest(), keys.ratings(), keys.titles(), keys.tag(""))
 
 
 @mirror.register
@@ -120,30 +103,32 @@ class BookMirror(Mirror[BookRecord]):
         return build_record(row)
 
     def index(self, pk: str, record: Record) -> Iterable[Contribution]:
-        pk, places = str(record["id"]), _get_entry_keys(self.buckets)
-        tags = places.tags[find_bucket_key(places.tag_start, pk, self.buckets)]
+        pk, places = str(record["id"]), _get_entry_keys()
+        tag_start = find_bucket_key(places.tag_start, pk, self.buckets)
         year, rating = record["year"], record["rating"]
-        language = normalise_code(record["language"])
-        return [
+        # The key comes before the id, because all scores are 0 and Redis then sorts by member.
+        title = f"{make_sort_key(record['sort_title'])}\0{pk}"
+        entries: list[Contribution] = [
             Scored(places.popular, pk, record["popularity"]),
             Scored(places.newest, pk, UNKNOWN_YEAR if year is None else year),
             Scored(places.ratings, pk, UNKNOWN_RATING if rating is None else rating),
-            Scored(places.titles, f"{make_sort_key(record['sort_title'])}\0{pk}", 0),
-            Members(list(map(tags.__getitem__, record["tags"])), pk),
-            *([Member(keys.language(language), pk)] if language else []),
-            Members(list(map(keys.books_by, record["author_ids"])), pk),
-            *(
-                Scored(keys.series(author, one.normalised_name), f"{record['id']:019}\0{record['title']}", one.first)
-                for one in parse_series(record["title"])
-                if one.is_single
-                for author in record["author_ids"]
-            ),
+            Scored(places.titles, title, 0),
+            Members([tag_start + name for name in record["tags"]], pk),
+            Members([keys.books_by(author) for author in record["author_ids"]], pk),
         ]
+        language = normalise_code(record["language"])
+        if language:
+            entries.append(Member(keys.language(language), pk))
+        volume = f"{record['id']:019}\0{record['title']}"
+        for series in parse_series(record["title"]):
+            if series.is_single:
+                name = series.normalised_name
+                entries += [Scored(keys.series(author, name), volume, series.first) for author in record["author_ids"]]
+        return entries
 
     def families(self) -> Sequence[Family]:
-        return (
+        families = [
             Family(keys.tag(""), "set", _member_as_id),
-            *([Family(find_bucket_start(keys.tag("")), "set", _member_as_id)] if self.buckets > 1 else []),
             Family(keys.popular(), "zset", _member_as_id, whole=True),
             Family(keys.language(""), "set", _member_as_id),
             Family(keys.books_by(""), "set", _member_as_id),
@@ -151,7 +136,10 @@ class BookMirror(Mirror[BookRecord]):
             Family(keys.newest(), "zset", _member_as_id, whole=True),
             Family(keys.ratings(), "zset", _member_as_id, whole=True),
             Family(keys.titles(), "zset", _parse_text_member, whole=True),
-        )
+        ]
+        if self.buckets > 1:
+            families.append(Family(find_bucket_start(keys.tag("")), "set", _member_as_id))
+        return families
 
     def retired(self) -> Sequence[str]:
         return [find_bucket_start(keys.tag(""))] if self.buckets == 1 else []

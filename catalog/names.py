@@ -24,4 +24,5 @@ def is_shelf_name(name: str) -> bool:
 
 @lru_cache(maxsize=4)
 def _compile_patterns(patterns: tuple[str, ...]) -> regex.Pattern[str]:
+    # Without patterns, one that matches nothing.
     return regex.compile("|".join(f"(?:{pattern})" for pattern in patterns) or "(?!)")

@@ -75,23 +75,26 @@ class _ListRequest(NamedTuple):
 def _find_in_redis(asked: _ListRequest) -> ListAnswer | None:
     """Return the answer with the page's records. None: the mirror is cold, Redis is away, or the copy is behind."""
 
-    def records(pipe: RedisPipeline, found: QueryAnswer) -> None:
-        if pks := _get_page_ids(found, asked):
-            pipe.mget([keys.book(pk) for pk in pks])
-            extras.card_extras.add_commands(pipe, pks)
-            if asked.viewer:
-                ask_for_entries(pipe, asked.viewer, pks)
+    def ask_for_records(pipe: RedisPipeline, found: QueryAnswer) -> None:
+        pks = _get_page_ids(found, asked)
+        if not pks:
+            return
+        pipe.mget([keys.book(pk) for pk in pks])
+        extras.card_extras.add_commands(pipe, pks)
+        if asked.viewer:
+            ask_for_entries(pipe, asked.viewer, pks)
 
     def find(index: CatalogIndex) -> QueryAnswer:
         return index.find(asked.node, asked.order, asked.after, asked.size + 1, asked.narrowings)
 
-    answered = local_copy.ask(find, records, ENTRY_MIRRORS if asked.viewer else ())
+    answered = local_copy.ask(find, ask_for_records, ENTRY_MIRRORS if asked.viewer else ())
     if answered is None:
         return None
     found, replies = answered
     if not replies:
         return found, [], [], []
     raws, *more = replies
+    # A pipeline is no transaction: a book of the page may be deleted between its commands.
     if None in raws:
         return None
     entries = read_entries(more.pop()) if asked.viewer else []

@@ -31,6 +31,7 @@ class _IdRangePaginator:
     @property
     def num_pages(self) -> int:
         """The number of files, at least one."""
+        # By the highest id and not by the number of rows: a deletion then moves no other address to another file.
         last = self._rows.aggregate(last=Max("pk"))["last"] or 1
         return min(-(-int(last) // IDS_PER_FILE), MAX_FILES)
 

@@ -55,6 +55,7 @@ def book_page(request: HttpRequest, pk: int) -> HttpResponse:
     page = get_book_page(pk)
     if page is None:
         return _render_not_found(request, _("Book not found."))
+    # Robust: a page is more important than the statistics of its views.
     book_shown.send_robust(book_page, request=request, book_id=pk)
     if wants_json(request):
         response = json_response(orjson.Fragment(page.json))
@@ -77,6 +78,7 @@ def book_cover(request: HttpRequest, pk: int) -> HttpResponse:
     response = HttpResponse(cover_images.render_cover(pk, title, author), content_type="image/png")
     is_current = request.GET.get("v") == cover_images.make_version(title, author)
     age = {"max_age": YEAR, "immutable": True} if is_current else {"max_age": HOUR}
+    # An address with an old version may be cached for an hour only, because its image changes with the book.
     patch_cache_control(response, public=True, **age)
     return response
 
@@ -130,8 +132,12 @@ def _find_pages(request: HttpRequest, find: Callable[..., BookList]) -> BookList
 
 def _parse_page_count(text: str | None, most: int) -> int:
     """Return a number of pages from 1 to ``most``; 1 for any other text."""
-    is_number = text is not None and text.isascii() and text.isdecimal() and len(text) < 10
-    return max(1, min(int(text), most)) if text and is_number else 1
+    if not text or not text.isascii() or not text.isdecimal():
+        return 1
+    # Python raises ValueError for numbers of thousands of digits.
+    if len(text) >= 10:
+        return 1
+    return max(1, min(int(text), most))
 
 
 def _render_not_found(request: HttpRequest, message: str) -> HttpResponse:

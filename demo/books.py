@@ -51,7 +51,8 @@ def _pick_genres(random: Random) -> Iterator[Genre]:
 def _invent_authors(random: Random, genre: Genre) -> tuple[str, ...]:
     if genre.language == "zho":
         return CHINESE_AUTHORS
-    return tuple(dict.fromkeys(f"{random.choice(FIRST_NAMES)} {random.choice(LAST_NAMES)}" for _ in range(12)))
+    names = [f"{random.choice(FIRST_NAMES)} {random.choice(LAST_NAMES)}" for _ in range(12)]
+    return tuple(dict.fromkeys(names))
 
 
 def _invent_title(random: Random, genre: Genre) -> str:
@@ -62,20 +63,17 @@ def _invent_title(random: Random, genre: Genre) -> str:
         "p": random.choice(genre.places),
         "s": random.choice(genre.subjects) if genre.subjects else "",
     }
-    first, _, rest = pattern.partition("{n}")
-    text = first + (nouns[0] + rest.replace("{n}", nouns[-1]) if "{n}" in pattern else "")
+    # The first noun in the first place, and the other one in the second.
+    text = pattern.replace("{n}", nouns[0], 1).replace("{n}", nouns[-1])
     return re.sub(r"\bA (?=[AEIOU])", "An ", text.format(**words))
 
 
 def _invent_book(random: Random, genre: Genre, title: str, authors: tuple[str, ...]) -> DemoBook:
     writers = random.sample(authors, 2 if random.random() < 0.12 else 1)
-    named = [tag for tag in genre.often if tag in title.lower()]  # "Practical Ruby" is about ruby
-    tags = [
-        *genre.tags,
-        *named,
-        *random.sample(genre.often, random.randint(1, 4)),
-        *random.sample(SHELF_TAGS, random.randint(0, 3)),
-    ]
+    tags = list(genre.tags)
+    tags += [tag for tag in genre.often if tag in title.lower()]  # "Practical Ruby" is about ruby
+    tags += random.sample(genre.often, random.randint(1, 4))
+    tags += random.sample(SHELF_TAGS, random.randint(0, 3))
     return DemoBook(
         title=title,
         authors=tuple(writers),
@@ -90,33 +88,47 @@ def _invent_book(random: Random, genre: Genre, title: str, authors: tuple[str, .
 def _invent_tag_counts(demo: DemoBook) -> dict[str, int]:
     """Return the number of readers for each tag. The genre's own tags come first and have the most."""
     random = Random(demo.title)
-    return {name: 1 + int(demo.popularity * random.uniform(0.3, 1) / (n + 2)) for n, name in enumerate(demo.tags)}
+    counts = {}
+    for n, name in enumerate(demo.tags):
+        share = random.uniform(0.3, 1) / (n + 2)
+        counts[name] = 1 + int(demo.popularity * share)
+    return counts
 
 
 def load_demo_books(limit: int = BOOK_COUNT) -> int:
     """Add those of the first generated books that are missing, compared by title, and return their number."""
+    # By title, because generated books have no number by which a second run could know them.
     there = set(Book.objects.values_list("title", flat=True))
     new = [demo for demo in generate_books()[:limit] if demo.title not in there]
     with transaction.atomic():
-        tags, _ = get_or_create_ids(Tag, list({name for demo in new for name in demo.tags}))
-        authors, _ = get_or_create_ids(Author, list({name for demo in new for name in demo.authors}))
-        Book.objects.bulk_create(
-            Book(
-                title=demo.title,
-                year=demo.year,
-                language=demo.language,
-                popularity=demo.popularity,
-                rating=demo.rating,
-            )
-            for demo in new
-        )
-        titles = [demo.title for demo in new]
-        books = dict(Book.objects.filter(title__in=titles).values_list("title", "pk"))
-        wrote = Book.authors.through
-        wrote._base_manager.bulk_create(
-            wrote(book_id=books[demo.title], author_id=authors[name]) for demo in new for name in demo.authors
-        )
-        add_counted_taggings(
-            {(books[demo.title], tags[name]): count for demo in new for name, count in _invent_tag_counts(demo).items()}
-        )
+        _add_books(new)
     return len(new)
+
+
+def _add_books(new: list[DemoBook]) -> None:
+    tag_names: set[str] = set()
+    author_names: set[str] = set()
+    for demo in new:
+        tag_names.update(demo.tags)
+        author_names.update(demo.authors)
+    tags, _ = get_or_create_ids(Tag, list(tag_names))
+    authors, _ = get_or_create_ids(Author, list(author_names))
+    Book.objects.bulk_create(_build_book(demo) for demo in new)
+    books = dict(Book.objects.filter(title__in=[demo.title for demo in new]).values_list("title", "pk"))
+    link = Book.authors.through
+    links = []
+    tag_counts: dict[tuple[int, int], int] = {}
+    for demo in new:
+        pk = books[demo.title]
+        links += [link(book_id=pk, author_id=authors[name]) for name in demo.authors]
+        for name, count in _invent_tag_counts(demo).items():
+            tag_counts[pk, tags[name]] = count
+    # In one statement: ``add`` would need one for each book.
+    link._base_manager.bulk_create(links)
+    add_counted_taggings(tag_counts)
+
+
+def _build_book(demo: DemoBook) -> Book:
+    return Book(
+        title=demo.title, year=demo.year, language=demo.language, popularity=demo.popularity, rating=demo.rating
+    )

@@ -85,8 +85,13 @@ class Browser:
         return self._ask(path, urlencode({**fields, "csrfmiddlewaretoken": self._find_csrf_token()}).encode(), accept)
 
     def _find_csrf_token(self) -> str:
-        cookie = next((cookie.value for cookie in self._cookies if cookie.name == "csrftoken"), None)
-        return self._token or cookie or ""
+        # Pages without a form leave the token of an earlier page valid.
+        if self._token:
+            return self._token
+        for cookie in self._cookies:
+            if cookie.name == "csrftoken":
+                return cookie.value or ""
+        return ""
 
     def _ask(self, path: str, data: bytes | None, accept: str) -> Answer:
         headers = {"Accept": accept, "User-Agent": USER_AGENT, "Referer": f"{self.origin}/"}

@@ -51,7 +51,8 @@ _ENDINGS: Final = (".", ", and it is only Monday.", ". See you at the fountain."
 
 def invent_text(line: int) -> str:
     """Return the invented text for the message of a line: always the same, and repeated after 12,155 lines."""
-    number, picked = line * 7919, []  # a prime: it reaches all combinations, and consecutive lines differ much
+    # A prime reaches all combinations, and makes consecutive lines differ much.
+    number, picked = line * 7919, []
     for some in (_OPENINGS, _MIDDLES, _SUBJECTS, _ENDINGS):
         number, index = divmod(number, len(some))
         picked.append(some[index])

@@ -36,8 +36,10 @@ def generate_environment(site_url: str) -> dict[str, str]:
 def _store_environment(values: dict[str, str]) -> None:
     VAR_DIR.mkdir(parents=True, exist_ok=True)
     unfinished = DEMO_FILE.with_suffix(f".{os.getpid()}.tmp")
+    # Created with its mode: a later chmod would leave the secrets readable for a moment.
     with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.writelines(f"{name}={value}\n" for name, value in values.items())
-    with suppress(FileExistsError):  # a concurrent start was first
+    # A link, because a rename would replace the secrets of a concurrent start that was first.
+    with suppress(FileExistsError):
         os.link(unfinished, DEMO_FILE)
     unfinished.unlink()

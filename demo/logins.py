@@ -21,11 +21,13 @@ def create_logins() -> None:
     passwords = notes.read_note("passwords")
     for name, role in ROLES_BY_LOGIN.items():
         user = User.objects.filter(username=name).first() or User(username=name)
+        # A new hash would end the sessions of this login.
         if name in passwords and user.pk and user.check_password(passwords[name]):
             continue
         passwords[name] = secrets.token_urlsafe(9)
         user.set_password(passwords[name])
-        user.is_staff = user.is_superuser = role == "staff"
-        user.user_type = User.Type.OFFICE if role == "staff" else User.Type.CLIENT
+        is_staff = role == "staff"
+        user.is_staff = user.is_superuser = is_staff
+        user.user_type = User.Type.OFFICE if is_staff else User.Type.CLIENT
         user.save()
     notes.write_note("passwords", passwords)

@@ -18,8 +18,10 @@ def read_note(name: str) -> dict[str, Any]:
 def write_note(name: str, what: dict[str, Any]) -> None:
     """Store ``what`` as the note called ``name``."""
     unfinished = NOTES_PATH.with_suffix(".tmp")
+    # Created with its mode: a later chmod would leave the passwords readable for a moment.
     with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         json.dump({**_read_all(), name: what}, file, indent=1)
+    # A killed process leaves the old notes or the new ones.
     unfinished.replace(NOTES_PATH)
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.users import bulk
 from loginlog.days import today
-from loginlog.services import mark_logins
+from loginlog.services import Login, mark_logins
 
 SEED: Final = "diptych readers"
 HISTORY_DAYS: Final = 183
@@ -64,10 +64,16 @@ def load_demo_logins(names: Iterable[str], until: date | None = None) -> int:
 
 def _add_logins(random: Random, days: Mapping[int, list[date]]) -> None:
     """Count these logins and mark their days. days: by the ids of users."""
-    moments = {pk: [_pick_time(random, day) for day in found] for pk, found in days.items() if found}
-    bulk.raise_login_totals({pk: bulk.LoginTotals(len(found), max(found)) for pk, found in moments.items()})
     kinds = dict(User.objects.filter(pk__in=days).values_list("pk", "user_type"))
-    mark_logins((pk, kinds[pk], day) for pk, found in days.items() for day in found)
+    totals: dict[int, bulk.LoginTotals] = {}
+    logins: list[Login] = []
+    for pk, found in days.items():
+        moments = [_pick_time(random, day) for day in found]
+        if moments:
+            totals[pk] = bulk.LoginTotals(len(moments), max(moments))
+        logins += [(pk, kinds[pk], day) for day in found]
+    bulk.raise_login_totals(totals)
+    mark_logins(logins)
 
 
 def _invent_habit(random: Random, kind: str, until: date) -> Habit:
@@ -85,7 +91,8 @@ def _invent_login_days(random: Random, habit: Habit, until: date) -> list[date]:
         day = habit.since + timedelta(days=number)
         if day.weekday() == 0:
             mood = random.uniform(0.4, 1.5)
-        if random.random() < mood * (habit.weekend if day.weekday() >= 5 else habit.weekday):
+        usual = habit.weekend if day.weekday() >= 5 else habit.weekday
+        if random.random() < mood * usual:
             found.append(day)
     return found
 

@@ -24,6 +24,7 @@ CHINESE_TAG: Final = "小说"
 BOOK_KINDS: Final = (CHINESE_TAG, *words.TEXTS_BY_TAG)
 FRIDAY: Final = 4
 SHOPPER: Final = "demo-shopper"
+LOGIN_NAMES: Final = tuple(ROLES_BY_LOGIN)
 POPULAR_READERS: Final = ("Ximena Rojas", "Sami Virtanen", "Dmitri Volkov", "陈宇航")  # readers with many followers
 
 
@@ -44,6 +45,11 @@ class DemoPost(NamedTuple):
     book: DemoBook | None
     at: datetime
 
+    @property
+    def book_id(self) -> int | None:
+        """The id of the book, or None."""
+        return self.book.pk if self.book else None
+
 
 def load_demo_posts(now: datetime | None = None) -> int:
     """Add follows and posts of the demo's people up to ``now``. Return the number of posts.
@@ -51,29 +57,35 @@ def load_demo_posts(now: datetime | None = None) -> int:
     A second call changes nothing.
     """
     now = now or timezone.now()
-    names = (*READER_NAMES, *STAFF_NAMES, *ROLES_BY_LOGIN)
+    names = READER_NAMES + STAFF_NAMES + LOGIN_NAMES
     ids = dict(User.objects.filter(username__in=names).values_list("username", "pk"))
-    follows = sorted(generate_follows(now), key=lambda follow: follow[2])
-    bulk.create_follows(bulk.NewFollow(ids[a], ids[b], at) for a, b, at in follows if a in ids and b in ids)
-    posts = [post for post in generate_posts(find_books(), now) if post.author in ids]
-    rows = (
-        bulk.NewPost(ids[post.author], f"demo:{number}", post.text, post.at, post.book and post.book.pk)
-        for number, post in enumerate(posts)
-    )
+    follows = []
+    for follower, followee, at in generate_follows(now):
+        if follower in ids and followee in ids:
+            follows.append(bulk.NewFollow(ids[follower], ids[followee], at))
+    # Ids grow with time: lists of followers are sorted by the ids of follows.
+    follows.sort(key=lambda follow: follow.created_at)
+    bulk.create_follows(follows)
+    rows: list[bulk.NewPost] = []
+    for post in generate_posts(find_books(), now):
+        if post.author in ids:
+            rows.append(bulk.NewPost(ids[post.author], f"demo:{len(rows)}", post.text, post.at, post.book_id))
     bulk.create_posts(rows, marked=True)
-    return len(posts)
+    return len(rows)
 
 
 def find_books() -> list[DemoBook]:
     """Return the books for posts: the most popular ones, and those in Chinese."""
     books = Book.objects.order_by("-popularity", "title")
-    picked = [*books.exclude(tags__name=CHINESE_TAG)[:MAX_BOOKS], *books.filter(tags__name=CHINESE_TAG)[:MAX_BOOKS]]
+    picked = list(books.exclude(tags__name=CHINESE_TAG)[:MAX_BOOKS])
+    picked += books.filter(tags__name=CHINESE_TAG)[:MAX_BOOKS]
     pks = [book.pk for book in picked]
-    wrote = Author.objects.filter(books__in=pks).order_by("-name")
-    tagged = Tag.objects.filter(books__in=pks, name__in=BOOK_KINDS).values_list("books", "name")
-    authors = dict(wrote.values_list("books", "name"))
-    kinds = dict(sorted(tagged, key=lambda row: BOOK_KINDS.index(row[1]), reverse=True))
-    return [DemoBook(b.pk, b.title, authors.get(b.pk, ""), kinds.get(b.pk, "")) for b in picked]
+    # Descending, because the last author of a book stays in the dictionary: the first by name.
+    authors = dict(Author.objects.filter(books__in=pks).order_by("-name").values_list("books", "name"))
+    tagged = list(Tag.objects.filter(books__in=pks, name__in=BOOK_KINDS).values_list("books", "name"))
+    tagged.sort(key=lambda row: BOOK_KINDS.index(row[1]), reverse=True)
+    kinds = dict(tagged)
+    return [DemoBook(book.pk, book.title, authors.get(book.pk, ""), kinds.get(book.pk, "")) for book in picked]
 
 
 def generate_follows(now: datetime) -> Iterator[tuple[str, str, datetime]]:
@@ -82,20 +94,31 @@ def generate_follows(now: datetime) -> Iterator[tuple[str, str, datetime]]:
     They form a small world: neighbours on a ring, some replaced at random (Watts and Strogatz 1998). A few readers have
     many followers, and staff and the demo's logins follow some readers.
     """
-    random, count = Random(SEED), len(READER_NAMES)
-    pairs: dict[tuple[str, str], None] = {}
-    for place, name in enumerate(READER_NAMES):
-        for step in (1, 2, 3, count - 1, count - 2):
-            near = READER_NAMES[(place + step) % count]
-            pairs[name, random.choice(READER_NAMES) if random.random() < 0.2 else near] = None
-    for name in (*READER_NAMES, *ROLES_BY_LOGIN):
-        pairs |= {(name, other): None for other in POPULAR_READERS if random.random() < 0.7}
-    for name in (*STAFF_NAMES, *ROLES_BY_LOGIN):
-        pairs |= {(name, other): None for other in random.sample(READER_NAMES, 9)}
-    pairs |= {(name, shopper): None for shopper in ROLES_BY_LOGIN for name in random.sample(READER_NAMES, 3)}
-    for follower, followee in pairs:
+    random = Random(SEED)
+    pairs = _pick_neighbours(random)
+    for name in READER_NAMES + LOGIN_NAMES:
+        pairs += [(name, other) for other in POPULAR_READERS if random.random() < 0.7]
+    for name in STAFF_NAMES + LOGIN_NAMES:
+        pairs += [(name, other) for other in random.sample(READER_NAMES, 9)]
+    for shopper in LOGIN_NAMES:
+        pairs += [(name, shopper) for name in random.sample(READER_NAMES, 3)]
+    # A random choice may repeat a pair, or name the reader.
+    for follower, followee in dict.fromkeys(pairs):
         if follower != followee:
             yield follower, followee, now - timedelta(minutes=random.randrange(3000, HISTORY_DAYS * 1440))
+
+
+def _pick_neighbours(random: Random) -> list[tuple[str, str]]:
+    """Return for each reader the neighbours on the ring, or random readers in their place."""
+    count = len(READER_NAMES)
+    pairs = []
+    for place, name in enumerate(READER_NAMES):
+        for step in (1, 2, 3, count - 1, count - 2):
+            followee = READER_NAMES[(place + step) % count]
+            if random.random() < 0.2:
+                followee = random.choice(READER_NAMES)
+            pairs.append((name, followee))
+    return pairs
 
 
 def generate_posts(books: Sequence[DemoBook], now: datetime) -> list[DemoPost]:
@@ -114,6 +137,14 @@ def _pick_times(random: Random, now: datetime) -> Iterator[datetime]:
         yield timezone.make_aware(datetime.combine(day, clock), timezone.get_default_timezone())
 
 
+def _fill_in(text: str, book: DemoBook | None, mentioned: str) -> str:
+    """Return a text with the title and the author of its book, and with the reader that it may mention."""
+    if book is None:
+        return text.format(u=f"@{mentioned}")
+    short_title, _ = split_title(book.title)
+    return text.format(t=short_title, a=book.author, u=f"@{mentioned}")
+
+
 class _PostGenerator:
     """A generator of posts. People have tastes, and avoid texts that they have used."""
 
@@ -122,7 +153,7 @@ class _PostGenerator:
         self.books: dict[str, list[DemoBook]] = {}
         for book in books:
             self.books.setdefault(book.kind, []).append(book)
-        self.people = (*READER_NAMES, *STAFF_NAMES)
+        self.people = READER_NAMES + STAFF_NAMES
         self.keen = [random.uniform(0.4, 1) ** 2 for _ in self.people]
         kinds = [kind for kind in self.books if kind != CHINESE_TAG]
         self.tastes = {name: random.sample(kinds, min(4, len(kinds))) for name in self.people}
@@ -137,45 +168,50 @@ class _PostGenerator:
                 text = words.WELCOME_TEXTS[welcome.index(self.number)].format(u=f"@{SHOPPER}")
                 yield DemoPost(STAFF_NAMES[0], text, None, at)
             else:
-                yield self._write_post(self.random.choices(self.people, self.keen)[0], at)
+                author = self.random.choices(self.people, self.keen)[0]
+                yield self._write_post(author, at)
 
     def _write_post(self, name: str, at: datetime) -> DemoPost:
         chinese = not name.isascii() and self.random.random() < 0.8
-        book = self._book(name, chinese)
-        text = self._text(name, book, chinese)
-        if book and not chinese and "{u}" not in text and self.random.random() < 0.3:
+        book = self._pick_book(name, chinese)
+        text = self._pick_text(name, book, chinese)
+        may_close = book and not chinese and "{u}" not in text
+        if may_close and self.random.random() < 0.3:
             text += " " + self._pick(words.CLOSING_TEXTS, name)
-        whom = self.random.choice([other for other in self.people if other != name])
-        full_text = text.format(t=book and split_title(book.title)[0], a=book and book.author, u=f"@{whom}")
-        return DemoPost(name, full_text + self._hashtags(book, at), book, at)
+        mentioned = self.random.choice([other for other in self.people if other != name])
+        full_text = _fill_in(text, book, mentioned)
+        return DemoPost(name, full_text + self._pick_hashtags(book, at), book, at)
 
-    def _book(self, name: str, chinese: bool) -> DemoBook | None:
+    def _pick_book(self, name: str, chinese: bool) -> DemoBook | None:
         kinds = [CHINESE_TAG] if chinese else self.tastes[name]
-        books = self.books.get(self.random.choice(kinds), []) if kinds else []
-        unused = set(words.CHINESE_TEXTS_WITHOUT_BOOK if chinese else words.TEXTS_WITHOUT_BOOK) - self.last_use.keys()
+        books: list[DemoBook] = []
+        # A catalogue of other books may have none of these kinds.
+        if kinds:
+            books = self.books.get(self.random.choice(kinds), [])
+        texts = words.CHINESE_TEXTS_WITHOUT_BOOK if chinese else words.TEXTS_WITHOUT_BOOK
+        unused = set(texts) - self.last_use.keys()
         if not books or (unused and self.random.random() < 0.12):
             return None
         weights = [1 / (place + 4) for place in range(len(books))]
         return self.random.choices(books, weights)[0]
 
-    def _text(self, name: str, book: DemoBook | None, chinese: bool) -> str:
+    def _pick_text(self, name: str, book: DemoBook | None, chinese: bool) -> str:
         if chinese:
             return self._pick(words.CHINESE_TEXTS if book else words.CHINESE_TEXTS_WITHOUT_BOOK, name)
         if self.random.random() < 0.15:
             return self._pick(words.TEXTS_TO_READER if book else words.TEXTS_TO_READER_WITHOUT_BOOK, name)
         if book is None:
             return self._pick(words.TEXTS_WITHOUT_BOOK, name)
-        about = (
-            words.TEXTS_BY_TAG.get(book.kind, words.TEXTS_ABOUT_ANY_BOOK)
-            if self.random.random() < 0.8
-            else words.TEXTS_ABOUT_ANY_BOOK
-        )
-        return self._pick((*about, *words.TEXTS_ABOUT_ANY_BOOK[:2]), name)
+        texts: tuple[str, ...] = words.TEXTS_ABOUT_ANY_BOOK
+        if self.random.random() < 0.8:
+            texts = words.TEXTS_BY_TAG.get(book.kind, texts)
+        return self._pick(texts + words.TEXTS_ABOUT_ANY_BOOK[:2], name)
 
     def _pick(self, texts: Sequence[str], name: str) -> str:
         """Return a text that ``name`` has not used and that was last used longest ago."""
 
         def order(text: str) -> tuple[bool, int, float]:
+            # A random number last, or the first of several unused texts would always win.
             return (name, text) in self.used_by, self.last_use.get(text, -1), self.random.random()
 
         text = min(texts, key=order)
@@ -183,7 +219,7 @@ class _PostGenerator:
         self.used_by.add((name, text))
         return text
 
-    def _hashtags(self, book: DemoBook | None, at: datetime) -> str:
+    def _pick_hashtags(self, book: DemoBook | None, at: datetime) -> str:
         """Return the hashtags of a post: one or two in four of ten posts."""
         if self.random.random() > 0.4:
             return ""
@@ -191,4 +227,4 @@ class _PostGenerator:
         picked = self.random.sample(some, self.random.choice((1, 1, 2)))
         if timezone.localtime(at).weekday() == FRIDAY:
             picked[-1] = words.FRIDAY_HASHTAG
-        return "".join(f" #{name}" for name in picked)
+        return " #" + " #".join(picked)

@@ -19,23 +19,26 @@ SEED: Final = "diptych shelves"
 HISTORY_DAYS: Final = 182
 GOAL_BOOKS: Final = 30
 MAX_BOOKS: Final = 90  # on shelves
-BOOKS_BY_SHELF: Final = (
-    (Shelf.READ, 14),
-    (Shelf.READING, 3),
-    (Shelf.WANT, 9),
-)  # the number of a login's books on each shelf
+# The number of a login's books on each shelf, and of another reader's books.
+BOOKS_BY_SHELF: Final = {Shelf.READ: 14, Shelf.READING: 3, Shelf.WANT: 9}
+BOOKS_OF_READER: Final = {Shelf.READ: 4, Shelf.WANT: 3}
 STAR_CHOICES: Final = (2, 3, 3, 4, 4, 4, 5, 5)
 
 
 def load_demo_shelves(today: date | None = None) -> int:
     """Fill the shelves of people without any, up to ``today``. Return the number of added entries."""
     today = today or timezone.localdate()
-    people = dict(User.objects.filter(username__in=(*READER_NAMES, *ROLES_BY_LOGIN)).values_list("username", "pk"))
+    names = READER_NAMES + tuple(ROLES_BY_LOGIN)
+    people = dict(User.objects.filter(username__in=names).values_list("username", "pk"))
     with_shelves = set(ShelfEntry.objects.filter(user__in=people.values()).values_list("user_id", flat=True))
     books = list(Book.objects.order_by("-popularity", "pk").values_list("pk", flat=True)[:MAX_BOOKS])
     empty = {name: pk for name, pk in sorted(people.items()) if pk not in with_shelves}
-    rows = (row for name, pk in empty.items() for row in _invent_entries(name, pk, books, today))
-    added = sum(bulk_insert(ShelfEntry, some) for some in split_slices(rows))
+    rows: list[ShelfEntry] = []
+    for name, pk in empty.items():
+        rows += _invent_entries(name, pk, books, today)
+    added = 0
+    for some in split_slices(rows):
+        added += bulk_insert(ShelfEntry, some)
     for name in ROLES_BY_LOGIN:
         if name in empty:
             reader, _ = ShelfSettings.objects.get_or_create(user_id=empty[name])
@@ -44,24 +47,27 @@ def load_demo_shelves(today: date | None = None) -> int:
 
 
 def _invent_entries(name: str, user_id: int, books: list[int], today: date) -> Iterator[ShelfEntry]:
-    """Yield the shelf entries of one reader: SHELVES for a login, and a few books for other readers."""
+    """Yield the shelf entries of one reader."""
+    # A seed of its own, so that the shelves of one reader do not depend on the others.
     random = Random(f"{SEED} {name}")
-    counts = BOOKS_BY_SHELF if name in ROLES_BY_LOGIN else ((Shelf.READ, 4), (Shelf.WANT, 3))
-    kinds = [shelf for shelf, count in counts for _ in range(count)]
-    for shelf, book in zip(kinds, random.sample(books, min(len(books), len(kinds))), strict=False):
+    counts = BOOKS_BY_SHELF if name in ROLES_BY_LOGIN else BOOKS_OF_READER
+    shelves: list[Shelf] = []
+    for shelf, count in counts.items():
+        shelves += [shelf] * count
+    picked = random.sample(books, min(len(books), len(shelves)))
+    for shelf, book in zip(shelves, picked, strict=False):
         yield _invent_entry(random, user_id, book, shelf, today)
 
 
 def _invent_entry(random: Random, user_id: int, book: int, shelf: Shelf, today: date) -> ShelfEntry:
-    shelved = today - timedelta(days=random.randrange(45 if shelf == Shelf.READ else 1, HISTORY_DAYS))
-    started = shelved + timedelta(days=random.randrange(15)) if shelf != Shelf.WANT else None
-    finished = started + timedelta(days=random.randrange(2, 25)) if started and shelf == Shelf.READ else None
-    return ShelfEntry(
-        user_id=user_id,
-        book_id=book,
-        shelf=shelf,
-        stars=random.choice(STAR_CHOICES) if finished else None,
-        shelved_on=shelved,
-        started_on=started and min(started, today),
-        finished_on=finished,
-    )
+    # A read book was shelved long enough ago to be finished by now.
+    least_age = 45 if shelf == Shelf.READ else 1
+    shelved = today - timedelta(days=random.randrange(least_age, HISTORY_DAYS))
+    entry = ShelfEntry(user_id=user_id, book_id=book, shelf=shelf, shelved_on=shelved)
+    if shelf != Shelf.WANT:
+        started = shelved + timedelta(days=random.randrange(15))
+        entry.started_on = min(started, today)
+        if shelf == Shelf.READ:
+            entry.finished_on = started + timedelta(days=random.randrange(2, 25))
+            entry.stars = random.choice(STAR_CHOICES)
+    return entry

@@ -35,15 +35,15 @@ from shop.models import (
 )
 
 SEED: Final = "diptych shop"
-CUSTOMER_COUNT: Final = (
-    260  # in addition to the authors of posts, because pages state a share of readers only from fifty on
-)
+# In addition to the authors of posts, because pages state a share of readers only from fifty on.
+CUSTOMER_COUNT: Final = 260
 MAX_ITEMS: Final = 90  # books on view
 HISTORY_DAYS: Final = 170
 BOOK_KINDS: Final = tuple(genre.tags[0] for genre in GENRES)
 SALE_NAME: Final = "This week's finds"
 SALE_ITEM_COUNT: Final = 14
 SALE_DAYS: Final = 3
+VIEWS_OF_READER: Final = 5
 
 
 class Item(NamedTuple):
@@ -100,11 +100,12 @@ def record_recent_views() -> int:
     items, random = find_items(), Random(SEED)
     if not items or popularity.get_popular_books(1).is_viewed:
         return 0
-    readers = User.objects.filter(username__in=READER_NAMES).order_by("pk").values_list("pk", flat=True)
-    views = [(reader, _pick_popular(random, items).pk) for reader in readers for _ in range(5)]
-    for reader, book in views:
-        popularity.count_view(None, book, visitor=f"demo:{reader}", user_id=reader)
-    return len(views)
+    readers = list(User.objects.filter(username__in=READER_NAMES).order_by("pk").values_list("pk", flat=True))
+    for reader in readers:
+        for _ in range(VIEWS_OF_READER):
+            book = _pick_popular(random, items).pk
+            popularity.count_view(None, book, visitor=f"demo:{reader}", user_id=reader)
+    return len(readers) * VIEWS_OF_READER
 
 
 def find_items() -> list[Item]:
@@ -112,44 +113,64 @@ def find_items() -> list[Item]:
     rows = Product.objects.for_sale().filter(stock__gt=0).order_by("-book__popularity", "book__title")
     found = list(rows.values_list("pk", "book__title", "price")[:MAX_ITEMS])
     kinds: dict[int, set[str]] = defaultdict(set)
-    tagged = Tag.objects.filter(name__in=BOOK_KINDS, books__in=[pk for pk, *_ in found])
+    tagged = Tag.objects.filter(name__in=BOOK_KINDS, books__in=[pk for pk, _, _ in found])
     for pk, name in tagged.values_list("books", "name"):
         kinds[pk].add(name)
-    return [
-        Item(pk, title, price, next((kind for kind in BOOK_KINDS if kind in kinds[pk]), ""))
-        for pk, title, price in found
-    ]
+    return [Item(pk, title, price, _pick_kind(kinds[pk])) for pk, title, price in found]
+
+
+def _pick_kind(tags: set[str]) -> str:
+    """Return the first of BOOK_KINDS among the tags of a book, or ""."""
+    for kind in BOOK_KINDS:
+        if kind in tags:
+            return kind
+    return ""
 
 
 def _add_products() -> None:
     missing = Book.objects.filter(product=None).order_by("pk").values_list("pk", flat=True)
     for some in split_slices(list(missing)):
         rows = [Product(pk=pk, price=synthetic.invent_price(pk), stock=synthetic.invent_stock(pk)) for pk in some]
+        # A second start beside this one may add the same products.
         Product.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def _create_customers() -> list[int]:
     """Return the ids of customers: the authors of posts, more generated users, and the demo's shopper."""
-    random, names = Random(SEED), dict.fromkeys(READER_NAMES)
+    random = Random(SEED)
+    names = dict.fromkeys(READER_NAMES)
     while len(names) < len(READER_NAMES) + CUSTOMER_COUNT:
         names[f"{random.choice(FIRST_NAMES)} {random.choice(LAST_NAMES)}"] = None
     ids = list(bulk.get_or_create_users(names).values())
     shoppers = [name for name, role in ROLES_BY_LOGIN.items() if role == "shopper"]
-    return [*ids, *User.objects.filter(username__in=shoppers).values_list("pk", flat=True)]
+    ids += User.objects.filter(username__in=shoppers).values_list("pk", flat=True)
+    return ids
 
 
 def _invent_visits(now: datetime) -> list[Visit]:
-    random, items = Random(SEED), find_items()
+    items = find_items()
     if not items:
         return []
+    random = Random(SEED)
     found = []
     for user in _create_customers():
-        likes = {kind: [item for item in items if item.kind == kind] for kind in random.sample(BOOK_KINDS, 2)}
-        tastes = [*filter(None, likes.values()), items]
-        for days in sorted((random.uniform(1, HISTORY_DAYS) for _ in range(random.randint(2, 5))), reverse=True):
+        tastes = _invent_tastes(random, items)
+        ages = [random.uniform(1, HISTORY_DAYS) for _ in range(random.randint(2, 5))]
+        for days in sorted(ages, reverse=True):
             visit = _invent_visit(random, user, tastes, now - timedelta(days=days))
+            # A customer may order days after a visit, but not in the future.
             found.append(visit._replace(ordered=min(visit.ordered, now - timedelta(hours=1))))
     return found
+
+
+def _invent_tastes(random: Random, items: list[Item]) -> list[list[Item]]:
+    """Return the books of two kinds, as far as there are any, and all books."""
+    tastes = []
+    for kind in random.sample(BOOK_KINDS, 2):
+        of_kind = [item for item in items if item.kind == kind]
+        if of_kind:
+            tastes.append(of_kind)
+    return [*tastes, items]
 
 
 def _invent_visit(random: Random, user: int, tastes: Sequence[Sequence[Item]], at: datetime) -> Visit:
@@ -157,7 +178,8 @@ def _invent_visit(random: Random, user: int, tastes: Sequence[Sequence[Item]], a
 
     The customer buys some of them, often with the next book of the same kind.
     """
-    views, buys = [], dict[Item, None]()
+    views = []
+    buys: dict[Item, None] = {}
     for _ in range(random.randint(3, 6)):
         kind = random.choice(tastes)
         item = _pick_popular(random, kind)
@@ -165,8 +187,10 @@ def _invent_visit(random: Random, user: int, tastes: Sequence[Sequence[Item]], a
         at += timedelta(seconds=random.randrange(20, 400))
         if random.random() < 0.35:
             buys[item] = None
+            # Always the same neighbour (0 and 1, 2 and 3, ...), so that pairs are bought more often than by chance.
             if random.random() < 0.5:
-                buys[kind[min(kind.index(item) ^ 1, len(kind) - 1)]] = None
+                neighbour = kind.index(item) ^ 1
+                buys[kind[min(neighbour, len(kind) - 1)]] = None
     wait = timedelta(minutes=4) if random.random() < 0.7 else timedelta(hours=random.randrange(5, 220))
     return Visit(user, views, list(buys), at + wait)
 
@@ -178,13 +202,17 @@ def _pick_popular(random: Random, items: Sequence[Item]) -> Item:
 
 def _add_visits(visits: Sequence[Visit], now: datetime) -> None:
     """Write views and orders in chronological order."""
-    views = sorted((at, visit.user, item.pk) for visit in visits for item, at in visit.views)
+    views, orders = [], []
+    for visit in visits:
+        if visit.buys:
+            orders.append(visit)
+        for item, at in visit.views:
+            views.append(View(visitor=f"demo:{visit.user}", user_id=visit.user, book_id=item.pk, seen_at=at))
+    views.sort(key=lambda view: (view.seen_at, view.user_id, view.book_id))
     for some in split_slices(views):
-        bulk_insert(
-            View, (View(visitor=f"demo:{user}", user_id=user, book_id=book, seen_at=at) for at, user, book in some)
-        )
+        bulk_insert(View, some)
     names = dict(User.objects.filter(pk__in={visit.user for visit in visits}).values_list("pk", "username"))
-    orders = sorted((visit for visit in visits if visit.buys), key=lambda visit: visit.ordered)
+    orders.sort(key=lambda visit: visit.ordered)
     for some_orders in split_slices(list(enumerate(orders))):
         with transaction.atomic():
             _add_orders(dict(some_orders), names, now)
@@ -194,35 +222,40 @@ def _add_orders(visits: dict[int, Visit], names: dict[int, str], now: datetime) 
     keys = {number: f"demo:{number}" for number in visits}
     orders = [_build_order(keys[number], number, visit, names[visit.user], now) for number, visit in visits.items()]
     bulk_insert(Order, orders)
+    # Bulk inserts return no ids on every database, so the rows are found again by their keys.
     ids = dict(Order.objects.filter(key__in=keys.values()).values_list("key", "pk"))
-    bulk_insert(
-        OrderLine,
-        (
-            OrderLine(order_id=ids[keys[number]], product_id=item.pk, title=item.title, quantity=1, price=item.price)
-            for number, visit in visits.items()
-            for item in visit.buys
-        ),
-    )
+    lines: list[OrderLine] = []
+    for number, visit in visits.items():
+        lines += [_build_line(ids[keys[number]], item) for item in visit.buys]
+    bulk_insert(OrderLine, lines)
     paid = [order for order in orders if order.paid_at is not None]
-    bulk_insert(Payment, (_build_payment(order, ids[order.key]) for order in paid))
+    bulk_insert(Payment, [_build_payment(order, ids[order.key]) for order in paid])
     # The fake provider knows these charges, so that staff can refund them.
-    bulk_insert(
-        FakeCharge,
-        (
-            FakeCharge(key=order.key, amount=order.total, succeeds=True, answers_at=at, created_at=at)
-            for order in paid
-            if (at := order.paid_at)
-        ),
-    )
+    bulk_insert(FakeCharge, [_build_charge(order) for order in paid])
     payments = dict(Payment.objects.filter(key__in=keys.values()).values_list("key", "pk"))
     events = (_build_events(order, ids[order.key], payments.get(order.key)) for order in orders)
     bulk_insert(OrderEvent, chain.from_iterable(events))
 
 
+def _build_line(order_id: int, item: Item) -> OrderLine:
+    return OrderLine(order_id=order_id, product_id=item.pk, title=item.title, quantity=1, price=item.price)
+
+
+def _build_charge(order: Order) -> FakeCharge:
+    at = order.paid_at
+    assert at is not None  # only paid orders have a charge
+    return FakeCharge(key=order.key, amount=order.total, succeeds=True, answers_at=at, created_at=at)
+
+
 def _build_events(order: Order, order_id: int, payment_id: int | None) -> Iterator[OrderEvent]:
     """Yield the steps that the services record."""
-    steps = [(EventKind.ORDERED, order.created_at), (EventKind.PAID, order.paid_at)]
-    for kind, at in [*steps, (EventKind.CANCELLED, order.cancelled_at), (EventKind.SENT, order.sent_at)]:
+    steps = [
+        (EventKind.ORDERED, order.created_at),
+        (EventKind.PAID, order.paid_at),
+        (EventKind.CANCELLED, order.cancelled_at),
+        (EventKind.SENT, order.sent_at),
+    ]
+    for kind, at in steps:
         if at is not None:
             paid_with = payment_id if kind is EventKind.PAID else None
             buyer = order.user_id if kind is EventKind.ORDERED else None
@@ -246,6 +279,9 @@ def _build_order(key: str, number: int, visit: Visit, name: str, now: datetime) 
     """Return a completed order, or a cancelled one for one in thirty numbers."""
     at = visit.ordered
     is_cancelled = number % 30 == 7
+    times: dict[str, datetime] = {"cancelled_at": at}
+    if not is_cancelled:
+        times = {"paid_at": at, "sent_at": min(at + timedelta(days=1), now)}
     return Order(
         user_id=visit.user,
         key=key,
@@ -256,8 +292,6 @@ def _build_order(key: str, number: int, visit: Visit, name: str, now: datetime) 
         address="1 Quay Street, Harrowgate",
         created_at=at,
         reserved_until=at,
-        paid_at=None if is_cancelled else at,
-        sent_at=None if is_cancelled else min(at + timedelta(days=1), now),
-        cancelled_at=at if is_cancelled else None,
         confirmed_at=at,
+        **times,
     )

@@ -17,6 +17,7 @@ START_INTERVAL_SECONDS: Final = 0.3  # between two visitors
 CARD_NUMBER: Final = "4242 4242 4242 4242"
 ORDER_PATH: Final = re.compile(r"^/shop/orders/[0-9]+/$")
 SHOPPER_NAME: Final = "demo-shopper"
+ERROR_PREFIX: Final = "error: "  # of the names of errors among the counts of a visitor
 
 
 class Visitor:
@@ -41,7 +42,8 @@ class Visitor:
             (self.say, 1),
             (self.follow, 1),
         ]
-        acts, weights = zip(*habits, strict=True)
+        acts = [act for act, _ in habits]
+        weights = [weight for _, weight in habits]
         self._try(self.log_in_or_register)
         while not self._stop.wait(self.random.uniform(*PAUSE_SECONDS_RANGE)):
             self._try(self.random.choices(acts, weights)[0])
@@ -50,7 +52,7 @@ class Visitor:
         try:
             act()
         except SiteUnavailable as error:
-            self.done[f"error: {error}"] += 1
+            self.done[f"{ERROR_PREFIX}{error}"] += 1
 
     def _count_action(self, what: str, *, well: bool = True) -> bool:
         self.done[what if well else f"refused: {what}"] += 1
@@ -58,27 +60,37 @@ class Visitor:
 
     def log_in_or_register(self) -> None:
         """Log in, or register."""
-        page = "login" if self._login else "register"
-        name, password = self._login or (f"visitor {secrets.token_hex(4)}", secrets.token_urlsafe(12))
-        self.browser.get(f"/accounts/{page}/")
-        fields = {"password": password} if self._login else {"password1": password, "password2": password}
-        answer = self.browser.post(f"/accounts/{page}/", {"username": name, **fields})
-        self._is_known = self._count_action("logged in" if self._login else "registered", well=answer.path == "/")
+        if self._login:
+            name, password = self._login
+            page, action = "/accounts/login/", "logged in"
+            fields = {"username": name, "password": password}
+        else:
+            name, password = f"visitor {secrets.token_hex(4)}", secrets.token_urlsafe(12)
+            page, action = "/accounts/register/", "registered"
+            fields = {"username": name, "password1": password, "password2": password}
+        # The page first, because its form has the token.
+        self.browser.get(page)
+        answer = self.browser.post(page, fields)
+        self._is_known = self._count_action(action, well=answer.path == "/")
 
     def search(self) -> None:
         """Find books by up to two tags."""
         tags = self.random.sample(self._tags, min(len(self._tags), self.random.randint(0, 2)))
-        found = self.browser.get_json(f"/books/?{urlencode({'q': ' & '.join(map(_quote_tag, tags))})}") or {}
+        query = " & ".join(map(_quote_tag, tags))
+        found = self.browser.get_json(f"/books/?{urlencode({'q': query})}") or {}
         self._count_action("searches", well="results" in found)
+        # After a search without results, the visitor goes on with those of the search before.
         self._books = found.get("results") or self._books
-        self._tags = [facet["name"] for facet in found.get("facets", [])] or self._tags
+        facets = [facet["name"] for facet in found.get("facets", [])]
+        self._tags = facets or self._tags
 
     def look(self) -> None:
         """View a book."""
         if not self._books:
             self.search()
             return
-        self._count_action("books looked at", well=self.browser.get(f"/books/{self._pick_book()}/").status == 200)
+        answer = self.browser.get(f"/books/{self._pick_book()}/")
+        self._count_action("books looked at", well=answer.status == 200)
 
     def view_public_page(self) -> None:
         """View a random public page."""
@@ -115,9 +127,10 @@ class Visitor:
             self.look()
             return
         self.browser.get("/home/")
-        about: dict[str, object] = {"book": self._pick_book()} if self._books and self.random.random() < 0.5 else {}
-        text = f"{self.random.choice(TEXTS_WITHOUT_BOOK)} ({secrets.token_hex(2)})"
-        self._count_action("posts", well=self.browser.post("/posts/", {"text": text, **about}).status == 200)
+        fields: dict[str, object] = {"text": f"{self.random.choice(TEXTS_WITHOUT_BOOK)} ({secrets.token_hex(2)})"}
+        if self._books and self.random.random() < 0.5:
+            fields["book"] = self._pick_book()
+        self._count_action("posts", well=self.browser.post("/posts/", fields).status == 200)
 
     def follow(self) -> None:
         """Follow an author of recent posts."""
@@ -142,6 +155,7 @@ def run_visitors(
     url: str, users: int, stop: Event, wait: Callable[[], None], login: tuple[str, str] | None
 ) -> Counter[str]:
     """Run ``users`` visitors of ``url`` until ``wait`` returns, the first one as ``login``. Return the total counts."""
+    # A site that is down is an error of the command, and not of each visitor.
     Browser(url).get("/healthz")
     visitors = [Visitor(url, number, None if number else login, stop) for number in range(users)]
     threads = [Thread(target=visitor.run, daemon=True) for visitor in visitors]
@@ -154,6 +168,10 @@ def run_visitors(
     finally:
         stop.set()
         for thread in threads:
+            # A thread that was never started cannot be joined.
             if thread.ident:
                 thread.join()
-    return sum((visitor.done for visitor in visitors), Counter())
+    total = Counter[str]()
+    for visitor in visitors:
+        total.update(visitor.done)
+    return total

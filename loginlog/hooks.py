@@ -28,6 +28,7 @@ def mark_seen(user: AbstractBaseUser | AnonymousUser) -> None:
     if not isinstance(user, User) or not user.is_authenticated:
         return
     what = (user.pk, user.user_type, today())
+    # After the commit, because on PostgreSQL a failed statement would abort the transaction of the caller.
     if not recent_marks.get(what):
         transaction.on_commit(lambda: _mark_safely(what))
 
@@ -48,4 +49,5 @@ def _mark_login(*, user: Any, **kwargs: object) -> None:
     if isinstance(user, User):
         what = (user.pk, user.user_type, today())
         services.mark_login_as(*what)
+        # Not before the commit: a mark that is rolled back must not count as made.
         transaction.on_commit(lambda: recent_marks.put(what, True))

@@ -29,7 +29,8 @@ class FirstRequestOfTheDay:
         if settings.SESSION_COOKIE_NAME in request.COOKIES and response.status_code < 400:
             try:
                 hooks.mark_seen(request.user)
-            except DatabaseError as error:  # the response is already complete
+            # The response is already complete, and must not become an error page.
+            except DatabaseError as error:
                 text = "SQL did not say who is there, the next request will: %s"
                 failures.add("sql", text, error, level=logging.WARNING)
             else:

@@ -38,7 +38,8 @@ class LoginMonthMirror(Mirror):
         for pk, bits, user_id, number in rows.values_list("pk", "bits", "user_id", "number_id"):
             numbers.remember(user_id, number)
             found[pk] = bits
-        numbers.prepare(_parse_user(pk) for pk in pks)  # with those of deleted rows, whose bits Redis may have
+        # Also the users of deleted rows: ``index`` needs their dense ids to remove their bits from Redis.
+        numbers.prepare(_parse_user(pk) for pk in pks)
         return found
 
     def record(self, row: Any) -> Any:
@@ -46,7 +47,8 @@ class LoginMonthMirror(Mirror):
 
     def index(self, pk: str, record: Any) -> Iterable[Bit]:
         number = numbers.get_number(_parse_user(pk))
-        if number is None:  # a bitmap of nobody
+        # A key in Redis that another program wrote may name a user who never logged in.
+        if number is None:
             return ()
         month, rest = pk.split("_", 1)
         user_type, _ = rest.rsplit("_", 1)

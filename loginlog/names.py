@@ -31,6 +31,7 @@ class MonthName(NamedTuple):
             found = cls(date.fromisoformat(f"{month}-01"), user_type, int(user_id))
         except ValueError:
             found = None
+        # int and fromisoformat accept other spellings ("007"), which would be a second name of one month.
         if found is None or str(found) != text or not user_type:
             raise BadName(f"{text!r} names no month of a user")
         return found

@@ -33,7 +33,8 @@ def _erase_login_days(user_id: int) -> bool:
 
     Return whether another call is needed. Raises NotErasableYet while an expiry runs.
     """
-    with lease(relay_client(), "loginlog:expire", LEASE_SECONDS) as mine:  # excludes other writers of log files
+    # The lease of the expiry, which would write the user into another file.
+    with lease(relay_client(), "loginlog:expire", LEASE_SECONDS) as mine:
         if not mine:
             raise NotErasableYet
         if services.erase_in_one_file(user_id):

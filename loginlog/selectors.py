@@ -54,10 +54,11 @@ def has_logged_in_between(user: User | int, first: date, last: date) -> bool:
 
 def find_login_days(user: User | int, first: date, last: date) -> list[date]:
     """Return a user's login days of all types, ascending. Takes one round trip."""
-    found = reading.read_months(user if isinstance(user, int) else user.pk, first, last)
-    return [
-        day for month, bits in sorted(found.items()) for day in bitmaps.list_days(month, bits) if first <= day <= last
-    ]
+    user_id = user if isinstance(user, int) else user.pk
+    logins: list[date] = []
+    for month, bits in sorted(reading.read_months(user_id, first, last).items()):
+        logins += bitmaps.list_days(month, bits)
+    return [day for day in logins if first <= day <= last]
 
 
 def find_active_ids(user_type: str, first: date, last: date) -> Iterator[int]:

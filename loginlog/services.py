@@ -49,7 +49,8 @@ def mark_logins(logins: Iterable[Login]) -> int:
 
     Logins of users that do not exist are left out. Thousands of logins are one transaction.
     """
-    new, left = 0, iter(logins)
+    new = 0
+    left = iter(logins)
     while part := list(islice(left, LOGINS_PER_TRANSACTION)):
         found: dict[MonthName, int] = defaultdict(int)
         for user_id, user_type, day in part:
@@ -63,9 +64,11 @@ def remove_login(user: User, day: date) -> bool:
 
     A later mark of the day counts. Raises BadFile for a damaged file of the month; SQL lacks the login then.
     """
+    # SQL first, so that a damaged file cannot keep the login there.
     names = months.remove(user.pk, day)
     hint(NAME, "", names)
     files = sorted(Path(settings.LOGINLOG_FOLDER).glob(f"{day:%Y-%m}{log_files.PATTERN}"))
+    # All files, also after the first one with the login: a month that expired again has several.
     removed = [log_files.remove_login(path, user.pk, day) for path in files]
     return bool(names) or any(removed)
 
@@ -73,6 +76,7 @@ def remove_login(user: User, day: date) -> bool:
 def erase_user(user: User) -> bool:
     """Erase every login of a user in SQL and Redis, and in the log files. Return whether the log had the user."""
     found = False
+    # Files before rows: after a crash in between, SQL still tells in which months the user was.
     while erase_in_one_file(user.pk):
         found = True
     return erase_rows(user.pk) or found
@@ -89,6 +93,7 @@ def erase_in_one_file(user_id: int) -> bool:
             if log_files.remove_user(path, user_id):
                 return True
         except log_files.BadFile:
+            # The lines of the file are unknown. If SQL has the month, they probably include this user.
             if path.name[:7] in months:
                 raise
             logger.exception("It is unknown whether a damaged log file has the user %s", user_id)

@@ -29,6 +29,8 @@ def find_shortages(wanted: Mapping[int, int]) -> dict[int, int]:
 
 def remember_stock(left: Mapping[int, int], asked: float) -> None:
     """Remember how many copies were left. asked: the ``time.monotonic()`` from before SQL was read."""
+    # Counted from before SQL was read, so that copies that came back since then are hidden for no longer than the
+    # setting.
     life = int((settings.SHOP_HOLD_SECONDS - (time.monotonic() - asked)) * 1000)
     if left and life > 0:
         _execute_pipeline(lambda pipe: [pipe.set(keys.shortage(pk), count, px=life) for pk, count in left.items()], [])

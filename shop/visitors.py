@@ -11,7 +11,8 @@ def get_session_digest(request: HttpRequest) -> str | None:
     session: Any = request.session
     if not session.session_key:
         return None
-    session.get(SESSION_KEY)  # loads the session, which drops an expired token
+    # Loads the session, which drops an expired token.
+    session.get(SESSION_KEY)
     digest: str | None = session.digest
     return digest
 

@@ -27,7 +27,8 @@ class _RelationAdmin(BigTableAdmin):
 
     ends: ClassVar[tuple[str, str]]
     actions = ["end_selected"]
-    search_fields = ["pk"]  # the admin shows a search box only if this is not empty
+    # The admin shows a search box only if this is not empty.
+    search_fields = ["pk"]
     search_help_text = _("the exact name of either reader")
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:

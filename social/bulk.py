@@ -72,6 +72,7 @@ def create_posts(rows: Iterable[NewPost], *, marked: bool = False, told: CountCa
     """
     new = 0
     for some in split_slices(rows):
+        # Posts with their mentions and hashtags: a killed import never leaves a post without them.
         with transaction.atomic():
             new += _insert_rows(_INSERT_POSTS, ("bigint", "text", "text", "timestamptz", "bigint"), some)
             if marked:
@@ -97,6 +98,7 @@ def create_follows(rows: Iterable[NewFollow], *, told: CountCallback = ignore) -
 def _save_mentions_and_hashtags(rows: Sequence[NewPost]) -> None:
     """Save the mentions and hashtags of these posts."""
     with connection.cursor() as cursor:
+        # The insert returns no ids, so the posts are read back by their keys.
         source, values = _make_table(("bigint", "text"), [(row.user_id, row.key) for row in rows])
         cursor.execute(_SELECT_WRITTEN_POSTS.format(rows=source), values)
 

@@ -17,6 +17,7 @@ from mirror.redis import with_prefix
 PAGE_PATH = Path(__file__).resolve().parent.parent / "docs" / "keys.md"
 MODULES = ("accounts.keys", "catalog.keys", "shop.keys", "social.keys", "loginlog.keys", "mirror.redis.naming")
 _DOC = re.compile(r"(?P<kind>[^:]+): (?P<holds>.+?)\. Life: (?P<life>.+?)\. Owner: (?P<owner>.+?)\.$", re.DOTALL)
+HELPERS = ("key", "slot_of", "with_prefix")  # functions beside those that name keys
 PAGE_HEAD = """# Keys
 
 All Redis keys. `python -m tools.keys_page` generates this page from the code; a test fails if it is out of date.
@@ -31,20 +32,25 @@ class UndocumentedKey(ValueError):
 
 def find_key_functions(module: str) -> list[Callable[..., str]]:
     """Return the functions of a module that name keys, in the order of the source."""
-    found = inspect.getmembers(import_module(module), inspect.isfunction)
-    own = [f for _, f in found if f.__module__ == module and not f.__name__.startswith("_")]
-    own = [f for f in own if f.__name__ not in ("key", "slot_of", "with_prefix")]
-    return sorted(own, key=lambda f: f.__code__.co_firstlineno)
+    found = []
+    for name, function in inspect.getmembers(import_module(module), inspect.isfunction):
+        is_own = function.__module__ == module
+        if is_own and not name.startswith("_") and name not in HELPERS:
+            found.append(function)
+    return sorted(found, key=lambda function: function.__code__.co_firstlineno)
 
 
 def render_row(function: Callable[..., str]) -> str:
     """Return the table row of a key. Raises Undocumented."""
     names = [f"<{name}>" for name in inspect.signature(function).parameters]
+    # The docstring of a function may break its lines anywhere.
     match = _DOC.match(" ".join((function.__doc__ or "").split()))
     if match is None:
         raise UndocumentedKey(f"{function.__module__}.{function.__name__}: {function.__doc__!r}")
-    name = function(*names).replace(with_prefix(""), "")  # within a hash tag
-    cells = [f"`{name}`", *(match[part].strip() for part in ("kind", "holds", "life", "owner"))]
+    # On a cluster the prefix is within a hash tag, and not at the beginning.
+    name = function(*names).replace(with_prefix(""), "")
+    cells = [f"`{name}`"]
+    cells += [match[part].strip() for part in ("kind", "holds", "life", "owner")]
     return "| " + " | ".join(cells) + " |"
 
 
@@ -59,10 +65,11 @@ def render_page() -> str:
     """Return the whole page."""
     parts = [PAGE_HEAD]
     for module in MODULES:
-        if find_spec(module) is not None:
-            rows = [render_row(function) for function in find_key_functions(module)]
-            title = f"## {module.partition('.')[0]}\n"
-            parts.append("\n".join([title, *map(render_line, rows), ""]))
+        if find_spec(module) is None:
+            continue
+        parts.append(f"## {module.partition('.')[0]}\n")
+        parts += [render_line(render_row(function)) for function in find_key_functions(module)]
+        parts.append("")
     return "\n".join(parts)
 
 

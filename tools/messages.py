@@ -11,7 +11,7 @@ import ast
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -23,18 +23,14 @@ LANGUAGES: Final = ("zh_Hans",)
 CATALOGUES: Final = ("mirror", "config")  # folders with a catalogue; a message belongs to the first that uses it
 FOLDERS: Final = ("mirror", "config", "common", "accounts", "catalog", "shop", "social", "loginlog", "demo")
 GETTEXT_CALL: Final = re.compile(r"\b(n?p?gettext|_)\(")
-# The meaning of arguments, by the rest of a function's name without "gettext" and "_lazy".
-ARGUMENTS_BY_KIND: Final = {
-    "": ("id",),
-    "n": ("id", "plural"),
-    "p": ("context", "id"),
-    "np": ("context", "id", "plural"),
-}
+# The meaning of a function's arguments, without the ending "_lazy" or "_noop".
 ARGUMENTS_BY_FUNCTION: Final = {
-    name: parts
-    for kind, parts in ARGUMENTS_BY_KIND.items()
-    for name in (f"{kind}gettext", f"{kind}gettext_lazy", f"{kind}gettext_noop")
-} | {"_": ARGUMENTS_BY_KIND[""]}
+    "_": ("id",),
+    "gettext": ("id",),
+    "ngettext": ("id", "plural"),
+    "pgettext": ("context", "id"),
+    "npgettext": ("context", "id", "plural"),
+}
 PLACEHOLDER: Final = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w*\}")
 KEPT_PREFIX: Final = "kept:"  # the beginning of a translator's comment on a message that only a library uses
 
@@ -57,7 +53,9 @@ def get_catalogue_path(language: str, folder: str = "config") -> Path:
 
 def _find_catalogue(places: list[tuple[str, str]]) -> str:
     """Return the folder of the catalogue for a message with these places."""
-    return "mirror" if any(name.startswith("mirror/") for name, _ in places) else "config"
+    # The wheel of ``mirror`` must contain all of its messages, also those that the site uses as well.
+    is_of_mirror = any(name.startswith("mirror/") for name, _ in places)
+    return "mirror" if is_of_mirror else "config"
 
 
 def compile_all() -> None:
@@ -65,6 +63,7 @@ def compile_all() -> None:
     for source in ROOT.glob("*/locale/*/LC_MESSAGES/*.po"):
         target = source.with_suffix(".mo")
         if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
+            # Processes that start together compile the same file.
             unfinished = target.with_suffix(f".{os.getpid()}.tmp")
             polib.pofile(str(source)).save_as_mofile(str(unfinished))
             unfinished.replace(target)
@@ -72,20 +71,29 @@ def compile_all() -> None:
 
 def _parse_message(name: str, arguments: list[ast.expr]) -> Message | None:
     """Return the message of a call of ``name``, or None if an argument is not a string literal."""
+    parts = ARGUMENTS_BY_FUNCTION[_strip_ending(name)]
+    if len(arguments) < len(parts):
+        return None
     values = {}
-    for part, node in zip(ARGUMENTS_BY_FUNCTION[name], arguments, strict=False):
+    # Not strict: the number of a plural form follows the texts.
+    for part, node in zip(parts, arguments, strict=False):
         if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
             return None
         values[part] = node.value
-    return Message(**values) if len(values) == len(ARGUMENTS_BY_FUNCTION[name]) else None
+    return Message(**values)
+
+
+def _strip_ending(name: str) -> str:
+    return name.removesuffix("_lazy").removesuffix("_noop")
 
 
 def _extract_from_python(text: str) -> Iterator[tuple[int, Message | None]]:
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Call):
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if called in ARGUMENTS_BY_FUNCTION:
-                yield node.lineno, _parse_message(called, node.args)
+        if not isinstance(node, ast.Call):
+            continue
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if _strip_ending(called) in ARGUMENTS_BY_FUNCTION:
+            yield node.lineno, _parse_message(called, node.args)
 
 
 def _extract_from_template(text: str) -> Iterator[tuple[int, Message | None]]:
@@ -95,21 +103,30 @@ def _extract_from_template(text: str) -> Iterator[tuple[int, Message | None]]:
     code = templatize(text)
     for found in GETTEXT_CALL.finditer(code):
         line = code.count("\n", 0, found.start()) + 1
-        for end in (m.end() for m in re.finditer(r"\)", code[found.start() :])):
-            try:
-                call = ast.parse(code[found.start() :][:end].strip(), mode="eval").body
-            except SyntaxError:
-                continue
-            if isinstance(call, ast.Call):
-                yield line, _parse_message(found[1], call.args)
-            break
+        call = _parse_call(code[found.start() :])
+        if call is not None:
+            yield line, _parse_message(found[1], call.args)
+
+
+def _parse_call(text: str) -> ast.Call | None:
+    """Return the call at the start of a text, or None."""
+    # A bracket may belong to the message itself, so the call ends with the first one that makes it valid Python.
+    for bracket in re.finditer(r"\)", text):
+        try:
+            expression = ast.parse(text[: bracket.end()].strip(), mode="eval").body
+        except SyntaxError:
+            continue
+        return expression if isinstance(expression, ast.Call) else None
+    return None
 
 
 def _find_source_files() -> Iterator[Path]:
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*")):
-            template = "templates" in path.parts and path.suffix in (".html", ".txt")
-            if template or (path.suffix == ".py" and "migrations" not in path.parts):
+            is_template = "templates" in path.parts and path.suffix in (".html", ".txt")
+            # Migrations repeat the labels of models, also of former ones.
+            is_code = path.suffix == ".py" and "migrations" not in path.parts
+            if is_template or is_code:
                 yield path
 
 
@@ -133,7 +150,9 @@ def _build_message(entry: polib.POEntry) -> Message:
 
 
 def _get_translations(entry: polib.POEntry) -> list[str]:
-    return list(entry.msgstr_plural.values()) if entry.msgid_plural else [entry.msgstr]
+    if entry.msgid_plural:
+        return list(entry.msgstr_plural.values())
+    return [entry.msgstr]
 
 
 def _find_fault(entry: polib.POEntry | None) -> str:
@@ -142,11 +161,14 @@ def _find_fault(entry: polib.POEntry | None) -> str:
         return "is missing"
     if entry.fuzzy:
         return "is fuzzy"
-    if not all(_get_translations(entry)) or not _get_translations(entry):
+    texts = _get_translations(entry)
+    if not texts or not all(texts):
         return "is not translated"
+    # A missing placeholder hides a value, and an unknown one is an error when the page is rendered.
     wanted = set(PLACEHOLDER.findall(entry.msgid_plural or entry.msgid))
-    if any(set(PLACEHOLDER.findall(text)) != wanted for text in _get_translations(entry)):
-        return "has other placeholders than its original"
+    for text in texts:
+        if set(PLACEHOLDER.findall(text)) != wanted:
+            return "has other placeholders than its original"
     return ""
 
 
@@ -154,15 +176,28 @@ def check_catalogues() -> list[str]:
     """Return the faults of the catalogues, one line for each."""
     messages, faults = extract_messages()
     for language, folder in product(LANGUAGES, CATALOGUES):
-        own = {message: places for message, places in messages.items() if _find_catalogue(places) == folder}
-        known = {_build_message(entry): entry for entry in _read_entries(language, folder) if not entry.obsolete}
-        for message, places in own.items():
-            if fault := _find_fault(known.get(message)):
-                faults.append(f"{':'.join(places[0])}: {message.id!r} {fault} in {language}")
-        for message in known.keys() - own.keys():
-            if not known[message].tcomment.startswith(KEPT_PREFIX):
-                faults.append(f"{language}: {message.id!r} is not used any more in {folder}")
+        faults += _check_catalogue(language, folder, _pick_messages(messages, folder))
     return faults
+
+
+def _check_catalogue(language: str, folder: str, own: MessagePlaces) -> Iterator[str]:
+    known = {_build_message(entry): entry for entry in _read_entries(language, folder) if not entry.obsolete}
+    for message, places in own.items():
+        fault = _find_fault(known.get(message))
+        if fault:
+            yield f"{':'.join(places[0])}: {message.id!r} {fault} in {language}"
+    for message in known.keys() - own.keys():
+        if not _is_kept(known[message]):
+            yield f"{language}: {message.id!r} is not used any more in {folder}"
+
+
+def _pick_messages(messages: MessagePlaces, folder: str) -> MessagePlaces:
+    """Return the messages that belong to the catalogue of a folder."""
+    return {message: places for message, places in messages.items() if _find_catalogue(places) == folder}
+
+
+def _is_kept(entry: polib.POEntry) -> bool:
+    return bool(entry.tcomment.startswith(KEPT_PREFIX))
 
 
 def update_catalogues() -> None:
@@ -170,21 +205,34 @@ def update_catalogues() -> None:
     messages, _ = extract_messages()
     for language in LANGUAGES:
         catalogues = {folder: _read_entries(language, folder) for folder in CATALOGUES}
-        translated = {_build_message(entry): entry for entries in catalogues.values() for entry in entries}
+        translated: dict[Message, polib.POEntry] = {}
+        for entries in catalogues.values():
+            translated.update(_index_entries(entries))
         for folder, entries in catalogues.items():
-            own = {message: places for message, places in messages.items() if _find_catalogue(places) == folder}
-            known = {_build_message(entry): entry for entry in entries}
-            for message, places in own.items():
-                entry = known.get(message) or _add_entry(entries, message, translated.get(message))
-                entry.obsolete, entry.occurrences = False, [(name, "") for name in dict(places)]
-            for message in known.keys() - own.keys():
-                if message in messages:  # of the other catalogue
-                    entries.remove(known[message])
-                else:
-                    known[message].obsolete = not known[message].tcomment.startswith(KEPT_PREFIX)
+            _update_entries(entries, _pick_messages(messages, folder), messages, translated)
             path = get_catalogue_path(language, folder)
             path.parent.mkdir(parents=True, exist_ok=True)
             entries.save(str(path))
+
+
+def _index_entries(entries: polib.POFile) -> dict[Message, polib.POEntry]:
+    return {_build_message(entry): entry for entry in entries}
+
+
+def _update_entries(
+    entries: polib.POFile, own: MessagePlaces, messages: MessagePlaces, translated: Mapping[Message, polib.POEntry]
+) -> None:
+    known = _index_entries(entries)
+    for message, places in own.items():
+        entry = known.get(message) or _add_entry(entries, message, translated.get(message))
+        entry.obsolete = False
+        # Without line numbers, which would change with each edit of the code.
+        entry.occurrences = [(name, "") for name in dict(places)]
+    for message in known.keys() - own.keys():
+        if message in messages:  # of the other catalogue
+            entries.remove(known[message])
+        else:
+            known[message].obsolete = not _is_kept(known[message])
 
 
 def _read_entries(language: str, folder: str) -> polib.POFile:

@@ -22,9 +22,9 @@ class _Narrowing(TypeTranslator):
 
     def visit_union_type(self, t: UnionType) -> Type:
         items = [item.accept(self) for item in t.items]
-        names = [*map(_name, items)]
+        names = [_name(item) for item in items]
         if "builtins.bytes" in names:
-            items = [item for item, name in zip(items, names, strict=True) if name != "builtins.str"]
+            items = [item for item in items if _name(item) != "builtins.str"]
         elif sorted(names) == ["builtins.list", "builtins.tuple"]:
             items = [items[names.index("builtins.tuple")]]
         return UnionType.make_union(items)
@@ -42,13 +42,18 @@ def _name(item: Type) -> str:
 
 def _narrow(context: MethodContext) -> Type:
     reply = get_proper_type(context.default_return_type.accept(_Narrowing()))
-    if isinstance(reply, UnionType) and {*map(_name, reply.items)} == {"builtins.list"}:  # members, or with scores
-        return reply.items[1 if _is_given(context, "withscores") else 0]
-    return reply
+    if not isinstance(reply, UnionType):
+        return reply
+    # A union of lists has the list of members first, and then the one with scores.
+    is_ranking = all(_name(item) == "builtins.list" for item in reply.items)
+    if not is_ranking:
+        return reply
+    return reply.items[1] if _is_given(context, "withscores") else reply.items[0]
 
 
 def _is_given(context: MethodContext, parameter: str) -> bool:
-    return any(name == parameter and given for name, given in zip(context.callee_arg_names, context.args, strict=True))
+    arguments = zip(context.callee_arg_names, context.args, strict=True)
+    return any(name == parameter and given for name, given in arguments)
 
 
 def _return_pipeline(context: MethodContext) -> Type:

@@ -86,7 +86,12 @@ COMMENT: Final = re.compile(r"(?:#|/\*)\s+(.*)")
 LUA_COMMENT: Final = re.compile(r"--\s*(.*)")
 SCRIPT_COMMENT: Final = re.compile(r"(?:^|\s)//\s+(.*)", re.MULTILINE)
 COMMENTS: Final = {
-    **dict.fromkeys(("", ".sh", ".toml", ".yml", ".yaml", ".css"), COMMENT),
+    "": COMMENT,
+    ".sh": COMMENT,
+    ".toml": COMMENT,
+    ".yml": COMMENT,
+    ".yaml": COMMENT,
+    ".css": COMMENT,
     ".lua": LUA_COMMENT,
     ".js": SCRIPT_COMMENT,
 }
@@ -100,7 +105,8 @@ def read_file(path: Path) -> Iterator[str]:
     elif path.suffix == ".md":
         yield CODE_IN_MARKDOWN.sub(" ", source)
     elif path.suffix == ".html":
-        yield from (found[2] or found[3] or "" for found in TRANSLATED.finditer(source))
+        for found in TRANSLATED.finditer(source):
+            yield found[2] or found[3] or ""
     elif path.suffix in COMMENTS:
         yield from COMMENTS[path.suffix].findall(source)
 
@@ -112,25 +118,40 @@ def read_python(source: str) -> Iterator[str]:
             yield ast.get_docstring(node) or ""
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
             yield node.name.removeprefix("test_").replace("_", " ")
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in GETTEXT:
-            yield " ".join(str(part.value) for part in node.args if isinstance(part, ast.Constant))
+        if isinstance(node, ast.Call):
+            yield _read_message(node)
+    # The syntax tree has no comments.
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.string.lstrip("# ")
 
 
+def _read_message(call: ast.Call) -> str:
+    """Return the message of a call of gettext, or ""."""
+    if not isinstance(call.func, ast.Name) or call.func.id not in GETTEXT:
+        return ""
+    return " ".join(str(part.value) for part in call.args if isinstance(part, ast.Constant))
+
+
 def read_repository(paths: list[str]) -> Iterator[Text]:
     """Yield the prose of all tracked files below ``paths``, or of the repository if there are none."""
-    for name in filter(None, _git("ls-files", "-z", "--", *paths).split("\0")):
+    # -z, because git quotes names with letters outside of ASCII.
+    names = _git("ls-files", "-z", "--", *paths).split("\0")
+    for name in filter(None, names):
         path = Path(name)
+        # A deleted file is tracked until its removal is committed.
         if path.is_file() and SKIPPED not in path.parts:
-            yield from (Text(name, prose) for prose in read_file(path))
+            for prose in read_file(path):
+                yield Text(name, prose)
 
 
 def read_commits(count: int) -> Iterator[Text]:
     """Yield the subjects of the last ``count`` commits."""
-    if count:
-        yield from (Text("commit", subject) for subject in _git("log", f"-{count}", "--format=%s").splitlines())
+    # Without a number, git would list all commits.
+    if not count:
+        return
+    for subject in _git("log", f"-{count}", "--format=%s").splitlines():
+        yield Text("commit", subject)
 
 
 def find_hits(texts: Iterable[Text]) -> Iterator[Hit]:
@@ -138,7 +159,8 @@ def find_hits(texts: Iterable[Text]) -> Iterator[Hit]:
     for text in texts:
         for sentence in SENTENCE_END.split(text.prose):
             for group in GROUPS:
-                if size := len(group.pattern.findall(sentence)):
+                size = len(group.pattern.findall(sentence))
+                if size:
                     yield Hit(text, group.name, size, " ".join(sentence.split()))
 
 
@@ -154,8 +176,12 @@ def check_groups(words: Counter[str], hits: list[Hit]) -> bool:
     """Print the rate of each group without ``mirror/``, and return whether all limits are kept."""
     total = max(1, words.total() - words[UNLIMITED])
     is_kept = True
+    counts = Counter[str]()
+    for hit in hits:
+        if hit.text.folder != UNLIMITED:
+            counts[hit.group] += hit.size
     for group in GROUPS:
-        count = sum(hit.size for hit in hits if hit.group == group.name and hit.text.folder != UNLIMITED)
+        count = counts[group.name]
         rate = 1000 * count / total
         is_kept &= rate <= group.limit
         print(f"{group.name:24}{rate:5.1f} per 1,000 words, limit {group.limit}")
@@ -167,10 +193,15 @@ def check_folders(words: Counter[str], hits: list[Hit]) -> bool:
     counts = Counter[str]()
     for hit in hits:
         counts[hit.text.folder] += hit.size
-    rates = {folder: 1000 * counts[folder] / words[folder] for folder in words if words[folder] >= FEW_WORDS}
-    for folder, rate in sorted(rates.items(), key=lambda item: -item[1]):
+    rates = []
+    for folder, total in words.items():
+        if total >= FEW_WORDS:
+            rates.append((1000 * counts[folder] / total, folder))
+    is_kept = True
+    for rate, folder in sorted(rates, reverse=True):
+        is_kept &= rate <= FOLDER_LIMIT
         print(f"{folder:24}{rate:5.1f} per 1,000 words, limit {FOLDER_LIMIT}")
-    return all(rate <= FOLDER_LIMIT for rate in rates.values())
+    return is_kept
 
 
 def main() -> int:
@@ -182,12 +213,15 @@ def main() -> int:
         "--commits", type=int, default=0, metavar="N", help="include the subjects of the last N commits"
     )
     options = parser.parse_args()
-    texts = [*read_repository(options.paths), *read_commits(options.commits)]
+    texts = list(read_repository(options.paths))
+    texts += read_commits(options.commits)
     words, hits = count_words(texts), list(find_hits(texts))
-    is_kept = all([check_groups(words, hits), check_folders(words, hits)])
+    # Both print, so both run in any case.
+    groups_are_kept = check_groups(words, hits)
+    folders_are_kept = check_folders(words, hits)
     for hit in sorted(hits, key=lambda hit: -hit.size)[: options.worst]:
         print(f"  {hit.text.place}: {hit.sentence[:150]}")
-    return 0 if is_kept else 1
+    return 0 if groups_are_kept and folders_are_kept else 1
 
 
 def _git(*arguments: str) -> str:

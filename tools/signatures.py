@@ -61,23 +61,36 @@ def render_signature(name: str, member: Any) -> str:
         signature = inspect.signature(member)
     except ValueError:
         return name
-    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values() if p.name not in ("self", "cls")]
-    short = [p.replace(default=OMITTED) if _is_long(p.default) else p for p in bare]
-    text = str(signature.replace(parameters=short, return_annotation=inspect.Signature.empty))
+    parameters = []
+    for parameter in signature.parameters.values():
+        if parameter.name in ("self", "cls"):
+            continue
+        short = parameter.replace(annotation=parameter.empty)
+        if _is_long(parameter.default):
+            short = short.replace(default=OMITTED)
+        parameters.append(short)
+    text = str(signature.replace(parameters=parameters, return_annotation=inspect.Signature.empty))
     return f"{name}{text}"
 
 
 def _is_long(default: Any) -> bool:
-    return default is not inspect.Parameter.empty and ("<" in repr(default) or len(repr(default)) > 20)
+    if default is inspect.Parameter.empty:
+        return False
+    text = repr(default)
+    # The "<" of "<function ... at 0x7f...>", which differs at each run.
+    return "<" in text or len(text) > 20
 
 
 def find_sections() -> dict[str, ModuleType]:
     """Return the public modules by name: those in ``PUBLIC``, each followed by the modules that it exports."""
     sections: dict[str, ModuleType] = {}
     for name in PUBLIC:
-        sections[name] = import_module(name)
-        members = (get_export(sections[name], export) for export in sections[name].__all__)
-        sections |= {member.__name__: member for member in members if inspect.ismodule(member)}
+        module = import_module(name)
+        sections[name] = module
+        for export in module.__all__:
+            member = get_export(module, export)
+            if inspect.ismodule(member):
+                sections[member.__name__] = member
     return sections
 
 
@@ -96,19 +109,27 @@ def list_members(module: ModuleType) -> Iterator[tuple[str, Any]]:
         if not inspect.ismodule(member):  # a module has a section of its own
             yield name, inspect.unwrap(member) if callable(member) else member
         if inspect.isclass(member) and _is_own(member):
-            yield from ((f"{name}.{method}", function) for method, function in list_methods(member, module))
+            for method, function in list_methods(member, module):
+                yield f"{name}.{method}", function
 
 
 def list_methods(member: type, module: Any) -> Iterator[tuple[str, Any]]:
     """Yield the documented methods of a class, and of its bases that are not public names themselves."""
     if member.__module__ in METHODS_INTERNAL or member.__name__ in METHODS_INTERNAL:
         return
-    for base in (member, *member.__bases__):
-        if base is member or (base.__module__.startswith("mirror.") and not hasattr(module, base.__name__)):
-            for name, function in vars(base).items():
-                plain = getattr(function, "__func__", function)
-                if not name.startswith("_") and inspect.isfunction(plain) and inspect.getdoc(plain):
-                    yield name, plain
+    yield from _list_own_methods(member)
+    for base in member.__bases__:
+        if base.__module__.startswith("mirror.") and not hasattr(module, base.__name__):
+            yield from _list_own_methods(base)
+
+
+def _list_own_methods(member: type) -> Iterator[tuple[str, Any]]:
+    for name, function in vars(member).items():
+        # Class methods and static methods wrap their function.
+        plain = getattr(function, "__func__", function)
+        is_public = not name.startswith("_")
+        if is_public and inspect.isfunction(plain) and inspect.getdoc(plain):
+            yield name, plain
 
 
 def _is_own(member: Any) -> bool:
@@ -123,15 +144,18 @@ def render_line(name: str, member: Any) -> str:
         return render_signature(name, member)
     if isinstance(member, (int, str)):
         return f"{name} = {member!r}"
-    return f"{name}: a type" if get_origin(member) is not None else f"{name}: a {type(member).__name__}"
+    kind = "type" if get_origin(member) is not None else type(member).__name__
+    return f"{name}: a {kind}"
 
 
 def render_page() -> str:
     """Return the whole page."""
     parts = [PAGE_HEAD]
     for name, module in find_sections().items():
-        if lines := [render_line(*member) for member in list_members(module)]:
-            parts.append("\n".join([f"## {name}\n", "```", *lines, "```", ""]))
+        lines = [render_line(export, member) for export, member in list_members(module)]
+        if lines:
+            text = "\n".join(lines)
+            parts.append(f"## {name}\n\n```\n{text}\n```\n")
     return "\n".join(parts)
 
 

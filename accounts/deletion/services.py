@@ -44,7 +44,9 @@ class Backend(ModelBackend):
         try:
             user = User.objects.get_by_natural_key(username)
         except User.DoesNotExist:
-            user = User(password=make_password(None))  # its check takes as long as that of a wrong password
+            # The check of this password takes as long as that of a wrong one, so the time does not reveal which names
+            # exist.
+            user = User(password=make_password(None))
         if not (user.check_password(password) and self.user_can_authenticate(user)):
             raise PermissionDenied
         return user
@@ -70,7 +72,8 @@ def request_deletion(user: User, *, by_staff: bool = False) -> datetime:
         AccountDeletion.objects.update_or_create(user=row, defaults={"asked_at": now, "due_at": due})
         EmailChange.objects.filter(user=row).delete()
         row.is_active = False
-        row.save(update_fields=["is_active"])  # not ``update``: the signals of ``save`` bring it to Redis at once
+        # Not ``update``: the signals of ``save`` bring it to Redis at once.
+        row.save(update_fields=["is_active"])
         end_all_sessions(row)
         outgoing.queue_email("deletion_asked", row, days=settings.ACCOUNT_DELETION_DAYS, by_staff=by_staff)
     return due
@@ -88,6 +91,7 @@ def get_due_time(user: User) -> datetime | None:
 def cancel_deletion(owner: User) -> User | None:
     """Cancel the deletion of a proven owner and return the user. None: it is due, or the password has changed."""
     with transaction.atomic():
+        # The secret of the proof: a password that was changed since then makes it void.
         user = User.objects.select_for_update().filter(pk=owner.pk, session_secret=owner.session_secret).first()
         if user is None or get_due_time(user) is None:
             return None
@@ -112,6 +116,7 @@ def delete_due_accounts(seconds: float | None = None) -> int:
             gone += _delete_account(user_id, deadline)
         except RedisError:
             raise
+        # A bug in one part must not keep the accounts of others from being deleted.
         except Exception:
             logger.exception("User %s: the account could not be deleted", user_id)
         if deadline.passed():
@@ -129,6 +134,7 @@ def _delete_account(user_id: int, deadline: Deadline) -> bool:
                     return False
         except registry.NotErasableYet:
             is_whole = False
+    # The row last: while it exists, the next run finds the account and continues.
     if is_whole:
         User.objects.get(pk=user_id).delete()
     return is_whole

@@ -52,6 +52,7 @@ def record_success(this: LoginAttempt) -> None:
     """Reset the user's own counters after a right password, and give the attempt back to the shared counters."""
     own = [counter for counter in this.counters if counter.limit.own]
     shared = [counter for counter in this.counters if not counter.limit.own]
+    # SQL in the transaction of the login, Redis after its commit: a login that is rolled back resets nothing.
     counters_sql.clear(own)
     if not this.in_redis:
         counters_sql.give_back(shared)
@@ -71,6 +72,7 @@ def unlock(*, name: str | None = None, address: str | None = None, keys: Sequenc
     """
     count = 0
     for found in counters_sql.remove(name=name, address=address, keys=keys):
+        # SQL first: an attempt in between passes SQL's count to Redis, and would restore the counter there.
         count += len(found)
         try_redis(partial(counters_redis.clear, found=found), lambda: None, logger, _WARNING, redis=client())
     return count

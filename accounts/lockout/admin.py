@@ -67,7 +67,8 @@ class FailedLoginsAdmin(AuditedAdmin):
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False  # a deletion would leave the counter in Redis; "unlock" removes both
+        # A deletion would leave the counter in Redis. The action "unlock" removes both.
+        return False
 
 
 def _exclude_staff(request: HttpRequest, rows: QuerySet[FailedLogins]) -> QuerySet[FailedLogins]:

@@ -35,6 +35,7 @@ class Backend(BaseBackend):
         )
         request.login_try = this  # type: ignore[attr-defined]
         if this.wait_seconds:
+            # Django then asks no other backend. Returning None would let the next one check the password.
             raise PermissionDenied
 
 
@@ -50,6 +51,7 @@ def count_failure(*, request: HttpRequest | None = None, **kwargs: Any) -> None:
     if this is None or this.wait_seconds:
         return
     _store_failure(this)
+    # A second signal in the same request must not count the failure twice.
     del request.login_try  # type: ignore[union-attr]
 
 
@@ -59,7 +61,8 @@ def reset_counters(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
     this = get_attempt(request)
     if this is not None and this.counters[0].name == normalize_name(user.get_username()):
         lockout.record_success(this)
-        after_commit(_forget_attempt, request)  # a repeated transaction resets them again
+        # After the commit: a repeated transaction resets the counters again.
+        after_commit(_forget_attempt, request)
 
 
 def _forget_attempt(request: HttpRequest) -> None:
@@ -77,5 +80,6 @@ def _record_lockouts(this: lockout.LoginAttempt) -> None:
     """Write an audit event for each counter that this failure has filled."""
     counts = counters_sql.read_counts(this.counters)
     for counter in this.counters:
+        # Equal, not greater: only the failure that fills a counter is an event.
         if counts.get(counter.key, (0, 0.0))[0] == counter.limit.allowed:
             record_event(Kind.LOCKED_OUT, counter.name, counter.limit.kind)

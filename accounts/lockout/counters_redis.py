@@ -21,6 +21,7 @@ def reserve(redis: RedisClient, counters: Sequence[Counter], known: Mapping[str,
     args: list[int] = []
     for counter in counters:
         count, left = known.get(counter.key, (0, 0.0))
+        # With SQL's count, because an emptied Redis would begin at 0 and allow as many attempts again.
         args += [counter.limit.allowed, counter.limit.seconds * 1000, count, max(int(left * 1000), 1)]
     return int(_reserve_script(redis, [keys.tries(counter.key) for counter in counters], args)) / 1000
 

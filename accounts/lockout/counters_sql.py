@@ -54,6 +54,7 @@ def reserve(counters: Sequence[Counter]) -> float:
         with transaction.atomic(), connection.cursor() as cursor:
             for counter in counters:
                 cursor.execute(_INCREMENT_SQL + _UNLESS_FULL_SQL, _make_row_values(counter))
+                # The error rolls back the counters before this one, so that a refused attempt counts nowhere.
                 if cursor.fetchone() is None:
                     raise _CounterFull
             _delete_expired()
@@ -98,6 +99,7 @@ def _make_row_values(counter: Counter) -> dict[str, Any]:
 def give_back(counters: Sequence[Counter]) -> None:
     """Subtract one from each counter."""
     for counter in counters:
+        # The condition keeps a counter that expired and began again meanwhile from falling below 0.
         FailedLogins.objects.filter(pk=counter.key, count__gt=0).update(count=F("count") - 1)
 
 
@@ -113,7 +115,8 @@ def remove(*, name: str | None, address: str | None, keys: Sequence[str] | None 
     """
     chosen = {"name": name, "address": address, "pk__in": keys}
     wanted = Q(**{column: value for column, value in chosen.items() if value is not None})
-    for kind in FailedLogins.Kind.values:  # the order of locks
+    # The order in which attempts lock the rows.
+    for kind in FailedLogins.Kind.values:
         rows = FailedLogins.objects.filter(wanted, kind=kind).order_by("pk")
         while found := list(rows.values_list("pk", flat=True)[:ROWS_PER_DELETION]):
             FailedLogins.objects.filter(pk__in=found).delete()

@@ -38,8 +38,10 @@ def find_device_id(request: HttpRequest, name: str) -> str:
     """Return the random id of the browser if it is a known device of the user ``name``, or else ""."""
     try:
         signed: Any = signing.loads(request.COOKIES.get(COOKIE_NAME, ""), salt=SALT, max_age=COOKIE_DAYS * 86_400)
-    except signing.BadSignature:  # also without a cookie, or with an expired one
+    # Also without a cookie, or with an expired one.
+    except signing.BadSignature:
         return ""
+    # A cookie of an earlier release may have fewer values.
     if len(signed) < 3:
         return ""
     name_key, device_id, stamp, *_ = signed

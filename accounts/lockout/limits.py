@@ -51,6 +51,7 @@ def _make_own_limit(kind: str) -> Limit:
 
 def normalize_name(given: str) -> str:
     """Return the typed name in the form that counters use: folded, and valid in every database column."""
+    # Cut before and after folding: folding may lengthen a text, and a long one costs time.
     return fold(given[:200].replace("\0", " ").encode(errors="replace").decode())[:200]
 
 

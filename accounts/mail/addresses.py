@@ -58,7 +58,8 @@ def find_request(user_id: int, token: str) -> EmailChange | None:
     """Return the user's request that belongs to a link. None: the link is forged, expired, used, or of another user."""
     try:
         payload = signing.loads(token, salt=SALT, max_age=settings.PASSWORD_RESET_TIMEOUT)
-    except signing.BadSignature:  # or SignatureExpired, its subclass
+    # Also for SignatureExpired, its subclass.
+    except signing.BadSignature:
         return None
     change = EmailChange.objects.select_related("user").filter(user=user_id).first()
     return change if change is not None and payload == _make_payload(change) else None
@@ -72,6 +73,7 @@ def verify_address(user_id: int, token: str) -> bool:
         change = find_request(user_id, token)
         if change is None:
             return False
+        # The former address gets the notice: its owner may not have asked for the change.
         left, user.email = user.email, change.email
         user.save(update_fields=["email"])
         change.delete()

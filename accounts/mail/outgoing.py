@@ -62,6 +62,7 @@ def queue_email(about: str, user: User, *, to: str | None = None, **details: Any
     """
     if user.email if to is None else to:
         signed = sign_letter(user.pk, Letter(about, get_language() or "", to, details))
+        # After the commit, so that a rolled-back change sends no email and the worker sees the change.
         transaction.on_commit(lambda: queue_task("accounts.tasks.send_letter", user.pk, signed))
 
 
@@ -89,6 +90,7 @@ def queue_task(task: str, *arguments: Any, expires: float | None = None) -> None
     """
     if send.task(task, args=arguments, expires=expires):
         return
+    # Bounded, because a broker that is away for hours would fill the memory.
     if not _free_places.acquire(blocking=False):
         logger.error("The broker is away and %s letters wait already: one is lost", MAX_WAITING_TASKS)
         return
@@ -98,10 +100,12 @@ def queue_task(task: str, *arguments: Any, expires: float | None = None) -> None
 def _run_task(task: str, arguments: tuple[Any, ...], at: float) -> None:
     try:
         time.sleep(max(0.0, at - time.monotonic()))
-        current_app.loader.import_default_modules()  # a web process has no task modules loaded
+        # A web process has no task modules loaded.
+        current_app.loader.import_default_modules()
         current_app.tasks[task](*arguments)
     except Exception:
         logger.exception("A letter could not be sent")
     finally:
+        # The thread has connections of its own, which no request would close.
         connections.close_all()
         _free_places.release()

@@ -37,6 +37,7 @@ def send_email(user_id: object, signed: object, *_former: object) -> int:
         return 0
     details = letter.details
     if letter.about == addresses.CONFIRM:
+        # Made only now, from SQL: a message that waits in the broker contains no valid link.
         path = addresses.make_path(user.pk, letter.to)
         if path is None:
             return 0

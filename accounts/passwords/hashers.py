@@ -5,7 +5,8 @@ from typing import Final
 
 from django.contrib.auth import hashers
 
-MAX_NORMALIZED: Final = 1000  # characters; a longer text is hashed as it is, because normalising takes quadratic time
+# Normalising takes quadratic time, so a longer text is hashed as it is.
+MAX_NORMALIZED: Final = 1000
 
 
 def normalize_password(password: str) -> str:

@@ -110,13 +110,15 @@ def reset_password(user: User, password: str, token: str) -> bool:
 
     Return False if the link was used in the meantime.
     """
-    hashed = make_password(password)  # slow, so not while the row is locked
+    # Hashing is slow, so it is done while no row is locked.
+    hashed = make_password(password)
     with transaction.atomic():
         if not _store_password(user, hashed, lambda now: reset_token_generator.check_token(now, token)):
             return False
         end_all_sessions(user)
         record_event(Kind.PASSWORD, user)
         outgoing.queue_email("password_changed", user)
+    # After the commit: the counters in Redis would stay removed if the new password were rolled back.
     unlock(name=normalize_name(user.username))
     return True
 
@@ -144,11 +146,13 @@ def _replace_password(request: HttpRequest, user: User, before: str, hashed: str
 
 def _store_password(user: User, hashed: str, still: Callable[[User], bool]) -> bool:
     """Store a new password if ``still`` accepts the locked row of the user. Return whether it was stored."""
+    # The token or the old password is checked again under the lock, so that of two requests one succeeds.
     now = User.objects.select_for_update().get(pk=user.pk)
     if not still(now):
         return False
     now.password = hashed
     now.save(update_fields=["password"])
-    EmailChange.objects.filter(user=now).delete()  # it was requested with the old password
+    # It was requested with the old password, perhaps by the thief of the account.
+    EmailChange.objects.filter(user=now).delete()
     user.password, user.session_secret = now.password, now.session_secret
     return True

@@ -9,7 +9,8 @@ from accounts.models import User
 from accounts.passwords.hashers import normalize_password
 from common.text import fold
 
-MIN_NAME_LENGTH: Final = 3  # characters; shorter names are part of ordinary words
+# Shorter names are part of ordinary words.
+MIN_NAME_LENGTH: Final = 3
 MIN_REMAINDER: Final = 6  # characters beside a name
 
 

@@ -17,7 +17,8 @@ from common import clock
 
 STEP_SECONDS: Final = 30
 CODE_DIGITS: Final = 6
-TOLERATED_STEPS: Final = 1  # time steps that the clock of a device may be ahead or behind
+# The clock of a device may be so many time steps ahead or behind.
+TOLERATED_STEPS: Final = 1
 SECRET_BYTES: Final = 20
 ISSUER: Final = "Diptych"
 
@@ -37,7 +38,8 @@ def make_secret() -> bytes:
 
 def make_code(secret: bytes, step: int) -> str:
     """Return the code of a time step."""
-    return HOTP(secret, CODE_DIGITS, SHA1()).generate(step).decode()  # SHA-1: all apps know it
+    # SHA-1, because some apps ignore another algorithm, and a code needs no resistance to collisions.
+    return HOTP(secret, CODE_DIGITS, SHA1()).generate(step).decode()
 
 
 def get_current_step() -> int:
@@ -76,6 +78,7 @@ def use_code(user_id: int, code: str) -> CodeUse:
     step = find_step(secret, code) if secret else None
     if step is None:
         return CodeUse.WRONG
+    # One conditional update: of two requests with the same code, one changes the row. It also refuses older codes.
     is_first_use = rows.filter(last_step__lt=step).update(last_step=step) == 1
     return CodeUse.RIGHT if is_first_use else CodeUse.REPEATED
 

@@ -23,7 +23,9 @@ def continue_login(request: HttpRequest, user: User, target: str) -> HttpRespons
         response: HttpResponse = redirect_to(target)
         known.remember_device(response, user)
         return response
-    if this := get_attempt(request):  # the attempt succeeded: the second factor has its own limits
+    # The password was right, so its attempt is given back here: the second factor has limits of its own, and the login
+    # may never be completed.
+    if this := get_attempt(request):
         lockout.record_success(this)
     pending.begin(request, user, target)
     return redirect_to_view("accounts:login_factor")

@@ -87,6 +87,7 @@ def check_factor(request: HttpRequest, user: User, *, code: str = "", credential
 @repeat_after_conflict
 def report_change(user: User, what: Promise, *, actor: User | AnonymousUser | None = None) -> None:
     """Report a change of second factors to the audit log (in English) and to the user's e-mail address."""
+    # The audit log is in one language, whatever the language of the user.
     with override("en"):
         details = str(what)
     with transaction.atomic():

@@ -29,6 +29,7 @@ def get_user(request: HttpRequest) -> User | None:
         return None
     is_active = not pending.get("keeps_account")
     user = User.objects.filter(pk=pending["user"], is_active=is_active).first()
+    # A password that was changed while the login waited ends it.
     return user if user and constant_time_compare(user.get_session_auth_hash(), pending["proof"]) else None
 
 

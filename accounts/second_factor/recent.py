@@ -28,6 +28,7 @@ def record_proof(session: SessionBase, *, with_factor: bool = False) -> None:
 
 def has_recent_proof(request: HttpRequest) -> bool:
     """Return whether the last proof is recent. Submitted forms have twice the time, so that they can be filled in."""
+    # A form that was opened in time must not be lost because it took a while to fill in.
     seconds = settings.RECENT_LOGIN_SECONDS * (1 if request.method in ("GET", "HEAD") else 2)
     return bool(time.time() - request.session.get(PROOF_TIME_KEY, 0) < seconds)
 

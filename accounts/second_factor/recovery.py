@@ -12,7 +12,8 @@ from accounts.second_factor.models import RecoveryCode
 from common.database import repeat_after_conflict
 
 CODE_COUNT: Final = 10
-RANDOM_BYTES: Final = 10  # 80 bits resist brute force, so a fast hash is enough
+# 80 bits resist brute force, so a fast hash is enough.
+RANDOM_BYTES: Final = 10
 
 
 @repeat_after_conflict
@@ -27,6 +28,7 @@ def renew_codes(user_id: int) -> list[str]:
 
 def use_code(user_id: int, code: str) -> bool:
     """Return whether the code is one of the user's, and delete it. Concurrent uses succeed only once."""
+    # The deletion is the check: of two requests with the same code, one deletes the row.
     return RecoveryCode.objects.filter(user=user_id, digest=_hash_code(code)).delete()[0] == 1
 
 

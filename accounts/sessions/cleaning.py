@@ -67,7 +67,8 @@ def clean_sessions(
         raise ValueError("the limit cannot be negative")
     redis, deadline, done = redis or relay_client(), Deadline(seconds), CleaningReport(limit)
     steps = {"expired": _end_expired, "strays": _drop_strays}
-    if restore(last_uses, seconds, redis=redis):  # otherwise the oldest sessions are not known yet
+    # Until all times are restored, the oldest sessions are not known.
+    if restore(last_uses, seconds, redis=redis):
         steps["removed"] = _end_oldest
     for name, step in steps.items():
         while not deadline.passed() and (count := step(redis, limit)):
@@ -79,6 +80,7 @@ def clean_sessions(
 
 def count_remaining(redis: RedisClient, done: CleaningReport) -> CleaningReport:
     """Fill in ``left`` and ``over`` from Redis and return the result. Nothing is removed."""
+    # A claimed session has the score 0 until its row is deleted.
     known, claimed = redis.zcard(keys.recent()), redis.zcount(keys.recent(), 0, 0)
     done.left, done.over = known, max(known - done.limit, claimed)
     return done

@@ -34,6 +34,7 @@ def end_sessions(redis: RedisClient, digests: Sequence[str], *, only: Q = ANY_SE
     for mirror in registry.all_mirrors():
         if mirror.model is Session:
             drains.drain_keys(mirror.name, digests, redis=redis)  # includes rows that an earlier run deleted
+    # The time in Redis goes last: a process that does not find it asks SQL whether the session exists.
     last_seen.remove(redis, ended if only else digests)
     return ended
 
@@ -53,8 +54,10 @@ def delete_sessions(digests: Sequence[str], *, only: Q = ANY_SESSION, tell: bool
     with transaction.atomic(using=using):
         rows = Session.objects.using(using).filter(only, pk__in=_digests_parameter(digests)).order_by("pk")
         ended = list(rows.select_for_update().values_list("pk", flat=True))
+        # Under the locks, so that no request of these sessions writes anything that a receiver misses.
         if tell and ended:
             sessions_ending.send(sender=Session, digests=ended)
+        # Raw deletions run no cascade, so the dependent times are deleted first. Triggers capture both.
         LastSeen.objects.filter(session_id__in=_digests_parameter(ended))._raw_delete(using)
         Session.objects.filter(pk__in=_digests_parameter(ended))._raw_delete(using)
     return ended

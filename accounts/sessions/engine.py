@@ -107,12 +107,14 @@ class SessionStore(DatabaseStore):
             return self.create()
         data = self._get_session(no_load=must_create)  # type: ignore[attr-defined]
         kept = (self.session_key, self.serializer().dumps(data))
+        # The middleware saves again at the end of the request. Without a change this would be a second write.
         if kept == self._kept and not must_create:
             return None
         row = self.create_model_instance(data)
         using = router.db_for_write(Session, instance=row)
         how: dict[str, Any] = {"force_insert": True}
         if not must_create:
+            # An update that finds no row is an error. Django would insert the row again, and revive an ended session.
             how = {"force_update": True, "update_fields": ["session_data", "expire_date", "user"]}
         try:
             with transaction.atomic(using=using):
@@ -122,7 +124,8 @@ class SessionStore(DatabaseStore):
                 raise CreateError from error
             raise
         except DatabaseError as error:
-            if must_create or type(error) is not DatabaseError:  # subclasses are errors of the database itself
+            # Subclasses are errors of the database itself.
+            if must_create or type(error) is not DatabaseError:
                 raise
             raise SessionEnded("The session was ended before the request was.") from error
         after_commit(self._note_commit, row.pk, kept, must_create, using=using)
@@ -158,10 +161,13 @@ class SessionStore(DatabaseStore):
     @repeat_after_conflict
     def cycle_key(self) -> None:
         """Rotate the token. Raises SessionEnded if the session of a logged-in user was ended in the meantime."""
-        data, old = dict(self.items()), self.session_key  # in this order: loading a missing session clears the token
+        # In this order: loading a missing session clears the token.
+        data, old = dict(self.items()), self.session_key
         ended = old and hash_token(old)
         try:
             with transaction.atomic(using=router.db_for_write(Session)):
+                # The deletion is the check: if another request has ended the session, there is no row to delete, and no
+                # new one is made.
                 if ended and not session_services.delete_session_rows([ended]) and SESSION_KEY in data:
                     raise SessionEnded("The session was ended before the request was.")
                 self.create()
@@ -169,6 +175,7 @@ class SessionStore(DatabaseStore):
                     token_rotated.send(type(self), old=ended, new=self.digest, user_id=_parse_user_id(data))
                     after_commit(last_seen.forget, [ended])
         except BaseException:
+            # The rotation was rolled back, so the cookie of the visitor is still that of the old token.
             self._session_key = old
             raise
 

@@ -21,6 +21,7 @@ def remember_rights(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
     """Give every login a new token, also a repeated one, and store the user's rights and the time in the session."""
     session = request.session
     if isinstance(session, SessionStore) and not session.is_new:
+        # Also for a repeated login: a token that was planted before it must not become a logged-in one.
         session.cycle_key()
     session[RIGHTS_KEY] = read_rights([user])[user.pk]
     recent.record_proof(session)
@@ -34,7 +35,8 @@ def end_sessions_of_old_password(*, instance: User, created: bool, **kwargs: Any
 
     The current session stays, because its request updates it (Django's ``update_session_auth_hash``).
     """
-    if created or getattr(instance, "_password", None) is None:  # None: unchanged, or only rehashed
+    # None: the password is unchanged, or was only rehashed.
+    if created or getattr(instance, "_password", None) is None:
         return
     request = current_request.get()
     session = request.session if request else None

@@ -23,6 +23,7 @@ def end_by_digest(digests: Sequence[str]) -> int:
     with transaction.atomic():
         gone = ending.delete_sessions(digests, tell=True)
         hint("session", "", gone)
+        # After the commit: a session whose end is rolled back must keep its time, or it would pass for the oldest.
         after_commit(last_seen.forget, list(digests))
     return len(gone)
 
@@ -47,6 +48,8 @@ def end_other_sessions(user: User, keep: str | None) -> int:
 def end_all_sessions(user: User) -> int:
     """Log the user out everywhere. The new secret alone ends all sessions; deleting their rows only cleans up."""
     secret = new_secret()
+    # First the secret, which ends all sessions at once. The deletions take several transactions, and may be
+    # interrupted.
     User.objects.filter(pk=user.pk).update(session_secret=secret)
     user.session_secret = secret
     return end_other_sessions(user, None)

@@ -36,7 +36,9 @@ def get_or_create_users(names: Iterable[str], *, user_type: str = User.Type.CLIE
         valid_name(name)
     for some in split_slices(spelled[key] for key in keys if key in spelled):
         missing = [User(username=name, user_type=user_type, password=make_password(None)) for name in some]
-        User.objects.bulk_create(missing, ignore_conflicts=True)  # a concurrent registration keeps its name
+        # A concurrent registration keeps its name.
+        User.objects.bulk_create(missing, ignore_conflicts=True)
+    # With ``ignore_conflicts`` the insert returns no ids.
     known |= _find_ids(list(spelled))
     return {name: known[key] for name, key in wanted.items()}
 
@@ -68,7 +70,8 @@ def raise_login_totals(logins: Mapping[int, LoginTotals]) -> int:
 
     Return the number of changed users, which is 0 for a repeated call. Raises IntegrityError for an unknown id.
     """
-    rows = [(pk, *logins[pk]) for pk in sorted(logins)]  # a fixed order, so that two importers cannot deadlock
+    # A fixed order, so that two importers cannot deadlock.
+    rows = [(pk, *logins[pk]) for pk in sorted(logins)]
     return sum(map(_raise_slice, split_slices(rows)))
 
 

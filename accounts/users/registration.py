@@ -43,7 +43,8 @@ def register_user(username: str, password: str, *, email: str = "", user_type: s
         validate_password(password, user)
     except ValidationError as error:
         raise ValidationError({"password": error.messages}) from error
-    user.set_password(password)  # before the check of the name, because hashing takes most of the time
+    # Before the check of the name, because hashing takes most of the time: a refusal takes as long as a success.
+    user.set_password(password)
     if not _is_available(name):
         raise ValidationError({"username": NAME_REFUSED})
     try:
@@ -52,6 +53,7 @@ def register_user(username: str, password: str, *, email: str = "", user_type: s
             user.save(force_insert=True)
             if wanted:
                 addresses.store_request(user, wanted)
+    # A concurrent registration took the name after the check.
     except IntegrityError as error:
         raise ValidationError({"username": NAME_REFUSED}) from error
     return user

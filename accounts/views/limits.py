@@ -66,6 +66,7 @@ class LimitedFormMixin(ABC):
         """Return the limits that apply to this submission."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        # A list: every limit counts, also after one that is exceeded.
         seconds = max([limit.count_submission() for limit in self.limits()])
         if not seconds:
             return super().post(request, *args, **kwargs)  # type: ignore[misc]

@@ -66,7 +66,8 @@ class ResetConfirm(auth_views.PasswordResetConfirmView):
         assert self.user is not None  # guaranteed by the valid link
         token = self.request.session.pop(auth_views.INTERNAL_RESET_SESSION_TOKEN)
         if self.request.user == self.user:
-            logout(self.request)  # the reset ends all sessions of the user
+            # The reset ends all sessions of the user, also this one.
+            logout(self.request)
         if not passwords.reset_password(self.user, form.cleaned_data["new_password1"], token):
             self.validlink = False
             return self.render_to_response(self.get_context_data())
@@ -98,5 +99,6 @@ class Change(LimitedFormMixin, auth_views.PasswordChangeView):
             self.request, _("Your password was changed. You stay logged in here; all other sessions were ended.")
         )
         response = HttpResponseRedirect(self.get_success_url())
-        known.remember_device(response, form.user)  # the new password invalidated the old cookie
+        # The new password invalidated the old cookie.
+        known.remember_device(response, form.user)
         return response

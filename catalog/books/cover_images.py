@@ -22,7 +22,8 @@ from catalog.books.covers import CoverLine, CoverPlan, plan_cover
 SIZE: Final = (1200, 630)  # pixels, as the readers of Open Graph recommend
 MARGIN: Final = 30  # pixels above and below the cover
 COVER_SIZE: Final = (120, 180)  # units of the drawn cover
-OVERSAMPLING: Final = 2  # Pillow draws shapes without smooth edges
+# Pillow draws shapes without smooth edges, so they are drawn larger and reduced.
+OVERSAMPLING: Final = 2
 FONT: Final = Path(unfold.__file__).parent / "static/unfold/fonts/inter/Inter-SemiBold.woff2"
 UNASSIGNED: Final = "\ue123"  # a letter that the font lacks
 DRAWING_VERSION: Final = 1  # increase it if covers look different
@@ -73,33 +74,39 @@ def render_cover(book_id: int, title: str, author: str) -> bytes:
 
 
 def _draw(plan: CoverPlan, scale: float) -> Image.Image:
-    cloth, foil = CLOTHS[plan.cloth]
+    cloth, _ = CLOTHS[plan.cloth]
     image = Image.new("RGB", (round(COVER_SIZE[0] * scale), round(COVER_SIZE[1] * scale)), cloth)
     pen = ImageDraw.Draw(image)
-    has_label = plan.layout.on_label
+    for shape in ElementTree.fromstring(f"<g>{plan.layout.ground}</g>"):
+        _draw_shape(pen, shape, plan, scale)
+    # A name with gaps would be wrong, so all lines of a kind are left out if one has an unknown letter.
+    unwritable = {line.kind for line in plan.lines if not all(map(_has_letter, line.text))}
+    for line in plan.lines:
+        if line.kind not in unwritable:
+            _write(pen, line, plan, scale)
+    return image
+
+
+def _draw_shape(pen: ImageDraw.ImageDraw, shape: ElementTree.Element, plan: CoverPlan, scale: float) -> None:
+    cloth, foil = CLOTHS[plan.cloth]
     fills: dict[str, str | tuple[int, ...]] = {
         "cloth": cloth,
         "foil": foil,
         "label": LABEL,
         "shade": _darken(cloth, SHADE),
     }
-    for shape in ElementTree.fromstring(f"<g>{plan.layout.ground}</g>"):
-        kind = shape.attrib["class"]
-        if shape.tag == "circle":
-            x, y, radius = (float(shape.attrib[name]) * scale for name in ("cx", "cy", "r"))
-            pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=fills[kind])
-            continue
-        for points in _trace_path(shape.attrib["d"]):
-            scaled = [(x * scale, y * scale) for x, y in points]
-            if kind == "rule":
-                pen.line(scaled, fill=LABEL_RULE if has_label else foil, width=round(RULE_WIDTH * scale))
-            else:
-                pen.polygon(scaled, fill=fills[kind])
-    unwritable = {line.kind for line in plan.lines if not all(map(_has_letter, line.text))}
-    for line in plan.lines:
-        if line.kind not in unwritable:
-            _write(pen, line, plan, scale)
-    return image
+    kind = shape.attrib["class"]
+    if shape.tag == "circle":
+        x, y, radius = (float(shape.attrib[name]) * scale for name in ("cx", "cy", "r"))
+        pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=fills[kind])
+        return
+    rule = LABEL_RULE if plan.layout.on_label else foil
+    for points in _trace_path(shape.attrib["d"]):
+        scaled = [(x * scale, y * scale) for x, y in points]
+        if kind == "rule":
+            pen.line(scaled, fill=rule, width=round(RULE_WIDTH * scale))
+        else:
+            pen.polygon(scaled, fill=fills[kind])
 
 
 def _trace_path(path: str) -> Iterator[list[Point]]:
@@ -147,6 +154,7 @@ def _has_letter(letter: str) -> bool:
 
 def _shape_of(letter: str) -> tuple[Any, bytes]:
     mask = _load_font(40).getmask(letter)
+    # Pillow draws the same box for all letters that a font lacks.
     return mask.size, bytes(mask)
 
 

@@ -98,19 +98,38 @@ def _split_pieces(title: str, room: float) -> Iterator[tuple[str, str]]:
     Words wider than ``room`` em are split at their hyphens, or anywhere.
     """
     for word in title.split():
+        parts = [word]
+        if measure_width(word) > room:
+            parts = HYPHENATED_PARTS.findall(word)
         joint = " "
-        for part in HYPHENATED_PARTS.findall(word) if measure_width(word) > room else [word]:
-            while part:
-                end = next((n for n in range(1, len(part)) if measure_width(part[: n + 1]) > room), len(part))
-                yield joint, part[:end]
-                joint, part = "", part[end:]
+        for part in parts:
+            rest = part
+            while rest:
+                end = _find_end(rest, room)
+                yield joint, rest[:end]
+                joint, rest = "", rest[end:]
 
 
-def _split_unbreakable(title: str) -> list[str]:
-    return [part for word in title.split() for part in HYPHENATED_PARTS.findall(word)]
+def _find_end(text: str, room: float) -> int:
+    """Return the number of characters of ``text`` that fit into ``room`` em."""
+    # At least one, or a character wider than the room would be split off for ever.
+    for end in range(1, len(text)):
+        if measure_width(text[: end + 1]) > room:
+            return end
+    return len(text)
+
+
+def _has_room(title: str, room: float) -> bool:
+    """Return whether no line of the title needs a break inside a word, except at hyphens."""
+    for word in title.split():
+        for part in HYPHENATED_PARTS.findall(word):
+            if measure_width(part) > room and not _breaks_anywhere(part):
+                return False
+    return True
 
 
 def _breaks_anywhere(word: str) -> bool:
+    # Chinese and Japanese have no blanks, and their lines end after any character.
     return any(unicodedata.east_asian_width(char) in "WF" for char in word)
 
 
@@ -130,16 +149,17 @@ def _fit_title(title: str, width: float, height: float) -> tuple[float, list[str
 
     A title that fits at no size gets the smallest size and is cut.
     """
+    smallest = FONT_SIZES[-1]
     for size in FONT_SIZES:
-        lines = wrap_title(title, width / size)
-        unbroken = all(
-            _breaks_anywhere(word) or measure_width(word) <= width / size for word in _split_unbreakable(title)
-        )
-        if len(lines) * size * LINE_HEIGHT <= height and (unbroken or size == FONT_SIZES[-1]):
+        room = width / size
+        lines = wrap_title(title, room)
+        is_low_enough = len(lines) * size * LINE_HEIGHT <= height
+        if is_low_enough and (size == smallest or _has_room(title, room)):
             return size, lines
-    most = int(height // (FONT_SIZES[-1] * LINE_HEIGHT))
-    room = width / FONT_SIZES[-1]
-    return FONT_SIZES[-1], [*lines[: most - 1], _shorten(" ".join(lines[most - 1 :]), room)]
+    max_lines = int(height // (smallest * LINE_HEIGHT))
+    kept, rest = lines[: max_lines - 1], lines[max_lines - 1 :]
+    kept.append(_shorten(" ".join(rest), width / smallest))
+    return smallest, kept
 
 
 class CoverLine(NamedTuple):
@@ -163,7 +183,8 @@ class CoverPlan(NamedTuple):
 
 def plan_cover(book_id: int, title: str, author: str) -> CoverPlan:
     """Return the layout, the colours and the text of a book's cover."""
-    mixed = (book_id * 2654435761 >> 7) & 0xFFFF  # consecutive ids get different covers
+    # Consecutive ids get different covers.
+    mixed = (book_id * 2654435761 >> 7) & 0xFFFF
     cut = LAYOUTS[mixed % len(LAYOUTS)]
     size, lines = _fit_title(split_title(title)[0], cut.width, cut.height)
     x = cut.left if cut.anchor == "start" else cut.left + cut.width / 2
@@ -171,10 +192,13 @@ def plan_cover(book_id: int, title: str, author: str) -> CoverPlan:
     if cut.anchor == "middle":
         y += (cut.height - len(lines) * size * LINE_HEIGHT) / 2
     kind = "cover-title on-label" if cut.on_label else "cover-title"
-    words = [CoverLine(kind, size, x, y + n * size * LINE_HEIGHT, cut.anchor, line) for n, line in enumerate(lines)]
+    texts = []
+    for n, line in enumerate(lines):
+        base_line = y + n * size * LINE_HEIGHT
+        texts.append(CoverLine(kind, size, x, base_line, cut.anchor, line))
     if author:
-        words.append(CoverLine("cover-author", 8, x, cut.author, cut.anchor, _shorten(author, cut.width / 8)))
-    return CoverPlan(cut, mixed // len(LAYOUTS) % CLOTH_COUNT, words)
+        texts.append(CoverLine("cover-author", 8, x, cut.author, cut.anchor, _shorten(author, cut.width / 8)))
+    return CoverPlan(cut, mixed // len(LAYOUTS) % CLOTH_COUNT, texts)
 
 
 def _render_line(line: CoverLine) -> str:
@@ -189,7 +213,8 @@ def _render_line(line: CoverLine) -> str:
 def draw_cover(book_id: int, title: str, author: str) -> SafeString:
     """Return the cover of a book as SVG. Screen readers skip it: the page has title and author as text."""
     plan = plan_cover(book_id, title, author)
+    texts = "".join(map(_render_line, plan.lines))
     return mark_safe(
         f'<svg class="cover cloth-{plan.cloth}" viewBox="0 0 120 180" aria-hidden="true" focusable="false">'
-        f'<path class="cloth" d="M0 0h120v180H0z"/>{plan.layout.ground}{"".join(map(_render_line, plan.lines))}</svg>'
+        f'<path class="cloth" d="M0 0h120v180H0z"/>{plan.layout.ground}{texts}</svg>'
     )

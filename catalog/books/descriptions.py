@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 
 from catalog.books.languages import normalise_code
 from catalog.books.records import BookRecord
-from catalog.books.series import parse_series, split_title
+from catalog.books.series import Series, parse_series, split_title
 from common.paths import make_path
 
 # Browsers do not run a data block, but these characters could end it or begin another element.
@@ -21,17 +21,23 @@ MAX_TAGS: Final = 5  # in a description
 def describe_book(book: BookRecord) -> str:
     """Return a description of a book in a few sentences, in the active language."""
     title = split_title(book["title"])[0]
-    by = {"title": title, "authors": ", ".join(book["authors"])}
-    parts = [gettext("%(title)s by %(authors)s.") % by if book["authors"] else f"{title}."]
-    parts += [
-        gettext("Book %(number)s of %(series)s.") % {"number": one.number, "series": one.name}
-        for one in parse_series(book["title"])
-    ]
+    parts = []
+    if book["authors"]:
+        by = {"title": title, "authors": ", ".join(book["authors"])}
+        parts.append(gettext("%(title)s by %(authors)s.") % by)
+    else:
+        parts.append(f"{title}.")
+    parts += [_describe_series(one) for one in parse_series(book["title"])]
     if book["rating"] is not None:
         parts.append(gettext("Rated %(rating)s out of 5.") % {"rating": f"{book['rating']:.2f}"})
-    if tags := _join_top_tags(book):
+    tags = _join_top_tags(book)
+    if tags:
         parts.append(gettext("Tags: %(tags)s.") % {"tags": tags})
     return " ".join(parts)
+
+
+def _describe_series(series: Series) -> str:
+    return gettext("Book %(number)s of %(series)s.") % {"number": series.number, "series": series.name}
 
 
 def build_book_url(book: BookRecord) -> str:
@@ -46,21 +52,18 @@ def render_structured_data(book: BookRecord) -> SafeString:
 
 
 def _build_schema_book(book: BookRecord) -> dict[str, Any]:
-    authors = zip(book["author_ids"], book["authors"], strict=True)
     year = book["year"]
-    thing = {
+    properties = {
         "@context": "https://schema.org",
         "@type": "Book",
         "@id": build_book_url(book),
         "url": build_book_url(book),
         "name": split_title(book["title"])[0],
-        "author": [
-            {"@type": "Person", "name": name, "url": f"{settings.SITE_URL}{make_path('author', pk)}"}
-            for pk, name in authors
-        ],
+        "author": _build_schema_authors(book),
         "alternateName": book["original_title"],
         "isbn": book["isbn"],
         "inLanguage": normalise_code(book["language"]),
+        # ISO 8601 has years before 1 only by mutual agreement.
         "datePublished": f"{year:04}" if year is not None and year > 0 else "",
         "keywords": _join_top_tags(book),
         "isPartOf": [
@@ -68,7 +71,15 @@ def _build_schema_book(book: BookRecord) -> dict[str, Any]:
         ],
         "aggregateRating": _build_schema_rating(book),
     }
-    return {name: value for name, value in thing.items() if value}
+    return {name: value for name, value in properties.items() if value}
+
+
+def _build_schema_authors(book: BookRecord) -> list[dict[str, str]]:
+    found = []
+    for pk, name in zip(book["author_ids"], book["authors"], strict=True):
+        url = f"{settings.SITE_URL}{make_path('author', pk)}"
+        found.append({"@type": "Person", "name": name, "url": url})
+    return found
 
 
 def _build_schema_rating(book: BookRecord) -> dict[str, Any]:

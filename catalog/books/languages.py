@@ -27,8 +27,11 @@ def normalise_code(code: str) -> str:
 
 def find_spellings(main: str) -> list[str]:
     """Return the codes, in lower case and without a country, that ``normalise_code`` maps to ``main``."""
-    longer = [three for three, short in CODES_BY_THREE_LETTERS.items() if short.partition("-")[0] == main]
-    return [*longer, *([] if main in CODES_BY_THREE_LETTERS else [main])]
+    found = [three for three, short in CODES_BY_THREE_LETTERS.items() if short.partition("-")[0] == main]
+    # A code of three letters is never the result of ``normalise_code`` if that has a shorter one.
+    if main not in CODES_BY_THREE_LETTERS:
+        found.append(main)
+    return found
 
 
 def get_language_name(code: str) -> str:

@@ -1,8 +1,6 @@
 """Records of books. SQL builds the same record for Redis and for the pages that SQL answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import compress
-from operator import neg, not_
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -56,8 +54,8 @@ class _FoundBook(NamedTuple):
 
     id: int
     columns: list[Any]
-    tag_ids: list[int] | None  # None on PostgreSQL for a book without tags
-    counts: list[int] | None
+    tag_ids: list[int]
+    counts: list[int]
     author_ids: list[int]
 
 
@@ -87,25 +85,17 @@ def load_book_rows(ids: Sequence[int]) -> list[BookRow]:
     """Return the existing books among ``ids``, in no order. This takes four statements for any number of books."""
     connection = connections[database()]
     with connection.cursor() as cursor:
-        books = [
-            _FoundBook._make((pk, columns, *orjson.loads(tags), orjson.loads(authors)))
-            for pk, *columns, tags, authors in _select_rows(cursor, _SELECT_BOOKS[connection.vendor], ids)
-        ]
+        rows = _select_rows(cursor, _SELECT_BOOKS[connection.vendor], ids)
+        books = [_parse_book(row) for row in rows]
         votes = _count_votes(cursor, ids)
-        tags = _read_tag_names(cursor, set().union(*(book.tag_ids or () for book in books)))
-        authors = _read_names(cursor, "catalog_author", set().union(*(book.author_ids for book in books)))
-    return [
-        BookRow._make(
-            (
-                book.id,
-                *book.columns,
-                *_split_tags(tags, book.tag_ids or [], book.counts or [], votes.get(book.id)),
-                _pick_names(authors, book.author_ids),
-                _pick_existing_ids(authors, book.author_ids),
-            )
-        )
-        for book in books
-    ]
+        tag_ids: set[int] = set()
+        author_ids: set[int] = set()
+        for book in books:
+            tag_ids.update(book.tag_ids)
+            author_ids.update(book.author_ids)
+        tags = _read_tag_names(cursor, tag_ids)
+        authors = dict(_select_rows(cursor, "SELECT id, name FROM catalog_author WHERE id", author_ids))
+    return [_join_book(book, tags, votes.get(book.id, {}), authors) for book in books]
 
 
 def load_tag_names(ids: Sequence[int]) -> TagNames:
@@ -119,6 +109,13 @@ def _read_tag_names(cursor: CursorWrapper, ids: Iterable[int]) -> TagNames:
     return TagNames({pk: name for pk, name, _ in rows}, {pk for pk, _, hidden in rows if hidden})
 
 
+def _parse_book(row: Sequence[Any]) -> _FoundBook:
+    pk, *columns, tags, authors = row
+    tag_ids, counts = orjson.loads(tags)
+    # PostgreSQL has null, and not an empty list, for a book without tags.
+    return _FoundBook(pk, columns, tag_ids or [], counts or [], orjson.loads(authors))
+
+
 def _count_votes(cursor: CursorWrapper, books: Iterable[int]) -> dict[int, dict[int, int]]:
     """Return the number of votes for each tag of each of these books."""
     found: dict[int, dict[int, int]] = {}
@@ -128,26 +125,28 @@ def _count_votes(cursor: CursorWrapper, books: Iterable[int]) -> dict[int, dict[
     return found
 
 
-def _split_tags(
-    tags: TagNames, ids: list[int], counts: list[int], votes: Mapping[int, int] | None
-) -> tuple[list[str], list[tuple[int, str]], list[str]]:
-    """Return the names of a book's tags, its most frequent shown tags, and its hidden tags.
+def _join_book(book: _FoundBook, tags: TagNames, votes: Mapping[int, int], authors: Mapping[int, str]) -> BookRow:
+    """Return a book with the names of its tags and authors.
 
-    Tags that were deleted between the statements are left out. Most books have neither votes nor hidden tags, and a
-    rebuild reads hundreds of thousands of links: these books skip the work for votes and hidden tags.
+    Tags and authors that were deleted between the statements are left out.
     """
-    if votes:
-        counts = [count + votes.get(pk, 0) for pk, count in zip(ids, counts, strict=True)]
-    if not tags.names.keys() >= set(ids):
-        left = [(pk, count) for pk, count in zip(ids, counts, strict=True) if pk in tags.names]
-        ids, counts = [pk for pk, _ in left], [count for _, count in left]
-    names = list(map(tags.names.__getitem__, ids))
-    shown = zip(map(neg, counts), names, strict=True)
-    if tags.hidden.isdisjoint(ids):
-        return names, sorted(shown)[:MAX_TOP_TAGS], []
-    is_hidden = list(map(tags.hidden.__contains__, ids))
-    hidden = list(compress(names, is_hidden))
-    return names, sorted(compress(shown, map(not_, is_hidden)))[:MAX_TOP_TAGS], hidden
+    names, hidden, shown = [], [], []
+    for pk, count in zip(book.tag_ids, book.counts, strict=True):
+        name = tags.names.get(pk)
+        if name is None:
+            continue
+        names.append(name)
+        if pk in tags.hidden:
+            hidden.append(name)
+        else:
+            # Minus the count, so that one ascending sort puts the most frequent first and equal ones in the order of
+            # names.
+            shown.append((-count - votes.get(pk, 0), name))
+    shown.sort()
+    author_ids = [pk for pk in book.author_ids if pk in authors]
+    author_names = [authors[pk] for pk in author_ids]
+    names_of_links = (names, shown[:MAX_TOP_TAGS], hidden, author_names, author_ids)
+    return BookRow._make((book.id, *book.columns, *names_of_links))
 
 
 def _select_rows(cursor: CursorWrapper, select: str, ids: Iterable[int], end: str = "") -> list[Any]:
@@ -155,23 +154,6 @@ def _select_rows(cursor: CursorWrapper, select: str, ids: Iterable[int], end: st
     condition, values = arrays.match_any(ids)
     cursor.execute(f"{select} {condition} {end}", values)
     return list(cursor.fetchall())
-
-
-def _read_names(cursor: CursorWrapper, table: str, ids: Iterable[int]) -> dict[int, str]:
-    return dict(_select_rows(cursor, f"SELECT id, name FROM {table} WHERE id", ids))
-
-
-def _pick_names(names: dict[int, str], ids: list[int]) -> list[str]:
-    """Return the names of these ids, without rows that were deleted between the statements."""
-    try:
-        return list(map(names.__getitem__, ids))
-    except KeyError:
-        return [names[pk] for pk in ids if pk in names]
-
-
-def _pick_existing_ids(names: dict[int, str], ids: list[int]) -> list[int]:
-    """Return the ids that have names."""
-    return [pk for pk in ids if pk in names]
 
 
 def build_record(row: BookRow) -> Record:

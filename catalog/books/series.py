@@ -69,6 +69,7 @@ def parse_series(title: str) -> tuple[Series, ...]:
         first, rest = float(match["first"]), match["rest"].strip()
         last = float(match["last"] or first)
         number = " ".join(match["number"].split())
+        # A last volume below the first ("#5-1") is a mistake of the title, and counts as the first.
         one = Series(match["name"].strip(), number, first, max(first, last), match["last"] is None and not rest)
         found.setdefault(one.normalised_name, one)
     return tuple(found.values())[:MAX_SERIES]

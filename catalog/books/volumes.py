@@ -4,8 +4,9 @@ A series belongs to one author, because several authors use the same name ("Immo
 mostly still name the first author of the series.
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import chain, islice, starmap
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
 from catalog import keys
@@ -57,8 +58,10 @@ def find_series_places(book: BookRecord) -> list[SeriesPlace]:
         left = iter(replies)
         places = []
         for one in series:
-            members = chain.from_iterable(islice(left, 2 * len(authors)))
-            places.append(_build_place(one, starmap(_parse_volume, members)))
+            replies_of_series = islice(left, 2 * len(authors))
+            members = chain.from_iterable(replies_of_series)
+            volumes = [_parse_volume(member, score) for member, score in members]
+            places.append(_build_place(one, volumes))
         return places
 
     # A question, because a series is a part of titles, and no query in SQL finds its volumes.
@@ -74,18 +77,16 @@ def _find_in_sql(series: Sequence[Series], authors: Sequence[int]) -> list[Serie
     """Return the places from SQL, with one query for the authors' titles that may name a series."""
     rows = Book.objects.using(database()).filter(authors__in=authors, title__contains="#")
     titles = list(rows.order_by().values_list("pk", "title").distinct())
-    volumes = [(other, Volume(other.first, pk, title)) for pk, title in titles for other in parse_series(title)]
-    return [
-        _build_place(
-            one,
-            (volume for other, volume in volumes if other.is_single and other.normalised_name == one.normalised_name),
-        )
-        for one in series
-    ]
+    volumes: dict[str, list[Volume]] = defaultdict(list)
+    for pk, title in titles:
+        for other in parse_series(title):
+            # "#1-3" is a collection of volumes, and no volume before or after another one.
+            if other.is_single:
+                volumes[other.normalised_name].append(Volume(other.first, pk, title))
+    return [_build_place(one, volumes[one.normalised_name]) for one in series]
 
 
-def _build_place(series: Series, volumes: Iterable[Volume]) -> SeriesPlace:
-    found = list(volumes)
-    before = (volume for volume in found if volume.number < series.first)
-    after = (volume for volume in found if volume.number > series.last)
+def _build_place(series: Series, volumes: Sequence[Volume]) -> SeriesPlace:
+    before = [volume for volume in volumes if volume.number < series.first]
+    after = [volume for volume in volumes if volume.number > series.last]
     return SeriesPlace(series, max(before, default=None), min(after, default=None))

@@ -55,6 +55,7 @@ def import_books(table: Table, limit: int | None, tally: ImportReport, progress:
             crowded += _add_books(batch, tally, own_keys=True)
         tally.read["books"] += len(batch)
         progress("books", len(batch))
+    # A second pass over the file, because the books that were left out need not fit into memory.
     if crowded:
         for batch in split_batches(islice(_read_candidates(table, DataProblems()), limit), BATCH_SIZE):
             with transaction.atomic():
@@ -108,23 +109,31 @@ def _parse_candidate(row: dict[str, str], wrong: list[str]) -> Candidate | None:
         wrong.append("unusable book_id")
     if not row["original_publication_year"]:
         wrong.append("no year")
-    isbn = clean.pick_isbn(row["isbn"], row["isbn13"])
-    if isbn is None and (row["isbn"] or row["isbn13"]):
-        wrong.append("unusable ISBN")
-    elif "e+" in row["isbn13"].lower():
-        wrong.append("ISBN-13 with lost digits")
+    year = clean.parse_year(row["original_publication_year"])
+    popularity = clean.parse_number(row["ratings_count"], most=2**53)
+    isbn = _parse_isbn(row["isbn"], row["isbn13"], wrong)
     title = _parse_title(row, wrong)
+    language = row["language_code"]
     book = Book(
         goodreads_id=goodreads_id,
         title=title,
         original_title=_parse_original_title(row["original_title"], title),
-        year=usable("original_publication_year", clean.parse_year(row["original_publication_year"]), "unusable year"),
-        language=row["language_code"] if len(row["language_code"]) <= MAX_LANGUAGE_LENGTH else "",
-        isbn=isbn or "",
-        popularity=usable("ratings_count", clean.parse_number(row["ratings_count"], most=2**53), "unusable count") or 0,
+        year=usable("original_publication_year", year, "unusable year"),
+        language=language if len(language) <= MAX_LANGUAGE_LENGTH else "",
+        isbn=isbn,
+        popularity=usable("ratings_count", popularity, "unusable count") or 0,
         rating=usable("average_rating", clean.parse_rating(row["average_rating"]), "unusable rating"),
     )
     return Candidate(wanted, book, _parse_authors(row["authors"], wrong))
+
+
+def _parse_isbn(ten: str, thirteen: str, wrong: list[str]) -> str:
+    isbn = clean.pick_isbn(ten, thirteen)
+    if isbn is None and (ten or thirteen):
+        wrong.append("unusable ISBN")
+    elif "e+" in thirteen.lower():
+        wrong.append("ISBN-13 with lost digits")
+    return isbn or ""
 
 
 def _parse_title(row: dict[str, str], wrong: list[str]) -> str:
@@ -157,6 +166,7 @@ def _add_books(batch: Sequence[Candidate], tally: ImportReport, *, own_keys: boo
     new = [candidate for candidate in batch if candidate.book.goodreads_id not in known]
     chosen = _assign_wanted_ids(new) if own_keys else new
     Book.objects.bulk_create([candidate.book for candidate in chosen])
+    # Before the database chooses keys of its own, which would collide with those of the file.
     if own_keys and chosen:
         _advance_sequence()
     _add_authors(chosen, tally)
@@ -167,7 +177,8 @@ def _add_books(batch: Sequence[Candidate], tally: ImportReport, *, own_keys: boo
 def _assign_wanted_ids(new: Iterable[Candidate]) -> list[Candidate]:
     """Return the candidates with a free wanted key, and set this key on their books."""
     chosen = []
-    taken = set(Book.objects.filter(pk__in=[c.wanted for c in new if c.wanted]).values_list("pk", flat=True))
+    wanted = [candidate.wanted for candidate in new if candidate.wanted]
+    taken = set(Book.objects.filter(pk__in=wanted).values_list("pk", flat=True))
     for candidate in new:
         if candidate.wanted and candidate.wanted not in taken:
             taken.add(candidate.wanted)
@@ -195,12 +206,13 @@ def _add_authors(chosen: Sequence[Candidate], tally: ImportReport) -> None:
     for some in split_batches(names, 1000):
         known = dict(Author.objects.filter(name__in=some).values_list("name", "pk"))
         new = Author.objects.bulk_create([Author(name=name) for name in some if name not in known])
-        ids |= known | {author.name: author.pk for author in new}
+        ids.update(known)
+        # Names are unique, so an author of several books in this batch is added once.
+        ids.update({author.name: author.pk for author in new})
         tally.added["authors"] += len(new)
     links = Book.authors.through
-    links._base_manager.bulk_create(
-        links(book_id=candidate.book.pk, author_id=ids[name]) for candidate in chosen for name in candidate.authors
-    )
+    rows = [links(book_id=candidate.book.pk, author_id=ids[name]) for candidate in chosen for name in candidate.authors]
+    links._base_manager.bulk_create(rows)
 
 
 def find_ids_by_goodreads_id(numbers: Iterable[int | None]) -> dict[int | None, int]:

@@ -14,27 +14,33 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?(e[+-]?[0-9]{1,2})?", re.
 
 def parse_number(text: str, most: int = MAX_ID) -> int | None:
     """Return a whole number from 0 to ``most``, also when written as 12.0."""
-    if len(text) < 19 and text.isascii() and text.isdigit():  # nearly always, and five times as fast
+    # Nearly always, and five times as fast as by Decimal.
+    if len(text) < 19 and text.isascii() and text.isdigit():
         plain = int(text)
         return plain if plain <= most else None
-    value = _parse_decimal(text)
-    if value is None or value != value.to_integral_value() or not 0 <= value <= most:
-        return None
-    return int(value)
+    value = _parse_integer(text)
+    return value if value is not None and 0 <= value <= most else None
 
 
 def parse_year(text: str) -> int | None:
     """Return a year of publication."""
-    value = _parse_decimal(text)
-    if value is None or value != value.to_integral_value() or not is_possible_year(int(value)):
-        return None
-    return int(value)
+    value = _parse_integer(text)
+    return value if value is not None and is_possible_year(value) else None
 
 
 def parse_rating(text: str) -> Decimal | None:
     """Return a mean rating from 0 to 5, rounded to two decimal places."""
     value = _parse_decimal(text)
-    return value.quantize(Decimal("0.01")) if value is not None and 0 <= value <= 5 else None
+    if value is None or not 0 <= value <= 5:
+        return None
+    return value.quantize(Decimal("0.01"))
+
+
+def _parse_integer(text: str) -> int | None:
+    value = _parse_decimal(text)
+    if value is None or value != value.to_integral_value():
+        return None
+    return int(value)
 
 
 def _parse_decimal(text: str) -> Decimal | None:
@@ -47,8 +53,12 @@ def pick_isbn(ten: str, thirteen: str) -> str | None:
 
     A number such as 9.78043902348e+12 has lost its last digits and is no ISBN.
     """
+    # A spreadsheet takes an ISBN for a number and drops its leading zeros.
     full = ten.zfill(10) if re.fullmatch(r"[0-9]{6,9}[0-9Xx]", ten) else ten
-    return next((parse_isbn(text) for text in (full, thirteen) if is_isbn(text)), None)
+    for text in (full, thirteen):
+        if is_isbn(text):
+            return parse_isbn(text)
+    return None
 
 
 def shorten(text: str, longest: int) -> str:

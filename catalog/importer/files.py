@@ -47,8 +47,11 @@ class Table:
 
     def lines(self) -> int:
         """Return the approximate number of rows, for a progress bar."""
+        lines = 0
         with self.path.open("rb") as file:
-            return max(0, sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b"")) - 1)
+            while chunk := file.read(1 << 20):
+                lines += chunk.count(b"\n")
+        return max(0, lines - 1)  # without the header
 
     def rows(self, dirt: DataProblems) -> Iterator[tuple[int, list[str]]]:
         """Yield the line number and the stripped cells of ``columns`` of each good row.
@@ -65,7 +68,8 @@ class Table:
                     return
                 if len(row) == width:
                     yield line, [row[i].strip() for i in indices]
-                elif row:  # empty lines do not count
+                # Empty lines are no rows, and do not count as bad ones.
+                elif row:
                     dirt.note("rows with too few or too many columns", self.name, line)
 
     def _open(self) -> TextIO:
@@ -108,12 +112,14 @@ class Table:
                 text = f"{self.path}, line {line}: a quoted cell that begins here never ends ({error})"
                 raise BadFile(text) from None
             dirt.note("quotes in the wrong place", self.name, line)
+            # ``strict`` is needed to notice a cell that never ends, so this line alone is read without it.
             return next(csv.reader([self.current]))
         return row
 
     def _read_header(self, reader: Any) -> tuple[list[int], int]:
         """Return the indices of the columns, and the number of cells in a row."""
-        header = [cell.strip() for cell in self._next(reader, 1, DataProblems()) or []]
+        cells = self._next(reader, 1, DataProblems()) or []
+        header = [cell.strip() for cell in cells]
         if not any(header):
             raise BadFile(f"{self.path}, line 1: there is no header")
         for column in self.columns:

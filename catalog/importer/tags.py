@@ -1,7 +1,7 @@
 """Import tags, and the tags of books."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from django.db import transaction
 
@@ -21,6 +21,7 @@ MAX_NAME_LENGTH = 200
 MAX_COUNT = 2**31 - 1
 
 TagIds = dict[int, int]  # from a tag's number in the file to its primary key
+Pair = tuple[int, int]  # the primary keys of a book and a tag
 
 
 def import_tags(table: Table, tally: ImportReport, progress: ProgressCallback) -> TagIds:
@@ -32,7 +33,8 @@ def import_tags(table: Table, tally: ImportReport, progress: ProgressCallback) -
         names: dict[int, str] = {}
         for line, (number_text, name_text) in batch:
             number, name = clean.parse_number(number_text), normalise(name_text)
-            if wrong := _find_problem(number, name, number in found or number in names):
+            wrong = _find_problem(number, name, number in found or number in names)
+            if wrong:
                 tally.dirt.note(wrong, table.name, line)
             elif number is not None:
                 names[number] = name
@@ -61,7 +63,8 @@ def _get_or_create_tag_ids(names: Sequence[str], tally: ImportReport) -> dict[st
     for some in split_batches(names, 1000):
         meant, of_aliases = resolve_aliases(some)
         known, added = get_or_create_ids(Tag, list(dict.fromkeys(meant.values())))
-        ids |= {name: known[meant[name]] for name in some}
+        for name in some:
+            ids[name] = known[meant[name]]
         tally.added["tags"] += added + of_aliases
     return ids
 
@@ -72,27 +75,15 @@ def import_taggings(table: Table, tags: TagIds, tally: ImportReport, progress: P
     If several tags of the file are one tag here, their counts are added up. They are written last, because the rows of
     a book may be anywhere in the file.
     """
-    several = {tag for tag, numbers in Counter(tags.values()).items() if numbers > 1}
-    merged: dict[tuple[int, int], int] = {}
+    merged_tags = {tag for tag, numbers in Counter(tags.values()).items() if numbers > 1}
+    merged: dict[Pair, int] = {}
     for batch in split_batches(table.rows(tally.dirt), BATCH_SIZE):
-        rows = [(line, clean.parse_number(book), clean.parse_number(tag), count) for line, (book, tag, count) in batch]
-        books = find_ids_by_goodreads_id({book for _, book, _, _ in rows})
-        pairs: dict[tuple[int, int], int] = {}
-        for line, book, tag, count_text in rows:
-            if book is None or tag is None:
-                tally.dirt.note("taggings without usable numbers", table.name, line)
-            elif book not in books:
-                tally.dirt.note("taggings of unknown books", table.name, line)
-            elif tag not in tags:
-                tally.dirt.note("taggings with unknown tags", table.name, line)
-            else:
-                pair, count = (books[book], tags[tag]), clean.parse_number(count_text, MAX_COUNT)
-                if count is None:
-                    tally.dirt.note("taggings without a usable count", table.name, line)
-                found = merged if tags[tag] in several else pairs
-                if pair in found:
-                    tally.dirt.note("one tag twice on one book", table.name, line)
-                found[pair] = min(MAX_COUNT, found.get(pair, 0) + (1 if count is None else count))
+        pairs: dict[Pair, int] = {}
+        for line, pair, count in _read_taggings(batch, table, tags, tally):
+            counts = merged if pair[1] in merged_tags else pairs
+            if pair in counts:
+                tally.dirt.note("one tag twice on one book", table.name, line)
+            counts[pair] = min(MAX_COUNT, counts.get(pair, 0) + count)
         _add_taggings(pairs, tally)
         tally.read["taggings"] += len(batch)
         progress("taggings", len(batch))
@@ -100,7 +91,31 @@ def import_taggings(table: Table, tags: TagIds, tally: ImportReport, progress: P
         _add_taggings(dict(some), tally)
 
 
-def _add_taggings(counts: dict[tuple[int, int], int], tally: ImportReport) -> None:
+def _read_taggings(
+    batch: Sequence[tuple[int, list[str]]], table: Table, tags: TagIds, tally: ImportReport
+) -> Iterator[tuple[int, Pair, int]]:
+    """Yield the line, the primary keys of book and tag, and the count of each usable row."""
+    rows = []
+    for line, (book_text, tag_text, count_text) in batch:
+        rows.append((line, clean.parse_number(book_text), clean.parse_number(tag_text), count_text))
+    books = find_ids_by_goodreads_id({book for _, book, _, _ in rows})
+    for line, book, tag, count_text in rows:
+        if book is None or tag is None:
+            tally.dirt.note("taggings without usable numbers", table.name, line)
+        elif book not in books:
+            tally.dirt.note("taggings of unknown books", table.name, line)
+        elif tag not in tags:
+            tally.dirt.note("taggings with unknown tags", table.name, line)
+        else:
+            count = clean.parse_number(count_text, MAX_COUNT)
+            if count is None:
+                tally.dirt.note("taggings without a usable count", table.name, line)
+                count = 1
+            yield line, (books[book], tags[tag]), count
+
+
+def _add_taggings(counts: dict[Pair, int], tally: ImportReport) -> None:
     if counts:
+        # The rows of a batch are one transaction, so a killed import leaves whole batches.
         with transaction.atomic():
             tally.added["taggings"] += add_counted_taggings(counts)

@@ -60,8 +60,12 @@ def _find_unknown_tags(node: query.Node | None) -> list[tuple[str, TagCounts]]:
         return []
     names = query.find_terms_in_order(node)
     known = _count_books_by_tag(names)
-    missing = [name for name in names if name not in known][: similar.MAX_UNKNOWN_NAMES]
-    return [(name, similar.pick_most_used(_count_books_by_tag(similar.generate_variants(name)))) for name in missing]
+    missing = [name for name in names if name not in known]
+    found = []
+    for name in missing[: similar.MAX_UNKNOWN_NAMES]:
+        counts = _count_books_by_tag(similar.generate_variants(name))
+        found.append((name, similar.pick_most_used(counts)))
+    return found
 
 
 def _count_books_by_tag(names: list[str]) -> dict[str, int]:

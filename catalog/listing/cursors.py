@@ -30,6 +30,7 @@ def read_cursor(text: str, order: str) -> Position | None:
     """Return the position that the cursor ``text`` names; None (the first page) if it is not valid for ``order``."""
     try:
         of, key, pk = Signer(salt=SALT).unsign_object(text, serializer=_JsonSerializer)
-    except (BadSignature, ValueError, TypeError):  # a wrong signature, or an unknown layout
+    # A wrong signature, or an unknown layout.
+    except (BadSignature, ValueError, TypeError):
         return None
     return (key, pk) if of == order else None

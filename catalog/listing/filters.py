@@ -4,7 +4,7 @@ A filter reads its parameters with the fields of a Django form and turns them in
 for the copy in the process and a condition for SQL. Both find the same books.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -81,26 +81,51 @@ NO_FILTERS: Final = ChosenFilters()
 
 def read_filters(parameters: Mapping[str, str]) -> ChosenFilters:
     """Return the filters that a request's parameters select."""
-    known = {name: filter_ for filter_ in _filters.values() for name in filter_.fields()}
-    given = {name: parameters[name].strip() for name in known if parameters.get(name, "").strip()}
+    fields = {filter_: filter_.fields() for filter_ in _filters.values()}
+    given = _read_given(fields.values(), parameters)
     if not given:
         return NO_FILTERS
     form = forms.Form(given)
-    form.fields = {name: made for filter_ in _filters.values() for name, made in filter_.fields().items()}
+    for made in fields.values():
+        form.fields.update(made)
     form.is_valid()
     errors = {name: str(messages[0]) for name, messages in form.errors.items()}
     narrowings, active = [], []
-    for filter_ in dict.fromkeys(known[name] for name in given):
-        names = tuple(name for name in filter_.fields() if name in given)
-        values = {name: form.cleaned_data.get(name) for name in filter_.fields()}
-        if errors.keys() & set(names) or not any(value not in (None, "") for value in values.values()):
+    for filter_, names in fields.items():
+        given_names = tuple(name for name in names if name in given)
+        if not given_names or not errors.keys().isdisjoint(given_names):
+            continue
+        values = {name: form.cleaned_data.get(name) for name in names}
+        if not _has_value(values):
             continue
         try:
             narrowings.append(filter_.narrow(values))
-            active.append(ActiveFilter(names, filter_.describe(values)))
+            active.append(ActiveFilter(given_names, filter_.describe(values)))
         except ValidationError as error:
-            errors.update({name: messages[0] for name, messages in error.message_dict.items()})
-    return ChosenFilters(given, errors=errors) if errors else ChosenFilters(given, tuple(narrowings), tuple(active))
+            errors.update(_get_messages(error))
+    if errors:
+        return ChosenFilters(given, errors=errors)
+    return ChosenFilters(given, tuple(narrowings), tuple(active))
+
+
+def _read_given(fields: Iterable[Iterable[str]], parameters: Mapping[str, str]) -> dict[str, str]:
+    """Return the non-empty parameters of filters, stripped."""
+    given = {}
+    for names in fields:
+        for name in names:
+            text = parameters.get(name, "").strip()
+            if text:
+                given[name] = text
+    return given
+
+
+def _get_messages(error: ValidationError) -> dict[str, str]:
+    return {name: messages[0] for name, messages in error.message_dict.items()}
+
+
+def _has_value(values: FilterValues) -> bool:
+    # Zero is a value: it is a year, and a price.
+    return any(value not in (None, "") for value in values.values())
 
 
 def read_range(values: FilterValues, low: str, high: str) -> tuple[Any, Any]:
@@ -115,13 +140,19 @@ def describe_range(first: Any, last: Any) -> str:
     """Return the label of a range: "1990–2000", "from 1990", "to 2000"."""
     if first is None:
         return str(format_lazy(_("to {last}"), last=last))
-    return str(format_lazy(_("from {first}"), first=first)) if last is None else f"{first}–{last}"
+    if last is None:
+        return str(format_lazy(_("from {first}"), first=first))
+    return f"{first}–{last}"
 
 
 def build_range_condition(column: str, low: Any, high: Any) -> Q:
     """Return the condition that a column is from ``low`` to ``high`` (None: no limit)."""
-    limits = {f"{column}__gte": low, f"{column}__lte": high}
-    return Q(**{name: limit for name, limit in limits.items() if limit is not None})
+    condition = Q()
+    if low is not None:
+        condition &= Q(**{f"{column}__gte": low})
+    if high is not None:
+        condition &= Q(**{f"{column}__lte": high})
+    return condition
 
 
 _filters: Final[dict[str, Filter]] = {}

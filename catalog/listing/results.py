@@ -112,6 +112,7 @@ class BookList:
     @cached_property
     def next(self) -> str | None:
         """The cursor of the next page; None on the last page."""
+        # One position more than the page was asked for.
         if len(self.answer.positions) <= self.size:
             return None
         return cursors.write_cursor(self.sort, self.answer.positions[self.size - 1])
@@ -137,16 +138,16 @@ class BookList:
     @cached_property
     def sorts(self) -> list[SortLink]:
         """Links to all orders."""
-        return [
-            SortLink(sort.name, sort.label, sort.name == self._current_sort.base_name, self._url(self.query, sort.name))
-            for sort in sorts.all_sorts()
-        ]
+        return [self._build_sort_link(sort) for sort in sorts.all_sorts()]
 
     @cached_property
     def reversed_sort(self) -> SortLink:
         """A link to the reverse of the current order."""
-        reverse = self._current_sort.reverse()
-        return SortLink(reverse.name, reverse.label, False, self._url(self.query, reverse.name))
+        return self._build_sort_link(self._current_sort.reverse())
+
+    def _build_sort_link(self, sort: Sort) -> SortLink:
+        is_current = sort.name == self._current_sort.base_name
+        return SortLink(sort.name, sort.label, is_current, self._url(self.query, sort.name))
 
     @cached_property
     def _current_sort(self) -> Sort:
@@ -170,7 +171,9 @@ class BookList:
         """The codes of the languages on offer: the most frequent ones, and the chosen one."""
         chosen = normalise_code(self.chosen.given.get(LANGUAGE, ""))
         found = self.answer.languages
-        return found if not chosen or chosen in found else [chosen, *found]
+        if not chosen or chosen in found:
+            return found
+        return [chosen, *found]
 
     @property
     def language(self) -> str:
@@ -188,18 +191,20 @@ class BookList:
         if self.node is None:
             return []
         wanted = query.find_positive_terms(self.node)
-        left = {name: query.remove_term(self.node, name) for name in query.find_terms_in_order(self.node)}
-        return [TagChip(name, name not in wanted, text, self._url(text, self.sort)) for name, text in left.items()]
+        chips = []
+        for name in query.find_terms_in_order(self.node):
+            left = query.remove_term(self.node, name)
+            chips.append(TagChip(name, name not in wanted, left, self._url(left, self.sort)))
+        return chips
 
     @cached_property
     def unknown_tags(self) -> list[UnknownTag]:
         """The first few tags of the query that no book has."""
-        return [
-            UnknownTag(
-                name, [self._build_facet(other, count, self._replace_tag(other, name)) for other, count in similar]
-            )
-            for name, similar in self.answer.unknown
-        ]
+        found = []
+        for name, similar in self.answer.unknown:
+            links = [self._build_facet(other, count, self._replace_tag(other, name)) for other, count in similar]
+            found.append(UnknownTag(name, links))
+        return found
 
     def _replace_tag(self, other: str, name: str) -> str:
         assert self.node is not None  # an empty query has no unknown tags
@@ -215,9 +220,12 @@ class BookList:
     def _url(
         self, text: str, order: str, after: str | None = None, *, without: Container[str] = (), pages: int = 1
     ) -> str:
-        filters = {name: value for name, value in self.chosen.given.items() if name not in without}
-        sort = "" if order == sorts.DEFAULT_SORT else order
-        parameters = {"q": text, **filters, "sort": sort, "after": after or ""}
+        parameters = {"q": text}
+        parameters.update({name: value for name, value in self.chosen.given.items() if name not in without})
+        # Without the default order, so that a list has one address.
+        if order != sorts.DEFAULT_SORT:
+            parameters["sort"] = order
+        parameters["after"] = after or ""
         if pages > 1:
             parameters["pages"] = str(pages)
         given = urlencode({name: value for name, value in parameters.items() if value})

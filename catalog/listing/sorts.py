@@ -64,6 +64,7 @@ class Sort:
         if self.is_text:
             text, _, pk = entry.member.rpartition("\0")
             return int(pk), text
+        # Negative, because the copy compares keys in ascending order only.
         return int(entry.member), -entry.score if self.is_descending else entry.score
 
     def to_comparable_key(self, key: Any) -> Any:

@@ -29,9 +29,10 @@ Position = tuple[Any, int]  # key, id
 def filter_books(node: Node | None, narrowings: Sequence[Narrowing] = ()) -> QuerySet[Book]:
     """Return the books that satisfy ``node`` (None: all books) and every narrowing, in no particular order."""
     books = Book.objects.using(database()).order_by()
-    return books.filter(
-        *([_build_condition(normalise_query(node))] if node else []), *(one.condition for one in narrowings)
-    )
+    conditions = [narrowing.condition for narrowing in narrowings]
+    if node:
+        conditions.insert(0, _build_condition(normalise_query(node)))
+    return books.filter(*conditions)
 
 
 def _build_condition(node: Node) -> Q:
@@ -43,7 +44,10 @@ def _build_condition(node: Node) -> Q:
         return reduce(and_, map(_build_condition, node.parts))
     tags = [part for part in node.parts if isinstance(part, Tag)]
     others = [_build_condition(part) for part in node.parts if not isinstance(part, Tag)]
-    return reduce(or_, [_build_any_tag_condition(tags), *others] if tags else others)
+    # One condition for all tags of an OR, so that SQL reads the links once.
+    if tags:
+        others.insert(0, _build_any_tag_condition(tags))
+    return reduce(or_, others)
 
 
 def _build_any_tag_condition(tags: Sequence[Tag]) -> Q:
@@ -84,9 +88,8 @@ def find_facets(node: Node | None, limit: int = 20, narrowings: Sequence[Narrowi
     named = find_terms(node) if node else frozenset()
     where, parameters = "", []
     if node or narrowings:
-        inner, parameters = (
-            filter_books(node, narrowings).values("pk").query.get_compiler(connection=connection).as_sql()
-        )
+        ids = filter_books(node, narrowings).values("pk")
+        inner, parameters = ids.query.get_compiler(connection=connection).as_sql()
         where = f"WHERE l.book_id IN ({inner})"
     with connection.cursor() as cursor:
         # Read a few more rows, because the query's own tags may be among them.
@@ -105,14 +108,21 @@ def find_page(
         books = books.filter(_build_after_condition(sort, *after))
     by_id = "-pk" if sort.is_reversed else "pk"
     found = books.order_by(_build_key_ordering(sort), by_id).values_list("key", "pk")[:limit]
-    return [(float(key) if isinstance(key, Decimal) else key, pk) for key, pk in found]
+    return [(_convert_key(key), pk) for key, pk in found]
+
+
+def _convert_key(key: Any) -> Any:
+    """Return the key of an order as Redis and cursors have it."""
+    return float(key) if isinstance(key, Decimal) else key
 
 
 def _build_key_ordering(sort: sorts.Sort) -> OrderBy:
     """Sort missing keys last. NULLS LAST appears only where keys may be missing, as not every index supports it."""
     if sort.is_descending != sort.is_reversed:
+        # None, because Django refuses False.
         return F("key").desc(nulls_last=None if sort.is_text else True)
-    return F("key").asc(nulls_last=True if sort.is_partial or sort.is_reversed else None)
+    has_gaps = sort.is_partial or sort.is_reversed
+    return F("key").asc(nulls_last=True if has_gaps else None)
 
 
 def _build_after_condition(sort: sorts.Sort, key: Any, pk: int) -> Q:

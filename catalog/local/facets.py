@@ -16,7 +16,9 @@ def find_facets_by_counting(tags_of: Iterable[Iterable[str]], limit: int, withou
         counts.update(tags)
     for name in without:
         counts.pop(name, None)
-    return [(name, -less) for less, name in nsmallest(limit, ((-count, name) for name, count in counts.items()))]
+    # Not Counter.most_common: it orders equal counts by their first occurrence, and not by name.
+    by_size = [(-count, name) for name, count in counts.items()]
+    return [(name, -less) for less, name in nsmallest(limit, by_size)]
 
 
 def find_facets_by_threshold(
@@ -39,11 +41,14 @@ def find_facets_by_threshold(
         if name in without:
             continue
         count = books.intersection_cardinality(members[name])
-        if not count or (len(kept) == limit and count < kept[0]):
+        if not count:
             continue
-        found.append((-count, name))
         if len(kept) < limit:
             heappush(kept, count)
-        else:
+        elif count >= kept[0]:
+            # An equal count may still win by its name, so the order of names decides below.
             heappushpop(kept, count)
+        else:
+            continue
+        found.append((-count, name))
     return [(name, -less) for less, name in sorted(found)[:limit]]

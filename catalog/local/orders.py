@@ -1,7 +1,7 @@
 """An order of the books that can be changed and read in pages."""
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from heapq import nlargest, nsmallest
 from math import inf
 from typing import Any
@@ -27,6 +27,7 @@ class Order:
     def put(self, pk: int, key: Any) -> None:
         """Set the key of book ``pk``."""
         if self.keys.get(pk) != key:
+            # The place of a book is found by its old key, so it is dropped before the key changes.
             self.drop(pk)
             self._ranges.clear()
             self.keys[pk] = key
@@ -53,14 +54,20 @@ class Order:
             walked = self._walk(books, start, start + steps, limit, is_reversed=is_reversed)
             if walked is not None:
                 return walked
+        return self._select(books, after, limit, is_reversed=is_reversed)
+
+    def _select(self, books: BitMap64, after: Position | None, limit: int, *, is_reversed: bool) -> list[Position]:
+        """Return the same page as ``page``, after looking at all of ``books``."""
         keys = self.keys
-        found = ((keys[pk], pk) for pk in books)
+        found: Iterable[Position] = [(keys[pk], pk) for pk in books]
         if is_reversed:
-            last = None if after is None else _build_reverse_key(after)
-            return nlargest(
-                limit, (p for p in found if last is None or _build_reverse_key(p) < last), key=_build_reverse_key
-            )
-        return nsmallest(limit, found if after is None else (place for place in found if place > after))
+            if after is not None:
+                last = _build_reverse_key(after)
+                found = [place for place in found if _build_reverse_key(place) < last]
+            return nlargest(limit, found, key=_build_reverse_key)
+        if after is not None:
+            found = [place for place in found if place > after]
+        return nsmallest(limit, found)
 
     def find_between(self, low: Any, high: Any) -> BitMap64:
         """Return the books with keys from ``low`` to ``high`` (None: no limit), never books without a key."""
@@ -81,12 +88,15 @@ class Order:
         if not is_reversed:
             return bisect_right(self._sorted, after)
         place, with_key = bisect_left(self._sorted, after), self._count_keyed()
-        return with_key + len(self._sorted) - place if after[0] == inf else with_key - place
+        if after[0] == inf:  # after all books with a key
+            return with_key + len(self._sorted) - place
+        return with_key - place
 
     def _slice_positions(self, start: int, end: int, *, is_reversed: bool) -> list[Position]:
         """Return the positions from place ``start`` to before place ``end``."""
         if not is_reversed:
             return self._sorted[start:end]
+        # The stored order reversed as a whole would begin with the books without a key.
         with_key, every = self._count_keyed(), len(self._sorted)
         keyed = self._sorted[max(with_key - end, 0) : max(with_key - start, 0)]
         others = self._sorted[max(every - max(end - with_key, 0), with_key) : every - max(start - with_key, 0)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import reduce
-from operator import and_, or_
+from operator import and_, or_, sub
 from typing import Any, Protocol, TypeVar, cast
 
 from catalog.query.nodes import And, Node, Not, Tag
@@ -37,16 +37,19 @@ def _evaluate(node: Node, members: Callable[[str], T]) -> tuple[T, bool]:
     if isinstance(node, Not):
         found, negated = _evaluate(node.part, members)
         return found, not negated
-    parts = [_evaluate(part, members) for part in node.parts]
-    inside = [found for found, negated in parts if not negated]
-    outside = [found for found, negated in parts if negated]
+    inside: list[T] = []
+    outside: list[T] = []  # complements
+    for part in node.parts:
+        found, negated = _evaluate(part, members)
+        (outside if negated else inside).append(found)
+    # By De Morgan's laws: not a and not b = not (a or b); a or not b = not (b - a).
     if isinstance(node, And):
         if not inside:
             return reduce(or_, outside), True
-        return reduce(lambda a, b: a - b, outside, reduce(and_, inside)), False
+        return reduce(sub, outside, reduce(and_, inside)), False
     if not outside:
         return reduce(or_, inside), False
-    return reduce(lambda a, b: a - b, inside, reduce(and_, outside)), True
+    return reduce(sub, inside, reduce(and_, outside)), True
 
 
 def _iterate_names(node: Node, positive: bool = True) -> Iterator[tuple[str, bool]]:

@@ -81,7 +81,8 @@ def parse(text: str) -> Node | None:
 
 def _tokenise(text: str) -> Iterator[_Token]:
     position = 0
-    signs = text.translate(OTHER_SIGNS)  # as long as the text
+    # As long as the text, so that positions in both are the same.
+    signs = text.translate(OTHER_SIGNS)
     while position < len(text):
         character = signs[position]
         if character.isspace():
@@ -151,7 +152,8 @@ class _Parser:
         while self.token.kind not in ("|", ")", "end"):
             if self.token.kind == "&":
                 self.take()
-            parts.append(self.one(depth))  # also at "-": a difference is "and not"
+            # Also at "-": a difference is "and not".
+            parts.append(self.one(depth))
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
     def one(self, depth: int) -> Node:

@@ -12,14 +12,19 @@ def format_query(node: Node) -> str:
     if isinstance(node, Not):
         return "-" + _format_operand(node.part)
     if isinstance(node, Or):
-        return " | ".join(
-            f"({format_query(part)})" if isinstance(part, Or) else format_query(part) for part in node.parts
-        )
-    first, *rest = node.parts
-    text = _format_operand(first, may_negate=True)
-    for part in rest:
-        text += f" - {_format_operand(part.part)}" if isinstance(part, Not) else f" & {_format_operand(part)}"
+        return " | ".join(map(_format_alternative, node.parts))
+    text = _format_operand(node.parts[0], may_negate=True)
+    for part in node.parts[1:]:
+        if isinstance(part, Not):
+            text += f" - {_format_operand(part.part)}"
+        else:
+            text += f" & {_format_operand(part)}"
     return text
+
+
+def _format_alternative(part: Node) -> str:
+    # An "or" in an "or" comes only from brackets, and stays a part of its own.
+    return f"({format_query(part)})" if isinstance(part, Or) else format_query(part)
 
 
 def _format_operand(node: Node, *, may_negate: bool = False) -> str:
@@ -60,12 +65,16 @@ def add_term(node: Node | None, name: str) -> str:
     if node is None:
         return format_query(tag)
     parts = node.parts if isinstance(node, And) else (node,)
-    return format_query(node if tag in parts else And((*parts, tag)))
+    if tag in parts:
+        return format_query(node)
+    return format_query(And((*parts, tag)))
 
 
 def remove_term(node: Node | None, name: str) -> str:
     """Return the text of the query without any occurrence of ``name``; "" if nothing remains."""
-    left = _remove_tag(node, Tag(normalise(name))) if node else None
+    if node is None:
+        return ""
+    left = _remove_tag(node, Tag(normalise(name)))
     return format_query(left) if left else ""
 
 
@@ -75,10 +84,11 @@ def _remove_tag(node: Node, tag: Tag) -> Node | None:
     if isinstance(node, Not):
         part = _remove_tag(node.part, tag)
         return Not(part) if part else None
-    parts = tuple(part for part in (_remove_tag(p, tag) for p in node.parts) if part)
-    if len(parts) < 2:
-        return parts[0] if parts else None
-    return type(node)(parts)
+    left = [_remove_tag(part, tag) for part in node.parts]
+    parts = tuple(part for part in left if part)
+    if not parts:
+        return None
+    return parts[0] if len(parts) == 1 else type(node)(parts)
 
 
 def replace_term(node: Node, name: str, other: str) -> Node:

@@ -1,8 +1,8 @@
 """The possible meanings of the words of a query: the words themselves, corrections, and completions of the last one."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 
 from rapidfuzz.distance import OSA
@@ -32,9 +32,26 @@ class QueryWord:
     parts: tuple[str, ...] = ()
 
     @property
-    def splits(self) -> Iterable[tuple[str, str]]:
+    def spellings(self) -> list[str]:
+        """The word itself and, if it is a plural, its singular."""
+        singular = words.fold_plural(self.word)
+        return [self.word] if singular == self.word else [self.word, singular]
+
+    @property
+    def splits(self) -> list[tuple[str, str]]:
         """The ways to split the word by a blank."""
-        return ((self.word[:n], self.word[n:]) for n in range(MIN_PART_LENGTH, len(self.word) - MIN_PART_LENGTH + 1))
+        last = len(self.word) - MIN_PART_LENGTH
+        return [(self.word[:n], self.word[n:]) for n in range(MIN_PART_LENGTH, last + 1)]
+
+    @property
+    def vocabulary_keys(self) -> list[str]:
+        """The lists of the vocabulary that contain possible meanings of the word."""
+        keys = []
+        if self.is_last and len(self.word) in entries.PREFIX_LENGTHS:
+            keys.append(f"p:{self.word}")
+        if len(self.word) >= entries.MIN_LENGTH_FOR_MISTAKE and not self.word.isdigit():
+            keys += entries.build_near_keys(self.word)
+        return keys
 
 
 @dataclass
@@ -49,33 +66,32 @@ class SearchQuery:
     @property
     def terms(self) -> list[str]:
         """The words to look up without corrections."""
-        own = (word for wanted in self.query_words for word in (wanted.word, words.fold_plural(wanted.word)))
-        parts = (part for wanted in self.query_words for halves in wanted.splits for part in halves)
-        return list(dict.fromkeys((*own, *self.joined, *parts)))
+        found: list[str] = []
+        for wanted in self.query_words:
+            found += wanted.spellings
+        found += self.joined
+        for wanted in self.query_words:
+            found += chain.from_iterable(wanted.splits)
+        return list(dict.fromkeys(found))
 
     @property
     def vocabulary_keys(self) -> list[str]:
         """The lists of the vocabulary that contain possible meanings of the words."""
-        keys = [key for wanted in self.query_words for key in self._keys(wanted)]
+        keys = chain.from_iterable(wanted.vocabulary_keys for wanted in self.query_words)
         return list(dict.fromkeys(keys))
-
-    def _keys(self, wanted: QueryWord) -> Iterable[str]:
-        word = wanted.word
-        if wanted.is_last and len(word) in entries.PREFIX_LENGTHS:
-            yield f"p:{word}"
-        if len(word) >= entries.MIN_LENGTH_FOR_MISTAKE and not word.isdigit():
-            yield from entries.build_near_keys(word)
 
 
 def parse_query(text: str) -> SearchQuery:
     """Return ``text`` in the form for look-ups."""
+    isbns = find_isbns(text)
+    if isbns:
+        return SearchQuery([QueryWord(isbns[0], is_last=True)], {}, isbns[0], isbns[0])
     found = list(dict.fromkeys(words.remove_articles(words.split_words(text))))[:MAX_WORDS]
-    pairs = {(one + two)[: words.MAX_WORD_LENGTH]: (n, n + 1) for n, (one, two) in enumerate(pairwise(found))}
-    whole, exactly = words.join_words(text), words.join_words(text, articles=True)
-    if isbns := find_isbns(text):
-        found, pairs, whole, exactly = isbns[:1], {}, isbns[0], isbns[0]
+    joined = {}
+    for n, (one, two) in enumerate(pairwise(found)):
+        joined[(one + two)[: words.MAX_WORD_LENGTH]] = (n, n + 1)
     wanted = [QueryWord(word, is_last=n == len(found) - 1) for n, word in enumerate(found)]
-    return SearchQuery(wanted, pairs, whole, exactly)
+    return SearchQuery(wanted, joined, words.join_words(text), words.join_words(text, articles=True))
 
 
 def add_meanings(query: SearchQuery, there: Mapping[str, int], near: Mapping[str, Sequence[Member]]) -> None:
@@ -86,28 +102,54 @@ def add_meanings(query: SearchQuery, there: Mapping[str, int], near: Mapping[str
     """
     query.joined = {word: pair for word, pair in query.joined.items() if word in there}
     for wanted in query.query_words:
+        weights: dict[str, int] = {}
+        for key in wanted.vocabulary_keys:
+            weights.update(near.get(key, ()))
         wanted.parts = _find_likeliest_parts(wanted, there)
-        own = [word for word in dict.fromkeys((wanted.word, words.fold_plural(wanted.word))) if word in there]
-        wanted.meanings = dict.fromkeys(own, 0)
-        weights = dict(member for key in query._keys(wanted) for member in near.get(key, ()))
-        if wanted.is_last:
-            begun = [word for word in weights if word.startswith(wanted.word) and word not in wanted.meanings]
-            begun.sort(key=lambda word: (-weights[word], word))
-            wanted.meanings |= dict.fromkeys(begun[:MAX_COMPLETIONS], 0)
-        most = 2 if len(wanted.word) >= entries.MIN_LENGTH_FOR_TWO_MISTAKES else 1
-        mistakes = {
-            word: distance
-            for word in weights
-            if word not in wanted.meanings and (distance := OSA.distance(wanted.word, word, score_cutoff=most)) <= most
-        }
-        likely = sorted(mistakes, key=lambda word: (mistakes[word], -weights[word], word))
-        wanted.meanings |= {
-            word: mistakes[word] for word in likely[: MAX_CORRECTIONS_OF_KNOWN_WORD if own else MAX_CORRECTIONS]
-        }
+        wanted.meanings = _find_meanings(wanted, there, weights)
+
+
+def _find_meanings(wanted: QueryWord, there: Mapping[str, int], weights: Mapping[str, int]) -> dict[str, int]:
+    """Return the words that ``wanted`` may mean, each with the number of mistakes. weights: those of similar words."""
+    known = [word for word in wanted.spellings if word in there]
+    meanings = dict.fromkeys(known, 0)
+    others = {word: weight for word, weight in weights.items() if word not in meanings}
+    if wanted.is_last:
+        for word in _find_completions(wanted.word, others):
+            meanings[word] = 0
+            del others[word]
+    # A known word is corrected as well, because a mistake can make another word ("casual" for "causal").
+    limit = MAX_CORRECTIONS_OF_KNOWN_WORD if known else MAX_CORRECTIONS
+    for word, mistakes in _find_corrections(wanted.word, others)[:limit]:
+        meanings[word] = mistakes
+    return meanings
+
+
+def _find_completions(start: str, weights: Mapping[str, int]) -> list[str]:
+    """Return the heaviest words that begin with ``start``."""
+    found = [word for word in weights if word.startswith(start)]
+    found.sort(key=lambda word: (-weights[word], word))
+    return found[:MAX_COMPLETIONS]
+
+
+def _find_corrections(wanted: str, weights: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return the words with few enough mistakes, and their numbers of mistakes, the likeliest word first."""
+    most = 2 if len(wanted) >= entries.MIN_LENGTH_FOR_TWO_MISTAKES else 1
+    found = []
+    for word, weight in weights.items():
+        mistakes = OSA.distance(wanted, word, score_cutoff=most)
+        if mistakes <= most:
+            found.append((mistakes, -weight, word))
+    return [(word, mistakes) for mistakes, _, word in sorted(found)]
 
 
 def _find_likeliest_parts(wanted: QueryWord, there: Mapping[str, int]) -> tuple[str, ...]:
     """Return the two likeliest words that ``wanted`` consists of if its blank is missing, without articles."""
     found = [words.remove_articles(halves) for halves in wanted.splits]
-    known = [parts for parts in found if all(part in there for part in parts)]
-    return max(known, key=lambda parts: (min(there[part] for part in parts), parts), default=())
+    known = [parts for parts in found if there.keys() >= set(parts)]
+
+    def rank_parts(parts: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+        # Two words are as likely as the rarer one.
+        return min(there[part] for part in parts), parts
+
+    return max(known, key=rank_parts, default=())

@@ -34,10 +34,21 @@ def build_word_keys(kind: str, found: Iterable[str]) -> Iterator[str]:
 def build_name_keys(names: Iterable[str]) -> Iterator[str]:
     """Return the lists of a document with these whole names."""
     for name in names:
-        if whole := words.join_words(name):
-            yield f"=:{whole}"
-            yield from (f"^:{whole[:n]}" for n in START_LENGTHS if n <= len(whole))
-            yield from build_half_keys(words.join_words(name, articles=True))
+        whole = words.join_words(name)
+        if not whole:
+            continue
+        yield f"=:{whole}"
+        for n in START_LENGTHS[: len(whole)]:
+            yield f"^:{whole[:n]}"
+        # With articles, as the halves that ``finding`` looks up. "=" and "^" have none.
+        yield from build_half_keys(words.join_words(name, articles=True))
+
+
+def build_named_keys(kind: str, name: str) -> list[str]:
+    """Return the lists of a document that is found by its name alone."""
+    keys = list(build_word_keys(kind, words.extract_terms(name)))
+    keys += build_name_keys([name])
+    return keys
 
 
 def build_half_keys(whole: str, length: int | None = None) -> list[str]:
@@ -63,18 +74,25 @@ def build_term_keys(term: str) -> set[str]:
     """Return the lists through which a search finds a word of the vocabulary."""
     if len(term) < MIN_LENGTH_FOR_MISTAKE or (term.isdigit() and len(term) > MAX_NUMBER_LENGTH):
         return set()
-    return {*build_near_keys(term), *(f"p:{term[:n]}" for n in PREFIX_LENGTHS if n < len(term))}
+    keys = set(build_near_keys(term))
+    for n in PREFIX_LENGTHS:
+        # Not the whole word, which a search looks up by itself.
+        if n < len(term):
+            keys.add(f"p:{term[:n]}")
+    return keys
 
 
 def build_near_keys(word: str) -> list[str]:
     """Return the lists that ``word`` shares with words one mistake away, or two mistakes away from a long word."""
     keys = [f"n:{part}" for part in _remove_single_letters(word[:LOOKUP_LENGTH])]
-    return (
-        keys + [f"s:{part}" for part in _remove_single_letters(word[-LOOKUP_LENGTH:])]
-        if len(word) >= MIN_LENGTH_FOR_TWO_MISTAKES
-        else keys
-    )
+    # The end of a long word still finds it if both mistakes are at its start.
+    if len(word) >= MIN_LENGTH_FOR_TWO_MISTAKES:
+        keys += [f"s:{part}" for part in _remove_single_letters(word[-LOOKUP_LENGTH:])]
+    return keys
 
 
 def _remove_single_letters(part: str) -> Iterable[str]:
-    return dict.fromkeys((part, *(part[:i] + part[i + 1 :] for i in range(len(part)))))
+    """Return the distinct forms of a part: itself, and without one of its letters."""
+    forms = [part]
+    forms += [part[:i] + part[i + 1 :] for i in range(len(part))]
+    return dict.fromkeys(forms)

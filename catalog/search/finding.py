@@ -86,6 +86,7 @@ def _weigh_lists(query: SearchQuery) -> dict[str, tuple[int | None, float]]:
     if len(query.joined_text) in entries.START_LENGTHS:
         found[f"^:{query.joined_text}"] = (None, 100.0)
     name, weight = query.joined_with_articles, len(query.query_words) - 0.5
+    # A name with one mistake has one letter less, as many, or one more.
     for length in (len(name) - 1, len(name), len(name) + 1):
         if length > 1:
             found.update(dict.fromkeys(entries.build_half_keys(name, length), (None, weight)))
@@ -102,6 +103,7 @@ def _group_by_kind(chances: Mapping[str, tuple[int | None, float]], found: Lists
             best[member][part] = max(best[member].get(part, 0), worth)
     chance = {member: sum(parts.values()) for member, parts in best.items()}
     kinds: dict[str, list[str]] = defaultdict(list)
+    # By weight and then by bytes, so that SQL and Redis give one order.
     for member in sorted(chance, key=lambda member: (-chance[member], -weights[member], member)):
         kinds[member[0]].append(member)
     return kinds

@@ -1,6 +1,7 @@
 """Mirrors of search: from rows to documents (both in SQL), and from documents and the vocabulary to Redis."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, ClassVar
 
 from django.db.models import Max
@@ -35,22 +36,31 @@ class IndexMirror(TableMirror):
         """Return the id of a row's document."""
         return f"{self.kind}{pk}"
 
+    def _name_documents(self, pks: Sequence[str]) -> list[str]:
+        return [self.name_document(pk) for pk in pks]
+
     def load(self, pks: Sequence[str]) -> Mapping[str, store.DocumentRecord]:
         return {made.id[1:]: made for made in self.make(parse_ids(pks))}
 
     def replace(self, pks: Sequence[str], rows: Mapping[str, store.DocumentRecord]) -> None:
-        store.replace_documents(list(map(self.name_document, pks)), {made.id: made for made in rows.values()})
+        made = {document.id: document for document in rows.values()}
+        store.replace_documents(self._name_documents(pks), made)
 
     def stored(self, pks: Sequence[str]) -> Mapping[str, store.DocumentRecord]:
-        found = list(store.read_documents(list(map(self.name_document, pks))).values())
-        complete = store.find_complete_documents(found)
-        return {made.id[1:]: made if made.id in complete else made._replace(keys=[]) for made in found}
+        documents = list(store.read_documents(self._name_documents(pks)).values())
+        complete = store.find_complete_documents(documents)
+        found = {}
+        for document in documents:
+            # Without its keys, a document with damaged lists differs from its row, and is written again.
+            is_complete = document.id in complete
+            found[document.id[1:]] = document if is_complete else document._replace(keys=[])
+        return found
 
     def stored_after(self, after: str | None, limit: int) -> list[str]:
         rows = Document.objects.using(setting("DATABASE")).filter(pk__startswith=self.kind).order_by("pk")
         if after is not None:
             rows = rows.filter(pk__gt=self.name_document(after))
-        return [pk[1:] for pk in rows.values_list("pk", flat=True)[:limit]]
+        return [name[1:] for name in rows.values_list("pk", flat=True)[:limit]]
 
 
 @mirror.register
@@ -72,11 +82,13 @@ class BookIndex(IndexMirror):
     def make(self, ids: Sequence[int]) -> Iterable[store.DocumentRecord]:
         for book in load_book_rows(ids):
             names = collect_book_names(book.title, book.original_title, book.isbn)
-            found = set().union(*map(words.extract_terms, (*names.full, *book.authors)))
-            on = [*entries.build_word_keys("b", found), *entries.build_name_keys((*names.full, *names.shorter))]
-            shown = map(words.join_words, set(book.tags).difference(book.hidden_tags))
-            on += entries.build_word_keys("g", filter(None, shown))
-            yield store.build_document(self.name_document(book.id), "", book.popularity, on)
+            lists = list(entries.build_word_keys("b", words.extract_all_terms(chain(names.full, book.authors))))
+            lists += entries.build_name_keys(names.full + names.shorter)
+            shown_tags = set(book.tags).difference(book.hidden_tags)
+            joined_tags = map(words.join_words, shown_tags)
+            # A tag of signs alone ("???") has no word.
+            lists += entries.build_word_keys("g", filter(None, joined_tags))
+            yield store.build_document(self.name_document(book.id), "", book.popularity, lists)
 
 
 def _find_authors_of_books(values: Sequence[str], after: str | None, limit: int) -> list[str]:
@@ -104,8 +116,8 @@ class AuthorIndex(IndexMirror):
     def make(self, ids: Sequence[int]) -> Iterable[store.DocumentRecord]:
         rows = Author.objects.using(setting("DATABASE")).filter(pk__in=ids).order_by()
         for pk, name, weight in rows.values_list("pk", "name").annotate(Max("books__popularity")):
-            on = [*entries.build_word_keys("a", words.extract_terms(name)), *entries.build_name_keys([name])]
-            yield store.build_document(self.name_document(pk), name, weight, on)
+            lists = entries.build_named_keys("a", name)
+            yield store.build_document(self.name_document(pk), name, weight, lists)
 
 
 @mirror.register
@@ -123,11 +135,10 @@ class TagIndex(IndexMirror):
         for pk, name in tags.names.items():
             if pk in tags.hidden:
                 continue
-            on = [
-                *entries.build_word_keys("t", words.extract_terms(name) | {words.join_words(name)}),
-                *entries.build_name_keys([name]),
-            ]
-            yield store.build_document(self.name_document(pk), name, 0, on)
+            lists = entries.build_named_keys("t", name)
+            # Also the whole tag as one word: "sciencefiction" finds "science-fiction".
+            lists += entries.build_word_keys("t", [words.join_words(name)])
+            yield store.build_document(self.name_document(pk), name, 0, lists)
 
 
 @mirror.register
@@ -150,10 +161,12 @@ class DocumentMirror(Mirror):
         return build_entries(store.DocumentRecord(**record).entries)
 
     def families(self) -> Sequence[Family]:
-        kinds = (*entries.WORD_LISTS, "=", "<", ">")
-        return [
-            Family(keys.search_list(f"{kind}:"), "zset", lambda _, member: member.partition("|")[0]) for kind in kinds
-        ]
+        kinds = entries.WORD_LISTS + "=<>"
+        return [Family(keys.search_list(f"{kind}:"), "zset", _parse_document_id) for kind in kinds]
+
+
+def _parse_document_id(_key: str, member: str) -> str:
+    return member.partition("|")[0]
 
 
 @mirror.register

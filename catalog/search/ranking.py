@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 from rapidfuzz.distance import OSA
 
 from catalog.search import words
-from catalog.search.corrections import SearchQuery
+from catalog.search.corrections import QueryWord, SearchQuery
 
 EXACT: Final = 0
 PREFIX: Final = 1
@@ -53,12 +53,13 @@ def collect_texts(
     names: tuple[str, ...], others: tuple[str, ...] = (), tags: tuple[str, ...] = (), shorter: tuple[str, ...] = ()
 ) -> DocumentTexts:
     """Return the texts for comparisons from names, other searchable texts, tags, and shorter forms of the names."""
+    every_name = names + shorter
     return DocumentTexts(
-        frozenset(map(words.join_words, names)),
-        frozenset(map(words.join_words, (*names, *shorter))),
-        frozenset(words.join_words(name, articles=True) for name in (*names, *shorter)),
-        frozenset().union(*map(words.extract_terms, (*names, *others))),
-        frozenset(map(words.join_words, tags)),
+        full_names=frozenset(map(words.join_words, names)),
+        names=frozenset(map(words.join_words, every_name)),
+        names_with_articles=frozenset(words.join_words(name, articles=True) for name in every_name),
+        terms=frozenset(words.extract_all_terms(names + others)),
+        tags=frozenset(map(words.join_words, tags)),
     )
 
 
@@ -66,49 +67,70 @@ def rank_document(query: SearchQuery, texts: DocumentTexts) -> Rank | None:
     """Return the rank of a document, smaller ranks first, or None if it does not match."""
     if query.joined_text in texts.full_names:
         return EXACT, query.joined_with_articles not in texts.names_with_articles, 0, 0
-    if any(name.startswith(query.joined_text) for name in texts.names) or any(
-        name.startswith(query.joined_with_articles) for name in texts.names_with_articles
-    ):
+    if _begins_name(query, texts):
         return PREFIX, 0, 0, 0
     named, tagged = _count_mistakes(query, texts.terms), _count_mistakes(query, texts.tags)
-    best = [min(pair) for pair in zip(named, tagged, strict=True)]
     if not any(named):
         return ALL_WORDS, 0, 0, 0
+    best = list(map(min, named, tagged))
     if not any(best):
         return WITH_TAGS, 0, 0, 0
-    missing = sum(mistakes == MISSING_WORD for mistakes in best)
-    is_near = _is_near(query.joined_with_articles, texts.names_with_articles)
-    is_near = is_near or _is_near(query.joined_text, texts.names)
-    if not is_near and 0 not in best and missing * 2 >= len(best):
+    found = [mistakes for mistakes in best if mistakes != MISSING_WORD]
+    missing = len(best) - len(found)
+    is_near = _is_near_name(query, texts)
+    finds_most_words = 0 in found or missing * 2 < len(best)
+    if not is_near and not finds_most_words:
         return None
-    return FUZZY, not is_near, missing, sum(mistakes for mistakes in best if mistakes != MISSING_WORD)
+    return FUZZY, not is_near, missing, sum(found)
 
 
 MISSING_WORD: Final = 9  # stands for a number of mistakes
 
 
+def _begins_name(query: SearchQuery, texts: DocumentTexts) -> bool:
+    """Return whether a name begins with the query, with or without the articles of both."""
+    if _begins_any(query.joined_text, texts.names):
+        return True
+    return _begins_any(query.joined_with_articles, texts.names_with_articles)
+
+
+def _begins_any(start: str, names: Iterable[str]) -> bool:
+    return any(name.startswith(start) for name in names)
+
+
 def _count_mistakes(query: SearchQuery, terms: frozenset[str]) -> list[int]:
     """Return for each word of the query the smallest number of mistakes with which it is one of ``terms``."""
-    found = [
-        min((mistakes for word, mistakes in wanted.meanings.items() if word in terms), default=MISSING_WORD)
-        for wanted in query.query_words
-    ]
-    if query.query_words and found[-1] and any(term.startswith(query.query_words[-1].word) for term in terms):
+    found = [_find_fewest_mistakes(wanted, terms) for wanted in query.query_words]
+    if found and found[-1] and _begins_any(query.query_words[-1].word, terms):
         found[-1] = 0
-    for word, pair in query.joined.items():
+    for word, (first, second) in query.joined.items():
         if word in terms:
-            for n in pair:
-                found[n] = 0
-    for n, wanted in enumerate(query.query_words):
-        if wanted.parts and terms.issuperset(wanted.parts):
-            found[n] = 0
+            found[first] = found[second] = 0
     return found
+
+
+def _find_fewest_mistakes(wanted: QueryWord, terms: frozenset[str]) -> int:
+    if wanted.parts and terms.issuperset(wanted.parts):
+        return 0
+    fewest = MISSING_WORD
+    for word, mistakes in wanted.meanings.items():
+        if mistakes < fewest and word in terms:
+            fewest = mistakes
+    return fewest
+
+
+def _is_near_name(query: SearchQuery, texts: DocumentTexts) -> bool:
+    """Return whether the query is nearly a name, with or without the articles of both."""
+    if _is_near(query.joined_with_articles, texts.names_with_articles):
+        return True
+    return _is_near(query.joined_text, texts.names)
 
 
 def _is_near(whole: str, names: Iterable[str]) -> bool:
     """Return whether ``whole`` differs from one of the names by few enough mistakes."""
-    return any(
-        OSA.distance(whole, name, score_cutoff=most) <= most
-        for name in names
-        if (most := 2 if len(name) >= MIN_LENGTH_FOR_TWO_MISTAKES else min(1, len(name) - 1))
-    )
+    for name in names:
+        # In a name of one letter a mistake is not allowed, because every other letter would be as near.
+        most = 2 if len(name) >= MIN_LENGTH_FOR_TWO_MISTAKES else min(1, len(name) - 1)
+        if most > 0 and OSA.distance(whole, name, score_cutoff=most) <= most:
+            return True
+    return False

@@ -4,6 +4,7 @@ All functions run in the caller's transaction.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from django.db.models import Model
@@ -71,12 +72,13 @@ def read_terms(terms: Sequence[str]) -> dict[str, TermRecord]:
 
 def find_complete_documents(documents: Sequence[DocumentRecord]) -> set[str]:
     """Return the ids of documents that are on exactly the lists that they name."""
-    found = _read_entries({made.member for made in documents}, of_documents=True)
+    found = _read_entries([made.member for made in documents], of_documents=True)
     return {made.id for made in documents if found[made.member] == made.entries}
 
 
 def _read_entries(members: Collection[str], *, of_documents: bool) -> dict[str, set[Entry]]:
     """Return the entries of these members in lists of documents, or in lists of words."""
+    # A word of the vocabulary can equal the member of a document ("b1"), and both are in one table.
     found: dict[str, set[Entry]] = {member: set() for member in members}
     rows = Posting.objects.using(setting("DATABASE")).filter(member__in=members)
     for key, member, weight in rows.values_list("key", "member", "weight"):
@@ -91,38 +93,69 @@ def replace_documents(ids: Sequence[str], made: Mapping[str, DocumentRecord]) ->
     Documents that ``made`` lacks are deleted.
     """
     changed = _replace_rows(Document, ids, read_documents(ids), made)
-    touched = sorted({term for key, _, _ in changed if (term := entries.parse_term(key)) is not None})
+    touched = _find_words(changed)
+    # After the lists have changed, because a word's weight is read from them.
     old, new = read_terms(touched), _weigh_terms(touched)
     differing = [term for term in touched if old.get(term) != new.get(term)]
-    _replace_rows(Term, differing, *({term: each[term] for term in differing if term in each} for each in (old, new)))
+    _replace_rows(Term, differing, _pick(old, differing), _pick(new, differing))
+
+
+def _find_words(changed: Iterable[Entry]) -> list[str]:
+    """Return the sorted words whose lists of documents have changed."""
+    found = {entries.parse_term(key) for key, _, _ in changed}
+    return sorted(term for term in found if term is not None)
+
+
+def _pick(terms: Mapping[str, TermRecord], wanted: Iterable[str]) -> dict[str, TermRecord]:
+    return {term: terms[term] for term in wanted if term in terms}
 
 
 def _replace_rows(model: type[Model], ids: Sequence[str], old: Mapping[str, Any], new: Mapping[str, Any]) -> set[Entry]:
     """Write the rows and entries that differ. Return the entries that were added or removed."""
-    rows = [model(**made._asdict()) for pk, made in new.items() if made != old.get(pk)]
-    if gone := [pk for pk in ids if pk in old and pk not in new]:
-        _select_rows(model, gone).delete()
-    if rows:
-        name, *others = new[rows[0].pk]._fields
-        model._base_manager.using(setting("DATABASE")).bulk_create(
-            rows, batch_size=500, update_conflicts=True, unique_fields=[name], update_fields=others
-        )
+    deleted = [pk for pk in ids if pk in old and pk not in new]
+    if deleted:
+        _select_rows(model, deleted).delete()
+    _write_rows(model, [made for pk, made in new.items() if made != old.get(pk)])
     if not (old or new):
         return set()
-    members = {made.member for made in (*old.values(), *new.values())}
-    before = set().union(*_read_entries(members, of_documents=model is Document).values())
-    after = {entry for made in new.values() for entry in made.entries}
-    places = {entry[:2] for entry in after}
-    change_lists([entry for entry in before if entry[:2] not in places], after - before)
+    # A document's member contains its name, so a renamed author has one member before and another one after.
+    members = {made.member for made in chain(old.values(), new.values())}
+    # Read from the lists and not derived from ``old``, so that damaged lists are repaired as well.
+    stored = _read_entries(members, of_documents=model is Document)
+    before = set(chain.from_iterable(stored.values()))
+    after = set(chain.from_iterable(made.entries for made in new.values()))
+    _change_entries(before, after)
     return before ^ after
+
+
+def _write_rows(model: type[Model], made: Sequence[DocumentRecord] | Sequence[TermRecord]) -> None:
+    """Insert or update rows. The first field of a record is its primary key."""
+    if not made:
+        return
+    primary_key, *others = made[0]._fields
+    rows = [model(**one._asdict()) for one in made]
+    model._base_manager.using(setting("DATABASE")).bulk_create(
+        rows, batch_size=500, update_conflicts=True, unique_fields=[primary_key], update_fields=others
+    )
+
+
+def _change_entries(before: set[Entry], after: set[Entry]) -> None:
+    # An entry with another weight is not removed: ``change_lists`` updates it.
+    kept = {(key, member) for key, member, _ in after}
+    removed = [entry for entry in before if entry[:2] not in kept]
+    change_lists(removed, after - before)
 
 
 def _weigh_terms(terms: Sequence[str]) -> dict[str, TermRecord]:
     """Return the words with documents, each with the weight of its heaviest document."""
+    if not terms:
+        return {}
     keys = [f"{kind}:{term}" for term in terms for kind in entries.WORD_LISTS]
     found: dict[str, TermRecord] = {}
-    for key, [(_, weight)] in (read_lists(keys, 1) if keys else {}).items():
-        if (term := key[2:]) not in found or found[term].weight < weight:
+    for key, heaviest in read_lists(keys, 1).items():
+        term = key[2:]
+        _, weight = heaviest[0]
+        if term not in found or found[term].weight < weight:
             found[term] = TermRecord(term, weight)
     return found
 

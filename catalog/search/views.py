@@ -22,18 +22,19 @@ def search_page(request: HttpRequest) -> HttpResponse:
 
     The templates get ``found``, a ``catalog.search.selectors.SearchResults``.
     """
-    text, suggests = request.GET.get("q", ""), is_partial(request)
-    if suggests and len(text.strip()) < MIN_SUGGESTION_LENGTH:
-        text = ""
-    found = search(text, get_user_id(request), MAX_SUGGESTED_BOOKS if suggests else None)
+    text = request.GET.get("q", "")
+    max_books = None
+    template = "search/results.html"
+    if is_partial(request):
+        max_books = MAX_SUGGESTED_BOOKS
+        template = "search/_suggestions.html"
+        if len(text.strip()) < MIN_SUGGESTION_LENGTH:
+            text = ""
+    found = search(text, get_user_id(request), max_books)
     if wants_json(request):
         response = json_response(_build_json(found))
     else:
-        response = render(
-            request,
-            "search/_suggestions.html" if suggests else "search/results.html",
-            {"found": found, "search_query": found.query},
-        )
+        response = render(request, template, {"found": found, "search_query": found.query})
     patch_vary_headers(response, ["Accept", "HX-Request", "Cookie"])
     return response
 

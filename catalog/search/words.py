@@ -64,6 +64,7 @@ def normalise(text: str) -> str:
     >>> normalise("García Márquez’s 紅樓夢")
     'garcia marquezs 红楼梦'
     """
+    # Decomposed, so that the marks are characters of their own and can be left out.
     decomposed = unicodedata.normalize("NFKD", fold(text))
     return "".join(c for c in decomposed if not unicodedata.combining(c)).translate(_spellings)
 
@@ -84,19 +85,29 @@ def split_words(text: str) -> tuple[str, ...]:
     words: list[str] = []
     initials = ""
     for run in split_runs(text):
-        is_initial = len(run) == 1 and run.isascii() and run.isalpha()
-        if initials and not is_initial:
+        if _is_initial(run):
+            initials += run
+            continue
+        if initials:
             words.append(initials)
-        initials = initials + run if is_initial else ""
-        if not is_initial:
-            words += (word[:MAX_WORD_LENGTH] for part in _UNSPACED.split(run) for word in _split_unspaced(part))
-    return (*words, initials) if initials else tuple(words)
+            initials = ""
+        for part in _UNSPACED.split(run):
+            words += _split_unspaced(part)
+    if initials:
+        words.append(initials)
+    return tuple(words)
 
 
-def _split_unspaced(part: str) -> Iterable[str]:
+def _is_initial(run: str) -> bool:
+    return len(run) == 1 and run.isascii() and run.isalpha()
+
+
+def _split_unspaced(part: str) -> list[str]:
+    """Return the pairs of adjacent letters of a part in an unspaced script, or else the part itself."""
     if len(part) > 2 and _UNSPACED.fullmatch(part):
-        return (part[i : i + 2] for i in range(len(part) - 1))
-    return (part,) if part else ()
+        return [part[i : i + 2] for i in range(len(part) - 1)]
+    # The parts around a separator of ``split`` may be empty.
+    return [part[:MAX_WORD_LENGTH]] if part else []
 
 
 def remove_articles(words: Iterable[str]) -> tuple[str, ...]:
@@ -121,8 +132,19 @@ def fold_plural(word: str) -> str:
 def extract_terms(text: str) -> set[str]:
     """Return the search terms of ``text``: its words, their singulars, and the single letters of unspaced scripts."""
     found = set(remove_articles(split_words(text)))
-    letters = {c for run in _UNSPACED.findall(normalise(text)) for c in run}
-    return found | {fold_plural(word) for word in found} | letters
+    terms = found | {fold_plural(word) for word in found}
+    # A query of one letter finds a title whose letters are stored in pairs.
+    for run in _UNSPACED.findall(normalise(text)):
+        terms |= set(run)
+    return terms
+
+
+def extract_all_terms(texts: Iterable[str]) -> set[str]:
+    """Return the search terms of several texts."""
+    found: set[str] = set()
+    for text in texts:
+        found |= extract_terms(text)
+    return found
 
 
 @lru_cache(maxsize=4096)

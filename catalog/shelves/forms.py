@@ -37,12 +37,17 @@ class EntryForm(forms.Form):
             self.add_error("shelf", _("Choose a shelf."))
         if given.get("action") == "dates" and started and finished and finished < started:
             self.add_error("finished_on", _("The finish date cannot be before the start date."))
-        for name, day in (("started_on", started), ("finished_on", finished)):
-            if day and day < FIRST_DATE:
-                self.add_error(name, _("This date is too early."))
-            if day and day > get_last_date():
-                self.add_error(name, _("This date is in the future."))
+        for name in ("started_on", "finished_on"):
+            day = given.get(name)
+            if day:
+                self._check_date(name, day)
         return given
+
+    def _check_date(self, name: str, day: date) -> None:
+        if day < FIRST_DATE:
+            self.add_error(name, _("This date is too early."))
+        if day > get_last_date():
+            self.add_error(name, _("This date is in the future."))
 
 
 class GoalForm(forms.Form):

@@ -41,8 +41,10 @@ def _parse_keys(keys: Sequence[str]) -> list[tuple[int, int]]:
 
 def _find_next_entries(condition: Q, after: str | None, limit: int) -> list[str]:
     rows = ShelfEntry._base_manager.using(setting("DATABASE")).filter(condition)
-    if after is not None and (pair := _parse_key(after)):
-        rows = rows.filter(Q(user_id__gt=pair[0]) | Q(user_id=pair[0], book_id__gt=pair[1]))
+    pair = _parse_key(after) if after is not None else None
+    if pair is not None:
+        user, book = pair
+        rows = rows.filter(Q(user_id__gt=user) | Q(user_id=user, book_id__gt=book))
     found = rows.order_by("user_id", "book_id").values_list("user_id", "book_id")[:limit]
     return [build_entry_key(user, book) for user, book in found]
 
@@ -100,6 +102,7 @@ class ShelfEntryMirror(Mirror):
     def index(self, pk: str, record: Record) -> Iterable[Contribution]:
         user, book, stars = str(record["user"]), record["book"], record["stars"]
         yield Scored(keys.shelf_of(user, record["shelf"]), str(book), to_score(date.fromisoformat(record["sort_on"])))
+        # Only public shelves count: a count of 1 would reveal the reader of a private one.
         if record["is_public"]:
             yield Scored(keys.readers_of(book), user, SHELVES.index(record["shelf"]))
             if stars:
@@ -112,6 +115,7 @@ class ShelfEntryMirror(Mirror):
         start = self.record_key("")
         pk = key.removeprefix(start)
         pair = _parse_key(pk) if key.startswith(start) else None
+        # "007:5" is no name of an entry, although its parts are numbers.
         return pk if pair and build_entry_key(*pair) == pk else None
 
 

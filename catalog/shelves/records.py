@@ -83,14 +83,11 @@ def load_settings(user_ids: Sequence[int]) -> Mapping[str, Record]:
     """Return the records of readers with settings, by user id, in two queries."""
     database = setting("DATABASE")
     rows = ShelfSettings.objects.using(database).filter(pk__in=user_ids)
-    found = {
-        row.pk: {
-            "privacy": {shelf.value: getattr(row, field) for shelf, field in PRIVACY_FIELDS.items()},
-            "goals": dict[str, int](),
-        }
-        for row in rows
-    }
+    found: dict[int, Record] = {}
+    for row in rows:
+        privacy = {shelf.value: getattr(row, field) for shelf, field in PRIVACY_FIELDS.items()}
+        found[row.pk] = {"user": row.pk, "privacy": privacy, "goals": {}}
     goals = ReadingGoal.objects.using(database).filter(reader__in=list(found))
     for user_id, year, books in goals.values_list("reader_id", "year", "books"):
         found[user_id]["goals"][str(year)] = books
-    return {str(user_id): {"user": user_id, **record} for user_id, record in found.items()}
+    return {str(user_id): record for user_id, record in found.items()}

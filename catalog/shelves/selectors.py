@@ -35,14 +35,19 @@ class ShelvedBook:
     @property
     def json(self) -> dict[str, Any]:
         """The entry in the form of JSON answers."""
-        names = ("stars", "shelved_on", "started_on", "finished_on")
-        return {"book": orjson.Fragment(self.book.raw), **{name: self.fields[name] for name in names}}
+        answer: dict[str, Any] = {"book": orjson.Fragment(self.book.raw)}
+        for name in ("stars", "shelved_on", "started_on", "finished_on"):
+            answer[name] = self.fields[name]
+        return answer
 
     @property
     def dates(self) -> dict[str, date | None]:
         """The dates by name."""
-        names = ("shelved_on", "started_on", "finished_on")
-        return {name: date.fromisoformat(text) if (text := self.fields[name]) else None for name in names}
+        found: dict[str, date | None] = {}
+        for name in ("shelved_on", "started_on", "finished_on"):
+            text = self.fields[name]
+            found[name] = date.fromisoformat(text) if text else None
+        return found
 
 
 class ShelfSummary(NamedTuple):
@@ -81,7 +86,10 @@ class BookReaders(NamedTuple):
     @property
     def mean(self) -> float | None:
         """The mean rating, or None without ratings."""
-        return sum(stars * count for stars, count in self.stars.items()) / self.ratings if self.ratings else None
+        if not self.ratings:
+            return None
+        total = sum(stars * count for stars, count in self.stars.items())
+        return total / self.ratings
 
 
 # --- single entries -------------------------------------------------------------------------------
@@ -158,6 +166,7 @@ def _build_cursor(place: Place) -> str:
 
 def _parse_cursor(text: str) -> Place | None:
     day, _, book = text.partition(" ")
+    # Exactly as a cursor is written. int() also accepts signs, blanks and other digits.
     if not (book.isascii() and book.isdecimal() and len(book) == 19):
         return None
     try:

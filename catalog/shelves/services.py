@@ -24,12 +24,14 @@ def put_on_shelf(user_id: int, book_id: int, shelf: Shelf, today: date) -> None:
 
     def move(entry: ShelfEntry) -> None:
         was_on_shelf = entry.pk is not None
-        if shelf == Shelf.READING and entry.finished_on is not None:
-            entry.started_on, entry.finished_on = today, None
-        elif shelf == Shelf.READING:
+        if shelf == Shelf.READING:
+            if entry.finished_on is not None:
+                entry.started_on, entry.finished_on = today, None
             entry.started_on = entry.started_on or today
         elif shelf == Shelf.READ and was_on_shelf and entry.shelf != Shelf.READ:
-            entry.finished_on = entry.finished_on or max(today, entry.started_on or today)
+            # A book may start after today: the reader may be in a time zone in which tomorrow has begun.
+            finished_on = max(today, entry.started_on or today)
+            entry.finished_on = entry.finished_on or finished_on
         entry.shelf = shelf
 
     _change_entry(user_id, book_id, today, move)
@@ -74,6 +76,7 @@ def set_privacy(user_id: int, shelf: Shelf, privacy: Privacy) -> None:
 def set_goal(user_id: int, year: int, books: int | None) -> None:
     """Set the goal of a year, or remove it (None)."""
     with transaction.atomic():
+        # Goals belong to the settings, whose mirror has both in one record.
         reader, _ = ShelfSettings.objects.get_or_create(user_id=user_id)
         if books is None:
             ReadingGoal.objects.filter(reader=reader, year=year).delete()
@@ -88,6 +91,7 @@ def _change_entry(user_id: int, book_id: int, today: date, change: EntryChange) 
     try:
         with transaction.atomic():
             entry = rows.select_for_update().first()
+            # No lock holds the place of a missing row, so a concurrent request may create it as well.
             if entry is None:
                 entry = ShelfEntry(user_id=user_id, book_id=book_id, shelf=Shelf.READ, shelved_on=today)
             change(entry)

@@ -83,7 +83,10 @@ def render_strip_shelves(request: HttpRequest, books: Sequence[tuple[int, str]])
     if visitor is None:
         return [SafeString()] * len(books)
     entries = find_entries(visitor.pk, [pk for pk, _ in books])
-    return [render_card_shelf(*book, entry, is_anchor=False) for book, entry in zip(books, entries, strict=True)]
+    rendered = []
+    for (pk, title), entry in zip(books, entries, strict=True):
+        rendered.append(render_card_shelf(pk, title, entry, is_anchor=False))
+    return rendered
 
 
 def build_readers_context(book_id: int) -> dict[str, Any]:

@@ -25,7 +25,10 @@ def resolve_aliases(names: Sequence[str]) -> tuple[dict[str, str], int]:
     shipped = {normalise(name): normalise(tag) for name, tag in settings.CATALOG_TAG_ALIASES.items()}
     new = {name: shipped[name] for name in names if name in shipped and name not in known}
     added = _add_aliases(new) if new else 0
-    return {name: known.get(name) or new.get(name) or name for name in names}, added
+    meant = {name: name for name in names}
+    meant.update(known)
+    meant.update(new)
+    return meant, added
 
 
 @repeat_after_conflict
@@ -33,7 +36,9 @@ def _add_aliases(meant: dict[str, str]) -> int:
     with transaction.atomic():
         targets, added = get_or_create_ids(Tag, list(dict.fromkeys(meant.values())))
         rows = [TagAlias(name=name, tag_id=targets[tag]) for name, tag in meant.items()]
+        # Another import may have added the same alias since it was read.
         TagAlias.objects.bulk_create(rows, ignore_conflicts=True)
+        # A tag with the name of an alias existed before the alias, for example from an earlier import.
         for tag in Tag.objects.filter(name__in=meant):
             merge_into_target(tag.name)
     return added

@@ -52,8 +52,9 @@ def add_counted_taggings(counts: Mapping[tuple[int, int], int]) -> int:
 
     Return the number of new pairs.
     """
-    rows = [(*pair, count) for pair, count in counts.items()]
+    rows = [(book, tag, count) for (book, tag), count in counts.items()]
     added = _write_taggings(_INSERT_TAGGINGS, rows)
+    # A first import has no existing links, and needs only the first statement.
     if added < len(rows):
         _write_taggings(_SET_COUNTS, rows)
     return added
@@ -74,7 +75,10 @@ def update_statistics(models: Iterable[type[Model]]) -> None:
     loops: minutes instead of milliseconds. Outside a transaction the tables are also vacuumed, so that PostgreSQL
     reads links from their index alone.
     """
-    if connection.vendor == "postgresql":
-        tables = ", ".join(connection.ops.quote_name(model._meta.db_table) for model in models)
-        with connection.cursor() as cursor:
-            cursor.execute(f"{'ANALYZE' if connection.in_atomic_block else 'VACUUM (ANALYZE)'} {tables}")
+    if connection.vendor != "postgresql":
+        return
+    tables = ", ".join(connection.ops.quote_name(model._meta.db_table) for model in models)
+    # PostgreSQL refuses VACUUM in a transaction.
+    command = "ANALYZE" if connection.in_atomic_block else "VACUUM (ANALYZE)"
+    with connection.cursor() as cursor:
+        cursor.execute(f"{command} {tables}")

@@ -22,9 +22,14 @@ _MOVE_TAGGINGS = """
 @repeat_after_conflict
 def add_tag_to_books(books: QuerySet[Book], name: str) -> int:
     """Add the tag ``name``, created if necessary, to ``books``. Return the number of books that lacked it."""
+    added = 0
     with transaction.atomic():
-        (tag,) = get_or_create_ids(Tag, [name])[0].values()
-        return sum(add_taggings((pk, tag) for pk in pks) for pks in _iterate_ids(books))
+        ids, _ = get_or_create_ids(Tag, [name])
+        # Not ids[name], because a new tag is stored under the normalised name.
+        (tag,) = ids.values()
+        for pks in _iterate_ids(books):
+            added += add_taggings((pk, tag) for pk in pks)
+    return added
 
 
 @repeat_after_conflict
@@ -52,6 +57,7 @@ def merge_tags(tags: QuerySet[Tag], into: Tag) -> int:
                 cursor.execute(_MOVE_TAGGINGS, [into.pk, tag])
             votes = TagVote.objects.filter(tag_id=tag)
             same = TagVote.objects.filter(tag=into, user=OuterRef("user"), book=OuterRef("book"))
+            # A reader with a vote for both keeps one, which the unique constraint demands.
             votes.exclude(Exists(same)).update(tag=into)
             _delete_rows(votes)
             _delete_rows(Tagging.objects.filter(tag_id=tag))
@@ -62,10 +68,11 @@ def merge_tags(tags: QuerySet[Tag], into: Tag) -> int:
 
 def _iterate_ids(books: QuerySet[Book]) -> Iterator[list[int]]:
     """Yield the primary keys of books in batches, by keyset."""
-    rows, after = books.order_by("pk").values_list("pk", flat=True), None
-    while pks := list((rows if after is None else rows.filter(pk__gt=after))[:BATCH_SIZE]):
+    rows = books.order_by("pk").values_list("pk", flat=True)
+    pks = list(rows[:BATCH_SIZE])
+    while pks:
         yield pks
-        after = pks[-1]
+        pks = list(rows.filter(pk__gt=pks[-1])[:BATCH_SIZE])
 
 
 def _delete_rows(rows: QuerySet[Any]) -> int:

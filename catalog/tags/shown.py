@@ -22,9 +22,9 @@ def build_tags_context(book: BookRecord, reader: int | None) -> dict[str, Any]:
     reader: the id of the logged-in reader, or None.
     """
     own = find_own_tags(reader, book["id"]) if reader else []
-    top = [ShownTag(tag["name"], tag["count"], tag["name"] in own) for tag in book["top_tags"]]
-    names = {tag.name for tag in top}
-    shown = [*top, *(ShownTag(name, None, True) for name in own if name not in names)]
-    left_out = names.union(own, book["hidden_tags"])
+    shown = [ShownTag(tag["name"], tag["count"], tag["name"] in own) for tag in book["top_tags"]]
+    top_names = {tag.name for tag in shown}
+    shown += [ShownTag(name, None, True) for name in own if name not in top_names]
+    left_out = top_names.union(own, book["hidden_tags"])
     rest = [name for name in book["tags"] if name not in left_out]
     return {"book": book, "shown": shown, "rest": rest, "reader": reader, "longest": settings.TAG_MAX_LENGTH}

@@ -18,11 +18,17 @@ def generate_variants(name: str) -> list[str]:
     """Return the names at distance one: a character removed, added or changed, or two neighbours swapped."""
     if len(name) > MAX_NAME_LENGTH:
         return []
-    cuts = [(name[:n], name[n:]) for n in range(len(name) + 1)]
-    found = {start + end[1:] for start, end in cuts if end}
-    found |= {start + end[1] + end[0] + end[2:] for start, end in cuts if len(end) > 1}
-    found |= {start + letter + end[1:] for start, end in cuts if end for letter in LETTERS}
-    found |= {start + letter + end for start, end in cuts for letter in LETTERS}
+    found: set[str] = set()
+    for place in range(len(name) + 1):
+        start, end = name[:place], name[place:]
+        rest = end[1:]
+        found.add(start + rest)
+        if len(end) > 1:
+            found.add(start + end[1] + end[0] + end[2:])
+        for letter in LETTERS:
+            found.add(start + letter + rest)
+            found.add(start + letter + end)
+    # A name with a blank at its end, for example, is never stored.
     return sorted(text for text in found if text and text != name and normalise(text) == text)
 
 

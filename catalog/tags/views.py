@@ -55,6 +55,7 @@ def _apply_vote(request: HttpRequest, reader: int, pk: int, vote: VoteFunction) 
         raise Http404 from error
     except ValidationError as error:
         return _refuse_invalid_tag(request, pk, text, error.messages[0])
+    # The first of two clicks has done it, so the second must not look like an error.
     if not is_changed:
         done_before(request)
     if wants_json(request):

@@ -45,6 +45,7 @@ def give_tag(user_id: int, book_id: int, text: str) -> tuple[str, bool]:
 
 
 def _add_vote(user_id: int, book_id: int, name: str) -> tuple[str, bool]:
+    # First of all, so that votes about one book are counted and added one after the other.
     if not _lock_books([book_id]):
         raise Book.DoesNotExist
     meant = resolve_aliases([name])[0][name]
@@ -83,6 +84,7 @@ def erase_votes(user_id: int) -> bool:
         found = list(votes.values_list("pk", "book_id", "tag_id"))
         books, tags = {book for _, book, _ in found}, {tag for _, _, tag in found}
         _lock_books(books)
+        # Votes before links: a link is removed only if no vote is left for it.
         TagVote.objects.filter(pk__in=[pk for pk, _, _ in found]).delete()
         _remove_unsupported_tags(books, tags)
     return len(found) == SLICE_SIZE
@@ -107,6 +109,7 @@ def clean_tag_name(text: str) -> str:
         raise ValidationError(_("A tag has at most %(n)d characters.") % {"n": settings.TAG_MAX_LENGTH})
     tag = query.Tag(name)
     try:
+        # The name goes through the query language, in which a tag links to its books.
         is_findable = query.parse(query.format_query(tag)) == tag
     except query.QueryError:
         is_findable = False

@@ -143,16 +143,19 @@ def filter_error(page: BookList, name: str) -> SafeString:
 @register.simple_tag
 def cards(page: BookList) -> list[SafeString]:
     """Return the cards of a page, one for each of its books. Only the visitor's shelves differ between visitors."""
-    words = tuple(extras.render_card_extras(page.card_values)) or (SafeString(),) * len(page.books)
-    raws, language = tuple(book.raw for book in page.books), get_language() or ""
+    words = tuple(extras.render_card_extras(page.card_values))
+    if not words:
+        words = (SafeString(),) * len(page.books)
+    raws = tuple(book.raw for book in page.books)
+    language = get_language() or ""
     shared = _render_cards(raws, words, language)
     if page.entries is None:
         return shared
-    shelves = [str(entry["shelf"]) if entry else "" for entry in page.entries]
-    return [
-        mark_safe(card + _render_shelf(raw, shelf, language))
-        for card, raw, shelf in zip(shared, raws, shelves, strict=True)
-    ]
+    made = []
+    for card, raw, entry in zip(shared, raws, page.entries, strict=True):
+        shelf = str(entry["shelf"]) if entry else ""
+        made.append(mark_safe(card + _render_shelf(raw, shelf, language)))
+    return made
 
 
 @lru_cache(maxsize=MAX_CACHED_CARDS)

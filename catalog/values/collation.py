@@ -27,11 +27,12 @@ def make_sort_key(text: str) -> str:
     >>> sorted(["Zola", "Émile", "eat", "Orb", "Øre"], key=make_sort_key)
     ['eat', 'Émile', 'Orb', 'Øre', 'Zola']
     """
-    levels, weights = [], [*_load_collator().sort_key(text[:MAX_COLLATED])]
+    levels, weights = [], list(_load_collator().sort_key(text[:MAX_COLLATED]))
     for default in _DEFAULT_WEIGHTS:
         end = weights.index(0) if 0 in weights else len(weights)
         level = [f"{weight:04x}" for weight in weights[:end]]
         weights = weights[end + 1 :]
+        # Without the smallest weights at its end a key is shorter, and the order stays the same.
         while level and level[-1] == default:
             level.pop()
         levels.append("".join(level))

@@ -66,27 +66,33 @@ def expire_months(
     with lease(redis, "loginlog:expire", LEASE_SECONDS) as mine:
         if not mine:
             return []
+        # Under the lease, because no other process may be writing one of these files.
         log_files.remove_unfinished(Path(settings.LOGINLOG_FOLDER))
         since_year_one = (days.today() - date.min).days
-        limit, found = days.today() - timedelta(days=min(kept_days, since_year_one)), list[ExpiredMonth]()
+        limit = days.today() - timedelta(days=min(kept_days, since_year_one))
         rows = LoginMonth.objects.using(setting("DATABASE")).filter(month__lt=limit)
+        found = []
         for month in list(rows.order_by("month").values_list("month", flat=True).distinct()):
-            if days.last_day_of_month(month) < limit:
-                if from_sql or rows.filter(month=month, is_expired=False).exists():
-                    found.append(_expire_month(month, from_sql, redis, step))
-                step("forget")  # also for a month of which a killed run left this step out
-                _forget_empty_days(month, redis)
+            if days.last_day_of_month(month) >= limit:
+                continue
+            if from_sql or rows.filter(month=month, is_expired=False).exists():
+                found.append(_expire_month(month, from_sql, redis, step))
+            # Also for a month that has expired before, because a killed run may have left this step out.
+            step("forget")
+            _forget_empty_days(month, redis)
         return found
 
 
 def _expire_month(month: date, from_sql: bool, redis: RedisClient, step: Step) -> ExpiredMonth:
+    # The file before the rows: a crash in between leaves logins in both, and never in neither.
     step("write")
     path = log_files.write_file(Path(settings.LOGINLOG_FOLDER), month, _make_lines(month, from_sql))
     removed = kept = 0
     step("remove")
     for lines in _read_parts(path):
         names = _remove(lines, from_sql)
-        removed, kept = removed + len(names), kept + len(lines) - len(names)
+        removed += len(names)
+        kept += len(lines) - len(names)
         drains.drain_keys(NAME, names, redis=redis)
         step("removed")
     return ExpiredMonth(month, removed, kept, path)
@@ -110,6 +116,7 @@ def _remove(lines: list[Line], from_sql: bool) -> list[str]:
     written = {str(line.name): line.bits for line in lines}
     rows = LoginMonth.objects.using(setting("DATABASE")).filter(pk__in=written)
     with transaction.atomic(using=setting("DATABASE")):
+        # A month with a login that was marked since the file was written stays, until the next run writes it.
         locked = rows.select_for_update().order_by("pk").values_list("name", "bits")
         names = [name for name, bits in locked if bits == written[name]]
         same = rows.filter(pk__in=names)
@@ -123,10 +130,14 @@ def _remove(lines: list[Line], from_sql: bool) -> list[str]:
 def _forget_empty_days(month: date, redis: RedisClient) -> None:
     """Delete the bitmaps of days without any set bit."""
     names = reading.Span(month, days.last_day_of_month(month)).keys()
+    # SETBIT to 0 leaves a key of zeros, which Redis keeps.
     pipe = redis.pipeline(transaction=False)
     for name in names:
         pipe.strlen(name)
-    for name in (name for name, size in zip(names, pipe.execute(), strict=True) if size):
-        with Session(redis) as session, suppress(Conflict):  # a login was marked meanwhile
+    for name, size in zip(names, pipe.execute(), strict=True):
+        if not size:
+            continue
+        # A conflict: a login was marked between the count and the removal, and the bitmap is no longer empty.
+        with Session(redis) as session, suppress(Conflict):
             if session.watch_and_ask([name], [("BITCOUNT", name)]) == [0]:
                 session.execute([("UNLINK", name)])

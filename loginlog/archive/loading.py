@@ -25,11 +25,14 @@ def load_file(path: Path) -> Loaded:
     Loading a file twice changes nothing. Raises log_files.BadFile with file and line, and OSError; lines before the
     error are loaded.
     """
-    lines, loaded, left_out = log_files.read_lines(path), 0, 0
+    lines = log_files.read_lines(path)
+    loaded = left_out = 0
     while part := list(islice(lines, LINES_PER_TRANSACTION)):
         found = {line.name: line.bits for _, line in part}
         months.merge(found, brings_back=True)
-        hint(NAME, "", [str(name) for name in found])  # readers expect these months in Redis from now on
+        # Readers expect these months in Redis from now on, because their rows are no longer expired.
+        hint(NAME, "", [str(name) for name in found])
         known = months.count_known(found)
-        loaded, left_out = loaded + known, left_out + len(found) - known
+        loaded += known
+        left_out += len(found) - known
     return Loaded(loaded, left_out)

@@ -80,6 +80,7 @@ def _replace_file(path: Path, change: Callable[[Line], Line | None]) -> bool:
     """Replace a file by one with changed lines, without those that become None. Return False if none changes."""
     if all(change(line) == line for _, line in read_lines(path)):
         return False
+    # The file is read a second time, because the lines of a large site need not fit into memory.
     month = date.fromisoformat(f"{path.name[:7]}-01")
     changed = (change(line) for _, line in read_lines(path))
     part = _write_part(path.parent, month, (line for line in changed if line is not None))
@@ -99,6 +100,7 @@ def _write_part(folder: Path, month: date, lines: Iterable[Line]) -> Path | None
             for number, line in enumerate(_encode_lines(month, lines)):  # noqa: B007  (0: only the header)
                 file.write(line)
                 written.update(line)
+        # Rows leave SQL after this, so the file must survive a failure of power.
         raw.flush()
         os.fsync(raw.fileno())
     if not number:
@@ -129,6 +131,7 @@ def _publish_file(part: Path, folder: Path, month: date) -> Path:
     while True:
         path = folder / (f"{month:%Y-%m}.log.gz" if number == 1 else f"{month:%Y-%m}.{number}.log.gz")
         try:
+            # Not a rename, which would overwrite a file of this name.
             os.link(part, path)
         except FileExistsError:
             number += 1
@@ -139,6 +142,7 @@ def _publish_file(part: Path, folder: Path, month: date) -> Path:
 
 
 def _sync_folder(folder: Path) -> None:
+    # A synced file without its synced name would be lost.
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -160,12 +164,14 @@ def read_lines(path: Path) -> Iterator[tuple[int, Line]]:
             for number, text in enumerate(file, start=1):
                 if number == 1:
                     version = _parse_version(text)
-                elif not (version == FORMER_VERSION and text.startswith(DAY_PREFIX)):  # of a day
+                # Files of the former version have lines of days, which follow from the months.
+                elif not (version == FORMER_VERSION and text.startswith(DAY_PREFIX)):
                     yield number, _parse_line(text, 2 if version == VERSION else 3)
         if not number:
             raise ValueError("the file is empty")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise BadFile(f"{path}, after line {number}: the file is damaged: {error}") from error
+    # UnicodeDecodeError and BadName are ValueErrors as well.
     except ValueError as error:
         raise BadFile(f"{path}, line {number}: {error}") from error
 

@@ -7,6 +7,7 @@ No function scans for keys, because dates and types determine the bitmaps. ``rea
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -18,8 +19,9 @@ from loginlog.reports.tables import Table
 from loginlog.storage.reading import Span
 
 DAYS_PER_CALL: Final = 16  # days per call of ``read_unions``
-WINDOW_DAYS: Final = (1, 7, 30)  # days: DAU, WAU, MAU
-LEAD_TIME: Final = timedelta(days=WINDOW_DAYS[-1] - 1)
+WEEK_DAYS: Final = 7
+MONTH_DAYS: Final = 30
+LEAD_TIME: Final = timedelta(days=MONTH_DAYS - 1)
 ALL_TYPES: Final = ""  # the type of all types together
 
 ReadUnions = Callable[[Sequence[Span]], Sequence[bytes]]
@@ -46,26 +48,29 @@ def compute_activity(first: date, last: date, types: Sequence[str], read_unions:
     Calls ``read_unions`` as often as ``count_calls`` returns, for 16 days each, and holds at most 45 days of each type
     in memory.
     """
-    found: dict[str, tuple[list[int], ...]] = {kind: ([], [], []) for kind in (ALL_TYPES, *types)}
+    found: dict[str, Activity] = {kind: Activity(kind, [], [], []) for kind in [ALL_TYPES, *types]}
     kept: dict[str, Table] = {}
     wanted = list_days(first - LEAD_TIME, last)
     for start in range(0, len(wanted), DAYS_PER_CALL):
         chunk = wanted[start : start + DAYS_PER_CALL]
         shown = sum(day >= first for day in chunk)
-        for kind, rows in _read_tables(chunk, types, read_unions).items():
-            rows = tables.stack([kept[kind], rows]) if kind in kept else rows
-            for width, numbers in zip(WINDOW_DAYS, found[kind], strict=True):
-                numbers += tables.count_rolling(rows, width, shown)
+        for kind, new_rows in _read_tables(chunk, types, read_unions).items():
+            rows = tables.stack([kept[kind], new_rows]) if kind in kept else new_rows
+            activity = found[kind]
+            activity.dau.extend(tables.count_rolling(rows, 1, shown))
+            activity.wau.extend(tables.count_rolling(rows, WEEK_DAYS, shown))
+            activity.mau.extend(tables.count_rolling(rows, MONTH_DAYS, shown))
+            # The windows of the next chunk begin in these days.
             kept[kind] = rows[-LEAD_TIME.days :]
-    return [Activity(kind, *numbers) for kind, numbers in found.items()]
+    return list(found.values())
 
 
 def _read_tables(chunk: Sequence[date], types: Sequence[str], read_unions: ReadUnions) -> dict[str, Table]:
     """Return a table for all types together and one for each type, with a row per day."""
-    raws = read_unions([Span(day, day, kind) for kind in types for day in chunk])
-    size = len(chunk)
-    found = {kind: tables.build_table(raws[i * size : (i + 1) * size]) for i, kind in enumerate(types)}
-    return {ALL_TYPES: tables.union(list(found.values())), **found}
+    raws = iter(read_unions([Span(day, day, kind) for kind in types for day in chunk]))
+    by_type = {kind: tables.build_table(list(islice(raws, len(chunk)))) for kind in types}
+    # A user may log in as two types on one day, so the numbers of the types are no sum.
+    return {ALL_TYPES: tables.union(list(by_type.values()))} | by_type
 
 
 def compute_retention(
@@ -84,10 +89,13 @@ def compute_retention(
     Calls ``read_unions`` once, for one bitmap per period and one for all the time before.
     """
     spans = [Span(period.first, period.last, user_type) for period in periods]
-    earlier = since is not None and since < periods[0].first
-    if since is not None and earlier:
-        spans.append(Span(since, periods[0].first - ONE_DAY, user_type))
-    rows = tables.build_table(read_unions(spans) if since else [b""] * len(spans))
+    if since is None:
+        raws: Sequence[bytes] = [b""] * len(spans)
+    else:
+        if since < periods[0].first:
+            spans.append(Span(since, periods[0].first - ONE_DAY, user_type))
+        raws = read_unions(spans)
+    rows = tables.build_table(raws)
     active, before = rows[: len(periods)], rows[len(periods) :]
-    seen = before if earlier else np.zeros_like(rows[:1])
+    seen = before if len(before) else np.zeros_like(rows[:1])
     return cohorts.compute_cohorts(periods, seen, active, reading, today)

@@ -30,8 +30,11 @@ def compute_scale(most: int, least: int = 0) -> list[int]:
     unit = 1
     while True:
         for step in (unit, 2 * unit, 5 * unit):
-            below, above = -(min(least, 0) // step), -(-max(most, 1) // step)
-            if above <= MAX_STEPS and below + above <= MAX_STEPS + bool(below):
+            # Rounded up: "-(-a // b)" is the ceiling of a / b.
+            below = -(min(least, 0) // step)
+            above = -(-max(most, 1) // step)
+            max_steps = MAX_STEPS + 1 if below else MAX_STEPS
+            if above <= MAX_STEPS and below + above <= max_steps:
                 return [step * n for n in range(-below, above + 1)]
         unit *= 10
 
@@ -43,10 +46,12 @@ def draw_chart(
 
     name: describes the chart in words. titles: a tooltip for each day.
     """
-    numbers = [n for _, line in lines for n in line]
+    numbers: list[int] = []
+    for _, line in lines:
+        numbers += line
     ticks = compute_scale(max(numbers, default=0), min(numbers, default=0))
     top, height, width = ticks[-1], ticks[-1] - ticks[0], max(len(days) - 1, 1)
-    drawn = [(css, " ".join(f"{x},{top - n}" for x, n in enumerate(_repeat_single(line)))) for css, line in lines]
+    drawn = [(css, _list_points(line, top)) for css, line in lines]
     picture = format_html(
         '<svg class="plot-lines" role="img" viewBox="0 0 {} {}" preserveAspectRatio="none" aria-label="{}">{}{}{}'
         "</svg>",
@@ -61,11 +66,20 @@ def draw_chart(
             [(x - 0.5, height, title) for x, title in enumerate(titles)],
         ),
     )
-    middle = [days[len(days) // 2]] if len(days) > 8 else []
-    ends = [days[0]] if len(days) == 1 else [days[0], *middle, days[-1]]
-    return Chart(picture, ticks[::-1], ends)
+    return Chart(picture, ticks[::-1], _pick_dates(days))
 
 
-def _repeat_single(numbers: Sequence[int]) -> Sequence[int]:
-    """Repeat a single number, since a line with one point is invisible."""
-    return numbers if len(numbers) > 1 else [*numbers, *numbers]
+def _pick_dates(days: Sequence[date]) -> list[date]:
+    dates = [days[0]]
+    if len(days) > 8:
+        dates.append(days[len(days) // 2])
+    if len(days) > 1:
+        dates.append(days[-1])
+    return dates
+
+
+def _list_points(numbers: Sequence[int], top: int) -> str:
+    """Return the points of a line. The y axis of SVG points down."""
+    # A line with one point is invisible.
+    visible = numbers if len(numbers) > 1 else list(numbers) * 2
+    return " ".join(f"{x},{top - number}" for x, number in enumerate(visible))

@@ -83,13 +83,14 @@ def compute_cohorts(
     came = np.bitwise_or.accumulate(active[::-1], axis=0)[::-1] if reading == "after" else active
     found = []
     for i, span in enumerate(spans):
+        # ``new`` before ``seen``: a cohort has the users that were in no earlier period.
         new = active[i] & ~seen
         seen |= active[i]
         size = count_bits(new[None])[0]
         back = count_bits(came[i:] & new)
-        cells = [
-            Cell(n, n / size if size else 0.0, not later.is_over(today))
-            for n, later in zip(back, spans[i:], strict=True)
-        ]
+        cells = []
+        for count, later in zip(back, spans[i:], strict=True):
+            share = count / size if size else 0.0
+            cells.append(Cell(count, share, not later.is_over(today)))
         found.append(Cohort(span, size, not span.is_over(today), cells))
     return found

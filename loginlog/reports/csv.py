@@ -6,11 +6,11 @@ from loginlog.reports.staff import Report
 
 def export_activity(report: Report) -> str:
     """Return CSV with a line for each day and type: day, type, dau, wau, mau. Type "all" counts each user once."""
-    rows = [
-        (day, found.user_type or "all", found.dau[i], found.wau[i], found.mau[i])
-        for i, day in enumerate(report.days)
-        for found in report.activity
-    ]
+    rows = []
+    for i, day in enumerate(report.days):
+        for found in report.activity:
+            numbers = (found.dau[i], found.wau[i], found.mau[i])
+            rows.append((day, found.user_type or "all", *numbers))
     return "".join(write_lines(["day", "type", "dau", "wau", "mau"], rows))
 
 
@@ -19,9 +19,9 @@ def export_retention(report: Report) -> str:
 
     Columns: the cohort's first and last day, its size, the number of periods later, users, and whether it is open.
     """
-    rows = [
-        (cohort.period.first, cohort.period.last, cohort.size, later, cell.count, int(cell.open))
-        for cohort in report.cohorts
-        for later, cell in enumerate(cohort.cells)
-    ]
+    rows = []
+    for cohort in report.cohorts:
+        first, last = cohort.period.first, cohort.period.last
+        for later, cell in enumerate(cohort.cells):
+            rows.append((first, last, cohort.size, later, cell.count, int(cell.open)))
     return "".join(write_lines(["cohort_first", "cohort_last", "size", "later", "users", "unfinished"], rows))

@@ -61,16 +61,19 @@ def build_dashboard(now: date) -> Dashboard:
 
     Reads the counts of a year in one call, and the bitmaps of the cohorts in another.
     """
-    shown = Range(next_month(now.replace(year=now.year - 1, day=1)), now)  # twelve months
+    # Twelve months. The first day of the month, because a year ago 29 February does not exist.
+    shown = Range(next_month(now.replace(year=now.year - 1, day=1)), now)
     counts = selectors.count_active_in_spans([Span(day, day) for day in shown.days])
     weeks = list_periods(now, "week", COHORT_WEEKS)
     since = selectors.find_first_day()
     cohorts = analytics.compute_retention(weeks, None, selectors.read_unions, since=since, reading="on", today=now)
     numbers = dict(zip(shown.days, counts, strict=True))
+    chart_days = shown.days[-CHART_DAYS:]
+    months = [_build_month(first, last, numbers, max(counts), now) for first, last in shown.months]
     return Dashboard(
-        _draw_line(shown.days[-CHART_DAYS:], counts[-CHART_DAYS:]),
-        [Day(day, numbers[day]) for day in shown.days[: -CHART_DAYS - 1 : -1]],
-        [_build_month(*month, numbers, max(counts), now) for month in reversed(shown.months)],
+        _draw_line(chart_days, counts[-CHART_DAYS:]),
+        [Day(day, numbers[day]) for day in reversed(chart_days)],
+        months[::-1],
         cohorts,
         weeks,
         is_empty=since is None,
@@ -92,7 +95,8 @@ def _draw_line(days: list[date], counts: Sequence[int]) -> Chart:
 def _build_month(first: date, last: date, numbers: dict[date, int], most: int, now: date) -> Month:
     own = {day: numbers[day] for day in Range(first, last).days}
     average = sum(own.values()) / len(own)
-    busiest = max(own, key=lambda day: own[day]) if any(own.values()) else None
+    busiest = max(own, key=lambda day: own[day])
+    most_of_month = own[busiest]
 
     def title(day: date) -> str:
         users = ngettext("%(n)s user", "%(n)s users", own[day])
@@ -104,4 +108,4 @@ def _build_month(first: date, last: date, numbers: dict[date, int], most: int, n
     }
     levels = {day: heatmap.compute_level(count, most) for day, count in own.items()}
     sheet = heatmap.draw_sheet(first, last, levels, name=name, day_title=title, today=now)
-    return Month(sheet, average, busiest, own[busiest] if busiest else 0)
+    return Month(sheet, average, busiest if most_of_month else None, most_of_month)

@@ -47,7 +47,9 @@ def format_month(day: date) -> str:
 
 def compute_level(count: int, most: int) -> int:
     """Return the shade of a day: 0 without users, 4 near the busiest day's number."""
-    return 0 if count <= 0 else 1 + (MAX_LEVEL * count - 1) // max(most, count)
+    if count <= 0:
+        return 0
+    return 1 + (MAX_LEVEL * count - 1) // max(most, count)
 
 
 def draw_sheet(
@@ -63,7 +65,8 @@ def draw_sheet(
     for day in list_days(first, last):
         row, column = divmod(start + day.day - 1, 7)
         shade = "ahead" if day > today else f"l{levels.get(day, 0)}"
-        shade += " today" if day == today else ""
+        if day == today:
+            shade += " today"
         x, y = column * SQUARE_SIDE, (row + 1) * SQUARE_SIDE
         squares.append((shade, day_title(day), x + 1, y + 1, x + SQUARE_SIDE // 2, y + 16, day.day))
     rows = (start + last_day_of_month(first).day + 6) // 7 + 1
@@ -91,11 +94,16 @@ def format_days(days: Iterable[date]) -> str:
             runs[-1][1] = day.day
         else:
             runs.append([day.day, day.day])
-    texts = [
-        str(a) if a == b else f"{a}{pgettext('between days in a list', ', ')}{b}" if b == a + 1 else f"{a}–{b}"
-        for a, b in runs
-    ]
-    return pgettext("between days in a list", ", ").join(texts)
+    comma = pgettext("between days in a list", ", ")
+    texts = []
+    for first, last in runs:
+        if first == last:
+            texts.append(str(first))
+        elif last == first + 1:
+            texts.append(f"{first}{comma}{last}")
+        else:
+            texts.append(f"{first}–{last}")
+    return comma.join(texts)
 
 
 def _first_weekday() -> int:

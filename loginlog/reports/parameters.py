@@ -64,6 +64,7 @@ def parse_range(given: Mapping[str, str], default: Range, today: date) -> Range:
     bound = year_range(today.year).last
     if first is None:
         assert last is not None
+        # An end outside the limits stays as it is, so that the error names the limits and not a reversed range.
         first = max(EARLIEST_DAY, last - length) if last >= EARLIEST_DAY else last
     if last is None:
         last = min(bound, first + length) if first <= bound else first

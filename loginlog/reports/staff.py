@@ -39,8 +39,12 @@ class ReportQuery:
 
     def query(self, **other: str) -> str:
         """Return the query string of the report, with some choices replaced."""
+        text = f"?{self.days.query}"
         chosen = {"by": self.by, "reading": self.reading, "type": self.user_type} | other
-        return f"?{self.days.query}" + "".join(f"&{name}={word}" for name, word in chosen.items() if word)
+        for name, word in chosen.items():
+            if word:
+                text += f"&{name}={word}"
+        return text
 
 
 def parse_query(given: Mapping[str, str], today: date) -> ReportQuery:
@@ -56,7 +60,9 @@ def parse_query(given: Mapping[str, str], today: date) -> ReportQuery:
 
 def format_type(user_type: str) -> str:
     """Return the label of a type of users; "" means all types."""
-    return str(User.Type(user_type).label) if user_type in User.Type.values else user_type or _("all")
+    if user_type in User.Type.values:
+        return str(User.Type(user_type).label)
+    return user_type or _("all")
 
 
 @dataclass(frozen=True)
@@ -81,8 +87,13 @@ class Report:
     @property
     def rows(self) -> list[tuple[date, tuple[int, ...]]]:
         """Return the rows of the table, newest day first, with three numbers for each type."""
-        numbers = [line for found in self.activity for line in (found.dau, found.wau, found.mau)]
-        return list(zip(self.days, zip(*numbers, strict=True), strict=True))[::-1]
+        rows = []
+        for i, day in enumerate(self.days):
+            numbers: list[int] = []
+            for found in self.activity:
+                numbers += (found.dau[i], found.wau[i], found.mau[i])
+            rows.append((day, tuple(numbers)))
+        return rows[::-1]
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as a value for JSON."""
@@ -103,16 +114,9 @@ class Report:
 
 def build_report(asked: ReportQuery) -> Report:
     """Return the report. Calls ``selectors.unions`` once per 16 days (of range + 29) and once for the cohorts."""
-    return Report(
-        asked,
-        analytics.compute_activity(asked.days.first, asked.days.last, User.Type.values, selectors.read_unions),
-        *_compute_cohorts(asked),
-    )
-
-
-def _compute_cohorts(asked: ReportQuery) -> tuple[list[Cohort], bool]:
+    activity = analytics.compute_activity(asked.days.first, asked.days.last, User.Type.values, selectors.read_unions)
     since = selectors.find_first_day()
-    found = analytics.compute_retention(
+    cohorts = analytics.compute_retention(
         asked.periods,
         asked.user_type or None,
         selectors.read_unions,
@@ -120,7 +124,7 @@ def _compute_cohorts(asked: ReportQuery) -> tuple[list[Cohort], bool]:
         reading=asked.reading,
         today=asked.today,
     )
-    return found, since is None
+    return Report(asked, activity, cohorts, is_empty=since is None)
 
 
 def _draw_chart(days: list[date], found: Activity) -> Chart:

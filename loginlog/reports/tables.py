@@ -29,7 +29,9 @@ def build_table(raws: Sequence[bytes | None]) -> Table:
 def widen(rows: Table, words: int) -> Table:
     """Return the rows, padded to at least ``words`` words each."""
     missing = words - rows.shape[1]
-    return rows if missing <= 0 else np.pad(rows, ((0, 0), (0, missing)))
+    if missing <= 0:
+        return rows
+    return np.pad(rows, ((0, 0), (0, missing)))
 
 
 def stack(tables: Sequence[Table]) -> Table:
@@ -60,6 +62,7 @@ def compute_rolling(rows: Table, width: int) -> Table:
     """
     found, have = rows.copy(), 1
     while have < width:
+        # The last step is shorter, so that the window does not become wider than ``width``.
         step = min(have, width - have)
         wider = found.copy()
         wider[step:] |= found[:-step]
@@ -75,6 +78,7 @@ def count_rolling(rows: Table, width: int, shown: int) -> list[int]:
     """
     total = np.zeros(shown, dtype=np.int64)
     for at in range(0, rows.shape[1], BLOCK_WORDS):
+        # The rows before ``shown`` only complete the windows.
         found = compute_rolling(rows[:, at : at + BLOCK_WORDS], width)[len(rows) - shown :]
         total += np.bitwise_count(found).sum(axis=1, dtype=np.int64)
     return [int(n) for n in total]

@@ -65,7 +65,8 @@ def active_users(request: HttpRequest) -> HttpResponse:
     ``?name=`` redirects to the calendar of the user with this name.
     """
     name = request.GET.get("name", "").strip()
-    if name and (user := User.objects.filter(name_key=fold(name)).first()):
+    user = User.objects.filter(name_key=fold(name)).first() if name else None
+    if user is not None:
         return redirect_to_view("loginlog:user", user.pk)
     try:
         asked = staff.parse_query(request.GET, today())
@@ -75,8 +76,9 @@ def active_users(request: HttpRequest) -> HttpResponse:
     page = selectors.find_active_users(
         asked.user_type or None, asked.days.first, asked.days.last, after=after, size=PAGE_SIZE
     )
-    path, query = reverse("loginlog:active"), urlencode({"type": asked.user_type}) if asked.user_type else ""
-    first = f"{path}?{asked.days.query}" + (f"&{query}" if query else "")
+    first = f"{reverse('loginlog:active')}?{asked.days.query}"
+    if asked.user_type:
+        first += f"&{urlencode({'type': asked.user_type})}"
     older = None if page.after is None else f"{first}&after={page.after}"
     if wants_json(request):
         users = [{"id": user.id, "name": user.name} for user in page.users]
@@ -89,6 +91,7 @@ def active_users(request: HttpRequest) -> HttpResponse:
 
 def _parse_cursor(text: str) -> int:
     """Parse the cursor of a page; return -1 for the first page."""
+    # isdecimal alone also accepts the digits of other scripts.
     is_number = text.isascii() and text.isdecimal() and len(text) <= MAX_CURSOR_DIGITS
     return int(text) if is_number else -1
 

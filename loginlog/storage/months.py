@@ -58,13 +58,17 @@ def merge(found: Mapping[MonthName, int], *, brings_back: bool = False) -> int:
 
     brings_back: an expired month returns to Redis.
     """
-    rows = [(str(name), name.user_id, str(name.month), name.user_type, bits) for name, bits in found.items()]
+    rows = []
+    for name, bits in found.items():
+        rows.append((str(name), name.user_id, str(name.month), name.user_type, bits))
     changed = 0
     for at in range(0, len(rows), ROWS_PER_STATEMENT):
         part = rows[at : at + ROWS_PER_STATEMENT]
         merged = _merge_rows(part, brings_back)
-        if merged < len(part):  # users without a dense id were left out; another transaction may add one meanwhile
-            numbers.add_missing(row[1] for row in part)
+        # Unchanged rows do not count, and users without a dense id were left out. Dense ids are added only now, because
+        # nearly every login is of a user who has one.
+        if merged < len(part):
+            numbers.add_missing(user_id for _, user_id, _, _, _ in part)
             merged += _merge_rows(part, brings_back)
         changed += merged
     return changed
@@ -86,6 +90,7 @@ def _merge_rows(rows: Sequence[tuple[str, int, str, str, int]], brings_back: boo
 def merge_new(found: Mapping[MonthName, int]) -> int:
     """Add these bits like ``merge``. Return the number of logins that are new."""
     with transaction.atomic(using=setting("DATABASE")):
+        # Read before and after in one transaction: a merge reports changed months, and not new logins.
         before = _read_bits(found)
         merge(found)
         after = _read_bits(found)
@@ -93,10 +98,11 @@ def merge_new(found: Mapping[MonthName, int]) -> int:
 
 
 def _read_bits(names: Collection[MonthName]) -> dict[str, int]:
-    texts, found = [str(name) for name in names], dict[str, int]()
+    texts = [str(name) for name in names]
+    found: dict[str, int] = {}
     for at in range(0, len(texts), ROWS_PER_STATEMENT):
         rows = _query().filter(pk__in=texts[at : at + ROWS_PER_STATEMENT])
-        found |= dict(rows.values_list("name", "bits"))
+        found.update(rows.values_list("name", "bits"))
     return found
 
 
@@ -133,19 +139,22 @@ def read_groups(first: date, last: date, types: Collection[str], *, expired_only
     rows = _query(database()).filter(month__gte=days.month_of(first), month__lte=last, user_type__in=types)
     ordered = _narrow(rows, expired_only).order_by("month", "user_type")
     found = ordered.values_list("month", "user_type", "number_id", "bits").iterator(chunk_size=10_000)
-    for (month, user_type), group in groupby(found, itemgetter(0, 1)):
-        pairs = np.fromiter(chain.from_iterable(row[2:] for row in group), dtype=np.int64)
+    for (month, user_type), rows_of_group in groupby(found, itemgetter(0, 1)):
+        # Straight into one array: a month of a large site has a million rows.
+        pairs = np.fromiter(chain.from_iterable(row[2:] for row in rows_of_group), dtype=np.int64)
         yield Group(month, user_type, pairs[::2], pairs[1::2])
 
 
 def _narrow(rows: LoginMonthQuerySet, expired_only: bool) -> LoginMonthQuerySet:
-    return rows.with_logins().filter(is_expired=True) if expired_only else rows.with_logins()
+    rows = rows.with_logins()
+    return rows.filter(is_expired=True) if expired_only else rows
 
 
 def find_limits() -> tuple[date, date] | None:
     """Return the first days of the first and the last month with a login, or None."""
     found = _query(database()).values_list("month", flat=True)
-    first, last = found.order_by("month").first(), found.order_by("-month").first()  # by the index
+    # Two queries, because SQLite uses the index for MIN or for MAX, but not for both in one query.
+    first, last = found.order_by("month").first(), found.order_by("-month").first()
     return None if first is None or last is None else (first, last)
 
 

@@ -57,7 +57,9 @@ def forget_users(user_ids: list[int]) -> None:
 
 def prepare(user_ids: Iterable[int]) -> None:
     """Look up these users, also deleted ones, for the following calls of ``get_number`` in this thread. One query."""
+    # Also users without a dense id are remembered, so that ``get_number`` does not ask for each of them again.
     _asked.users = frozenset(user_ids)
+    # PostgreSQL refuses a number above the largest id, which a key of another program may name.
     wanted = [user_id for user_id in _asked.users if number_cache.get(user_id) is None and user_id <= MAX_ID]
     for at in range(0, len(wanted), USERS_PER_STATEMENT):
         rows = Number.objects.using(database()).filter(user_id__in=wanted[at : at + USERS_PER_STATEMENT])
@@ -76,13 +78,13 @@ def find_users(numbers: Sequence[int]) -> dict[int, int]:
     """Return the ids of users, also of deleted ones, by dense id. Unknown dense ids are left out."""
     found: dict[int, int] = {}
     for at in range(0, len(numbers), USERS_PER_STATEMENT):
-        rows = Number.objects.using(database()).filter(
-            pk__in=numbers[at : at + USERS_PER_STATEMENT], user_id__isnull=False
-        )
-        found |= dict(rows.values_list("pk", "user_id"))
+        part = numbers[at : at + USERS_PER_STATEMENT]
+        rows = Number.objects.using(database()).filter(pk__in=part, user_id__isnull=False)
+        found.update(rows.values_list("pk", "user_id"))
     return found
 
 
+# A cached dense id never becomes wrong: SQL never changes one, and never gives one to another user.
 def remember(user_id: int, number: int) -> None:
     """Keep a dense id that SQL has, for the look-ups of this process."""
     number_cache.put(user_id, number)

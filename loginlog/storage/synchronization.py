@@ -1,7 +1,7 @@
 """The weekly comparison of SQL and Redis: the current month, and before the 8th also the previous one."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Final, NamedTuple
 
@@ -33,27 +33,45 @@ def sync_months(redis: RedisClient | None = None) -> Synced:
 
     Raises redis-py's errors when Redis is away, and Django's.
     """
-    redis, today = redis or relay_client(), days.today()
-    month = days.month_of(today)
-    wanted = [month] if today.day > LAST_DAY_WITH_PREVIOUS else [days.month_of(month - days.ONE_DAY), month]
-    rows, repaired, deleted = 0, 0, numbers.list_deleted_users()
+    redis = redis or relay_client()
+    # Listed first: a user who is deleted during the comparison may still have bits in Redis.
+    deleted = numbers.list_deleted_users()
+    wanted = _list_compared_months(days.today())
+    rows = repaired = 0
     for month in wanted:
         for part in months.iterate_month(month, ROWS_PER_STEP):
-            rows, repaired = rows + len(part), repaired + repair_rows(NAME, [name for name, _ in part], redis=redis)
+            rows += len(part)
+            repaired += repair_rows(NAME, [name for name, _ in part], redis=redis)
         for names in _find_stray_months(month, redis):
             repaired += repair_rows(NAME, names, redis=redis)
+        # After the months: a bit that follows from a stray month has gone with it.
         for bits in _find_stray_bits(month, redis):
-            strays: dict[str, list[Bit]] = defaultdict(list)
-            for owner, bit in zip(find_owners(bits[0].key, [str(bit.offset) for bit in bits]), bits, strict=True):
-                strays[owner].append(bit)
+            strays = _group_by_owner(bits)
             repaired += repair_rows(NAME, list(strays), strays, redis=redis)
     _forget_deleted_users(deleted)
     return Synced(wanted, rows, repaired)
 
 
+def _list_compared_months(today: date) -> list[date]:
+    month = days.month_of(today)
+    if today.day > LAST_DAY_WITH_PREVIOUS:
+        return [month]
+    return [days.month_of(month - days.ONE_DAY), month]
+
+
+def _group_by_owner(bits: Sequence[Bit]) -> dict[str, list[Bit]]:
+    """Return the bits of one day by the names of the months to which they belong."""
+    owners = find_owners(bits[0].key, [str(bit.offset) for bit in bits])
+    found: dict[str, list[Bit]] = defaultdict(list)
+    for owner, bit in zip(owners, bits, strict=True):
+        found[owner].append(bit)
+    return found
+
+
 def _forget_deleted_users(user_ids: list[int]) -> None:
     """Remove the ids of users that were deleted before, if Redis has no bit of them because nothing is pending."""
     [status] = [status for status in statuses(count_rows=False) if status.mirror == NAME]
+    # A drain needs the dense ids of deleted users to remove their bits.
     if status.warm and not status.pending and not status.quarantined:
         numbers.forget_users(user_ids)
 
@@ -65,7 +83,9 @@ def _find_stray_months(month: date, redis: RedisClient) -> Iterator[list[str]]:
         for found in scan_keys(session):
             names = {key.removeprefix(prefix) for key in found if key.startswith(start)}
             known = LoginMonth.objects.using(setting("DATABASE")).filter(pk__in=names).values_list("pk", flat=True)
-            if strays := [name for name in sorted(names - set(known)) if is_name(name)]:
+            # The mirror does not own keys that only resemble its names, and leaves them alone.
+            strays = [name for name in sorted(names - set(known)) if is_name(name)]
+            if strays:
                 yield strays
 
 
@@ -75,7 +95,9 @@ def _find_stray_bits(month: date, redis: RedisClient) -> Iterator[list[Bit]]:
         group = next(months.read_groups(month, month, [kind], expired_only=False), None)
         for day in days.list_days(month, days.last_day_of_month(month)):
             active = bitmaps.from_positions(group.find_active(day, day)) if group else b""
-            found = bitmaps.list_positions(bitmaps.subtract(_read_day(day, kind, redis), active)).tolist()
+            # Redis is read after SQL, so a login in between looks like a stray. The repair reads its row again.
+            stray_bits = bitmaps.subtract(_read_day(day, kind, redis), active)
+            found = bitmaps.list_positions(stray_bits).tolist()
             for at in range(0, len(found), ROWS_PER_STEP):
                 yield [Bit(keys.day(day, kind), number) for number in found[at : at + ROWS_PER_STEP]]
 

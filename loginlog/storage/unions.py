@@ -33,7 +33,11 @@ def queue_union(pipe: RedisPipeline, lengths: Mapping[str, int], counted: bool) 
     names: list[str] = []
     target = next(iter(lengths)) if len(lengths) == 1 else _queue_groups(pipe, lengths, names)
     start = len(pipe)
-    (queue_count if counted else queue_fetch)(pipe, target, max(lengths.values()))
+    longest = max(lengths.values())
+    if counted:
+        queue_count(pipe, target, longest)
+    else:
+        queue_fetch(pipe, target, longest)
     found = slice(start, len(pipe))
     if names:
         pipe.unlink(*names)
@@ -57,6 +61,7 @@ def _queue_groups(pipe: RedisPipeline, lengths: Mapping[str, int], made: list[st
     token = uuid.uuid4().hex
     similar: dict[tuple[int, int], list[str]] = defaultdict(list)
     for name, length in lengths.items():
+        # Lengths with as many bits and equal first bits are similar.
         size = length.bit_length()
         similar[size, length >> max(0, size - SIMILAR_BITS)].append(name)
     longest = max(lengths.values())
@@ -64,6 +69,7 @@ def _queue_groups(pipe: RedisPipeline, lengths: Mapping[str, int], made: list[st
         length = max(lengths[name] for name in names)
         target = keys.union(f"{token}.{len(made)}")
         _queue_bitop(pipe, target, names, length)
+        # BITOP is slow beyond the end of its shortest bitmap, so all results get the length of the longest one.
         if length < longest:
             pipe.setbit(target, longest * 8 - 1, 0)
         pipe.expire(target, TEMPORARY_KEY_SECONDS)

@@ -31,7 +31,8 @@ def _render_lines(words: Sequence[tuple[Any, ...]]) -> SafeString | str:
 class _SearchableByUser(ReadOnlyAdmin):
     """Rows that staff find by the name of their user."""
 
-    search_fields = ["pk"]  # without it the admin shows no search box
+    # Without it the admin shows no search box.
+    search_fields = ["pk"]
     search_help_text = _("the exact name of a user")
     list_select_related: Any = ["user"]
 

@@ -71,6 +71,7 @@ class SerialisedEdits(ModelAdmin):
         found = super().get_object(request, object_id, from_field)
         if found is None or request.method != "POST":
             return found
+        # The lock, then the row again: the row read before the lock may be older than the save of another editor.
         same = self.model._default_manager.filter(pk=found.pk)
         list(same.select_for_update(no_key=True).values_list("pk"))
         return super().get_object(request, object_id, from_field)

@@ -37,7 +37,8 @@ def apply_to_each(
             do(row)
         except Refused as refusal:
             undone.append(UnchangedRow(row, explain(row, refusal)))
-        except Exception as error:  # one failed row does not stop the others
+        # One failed row does not stop the others.
+        except Exception as error:
             logger.exception("%r: an action of the admin failed", row)
             ledger = isinstance(error, LedgerError)
             why = gettext("not enough copies in stock") if ledger else gettext("an error: see the log")

@@ -23,9 +23,8 @@ from shop.visits import views
 
 logger = logging.getLogger("shop")
 
-BOOKS_PER_TRIM: Final = (
-    2_000  # books trimmed per call, which takes a millisecond; 980,000 at once would block Redis for half a second
-)
+# A call trims these books in a millisecond; 980,000 at once would block Redis for half a second.
+BOOKS_PER_TRIM: Final = 2_000
 BOOKS_PER_COMMAND: Final = 1_000  # books written per command
 
 _EPOCH: Final = datetime.fromtimestamp(0, tz=UTC)
@@ -73,6 +72,7 @@ def maintain_popularity(redis: RedisClient | None = None) -> RescaleResult:
     """Rebuild the counts if Redis has lost them, and halve them if it is due. Beat starts it every few seconds."""
     redis = redis or relay_client()
     if not is_complete(redis):
+        # Two rebuilds at once would be correct, but only the later one would count.
         with lease(redis, "viewed") as mine:
             if mine:
                 rebuild_popularity(redis)
@@ -87,11 +87,14 @@ def rebuild_popularity(redis: RedisClient | None = None) -> bool:
     RuntimeError inside a transaction.
     """
     redis, token = redis or relay_client(), uuid.uuid4().hex
+    # Made before the counts: after a loss of Redis in between, it names the lost server, and readers refuse it.
     stamp = stamps.make(redis)
     names = [keys.popularity(), keys.popularity_period(), keys.popularity_rebuild_token(), keys.popularity_marker()]
     micros, period = _begin_script(redis, names, [settings.SHOP_VIEW_PERIOD_SECONDS, token])
-    consume(views, redis=redis)  # views from before that moment that SQL does not have yet
+    # Views from before that moment that SQL does not have yet.
+    consume(views, redis=redis)
     _write_sql_scores(redis, keys.popularity_from_sql(token), _EPOCH + timedelta(microseconds=int(micros)))
+    # The token refuses this result if another rebuild has reset the counts meanwhile.
     return bool(_finish_script(redis, [*names, keys.popularity_from_sql(token)], [token, period, stamp]))
 
 
@@ -100,6 +103,7 @@ def _write_sql_scores(redis: RedisClient, before: str, until: datetime) -> None:
     best = iter(heapq.nlargest(MAX_RANKED_BOOKS, compute_scores_from_sql(until).items(), key=lambda item: item[1]))
     while chunk := dict(islice(best, BOOKS_PER_COMMAND)):
         redis.zadd(before, {str(pk): -score for pk, score in chunk.items()})
+        # A killed rebuild leaves this key behind.
         redis.expire(before, 3600)
 
 

@@ -70,7 +70,8 @@ def count_view(digest: str | None, book_id: int, *, visitor: str = "", user_id: 
             queue_last_viewed(pipe, digest, book_id)
         try:
             quick.execute(pipe)
-        except NoScriptError:  # all other commands have run
+        # All other commands of the pipeline have run, so only the script is sent again.
+        except NoScriptError:
             _count_script(redis, names, arguments)
         return True
 
@@ -96,6 +97,7 @@ def queue_last_viewed(pipe: RedisPipeline, digest: str, book_id: int) -> None:
     seen = keys.last_viewed(digest)
     pipe.zadd(seen, {str(book_id): time.time()})
     pipe.zremrangebyrank(seen, 0, -MAX_LAST_VIEWED - 1)
+    # The list lives as long as the session, and needs no clean-up of its own.
     pipe.expire(seen, settings.SESSION_COOKIE_AGE)
 
 
@@ -141,10 +143,11 @@ def get_popular_books(count: int) -> PopularBooks:
 
 
 def _ask_for_leaders(count: int) -> Question[list[int]]:
-    """Return the question for the ids of the most viewed books: more than ``count``, because some may be deleted."""
+    """Return the question for the ids of the most viewed books, twice as many as are shown."""
 
     def ask(pipe: RedisPipeline) -> None:
         pipe.get(keys.popularity_marker())
+        # More than needed, because some may be deleted.
         pipe.zrange(keys.popularity(), 0, 2 * count - 1)
 
     def decode(replies: list[Any]) -> list[int]:
@@ -162,6 +165,7 @@ def _load_leaders_from_sql(count: int) -> list[int]:
     """Return the most viewed books from a bounded number of the newest views in SQL."""
     now, seconds = clock.now(), settings.SHOP_VIEW_PERIOD_SECONDS
     since = now - timedelta(seconds=MAX_AGE_PERIODS * seconds)
+    # Bounded: a busy hour has millions of views, and the newest count most.
     newest = View.objects.using(database()).filter(seen_at__gt=since).order_by("-seen_at")
     scores: dict[int, float] = defaultdict(float)
     for book_id, seen_at in newest.values_list("book_id", "seen_at")[:MAX_SQL_VIEWS]:

@@ -55,6 +55,7 @@ def _delete_slice(over: Q) -> int:
     """Delete the oldest of these views, except those that a login has assigned to a user meanwhile."""
     rows = _query_views().filter(over)
     ids = list(rows.order_by("seen_at").values_list("pk", flat=True)[:SLICE_SIZE])
+    # The condition again, because a login may have assigned some of these views to a user.
     return rows.filter(pk__in=ids).delete()[0] if ids else 0
 
 

@@ -81,6 +81,8 @@ def _read_from_redis(digest: str) -> dict[int, float] | None:
 
     def complete(redis: RedisClient) -> None:
         if not stamps.are_current(redis, [known])[0]:
+            # Made before SQL is read: after a loss of Redis in between, it names the lost server, and readers refuse
+            # it.
             stamp = stamps.make(redis)
             times.update(_merge_times(times, load_from_sql(digest)))
             _complete_in_redis(redis, digest, times, stamp)
@@ -114,9 +116,11 @@ def _complete_in_redis(redis: RedisClient, digest: str, times: Mapping[int, floa
     name, life = keys.last_viewed(digest), settings.SESSION_COOKIE_AGE
     pipe = redis.pipeline(transaction=False)
     if times:
+        # GT keeps views that arrived since SQL was read.
         pipe.zadd(name, {str(pk): seen for pk, seen in times.items()}, gt=True)
         pipe.zremrangebyrank(name, 0, -MAX_LAST_VIEWED - 1)
         pipe.expire(name, life)
+    # The stamp comes last, so that a reader who sees it also sees the completed list.
     pipe.set(keys.last_viewed_marker(digest), stamp, ex=life)
     pipe.execute()
 
@@ -127,6 +131,7 @@ def move_views(old: str, new: str) -> None:
     Views that SQL does not have yet are moved with the list only.
     """
     View.objects.filter(visitor=old).update(visitor=new)
+    # Robust: the rotation is committed, and must not fail because a list stayed behind.
     transaction.on_commit(lambda: _move_list(old, new), robust=True)
 
 

@@ -51,4 +51,5 @@ def get_copies(request: HttpRequest) -> int | None:
     if replies is None:
         return None
     marker, quantities = replies
+    # The number comes from Redis alone, so without a warm mirror it is unknown, and not 0.
     return sum(map(int, quantities)) if is_current(CartMirror.name, marker) else None

@@ -119,7 +119,8 @@ def make_cart_page(cart: CartView) -> CartPage:
     With warm mirrors it takes 1 round trip and no SQL; an empty cart takes neither.
     """
     ids = list(cart.lines)
-    with read_from_primary():  # present prices and stock
+    # Not from a replica, which may lack the latest prices and stock.
+    with read_from_primary():
         products, books = get_products_and_books(ids)
     lines = [_make_line(pk, cart, products.get(pk), books.get(pk)) for pk in ids]
     return CartPage(lines, cart.version)

@@ -46,6 +46,7 @@ def get_limits() -> CartLimits:
 
 def next_version(after: int) -> int:
     """Return the current time in microseconds since 1970, or ``after + 1`` if that is later."""
+    # A clock that was set back must not repeat a version, from which the key of an order derives.
     return max(time.time_ns() // 1000, after + 1)
 
 

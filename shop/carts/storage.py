@@ -51,8 +51,11 @@ def change_line(digest: str, product: int, quantity: int, price: int, *, is_more
         if is_more and product in lines:
             quantity += lines[product].quantity
         changed = rules.change_line(lines, product, quantity, price, version)
+        # An unchanged cart keeps its version, so that an open checkout stays valid.
         if changed != lines:
             cart.content, cart.version = changed, version
+            # A plain save of a new row updates first, and would overwrite the cart that another tab has just created. A
+            # failed insert is repeated by the decorator.
             cart.save(force_insert=cart._state.adding, update_fields=None if cart._state.adding else CONTENT_FIELDS)
     return make_view(cart.lines, cart.version)
 
@@ -88,6 +91,7 @@ def move(old: str, new: str, user_id: int | None) -> None:
 def gather_parked(user_id: int, digest: str) -> GatheredCopies:
     """Merge a user's parked carts into the cart of the new session. Call it in the transaction of the login."""
     with transaction.atomic(using=setting("DATABASE")):
+        # In the order of keys, so that two logins of one user cannot wait for each other in a circle.
         rows = _query().filter(Q(pk=digest) | Q(user_id=user_id, is_parked=True)).order_by("pk")
         found = {row.pk: row for row in rows.select_for_update(of=("self",))}
         own = found.pop(digest, None) or Cart(digest=digest)
@@ -97,6 +101,8 @@ def gather_parked(user_id: int, digest: str) -> GatheredCopies:
             return GatheredCopies()
         before = own.content
         own.content = rules.combine(before, [row.content for row in found.values()])
+        # Above the versions of all carts: the key of an order derives from digest and version, so no version may
+        # return.
         own.version = rules.next_version(max(row.version for row in (own, *found.values())))
         own.save()
         _query().filter(pk__in=found).delete()
@@ -109,6 +115,7 @@ def park(digests: Collection[str]) -> None:
     ending = _query().live().filter(pk__in=digests)
     found = list(ending.values_list("pk", flat=True))
     if found:
+        # Before the others are parked: no login could bring back the cart of an anonymous session.
         ending.filter(Q(user=None) | Q(lines={})).delete()
         ending.update(is_parked=True, ended_at=clock.now())
         hint(CartMirror.name, "", found)
@@ -118,6 +125,7 @@ def park(digests: Collection[str]) -> None:
 def park_strays() -> int:
     """Park carts whose session is gone without a signal, as after a deletion by raw SQL. Return their number."""
     since = rules.next_version(0) - STRAY_MICROSECONDS
+    # A version is the time of the change in microseconds, so a cart in use is no stray.
     strays = _query().live().filter(~Exists(Session.objects.filter(pk=OuterRef("pk"))), version__lt=since)
     digests = list(strays.values_list("pk", flat=True)[:SLICE_SIZE])
     with transaction.atomic(using=setting("DATABASE")):

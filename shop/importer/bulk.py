@@ -32,4 +32,5 @@ def bulk_insert(model: type[Model], rows: Iterable[Model]) -> int:
             " ON CONFLICT DO NOTHING",
             parameters,
         )
+        # Drivers return -1 when they do not know the number.
         return max(0, int(cursor.rowcount))

@@ -110,7 +110,8 @@ def _add_slice(
 ) -> int:
     with transaction.atomic():
         new = add(some, known)
-    reset_queries()  # with DEBUG, Django keeps every statement
+    # With DEBUG, Django keeps every statement.
+    reset_queries()
     told(len(some))
     return new
 
@@ -125,7 +126,8 @@ def _add_orders(some: Sequence[Pair], known: PrimaryKeys) -> int:
     titles = dict(Product.objects.filter(pk__in=products).values_list("pk", "book__title"))
     new = {key: pair for key, pair in new.items() if known.books[pair.book] in titles}
     orders = sorted((_make_order(key, pair, known) for key, pair in new.items()), key=lambda order: order.created_at)
-    bulk_insert(Order, orders)  # sorted by time, so that ids rise with time as they do elsewhere
+    # Sorted by time, so that ids rise with time as they do elsewhere.
+    bulk_insert(Order, orders)
     # SQLite before 3.35 does not return the keys of inserted rows.
     ids = dict(Order.objects.filter(key__in=new).values_list("key", "pk"))
     lines = (

@@ -22,6 +22,7 @@ def get_code_version() -> bytes:
     """Return a digest of the site's code, templates, translations and static file names. It is computed once per
     process.
     """
+    # Otherwise the first requests of a process would all read and hash every file.
     with _computing_lock:
         return _compute_version()
 

@@ -78,15 +78,18 @@ def get_shared_fragments(
     http, own = make_anonymous_request(asked), visit.replies.fork()
     with record() as seen, known(own):
         fills, response = as_nobody(http)
+    # Without the reads that the page itself makes, which every request sends anyway.
     needed = asked.target.reads.key
     _plans.put(asked.http.path, tuple(one for one in select_guesses(own.asked) if one.key != needed))
     if not _is_independent_of_visitor(http, response):
         return {}
+    # The anonymous token is in these fragments, and must not reach a visitor: each gets one of their own in its place.
     secret = http.META.get("CSRF_COOKIE", "")
     made = {
         n: [piece.encode() for piece in split_at_tokens(fill, secret)]
         for n, fill in zip(placeholders, fills, strict=True)
     }
+    # Fragments that needed more than the replies at hand may differ although these replies are equal.
     if not own.missed and not seen.sql:
         _rendered.put(digest, RenderedFragments(visit.facts, time.monotonic() + FRAGMENT_SECONDS, made))
     return made

@@ -74,6 +74,7 @@ class PageSplit:
         if len(set(places)) != len(places):
             raise SplitError(f"a placeholder is there more than once: {places}")
         pieces = re.split(f"<!--{self.nonce}:([0-9]+)-->", text)
+        # A filter or middleware may have cut or repeated a mark, and fragments would be filled into wrong places.
         if pieces[1::2] != [str(number) for number in range(len(places))] or text.count(self.nonce) != len(places):
             raise SplitError("the marks of the placeholders changed on the way")
         return pieces[::2]
@@ -118,7 +119,8 @@ class FragmentNode(Node):
             return self.nodelist.render(context)
         if self.placeholder.words & LIVE_WORDS:
             return cut.mark(self.placeholder, "")
-        with _without_split():  # a nested fragment is a part of the outer one
+        # A nested fragment is a part of the outer one.
+        with _without_split():
             return cut.mark(self.placeholder, self.nodelist.render(context))
 
 

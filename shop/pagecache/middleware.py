@@ -44,10 +44,12 @@ class PageCache:
         made_of = visit.replies.needed.replies[: visit.request.target.size]
         beside = visit.replies.beside
         if None in made_of:
+            # The page does not exist, so its view must answer, and a view that was counted ahead is taken back.
             fragment_cache.forget_page(visit.request.http.path)
             if visit.is_told and visit.request.target.member is not None:
                 popularity.forget_book(visit.request.target.member)
             return None
+        # Only the most viewed pages are cached, which bounds the cache.
         if beside and not popularity.is_popular(beside[0]):
             return None
         digest = visit.request.digest(made_of)
@@ -85,6 +87,7 @@ def _read_visit(asked: PageRequest) -> Visit | None:
     found = fetch(target.reads, [*(plan or ()), *own], beside)
     if found is None:
         return None
+    # Without the replies of the visitor, so that the fragments that follow from these facts may be shared.
     facts = [reading and reading.replies for reading in found.readings[: 1 + len(plan or ())]]
     return Visit(asked, found, facts, told, coming)
 

@@ -24,12 +24,8 @@ KEPT_ENVIRON = (
     "SCRIPT_NAME", "PATH_INFO", "SERVER_NAME", "SERVER_PORT", "SERVER_PROTOCOL", "wsgi.url_scheme", "HTTP_HOST",
     "HTTP_X_FORWARDED_PROTO", "HTTP_X_FORWARDED_HOST", "HTTP_X_FORWARDED_PORT",
 )  # fmt: skip
-DROPPED_HEADERS = (
-    "Content-Length",
-    "Cache-Control",
-    "Vary",
-    "Set-Cookie",
-)  # headers that are not copied from the response
+# Headers that are not copied from the response: they belong to the visitor or to the filled page.
+DROPPED_HEADERS = ("Content-Length", "Cache-Control", "Vary", "Set-Cookie")
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
@@ -45,7 +41,8 @@ def make_anonymous_request(asked: PageRequest) -> WSGIRequest:
         "QUERY_STRING": asked.query,
         "HTTP_ACCEPT": "text/html",
         "HTTP_ACCEPT_LANGUAGE": asked.language,
-        "HTTP_SEC_PURPOSE": "prefetch",  # this rendering is not a view
+        # This rendering is not a view.
+        "HTTP_SEC_PURPOSE": "prefetch",
         "REMOTE_ADDR": "127.0.0.1",
         "wsgi.input": BytesIO(),
     }
@@ -56,6 +53,8 @@ def render_page(asked: PageRequest, ahead: Prefetched, get_response: GetResponse
     """Render the page for an anonymous visitor from the replies in ``ahead``, and split it. Raises Refused."""
     http = make_anonymous_request(asked)
     made = clock.now().timestamp()
+    # Only the replies in ``ahead``: they are the version of the page, and a later read could return newer data under
+    # it.
     with record() as seen, known(ahead), split_pages() as cut:
         response = get_response(http)
         reason = find_refusal_reason(http, response, seen)

@@ -58,6 +58,7 @@ class PageRequest(NamedTuple):
         digest = hashlib.blake2b(get_code_version(), digest_size=20)
         for part in (http.scheme, self.host, http.path, self.query, self.language, *map(_encode_fact, facts)):
             raw = part if isinstance(part, bytes) else str(part).encode(errors="surrogateescape")
+            # With lengths, because otherwise two sequences of parts could give one text.
             digest.update(b"%d:%b" % (len(raw), raw))
         return digest.hexdigest()
 
@@ -109,7 +110,8 @@ def find_visitor_words(http: HttpRequest) -> frozenset[str]:
         return NO_WORDS
     words = set()
     if settings.SESSION_COOKIE_NAME in http.COOKIES:
-        words |= {"person", "messages"}  # messages that do not fit into a cookie are in the session
+        # Messages that do not fit into a cookie are in the session.
+        words |= {"person", "messages"}
     if "messages" in http.COOKIES:
         words.add("messages")
     if get_theme(http):
@@ -132,6 +134,7 @@ def _wants_html_by_accept(accept: str) -> bool:
 def _get_language(http: HttpRequest) -> str:
     chosen = http.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
     accepted = http.META.get("HTTP_ACCEPT_LANGUAGE", "")
+    # Long headers would fill the cache below with texts of strangers.
     if len(chosen) + len(accepted) > MAX_HEADER_LENGTH:
         return get_language_from_request(http)
     return _get_language_by_headers(chosen, accepted)

@@ -71,12 +71,14 @@ class PageServer:
             shared = {n: part for n, part in parts.items() if n not in own}
             if own:
                 return self._behind(http, lambda http: _make_response(http, visit, shell, own, shared))
-            http.session = SessionStore()  # an anonymous visitor's empty session, which is not saved
+            # An anonymous visitor's empty session, which is not saved.
+            http.session = SessionStore()
             if all(len(part) == 1 for part in shared.values()):
                 return _make_response(http, visit, shell, own, shared)
             self.csrf.process_request(http)
             response = _make_response(http, visit, shell, own, shared)
-            self.csrf.process_response(http, response)  # sets the cookie of the token
+            # Sets the cookie of the token.
+            self.csrf.process_response(http, response)
             return response
 
     def _render_anonymously(
@@ -109,6 +111,7 @@ def _make_response(
     own: the numbers of the fragments to render for this visitor. shared: the fragments that are equal for everyone.
     """
     target = visit.request.target
+    # A view that the round trip of the page has counted must not count twice.
     if not visit.is_told:
         target.report_view(http)
     fills = list(shell.fills)
@@ -131,7 +134,8 @@ def render_fragments(http: HttpRequest, placeholders: Iterable[Fragment], values
     places = [get_fragment_node(placeholder.template, placeholder.name) for placeholder in placeholders]
     with ExitStack() as stack:
         for template, node in places:
-            if context.template is None:  # run the context processors once for all fragments
+            # The context processors run once for all fragments.
+            if context.template is None:
                 stack.enter_context(context.bind_template(template))
             with context.render_context.push_state(template), context.push():
                 filled.append(node.nodelist.render(context))

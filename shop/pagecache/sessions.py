@@ -67,7 +67,8 @@ def remember_session(path: str, one: VisitorSession, http: HttpRequest, asked: S
     """
     session: Any = http.session
     if session.digest != one.digest:
-        _sessions.forget(one.digest)  # it has ended, or its token was rotated
+        # It has ended, or its token was rotated.
+        _sessions.forget(one.digest)
         return
     user = http.user.pk
     if not one.is_known or one.user != user:

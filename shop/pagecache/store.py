@@ -81,7 +81,8 @@ def get_page(digest: str, make: Callable[[], StoredPage]) -> StoredPage | None:
         breaker.failed()
         outages.add("cache", "The cache server did not answer: %s", error, level=logging.WARNING)
         return old
-    if not breaker.open():  # it took the page as well
+    # The server may have answered, and then not taken the page.
+    if not breaker.open():
         outages.end("cache", "The cache server answers again")
     return shell
 
@@ -99,6 +100,7 @@ def _get_from_server(digest: str, old: StoredPage | None, make: Callable[[], Sto
     is_mine, raw = pipe.execute()
     found = _decode_page(digest, raw) or found
     if found and found.is_fresh:
+        # Another process stored the page between the two reads.
         if is_mine:
             redis.eval(UNLOCK_SCRIPT, 1, lock, token)
         return _keep_copy(digest, found)
@@ -126,6 +128,7 @@ def _render_and_store(redis: RedisClient, digest: str, token: str, make: Callabl
         logger.warning("A page cannot be remembered: %s", refusal)
         return _keep_copy(digest, None, REFUSED_SECONDS)
     finally:
+        # Released also when the page was refused or failed, and only if the lock is still that of this process.
         pipe.eval(UNLOCK_SCRIPT, 1, keys.cached_page_lock(digest), token)
         try:
             pipe.execute()
@@ -138,9 +141,11 @@ def _wait_for_page(redis: RedisClient, digest: str) -> StoredPage | None:
     """Wait for the page that another process renders. One thread polls; the others wait for its result."""
     patience, looker = settings.SHOP_PAGE_WAIT_SECONDS, POLL_LOCKS[hash(digest) % len(POLL_LOCKS)]
     end = time.monotonic() + patience
+    # One thread per page polls: a hundred waiting requests would otherwise send a hundred polls.
     if not looker.acquire(timeout=patience):
         return None
     try:
+        # The thread that polled before may have found the page.
         copy = _copies.get(digest)
         if copy and copy.shell and copy.shell.is_fresh:
             return copy.shell
@@ -160,6 +165,7 @@ def _poll_for_page(redis: RedisClient, digest: str, end: float) -> StoredPage | 
         is_being_made, raw = pipe.execute()
         if raw is not None:
             return _keep_copy(digest, _decode_page(digest, raw))
+        # The process that had the lock was killed, or the page was refused.
         if not is_being_made:
             return None
     return None

@@ -71,6 +71,7 @@ class StoredPage:
 
     def filled(self, fills: Sequence[bytes]) -> bytes:
         """Return the page with these fragments."""
+        # Interleaved by slices: a page has dozens of pieces, and this runs for every request.
         parts: list[Any] = [b""] * (2 * len(self.placeholders) + 1)
         parts[::2], parts[1::2] = self.pieces, fills
         return b"".join(parts)

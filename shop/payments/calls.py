@@ -47,9 +47,11 @@ def _call_provider(do: Callable[[], T]) -> T:
     if connection.in_atomic_block:
         raise RuntimeError("The provider must be called outside transactions, because it may be slow.")
     room = _free_calls
+    # Not waiting for room: the threads that hold it may hang for minutes.
     if not room.acquire(blocking=False):
         raise NoAnswer("too many calls wait for the provider")
     answers: list[T] = []
+    # The thread gets the context of the caller, such as the request id of its log lines.
     context = contextvars.copy_context()
     thread = threading.Thread(target=context.run, args=(_run_call, do, answers, room), daemon=True, name="payment")
     thread.start()
@@ -62,11 +64,14 @@ def _call_provider(do: Callable[[], T]) -> T:
 def _run_call(do: Callable[[], T], answers: list[T], room: threading.BoundedSemaphore) -> None:
     try:
         answers.append(do())
-    except Exception as error:  # any network error; its text could contain the card number
+    # Any network error. Its text could contain the card number, so only its type is logged.
+    except Exception as error:
         text = "The payment provider did not answer: %s"
         failures.add("provider", text, type(error).__name__, level=logging.WARNING)
     else:
         failures.end("provider", "The payment provider answers again")
     finally:
+        # The thread has connections of its own, which no request would close.
         connections.close_all()
-        room.release()  # the semaphore that this call acquired: a test may have replaced _free_calls since
+        # The semaphore that this call acquired: a test may have replaced _free_calls since.
+        room.release()

@@ -39,7 +39,8 @@ def find_bought_after_view(history: Purchases, views: ProductViews, product_id: 
     counts = _count_buyers_after_view(history, views)
     counts[history.products == product_id] = 0
     found = []
-    for other in np.flatnonzero(counts * 200 >= views.viewer_count):  # half a percent rounds up to one
+    # Half a percent rounds up to one; smaller shares would be shown as 0%.
+    for other in np.flatnonzero(counts * 200 >= views.viewer_count):
         bought = int(counts[other])
         percent = (200 * bought + views.viewer_count) // (2 * views.viewer_count)
         found.append(

@@ -55,7 +55,8 @@ def rebuild_recommendations(told: CountCallback = ignore) -> RebuildResult:
         rows = _compute_rows(bought, numbers, ids)
         try:
             _write_rows(ids, rows, done)
-        except IntegrityError:  # a product was deleted meanwhile; the second attempt does not see it
+        # A product was deleted meanwhile. The second attempt does not see it.
+        except IntegrityError:
             _write_rows(ids, rows, done)
         done.products += len(ids)
         done.bought += sum(bool(row.bought) for row in rows.values())

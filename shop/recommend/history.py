@@ -16,9 +16,8 @@ IntArray = np.ndarray[Any, np.dtype[np.integer[Any]]]
 
 PURCHASED_STATES: Final = (OrderState.PAID, OrderState.SENT)  # cancelled and unpaid orders are no purchases
 ROWS_PER_QUERY: Final = 20_000  # rows per query
-MAX_PURCHASES_PER_CUSTOMER: Final = (
-    1000  # latest purchases per customer; more are not a reader's, and the cost grows with the square
-)
+# Latest purchases per customer: more are not a reader's, and the cost grows with the square.
+MAX_PURCHASES_PER_CUSTOMER: Final = 1000
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 

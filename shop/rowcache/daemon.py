@@ -32,6 +32,7 @@ def run_once(redis: RedisClient | None = None, *, look: bool = True) -> int:
     recently = naming.lease("rowplan")
     if look or redis.set(recently, 1, nx=True, px=int(settings.SHOP_PLAN_SECONDS * 1000)):
         plan_sale_rows(redis)
+    # A limit, because with short delays the first rows are due again before the last are cached.
     most = redis.zcard(keys.row_schedule())
     while total < most:
         count = len(cache_due_rows(redis).ids)
@@ -65,6 +66,7 @@ class RowCacheDaemon:
                 self.step()
             except (RedisError, DatabaseAway) as error:
                 self._failures.add("away", "Rows wait: %s", error)
+            # A bad row or a bug must not end the daemon, on which all rows depend.
             except Exception as error:
                 self._failures.add("error", "Rows were not cached: %s", error, error=error)
             else:
@@ -72,6 +74,7 @@ class RowCacheDaemon:
                 self._failures.end("error", "Rows are cached again")
                 self.stopped.wait(POLL_SECONDS)
                 continue
+            # A connection that the database has closed would fail at every attempt.
             close_old_connections()
             self.stopped.wait(self.retry_seconds)
 

@@ -26,6 +26,7 @@ def plan_sale_rows(redis: RedisClient | None = None) -> int:
     for known in _read_planned_rows(redis):
         over = [pk for pk in known if pk not in wanted]
         if over:
+            # Before the memory of it: after a crash in between, the next plan stops these rows again.
             schedule_rows(dict.fromkeys(over, 0.0), redis)
             redis.zrem(keys.sale_row_delays(), *over)
         changed += len(over)
@@ -58,6 +59,7 @@ def _schedule_changed_rows(wanted: Mapping[int, float], redis: RedisClient) -> i
     scores = redis.zmscore(keys.sale_row_delays(), [str(pk) for pk in wanted])
     new = {pk: delay for (pk, delay), score in zip(wanted.items(), scores, strict=True) if score != delay}
     if new:
+        # Before the memory of it: after a crash in between, the next plan schedules these rows again.
         schedule_rows(new, redis)
         redis.zadd(keys.sale_row_delays(), {str(pk): delay for pk, delay in new.items()})
     return len(new)

@@ -61,6 +61,7 @@ def schedule_rows(delays: Mapping[int, float], redis: RedisClient | None = None)
     if wanted:
         seconds, micros = redis.time()
         now = seconds + micros / 1e6
+        # The delay before the schedule: a worker stops a row that is due and has no delay.
         redis.zadd(keys.row_delays(), wanted)
         redis.zadd(keys.row_schedule(), dict.fromkeys(wanted, now))
     if stopped:
@@ -132,9 +133,12 @@ def _write_rows(claim: Claim, delays: Mapping[str, float], rows: Mapping[str, Re
     pipe = redis.pipeline(transaction=False)
     for pk, seconds in delays.items():
         life = max(1, round(LIFETIME_FACTOR * seconds * 1000))
+        # It expires, so that pages read the record again when all workers have stopped.
         pipe.set(keys.cached_row(pk), orjson.dumps({**rows[pk], "delay": seconds}), px=life)
     pipe.execute()
+    # The script leaves rows alone whose score has changed during the claim: they were rescheduled or stopped.
     _done_script(redis, [keys.row_schedule()], [claim.held, *(part for pair in delays.items() for part in pair)])
+    # After the write: a row that was stopped before it was written would otherwise stay until it expires.
     _delete_rows([*(delays.keys() - _read_delays(list(delays), redis).keys())], redis)
 
 
@@ -144,6 +148,7 @@ def _stop_rows(claim: Claim, ids: Sequence[str], redis: RedisClient, why: str) -
         return
     logger.warning("Rows are cached no more, for %s: %s", why, ", ".join(ids))
     _done_script(redis, [keys.row_schedule()], [claim.held, *(part for pk in ids for part in (pk, 0))])
+    # Only delays of 0 or less, because a delay above 0 has been set since.
     redis.zremrangebyscore(keys.row_delays(), "-inf", 0)
     _delete_rows(ids, redis)
 

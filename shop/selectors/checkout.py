@@ -61,7 +61,8 @@ def make_checkout_page(quantities: Mapping[int, int], version: int, shortages: I
 
     shortages: of products, more recent than Redis.
     """
-    with read_from_primary():  # present prices and stock
+    # Not from a replica, which may lack the latest prices and stock.
+    with read_from_primary():
         products, books = get_products_and_books(list(quantities))
     short = {shortage.product_id: shortage for shortage in shortages}
     lines = []

@@ -133,10 +133,8 @@ def make_page_version(sales: Sequence[SaleView]) -> str:
 
 
 # Not ``mirror.read.Foreseen``: the query of the sales contains the time, so no two requests send the same commands.
-_last_shown: tuple[list[int], list[int]] = (
-    [],
-    [],
-)  # the sales and products that were shown last, and are likely to be shown again
+# The sales and products that were shown last, and are likely to be shown again.
+_last_shown: tuple[list[int], list[int]] = ([], [])
 
 
 def _read_from_redis(moment: float) -> list[SaleView] | None:
@@ -146,6 +144,7 @@ def _read_from_redis(moment: float) -> list[SaleView] | None:
     """
     global _last_shown
     sales, products = _last_shown
+    # A guess, then sales, then products; one more if a sale changes meanwhile.
     for _ in range(4):
         # No reader, because the cached rows are not mirrored, and a row without a recent time is not an answer.
         reading = read(["sale"], partial(_queue_reads, moment, sales, products))
@@ -165,6 +164,7 @@ def _read_from_redis(moment: float) -> list[SaleView] | None:
 
 def _queue_reads(moment: float, sales: Sequence[int], products: Sequence[int], pipe: RedisPipeline) -> None:
     pipe.zrangebyscore(keys.sales_by_end(), f"({moment!r}", "+inf", start=0, num=MAX_SALES)
+    # MGET needs a key, and no sale has the id 0.
     pipe.mget([keys.sale(pk) for pk in sales] or [keys.sale(0)])
     for pk in products:
         pipe.get(keys.cached_row(pk))

@@ -53,6 +53,7 @@ def begin_checkout(user: User, digest: str, *, version: int, total: int, address
     A free order is paid at once. version, total: of the cart as it was shown, total in cents. Raises CartChanged (or
     CartEmpty), PriceRose or SoldOut; nothing is reserved then.
     """
+    # Read without a lock, to refuse early. ``_place_order`` reads the cart again under its lock, and decides.
     now = reading.read_cart(digest)
     key = make_order_key(digest, version)
     if now.version != version or not now.lines:
@@ -77,6 +78,8 @@ def _find_order(user: User, key: str, refusal: Refused) -> Order:
 @repeat_after_conflict
 def _place_order(user: User, key: str, digest: str, version: int, total: int, address: OrderAddress) -> Order:
     for _n in range(MAX_ATTEMPTS):
+        # The time before SQL is asked: copies may come back from then on, and a remembered shortage ends that much
+        # sooner.
         asked, lines = time.monotonic(), dict[int, int]()
         try:
             with transaction.atomic():
@@ -84,10 +87,12 @@ def _place_order(user: User, key: str, digest: str, version: int, total: int, ad
                 if cart is None or cart.version != version or not cart.lines:
                     raise CartChanged
                 lines = {pk: line.quantity for pk, line in cart.content.items()}
+                # In one transaction with the order: a second submit waits for the lock, and then finds another version.
                 storage.empty(cart)
                 return _write_order(user, key, lines, total, address)
         except stock.TooFewCopies:
             short = _list_shortages(lines)
+            # No shortage any more: copies came back between the refusal and the count, so the checkout is tried again.
             if short:
                 # Withdrawn books are rare, and a cached refusal could not tell them from sold ones.
                 sold = {shortage.product_id: shortage.left for shortage in short if not shortage.is_withdrawn}
@@ -108,15 +113,18 @@ def _write_order(user: User, key: str, lines: Mapping[int, int], total: int, add
     about = {**address._asdict(), "language": get_language() or ""}
     order = Order(user=user, key=key, total=0, created_at=now, reserved_until=until, **about)
     order.save(force_insert=True)
+    # Before the prices are read, because the update locks the products until the commit.
     stock.reserve_copies(lines)
     made = _make_lines(order, lines, now.timestamp())
     order.total = sum(line.total for line in made)
+    # A lower total needs no consent.
     if order.total > total:
         raise PriceRose(total, order.total)
     OrderLine.objects.bulk_create(made)
     order.save(update_fields=["total"])
     record_step(order.pk, EventKind.ORDERED, by=user)
-    if order.total == 0:  # providers refuse to charge 0, and could not be asked about such a payment
+    # Providers refuse to charge 0, and could not be asked about such a payment.
+    if order.total == 0:
         sell_free_order(order)
     return order
 

@@ -40,6 +40,7 @@ def send_confirmation(order_id: int) -> bool:
     order = Order.objects.awaiting_confirmation().filter(pk=order_id).first()
     if order is None or not emails.send_confirmation(order):
         return False
+    # Recorded after it was sent: a crash in between sends a second email, and the reverse order would send none.
     _mark_confirmed(order_id)
     return True
 
@@ -47,6 +48,7 @@ def send_confirmation(order_id: int) -> bool:
 @repeat_after_conflict
 def _mark_confirmed(order_id: int) -> None:
     with transaction.atomic():
+        # Another process may have sent it as well. The step is recorded once.
         if Order.objects.filter(pk=order_id, confirmed_at=None).update(confirmed_at=clock.now()):
             record_step(order_id, EventKind.CONFIRMED)
 
@@ -63,6 +65,7 @@ def send_overdue_confirmations() -> int:
         assert paid_at is not None
         wait = min(max((now - paid_at).total_seconds() / 4, FIRST_ATTEMPT_SECONDS), MAX_PAUSE_SECONDS)
         try:
+            # One attempt in each pause, for all processes together.
             if count_event("confirmation", pk, 1, wait):
                 continue
             count += send_confirmation(pk)

@@ -22,6 +22,7 @@ def expire_order(order_id: int) -> bool:
     """Expire an unpaid order after its time to pay, and release its copies. Return whether that was due."""
     with transaction.atomic():
         order = lock_order(order_id)
+        # Checked again under the lock, because a payment may have arrived since the order was listed.
         if order.state != OrderState.RESERVED or order.reserved_until > clock.now():
             return False
         Order.objects.filter(pk=order_id).update(state=OrderState.EXPIRED)
@@ -92,6 +93,7 @@ def _lock_order_of(order_id: int, by: User | None) -> Order:
         order = lock_order(order_id)
     except Order.DoesNotExist:
         raise OrderNotFound from None
+    # Not found rather than forbidden, because the difference would tell which order numbers exist.
     if by is not None and order.user_id != by.pk and not (by.is_staff and by.has_perm("shop.change_order")):
         raise OrderNotFound
     return order
@@ -100,4 +102,5 @@ def _lock_order_of(order_id: int, by: User | None) -> Order:
 def _release_copies(give: Callable[[stock.Quantities], None], order: Order) -> None:
     lines = stock.get_order_quantities(order.pk)
     give(lines)
+    # After the commit: a checkout in between would still find too few copies, and remember that again.
     after_commit(shortages.forget_stock, list(lines))

@@ -47,8 +47,12 @@ def pay_order(order: Order, card: TypedCard) -> Order:
     payment = _begin_payment(order.pk) if _resolve_earlier_payment(order) else None
     if payment is not None:
         try:
+            # No transaction is open here, so a provider that hangs holds no lock. The payment is committed, so an
+            # answer that arrives after a crash is recognised.
             answer = calls.charge(payment.key, payment.amount, card)
         except NoAnswer:
+            # The card may have been charged. ``settle`` asks for the outcome, and no other attempt begins until it is
+            # known.
             logger.warning("Payment %s: the provider has not answered yet", payment.pk)
         else:
             record_answer(payment.key, answer)
@@ -69,6 +73,7 @@ def resolve_payment(payment: Payment) -> bool:
     try:
         answer = calls.find_charge(payment.key)
         if answer is None:
+            # The request of the charge may still be on its way to the provider. Only a forbidden charge is final.
             answer = calls.forbid_charge(payment.key)._replace(reason=GIVEN_UP_REASON)
     except NoAnswer:
         return False
@@ -86,9 +91,11 @@ def _begin_payment(order_id: int) -> Payment | None:
             return None
         if order.state != OrderState.RESERVED or order.reserved_until <= now:
             raise NotPayable
+        # The open payment may still succeed, and a second one would charge the card twice.
         if Payment.objects.filter(order=order, state=PaymentState.STARTED).exists():
             return None
         _check_attempts(order, now)
+        # A key for each attempt, because the provider charges once per key, and the next card must be a new charge.
         key = secrets.token_hex(32)
         ask_at = now + timedelta(seconds=settings.PAYMENT_TIMEOUT_SECONDS + TIMEOUT_SLACK_SECONDS)
         payment = Payment.objects.create(order=order, key=key, amount=order.total, created_at=now, ask_at=ask_at)
@@ -102,6 +109,7 @@ def _check_attempts(order: Order, now: datetime) -> None:
     """
     since = now - timedelta(seconds=ATTEMPTS_PERIOD_SECONDS)
     tries = Payment.objects.filter(order__user=order.user_id, created_at__gt=since)
+    # Under the lock of this order alone: orders paid at the same moment may exceed the limit by one each.
     if tries.filter(state__in=(PaymentState.STARTED, PaymentState.FAILED)).count() >= settings.SHOP_PAYMENT_TRIES:
         raise TooManyPayments
 
@@ -113,12 +121,16 @@ def record_answer(key: str, answer: Answer) -> None:
         Payment.objects.filter(key=key).update(updated_at=clock.now())
         return
     with transaction.atomic():
+        # Everywhere the order is locked before its payments, so its id is read without a lock.
         order_id = Payment.objects.filter(key=key).values_list("order_id", flat=True).first()
         if order_id is None:
             logger.error("The provider speaks of a payment that is not known here")
             return
         order = lock_order(order_id)
-        payment = Payment.objects.get(key=key)  # read after the lock, to see the changes of its previous holder
+        # Read after the lock, to see the changes of its previous holder.
+        payment = Payment.objects.get(key=key)
+        # A charge that was reported as failed may succeed after all, and its money must lead to a sale or a refund. A
+        # failure after a success is ignored.
         if answer.outcome is Outcome.SUCCEEDED and payment.state in (PaymentState.STARTED, PaymentState.FAILED):
             _record_success(order, payment, answer)
         elif answer.outcome is Outcome.FAILED and payment.state == PaymentState.STARTED:
@@ -134,6 +146,8 @@ def _clean_text(text: str, most: int) -> str:
 def _record_success(order: Order, payment: Payment, answer: Answer) -> None:
     kind = _sell_copies(order)
     if kind is None:
+        # Only marked here: the provider must not be called in a transaction, and ``settle`` repeats the call until it
+        # succeeds.
         _set_state(payment, PaymentState.REFUND_DUE, reference=_clean_text(answer.reference, 100), reason="")
         record_step(order.pk, EventKind.REFUND_DUE, payment=payment, why=REFUND_REASONS[OrderState(order.state)])
         return
@@ -145,6 +159,7 @@ def _mark_paid(order: Order, kind: EventKind, payment: Payment | None = None) ->
     order.state, order.paid_at = OrderState.PAID, clock.now()
     Order.objects.filter(pk=order.pk).update(state=order.state, paid_at=order.paid_at)
     record_step(order.pk, kind, payment=payment)
+    # Before the commit a worker would find an unpaid order, and send nothing.
     after_commit(confirmations.confirm_soon, order.pk)
 
 
@@ -190,6 +205,7 @@ def refund_payment(payment: Payment) -> bool:
 def _mark_refunded(payment: Payment) -> None:
     with transaction.atomic():
         due = Payment.objects.filter(pk=payment.pk, state=PaymentState.REFUND_DUE)
+        # Two processes may have refunded it, which the provider does once per key. The step is recorded once as well.
         if due.update(state=PaymentState.REFUNDED, updated_at=clock.now()):
             record_step(payment.order_id, EventKind.REFUNDED, payment=payment)
 

@@ -55,6 +55,7 @@ def _find_expired_orders(now: datetime) -> list[Order]:
     """Return orders whose time to pay has ended, except those with a call to the provider that may still be
     answered.
     """
+    # Slightly longer than a call may take. An order that expires during its payment would need its copies again.
     since = now - timedelta(seconds=settings.PAYMENT_TIMEOUT_SECONDS + payments.TIMEOUT_SLACK_SECONDS)
     asked = Payment.objects.filter(order=OuterRef("pk"), state=PaymentState.STARTED, created_at__gt=since)
     return list(Order.objects.past_deadline(now).exclude(Exists(asked)).order_by("reserved_until")[:MAX_PER_ROUND])
@@ -66,6 +67,7 @@ def _call_for_payments(found: list[Payment], do: Callable[[Payment], bool]) -> i
     for payment in found:
         if monotonic() - began > settings.SHOP_ROUND_SECONDS:
             break
+        # Claimed one by one: a process that is killed has postponed one payment, and not the whole list.
         if _claim_payment(payment):
             count += 1
             _handle_each([payment], do)
@@ -74,6 +76,7 @@ def _call_for_payments(found: list[Payment], do: Callable[[Payment], bool]) -> i
 
 def _claim_payment(payment: Payment) -> bool:
     """Claim a payment for this process and schedule the next attempt, with a rising pause."""
+    # The condition on ``ask_at`` lets one process change the row, and only that process calls the provider.
     mine = Payment.objects.filter(pk=payment.pk, state=payment.state, ask_at=payment.ask_at)
     return bool(mine.update(ask_at=next_attempt_at(payment, clock.now())))
 
@@ -93,7 +96,8 @@ def _handle_each(things: Sequence[T], do: Callable[[T], bool]) -> int:
         key = type(thing), thing.pk
         try:
             count += do(thing)
-        except Exception as error:  # one failure does not stop the others
+        # One failure does not stop the others.
+        except Exception as error:
             failures.add(key, "%r could not be settled", thing, error=error)
         else:
             failures.end(key, "%r was settled", thing)

@@ -32,6 +32,7 @@ def get_order_quantities(order_id: int) -> dict[int, int]:
 def reserve_copies(lines: Quantities) -> None:
     """Reserve copies. Raises TooFewCopies, also for products that are not for sale."""
     for pk, count in sorted(lines.items()):
+        # The condition is part of the update: after a separate read, two buyers could take the last copy.
         enough = Q(is_active=True, stock__gte=F("reserved") + count)
         if not Product.objects.filter(enough, pk=pk).update(reserved=F("reserved") + count):
             raise TooFewCopies
@@ -41,6 +42,8 @@ def reserve_copies(lines: Quantities) -> None:
 def release_copies(lines: Quantities) -> None:
     """Release reserved copies."""
     for pk, count in sorted(lines.items()):
+        # With the condition, a release that happens twice is an error, and does not take copies that others have
+        # reserved.
         _require_change(Product.objects.filter(pk=pk, reserved__gte=count).update(reserved=F("reserved") - count), pk)
     _send_hint(lines)
 
@@ -48,6 +51,7 @@ def release_copies(lines: Quantities) -> None:
 def sell_reserved_copies(lines: Quantities) -> None:
     """Sell reserved copies."""
     for pk, count in sorted(lines.items()):
+        # Both columns in one statement, because stock minus reserved must not change when reserved copies are sold.
         changed = {"stock": F("stock") - count, "reserved": F("reserved") - count}
         _require_change(Product.objects.filter(pk=pk, reserved__gte=count).update(**changed), pk)
     _send_hint(lines)
@@ -60,6 +64,7 @@ def sell_unreserved_copies(lines: Quantities) -> bool:
     Return False if too few are left.
     """
     try:
+        # A savepoint, so that the first products get their copies back if a later one has too few.
         with transaction.atomic():
             for pk, count in sorted(lines.items()):
                 enough = Q(stock__gte=F("reserved") + count)

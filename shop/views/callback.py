@@ -20,10 +20,12 @@ def callback(request: HttpRequest) -> HttpResponse:
     No session is opened. The signature alone identifies the sender.
     """
     try:
+        # Before the body is read: anyone may send to this address.
         if int(request.headers.get("Content-Length") or 0) > MAX_BYTES:
             return HttpResponse(status=413)
         key, answer = get_provider().decode_callback(request.body, request.headers)
     except (BadSignature, ValueError):
         return HttpResponse(status=403)
+    # After the signature was checked. A repeated callback gets 204 as well, or the provider would go on sending it.
     record_answer(key, answer)
     return HttpResponse(status=204)

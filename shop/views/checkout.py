@@ -102,7 +102,8 @@ class Pay(View):
         return super().dispatch(request, *args, **kwargs)
 
     def get(self, request: HttpRequest, pk: int) -> HttpResponse:
-        if not self.view.can_be_paid:  # the page of the order shows the reason
+        # The page of the order shows the reason.
+        if not self.view.can_be_paid:
             return redirect_to_view("shop:order", pk)
         return self._page(request, PayForm())
 
@@ -123,7 +124,8 @@ def pay_and_redirect(request: HttpRequest, order: Order, card: TypedCard | None)
     if order.total == 0 and order.state == OrderState.PAID:
         messages.success(request, _("Thank you for your order. It is free."))
         return redirect_to_view("shop:order", order.pk)
-    if card is None:  # made earlier from another window, when it was not free
+    # The order was made earlier from another window, when it was not free.
+    if card is None:
         return redirect_to_view("shop:pay", order.pk)
     try:
         order = pay_order(order, card)

@@ -38,6 +38,7 @@ def find_mentions(text: str, author: int) -> list[MentionedUser]:
     if not candidates:
         return []
     people, found = _find_candidates(candidates, author), dict[int, str]()
+    # Read a second time: the longest existing name is known only after the query.
     for token in tokenise(text, people.__contains__):
         if token.kind == "mention" and not people[token.folded].is_away:
             found.setdefault(people[token.folded].id, token.value)

@@ -45,6 +45,7 @@ _SELECT_SHUNNED = """
 def find_follows_of_users(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next keys of follows from or to these users, ordered by follower and followee."""
     users, found = parse_ids(values), set()
+    # Two queries, each by an index: one with OR would sort all follows of these users.
     for end in ("follower_id", "followee_id"):
         rows = Follow._base_manager.using(setting("DATABASE")).filter(**{f"{end}__in": users})
         if after is not None:
@@ -109,9 +110,8 @@ class FollowMirror(EdgeMirror):
     watches = (
         Watch(Follow, ("follower_id", "followee_id")),
         Watch(User, via=find_follows_of_users, only=("is_active",), inserts=False),
-        Watch(
-            Pulled, via=find_follows_of_pulled, only=("user_id",)
-        ),  # only a row's existence counts; writers read its state
+        # Only the existence of a row counts. Writers read its state in SQL.
+        Watch(Pulled, via=find_follows_of_pulled, only=("user_id",)),
     )
 
     def load(self, pks: Sequence[str]) -> Mapping[str, bool]:
@@ -163,6 +163,7 @@ class ShunMirror(EdgeMirror):
     indexes = (SetOf(keys.shuns("{{owner}}"), owner="{owner}:{member}", sql=find_shunned),)
     watches = (
         Watch(Block, ("blocker_id", "blocked_id")),
+        # A block is an edge in both directions, because neither sees the other.
         Watch(Block, ("blocked_id", "blocker_id")),
         Watch(Mute, ("user_id", "muted_id")),
     )

@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 import mirror
 from accounts.models import User
-from catalog.search import entries, store, words
+from catalog.search import entries, store
 from catalog.search.mirrors import IndexMirror
 from mirror import Watch
 from mirror.conf import setting
@@ -31,5 +31,5 @@ class ReaderIndex(IndexMirror):
             pk__in=ids, is_active=True, is_staff=False, is_superuser=False
         )
         for pk, name in rows.values_list("pk", "username"):
-            on = [*entries.build_word_keys("r", words.extract_terms(name)), *entries.build_name_keys([name])]
-            yield store.build_document(self.name_document(pk), "", 0, on)
+            lists = entries.build_named_keys("r", name)
+            yield store.build_document(self.name_document(pk), "", 0, lists)

@@ -24,7 +24,8 @@ class _PostWindow(WindowMirror):
     """Common parts of the windows of posts."""
 
     model: ClassVar[type[Model]] = Post
-    drain = "after_response"  # several windows of up to 1,000 posts change with each post
+    # Several windows of up to 1,000 posts change with each post, so the author does not wait for them.
+    drain = "after_response"
 
     def families(self) -> Sequence[Family]:
         start, _, end = self.record_key("\0").partition("\0")
@@ -47,6 +48,8 @@ class TimelineMirror(_PostWindow):
         Watch(User, only=("is_active",)),
     )
     after: ClassVar[Sequence[After]] = (
+        # Chained to the edge: if the timeline came first, a late delivery would still find the author in the set, and
+        # no later step would remove the post.
         After("follow", lambda edge: split_key(edge)[0]),
         After("shun", lambda edge: split_key(edge)[0]),
     )

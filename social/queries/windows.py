@@ -80,6 +80,7 @@ def find_reached_timelines(rows: Sequence[str], after: str | None, limit: int) -
     the windows.
     """
     posts = [(ends[0], ends[1]) for row in rows if len(ends := parse_ids(row.split(":"))) == 2]
+    # Deleted and hidden posts are not found here. They are delivered to all followers, as removals.
     there = _posts().filter(pk__in=[pk for pk, _ in posts], is_hidden=False)
     pulled = dict(there.values_list("pk", "is_pulled"))
     by_author: dict[int, list[int]] = defaultdict(list)

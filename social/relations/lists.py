@@ -93,12 +93,15 @@ class _ReaderList:
     def page(self, after: int | None, size: int) -> PeoplePage:
         """Return the page below the row ``after``; None means the first page."""
         below, people = after or MAX_ID, list[ListedReader]()
+        # One row more than the page shows whether there is a next page.
         for limit in (size + 1, *FURTHER_ROWS):
             found = list(self._annotate_rows().filter(pk__lt=below)[:limit])
             people += [ListedReader(*line) for *line, is_shown in found if is_shown]
             below = found[-1][0] if len(found) == limit else 0
             if len(people) > size or not below:
                 break
+        # A full page continues after its last reader. A short one continues after the last row that was read, so that
+        # hidden rows are not read again.
         goes_on = people[size - 1].row if len(people) > size else below or None
         return PeoplePage(people[:size], goes_on)
 

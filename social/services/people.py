@@ -69,6 +69,7 @@ def follow(user_id: int, target_id: int) -> bool:
     """
     _check_different(user_id, target_id)
     with _exclusive_transaction(f"follows:{user_id}", _pair_lock_name(user_id, target_id)):
+        # After the locks: a block or a deletion that was committed while this waited must be seen.
         _check_active(user_id, target_id)
         if is_blocked(target_id, user_id):
             raise BlockedByThem
@@ -79,6 +80,7 @@ def follow(user_id: int, target_id: int) -> bool:
             return False
         if mine.count() >= settings.FOLLOW_LIMIT:
             raise FollowsTooMany
+        # An import takes no lock, so the follow may exist by now. Then it is not new.
         return Follow.objects.get_or_create(follower_id=user_id, followee_id=target_id)[1]
 
 
@@ -97,6 +99,7 @@ def block(user_id: int, target_id: int) -> bool:
     _check_different(user_id, target_id)
     with _exclusive_transaction(_pair_lock_name(user_id, target_id)):
         _check_active(user_id, target_id)
+        # Also when the block exists: imported follows may cross it, and blocking again removes them.
         is_new = Block.objects.get_or_create(blocker_id=user_id, blocked_id=target_id)[1]
         one_way = Q(follower_id=user_id, followee_id=target_id)
         Follow.objects.filter(one_way | Q(follower_id=target_id, followee_id=user_id)).delete()
@@ -145,9 +148,12 @@ def _exclusive_transaction(*names: str) -> Generator[None, None, None]:
         with transaction.atomic():
             if connection.vendor == "postgresql":
                 with connection.cursor() as cursor:
+                    # The callers pass the follower's lock before the pair's, so that no two of them wait for each
+                    # other.
                     for name in names:
                         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"social:{name}"])
             yield
+    # Foreign keys are checked at the commit, where a user may turn out to be deleted.
     except IntegrityError as error:
         raise NoSuchPerson from error
 

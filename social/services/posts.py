@@ -37,7 +37,8 @@ def create_post(
     try:
         with transaction.atomic():
             _save_post(made)
-    except IntegrityError:  # a double click or a retry: the key is unique for each author
+    # A double click or a retry: the key is unique for each author.
+    except IntegrityError:
         found = get_post_by_key(user_id, key)
         if found is None and book_id is not None and not Book.objects.filter(pk=book_id).exists():
             raise missing_book_error() from None
@@ -96,10 +97,12 @@ def missing_book_error() -> ValidationError:
 
 
 def _save_post(made: Post) -> None:
+    # Decided once, for this post: a later switch of the author moves no older posts.
     made.is_pulled = is_pulled_now(made.user_id)
     made.save(force_insert=True)
     names = find_hashtags(made.text)[:MAX_HASHTAGS]
     Hashtag.objects.bulk_create(Hashtag(post=made, name=name) for name in names)
+    # Bulk inserts send no signals, so the windows are named here.
     hint("hashtag", "", names)
     found = find_mentions(made.text, made.user_id)
     Mention.objects.bulk_create(Mention(post=made, user_id=pk, name=name) for pk, name in found)

@@ -88,7 +88,8 @@ def composer_about(context: Context, book: Mapping[str, Any], next_address: str)
 def _render_composer(book_id: int, title: str, next_address: str, language: str) -> tuple[str, str, str]:
     """Return the form in three parts, around the CSRF token and the key, which differ in each response."""
     shown = {"book": {"id": book_id, "title": title}, "next_address": next_address, "request": HttpRequest()}
-    token, key = secrets.token_hex(32), secrets.token_hex(16)  # random, so that no book title can contain them
+    # Random, so that no book title can contain them.
+    token, key = secrets.token_hex(32), secrets.token_hex(16)
     text = render_to_string("social/_composer.html", {**shown, "csrf_token": token, "key_placeholder": key})
     before, _, rest = text.partition(token)
     between, _, after = rest.partition(key)
@@ -103,6 +104,7 @@ def max_characters() -> int:
 
 def get_card(raw: bytes, language: str) -> Card:
     """Return the card of a record, identical for all viewers."""
+    # A cached card would keep a long record in memory twice, as its key and in its text.
     return _render_cached_card(raw, language) if len(raw) <= MAX_RECORD_BYTES else _render_card(raw)
 
 

@@ -75,6 +75,7 @@ class Feed:
         for limit in (size + EXTRA_IDS, *FURTHER_IDS):
             ids, below = self.read_chunk(below, limit)
             posts += self.exclude_blocked_and_muted(self.read_records(ids))
+            # Bounded steps: a reader who has muted many authors gets a short page with a next one, and not a slow page.
             if len(posts) > size or not below:
                 break
         goes_on = posts[size - 1]["id"] if len(posts) > size else below or None

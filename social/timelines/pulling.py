@@ -21,9 +21,8 @@ from social import keys
 from social.mirrors.edges import FollowMirror
 from social.models import Post, Pulled
 
-MAX_RECENT_POSTS: Final = (
-    1000  # newest posts; only their authors are checked, because an author without new posts needs no pull
-)
+# Only the authors of the newest posts are checked, because an author without new posts needs no pull.
+MAX_RECENT_POSTS: Final = 1000
 
 
 def is_pulled_now(user_id: int) -> bool:
@@ -42,6 +41,7 @@ def _start_turning() -> int:
     authors = {post["user_id"] for post in posts}
     authors -= set(_pulled().filter(pk__in=authors).values_list("pk", flat=True))
     many = [author for author, count in _count_followers(authors).items() if count > _max_followers()]
+    # Another process may have added the same authors.
     _pulled().bulk_create([Pulled(user_id=author) for author in many], ignore_conflicts=True)
     return len(many)
 
@@ -53,9 +53,12 @@ def _finish_turning() -> int:
         if row.turned_at is None:
             if not progress.is_spread("follow", Pulled._meta.db_table, str(row.pk)):
                 continue
-            row.turned_at = progress.newest()  # the changes of the follows are not newer than this one
+            # The changes of the follows are not newer than this one.
+            row.turned_at = progress.newest()
             row.save(update_fields=["turned_at"])
         if progress.are_applied("follow", row.turned_at):
+            # From here on posts are no longer pushed. Not earlier: a follower whose set lacks the author would miss
+            # them.
             done += _pulled().filter(pk=row.pk, state=Pulled.State.TURNING).update(state=Pulled.State.ON)
     return done
 
@@ -67,6 +70,7 @@ def _update_eased() -> int:
     """
     states = dict(_pulled().exclude(state=Pulled.State.TURNING).values_list("pk", "state"))
     counts = _count_followers(states)
+    # Half the limit, so that an author near the limit does not switch to and fro.
     few = [pk for pk, state in states.items() if state == Pulled.State.ON and counts[pk] < _max_followers() / 2]
     many = [pk for pk, state in states.items() if state == Pulled.State.EASED and counts[pk] > _max_followers()]
     eased = _pulled().filter(pk__in=few, state=Pulled.State.ON).update(state=Pulled.State.EASED)

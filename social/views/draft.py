@@ -73,5 +73,6 @@ class Draft:
 
 def _find_book(given: Any) -> BookRecord | None:
     """Return the record of the book with that id; None if it does not exist or the id is invalid."""
+    # True is a number for Python, and would be the book 1.
     pk = None if isinstance(given, bool) else parse_id(str(given))
     return None if pk is None else get_book(pk)

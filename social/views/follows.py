@@ -116,6 +116,7 @@ def _respond(request: HttpRequest, person: Profile, verb: FollowAction, is_chang
 
 def _find_user(name: str) -> Profile | None:
     """Return the user with this name, active or not, since actions on inactive users can be undone."""
+    # Addresses may contain anything, also characters that PostgreSQL refuses.
     folded = fold(name)
     if not folded.isprintable():
         return None

@@ -83,7 +83,8 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
         if not delete_post(pk, by=get_user_id(request)):
             if Post.objects.filter(pk=pk).exists():
                 raise Http404
-            done_before(request)  # the first of two clicks has deleted it
+            # The first of two clicks has deleted it.
+            done_before(request)
         if wants_json(request):
             return json_response({"id": pk, "is_deleted": True})
         messages.success(request, _("Your post was deleted."))

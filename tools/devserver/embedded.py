@@ -34,6 +34,7 @@ class EmbeddedRedis:
         """Start the server, and return when it answers. Raises RedisNotFound or RuntimeError."""
         for folder in (self.data, self.socket.parent):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # Another user could replace the socket, and answer in the place of Redis.
             if folder.stat().st_uid != os.geteuid():
                 raise RuntimeError(f"{folder} belongs to another user")
             folder.chmod(0o700)
@@ -42,6 +43,7 @@ class EmbeddedRedis:
         self.process = subprocess.Popen(
             [sys.executable, str(KEEPER_PATH), str(os.getpid()), *redis],
             stdin=subprocess.DEVNULL,
+            # The lock of the folder stays held until Redis has ended, also if the runner is killed.
             pass_fds=[self.lock],
             start_new_session=True,
         )

@@ -32,6 +32,7 @@ def is_alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
+    # The process exists, and belongs to another user.
     except PermissionError:
         return True
     return True

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from io import StringIO
 from pathlib import Path
@@ -25,14 +26,35 @@ def prepare_site(*, demo: bool) -> None:
         call_command("collectstatic", interactive=False, verbosity=0)
     call_command("migrate", verbosity=0)
     if demo:
-        _load_books_once(os.environ.get("DATA", ""))
-        _load_people_once()
-        logins.create_logins()
-        _load_logins_once()
-        _load_posts_once()
-        _load_shop_once(os.environ.get("DATA", ""))
-        _load_shelves_once()
-        _refresh_shop()
+        _load_demo(os.environ.get("DATA", ""))
+
+
+def _load_demo(folder: str) -> None:
+    # Imported late, because models exist only after ``django.setup``.
+    from demo.people import load_demo_logins, load_demo_people
+    from demo.posts import load_demo_posts
+    from demo.shelves import load_demo_shelves
+
+    _load_books_once(folder)
+    _load_once("people", load_demo_people)
+    logins.create_logins()
+    _load_once("logins", lambda: load_demo_logins(logins.ROLES_BY_LOGIN))
+    # Posts and orders are about the books, and by the people.
+    _load_once("posts", load_demo_posts)
+    _load_shop_once(folder)
+    _load_once("shelves", load_demo_shelves)
+    _refresh_shop()
+
+
+def _load_once(name: str, load: Callable[[], int]) -> None:
+    """Call ``load``, unless this database has its data already. name: of the note that remembers it."""
+    from mirror.read import database_identity
+
+    loaded = notes.read_note(name)
+    if database_identity() not in loaded:
+        loaded[database_identity()] = load()
+        # Noted afterwards: a load that was killed is repeated, and adds what is missing.
+        notes.write_note(name, loaded)
 
 
 def _load_books_once(folder: str) -> None:
@@ -49,43 +71,11 @@ def _load_books_once(folder: str) -> None:
         call_command("import_goodbooks", source)
     else:
         call_command("demo_books")
-    with suppress(SystemExit):  # without Redis, SQL serves the pages, and a later rebuild follows
+    # Without Redis, SQL serves the pages, and a later rebuild follows.
+    with suppress(SystemExit):
         call_command("mirror", "rebuild")
     here.append(source)
     notes.write_note("loaded", loaded)
-
-
-def _load_people_once() -> None:
-    """Add the demo's readers, unless this database has them already."""
-    from demo.people import load_demo_people
-    from mirror.read import database_identity
-
-    loaded = notes.read_note("people")
-    if database_identity() not in loaded:
-        loaded[database_identity()] = load_demo_people()
-        notes.write_note("people", loaded)
-
-
-def _load_logins_once() -> None:
-    """Add half a year of logins for the demo's two logins, unless this database has them already."""
-    from demo.people import load_demo_logins
-    from mirror.read import database_identity
-
-    loaded = notes.read_note("logins")
-    if database_identity() not in loaded:
-        loaded[database_identity()] = load_demo_logins(logins.ROLES_BY_LOGIN)
-        notes.write_note("logins", loaded)
-
-
-def _load_posts_once() -> None:
-    """Add follows and posts of the demo's people, unless this database has them already."""
-    from demo.posts import load_demo_posts
-    from mirror.read import database_identity
-
-    loaded = notes.read_note("posts")
-    if database_identity() not in loaded:
-        loaded[database_identity()] = load_demo_posts()
-        notes.write_note("posts", loaded)
 
 
 def _load_shop_once(folder: str) -> None:
@@ -100,17 +90,6 @@ def _load_shop_once(folder: str) -> None:
         call_command("recommend", "rebuild", stdout=StringIO())
         here.append(folder)
         notes.write_note("shop", loaded)
-
-
-def _load_shelves_once() -> None:
-    """Add shelves of the demo's people, unless this database has them already."""
-    from demo.shelves import load_demo_shelves
-    from mirror.read import database_identity
-
-    loaded = notes.read_note("shelves")
-    if database_identity() not in loaded:
-        loaded[database_identity()] = load_demo_shelves()
-        notes.write_note("shelves", loaded)
 
 
 def _refresh_shop() -> None:

@@ -32,9 +32,11 @@ def find_wheel_redis() -> Path | None:
 
 def _find_candidates() -> Iterator[Path]:
     for name in ("redis-server", "valkey-server"):
-        if found := shutil.which(name):
+        found = shutil.which(name)
+        if found:
             yield Path(found)
-    if wheel := find_wheel_redis():
+    wheel = find_wheel_redis()
+    if wheel:
         yield wheel
 
 
@@ -45,7 +47,9 @@ def read_version(binary: Path) -> tuple[int, int]:
     except (OSError, subprocess.SubprocessError):
         return (0, 0)
     found = re.search(r"v=(\d+)\.(\d+)", output)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    if found is None:
+        return (0, 0)
+    return (int(found[1]), int(found[2]))
 
 
 @cache
@@ -68,7 +72,10 @@ def build_command(binary: Path, directory: Path, socket: Path, **options: str) -
         "unixsocketperm": "700",
         "dir": str(directory),
         "daemonize": "no",
-        **STATE_OPTIONS,
-        **options,
     }
-    return [str(binary), *(part for name, value in chosen.items() for part in (f"--{name}", value))]
+    chosen.update(STATE_OPTIONS)
+    chosen.update(options)
+    command = [str(binary)]
+    for name, value in chosen.items():
+        command += (f"--{name}", value)
+    return command

@@ -96,6 +96,7 @@ def hold_run_lock(folder: Path, address: str) -> Iterator[IO[str]]:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "run.lock").open("a+") as lock:
         lock.seek(0)
+        # The kernel releases this lock with the last process that holds it. A file with a process id could be stale.
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -109,6 +110,7 @@ def hold_run_lock(folder: Path, address: str) -> Iterator[IO[str]]:
 def check_port(port: int) -> None:
     """Raise CannotRun unless ``port`` is free."""
     with socket.socket() as probe:
+        # Otherwise closed connections of the last run would keep the port in use for a minute.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))

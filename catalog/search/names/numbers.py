@@ -4,14 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 _UNITS: Final = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
-    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
-)
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
 _TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _ORDINALS: Final = (
-    *("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh"),
-    *("twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth"),
-)
+    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh",
+    "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth",
+    "nineteenth",
+)  # fmt: skip
 _SUFFIXES: Final = {1: "st", 2: "nd", 3: "rd"}
 
 Words = tuple[str, ...]
@@ -37,15 +38,18 @@ def _spell_numbers() -> Iterator[tuple[str, Words]]:
             yield f"{number}00", (*words, "hundred")
     yield "100", ("hundred",)
     yield "1000", ("thousand",)
+    words_below_hundred = dict(small)
     for century in range(11, 21):  # the years of titles: "Nineteen Eighty-Four"
         for year, words in small[10:]:
-            yield f"{century}{year}", (*dict(small)[century], *words)
+            yield f"{century}{year}", words_below_hundred[century] + words
     for number, word in enumerate(_ORDINALS, start=1):
         yield f"{number}{_SUFFIXES.get(number, 'th')}", (word,)
 
 
 _digits: Final[Mapping[Words, str]] = {words: digits for digits, words in _spell_numbers()}
-_words: Final[Mapping[str, Words]] = dict(reversed([*_spell_numbers()]))
+_words: Final[dict[str, Words]] = {}
+for _number, _spelling in _spell_numbers():
+    _words.setdefault(_number, _spelling)  # the usual words come first
 _MAX_WORDS: Final = max(map(len, _digits))  # words of a number
 
 
@@ -55,16 +59,27 @@ def respell_numbers(words: Sequence[str]) -> list[str]:
     >>> respell_numbers(["catch", "22"])
     ['catch twenty two']
     """
-    in_digits = list(_replace_words(words))
-    in_words = [each for word in words for each in _words.get(word, (word,))]
-    return [" ".join(respelled) for respelled in (in_digits, in_words) if respelled != list(words)]
+    in_words: list[str] = []
+    for word in words:
+        in_words += _words.get(word, (word,))
+    return [" ".join(respelled) for respelled in (_replace_words(words), in_words) if respelled != list(words)]
 
 
-def _replace_words(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words with the longest numbers replaced by digits."""
+def _replace_words(words: Sequence[str]) -> list[str]:
+    """Return the words with the longest numbers replaced by digits."""
+    found: list[str] = []
     position = 0
     while position < len(words):
-        lengths = range(_MAX_WORDS, 0, -1)
-        length = next((n for n in lengths if tuple(words[position : position + n]) in _digits), 0)
-        yield _digits[tuple(words[position : position + length])] if length else words[position]
-        position += length or 1
+        number = _find_longest_number(words[position : position + _MAX_WORDS])
+        found.append(_digits[number] if number else words[position])
+        position += len(number) or 1
+    return found
+
+
+def _find_longest_number(words: Sequence[str]) -> Words:
+    """Return the words of the longest number at the start of ``words``, or no words."""
+    for length in range(len(words), 0, -1):
+        beginning = tuple(words[:length])
+        if beginning in _digits:
+            return beginning
+    return ()

@@ -19,11 +19,14 @@ def collect_book_names(title: str, original_title: str, isbn: str) -> BookNames:
 
     Numbers are respelled in names without series, because the number of a volume is hardly ever typed as a word.
     """
-    full = [*find_isbns(isbn)]
-    shorter = []
+    full = list(find_isbns(isbn))
+    shorter: list[str] = []
     for text in filter(None, (title, original_title)):
-        names = [*words.split_title_names(text)]
-        full += [*names, *respell_numbers(words.split_runs(names[-1]))]
-        if short := words.shorten_title(text):
-            shorter += [short, *respell_numbers(words.split_runs(short))]
+        names = list(words.split_title_names(text))
+        full += names
+        full += respell_numbers(words.split_runs(names[-1]))
+        short = words.shorten_title(text)
+        if short:
+            shorter.append(short)
+            shorter += respell_numbers(words.split_runs(short))
     return BookNames(tuple(dict.fromkeys(full)), tuple(dict.fromkeys(shorter)))

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from demo import logins
 from demo.browser import SiteUnavailable, parse_origin
-from demo.traffic import SHOPPER_NAME, run_visitors
+from demo.traffic import ERROR_PREFIX, SHOPPER_NAME, run_visitors
 from mirror.management import FAILED, FOUND, OK, Progress, ReportingCommand
 from shop.checks import FAKE_PROVIDER
 
@@ -38,18 +38,19 @@ class Command(ReportingCommand):
     def run(self, **options: Any) -> int:
         users, seconds = options["users"], options["seconds"]
         url = parse_origin(options["url"] or f"http://127.0.0.1:{os.environ.get('PORT', '8000')}")
-        if settings.PAYMENT_PROVIDER != FAKE_PROVIDER and not options["yes"]:
-            raise CommandError("The payment provider is a real one, and users, posts and orders stay: add --yes.")
-        if not (1 <= users <= 200 and seconds > 0):
-            raise CommandError("--users must be 1 to 200, and --seconds must be above 0")
+        _check_options(users, seconds, is_agreed=options["yes"])
         began = time.monotonic()
         try:
             done = run_visitors(url, users, Event(), lambda: self._wait(seconds), self._find_shopper_login())
         except SiteUnavailable as error:
             raise CommandError(f"{url} is not responding: {error}") from None
         took = round(time.monotonic() - began, 1)
-        errors = {what.removeprefix("error: "): n for what, n in done.items() if what.startswith("error: ")}
-        acts = {what: n for what, n in sorted(done.items()) if not what.startswith("error: ")}
+        acts, errors = {}, {}
+        for action, count in sorted(done.items()):
+            if action.startswith(ERROR_PREFIX):
+                errors[action.removeprefix(ERROR_PREFIX)] = count
+            else:
+                acts[action] = count
         report = {"url": url, "users": users, "seconds": took, "done": acts, "errors": errors}
         self.report(report, _build_report_lines(url, users, took, acts, errors), options["json"])
         if not acts:
@@ -66,8 +67,17 @@ class Command(ReportingCommand):
 
     def _find_shopper_login(self) -> tuple[str, str] | None:
         """Return the name and password of the demo's shopper, or None if it does not exist."""
-        found = {name: password for name, password, _ in logins.read_logins()}
-        return (SHOPPER_NAME, found[SHOPPER_NAME]) if SHOPPER_NAME in found else None
+        for name, password, _ in logins.read_logins():
+            if name == SHOPPER_NAME:
+                return name, password
+        return None
+
+
+def _check_options(users: int, seconds: float, *, is_agreed: bool) -> None:
+    if settings.PAYMENT_PROVIDER != FAKE_PROVIDER and not is_agreed:
+        raise CommandError("The payment provider is a real one, and users, posts and orders stay: add --yes.")
+    if not (1 <= users <= 200 and seconds > 0):
+        raise CommandError("--users must be 1 to 200, and --seconds must be above 0")
 
 
 def _build_report_lines(url: str, users: int, took: float, acts: dict[str, int], errors: dict[str, int]) -> list[str]:

@@ -37,7 +37,8 @@ class Command(ReportingCommand):
             raise CommandError("--limit must be at least 1")
         began = time.monotonic()
         with Progress(self.stderr, "read") as progress:
-            found = _FileContent(path, limit, progress)  # reads and checks the whole file before the first write
+            # The whole file is read and checked before the first write.
+            found = _FileContent(path, limit, progress)
         with Progress(self.stderr, "written", {"follows": len(found.pairs), "posts": len(found.lines)}) as progress:
             done = found.write(progress)
         seconds = time.monotonic() - began
@@ -71,9 +72,10 @@ class _FileContent:
 
     def write(self, progress: Progress) -> dict[str, int]:
         """Write the content to SQL and the login log. Return the numbers of new rows."""
-        names = list(
-            dict.fromkeys(build_user_name(person) for line in self.lines for person in (line.source, line.target))
-        )
+        people: list[int] = []
+        for line in self.lines:
+            people += (line.source, line.target)
+        names = [build_user_name(person) for person in dict.fromkeys(people)]
         there = User.objects.filter(name_key__in=map(fold, names)).count()
         ids = bulk.get_or_create_users(names)
         counted = bulk.raise_login_totals(self._count_logins(ids))

@@ -19,6 +19,8 @@ from loginlog.storage import reading
 from loginlog.storage.synchronization import sync_months
 from mirror.management import OK, ReportingCommand, brief
 
+USERS_PER_STATEMENT = 500
+
 
 class Command(ReportingCommand):
     """Actions of the login log. Each has a parser in ``add_arguments`` and a method ``do_<action>``."""
@@ -96,23 +98,29 @@ class Command(ReportingCommand):
         return OK
 
     def do_user(self, *, user: str, first: str, last: str, json: bool, **options: Any) -> int:
-        who, span = _find_user(user), _parse_span(first, last)
-        found = selectors.find_login_days(who, *span)
+        who, (start, end) = _find_user(user), _parse_span(first, last)
+        found = selectors.find_login_days(who, start, end)
         text = ngettext("%(user)s: %(count)s day", "%(user)s: %(count)s days", len(found))
-        lines = [text % {"user": who.username, "count": len(found)}, *map(str, found)]
+        lines = [text % {"user": who.username, "count": len(found)}]
+        lines += map(str, found)
         self.report({"user": who.username, "id": who.pk, "days": found}, lines, json)
         return OK
 
     def do_active(self, *, first: str, last: str, user_type: str | None, json: bool, **options: Any) -> int:
-        start, end = span = _parse_span(first, last)
-        ids = list(
-            selectors.find_active_ids(user_type, *span) if user_type else selectors.find_active_ids_of_any_type(*span)
-        )
-        users = [who for at in range(0, len(ids), 500) for who in _find_names(ids[at : at + 500])]
+        start, end = _parse_span(first, last)
+        if user_type:
+            ids = list(selectors.find_active_ids(user_type, start, end))
+        else:
+            ids = list(selectors.find_active_ids_of_any_type(start, end))
+        users: list[tuple[int, str]] = []
+        for at in range(0, len(ids), USERS_PER_STATEMENT):
+            users += _find_names(ids[at : at + USERS_PER_STATEMENT])
         text = ngettext("%(count)s user", "%(count)s users", len(users)) % {"count": len(users)}
         rows = [{"id": pk, "name": name} for pk, name in users]
         result = {"from": start, "to": end, "type": user_type, "count": len(rows), "users": rows}
-        self.report(result, [text, *(f"{pk}\t{name}" for pk, name in users)], json)
+        lines = [text]
+        lines += [f"{pk}\t{name}" for pk, name in users]
+        self.report(result, lines, json)
         return OK
 
     def do_expire(self, *, older_than: int | None, from_sql: bool, json: bool, **options: Any) -> int:
@@ -122,9 +130,12 @@ class Command(ReportingCommand):
             raise CommandError(
                 _("--older-than must be at least %(days)s days") % {"days": days.MIN_DAYS_IN_REDIS}
             ) from None
-        rows = [{"month": f"{d.month:%Y-%m}", "removed": d.removed, "kept": d.kept, "file": d.file} for d in done]
-        text = _("%(month)s: %(removed)s bitmaps removed, %(kept)s kept; %(file)s")
-        lines = [text % {**row, "file": row["file"] or _("nothing to write")} for row in rows]
+        rows, lines = [], []
+        for one in done:
+            row = {"month": f"{one.month:%Y-%m}", "removed": one.removed, "kept": one.kept, "file": one.file}
+            rows.append(row)
+            file = one.file or _("nothing to write")
+            lines.append(_("%(month)s: %(removed)s bitmaps removed, %(kept)s kept; %(file)s") % (row | {"file": file}))
         self.report(rows, lines or [_("no month is old enough")], json)
         return OK
 

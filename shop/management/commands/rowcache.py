@@ -28,7 +28,8 @@ def parse_seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = float("nan")
-    if not abs(seconds) <= 1e9:  # NaN fails this comparison, too
+    # NaN fails this comparison, too.
+    if not abs(seconds) <= 1e9:
         raise ArgumentTypeError(_("%(text)s is not a number of seconds") % {"text": repr(text)})
     return seconds
 
@@ -61,7 +62,8 @@ class Command(ReportingCommand):
     def _schedule(self, product: int, seconds: float, json: bool) -> None:
         exists = Product.objects.filter(pk=product).exists()
         result = {"id": product, "seconds": seconds, "exists": exists}
-        if seconds > 0 and not exists:  # a deleted product can still be unscheduled
+        # A deleted product can still be unscheduled.
+        if seconds > 0 and not exists:
             raise CommandError(_("there is no product with the id %(id)s") % result)
         rows.schedule_row(product, seconds)
         text = _("row %(id)s: every %(seconds)g seconds") if seconds > 0 else _("row %(id)s: no longer cached")
