@@ -1,15 +1,13 @@
 """Layouts: from the fields and indexes of a declaration to watches, rows, records, entries and key families."""
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC
 from functools import cached_property, partial
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet, FullResultSet
 from django.db import models
-from django.db.models.constants import LOOKUP_SEP
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
@@ -18,27 +16,27 @@ from mirror.declare.buckets import find_bucket_start
 from mirror.declare.entries import Contribution
 from mirror.declare.fields import Column, Count, Sum, Values, is_array, is_converted, make_plain
 from mirror.declare.indexes import Index, parse_template
+from mirror.declare.layout_watches import build_watches
 from mirror.declare.mirrors import Mirror, can_hold, get_primary
 from mirror.declare.paths import (
     DeclarationError,
     Use,
     find_alias,
     find_inner_path,
-    find_parent_links,
     find_value_field,
-    get_concrete,
     is_nullable,
     require_plain_key,
     resolve_column,
     resolve_condition,
 )
-from mirror.declare.watches import Family, Watch
+from mirror.declare.watches import Family
 from mirror.utils.compiled import KeyedQuery
 from mirror.utils.rows import all_rows
 
 Record = dict[str, Any]
 # Fields with values that JSON has. Other values are converted one by one, which every row of a rebuild would pay for.
 PLAIN = (models.IntegerField, models.CharField, models.TextField, models.BooleanField)
+AnyField = Column | Values | Count | Sum
 FIELDS = (Column, Values, Count, Sum)
 NUMBERS_AND_TIMES = (models.IntegerField, models.FloatField, models.DecimalField, models.DateField, models.BooleanField)
 
@@ -50,56 +48,18 @@ class Layout:
     """
 
     def __init__(self, mirror: type[Mirror]) -> None:
-        for name in ("fields", "indexes"):
-            if not isinstance(getattr(mirror, name), (list, tuple)):
-                raise DeclarationError(f"{name} must be a list")
-        if len(mirror.model._meta.pk_fields) > 1:
-            raise DeclarationError(
-                f"the primary key of {mirror.model._meta.label} has several columns; declare an EdgeMirror that "
-                "watches them, or give the model a primary key of one column"
-            )
-        if mirror.fields:
-            require_plain_key(mirror.model)
-        if not isinstance(mirror.key, str):
-            raise DeclarationError(f"key is {mirror.key!r}, and has to be text")
-        parse_template(mirror.key)
+        _check_attributes(mirror)
         self.model, self.where, self.indexes = mirror.model, mirror.where, tuple(mirror.indexes)
-        self.fields: dict[str, Column | Values | Count | Sum] = {}
-        for field in mirror.fields:
-            made = Column(field) if isinstance(field, str) else field
-            if not isinstance(made, FIELDS):
-                raise DeclarationError(
-                    f"fields contains {field!r}; a field is a name, or made by Column, Names, Ids, Values, Count or Sum"
-                )
-            if made.record_name == "pk":
-                raise DeclarationError('no field can be called "pk", which is the primary key in templates')
-            if made.record_name in self.fields:
-                raise DeclarationError(f"two fields are called {made.record_name!r}; give one of them another name=")
-            self.fields[made.record_name] = made
-        uses = [use for field in self.fields.values() for use in field.find_uses(self.model)]
-        self.paths = {name: field.path for name, field in self.fields.items() if isinstance(field, Column)}
-        self.lists = {name: field for name, field in self.fields.items() if isinstance(field, Values)}
-        self.expressions = {
-            name: field.build_expression(self.model)
-            for name, field in self.fields.items()
-            if isinstance(field, (Count, Sum))
-        }
         self.pk, self.key = get_primary(self.model), mirror.key
-        self.aliases = {
-            name: find_alias(self.model, f"mirror_value_{number}") for number, name in enumerate(self.expressions)
-        }
-        self.kinds = {name: field.find_column(self.model) for name, field in self.fields.items()}
-        self.inner_paths = sorted({find_inner_path(self.model, path) for path in self.paths.values()} - {""})
-        self.plain = {name for name in self.paths if _is_plain(self.kinds[name])}
-        if mirror.record_kind == "bitmap":
-            raise DeclarationError("fields and indexes cannot make a bitmap; write load(), record() and index()")
         self.is_hash = mirror.record_kind == "hash"
-        if self.is_hash and self.lists:
-            raise DeclarationError(f"a hash cannot contain the list {next(iter(self.lists))!r}")
-        if self.is_hash and (arrays := [name for name, kind in self.kinds.items() if is_array(kind)]):
-            raise DeclarationError(f"a hash cannot contain the array {arrays[0]!r}")
         # A method computes the entries; the indexes then only describe them to readers.
         self.is_computed = mirror.index is not Mirror.index or not mirror.has_record
+        self.fields = _make_fields(mirror.fields)
+        uses = self._find_uses()  # first, because it explains wrong names and conditions
+        self.kinds = {name: field.find_column(self.model) for name, field in self.fields.items()}
+        self._sort_fields()
+        if self.is_hash:
+            self._check_hash()
         self._check_indexes()
         compiled = () if self.is_computed else self.indexes
         self.index_rows = [index.compile() for index in compiled]
@@ -111,6 +71,39 @@ class Layout:
         self._lists = {
             name: KeyedQuery(self.pk, partial(field.select, self.model)) for name, field in self.lists.items()
         }
+
+    def _sort_fields(self) -> None:
+        """Sort the fields by the way in which SQL reads them: columns, lists and expressions."""
+        self.paths: dict[str, str] = {}
+        self.lists: dict[str, Values] = {}
+        self.expressions: dict[str, Any] = {}
+        self.aliases: dict[str, str] = {}
+        for name, field in self.fields.items():
+            if isinstance(field, Column):
+                self.paths[name] = field.path
+            elif isinstance(field, Values):
+                self.lists[name] = field
+            else:
+                # The name of a field may also be one of a column, which Django refuses as the name of an expression.
+                self.aliases[name] = find_alias(self.model, f"mirror_value_{len(self.aliases)}")
+                self.expressions[name] = field.build_expression(self.model)
+        inner_paths = {find_inner_path(self.model, path) for path in self.paths.values()}
+        self.inner_paths = sorted(inner_paths - {""})
+        self.plain = {name for name in self.paths if _is_plain(self.kinds[name])}
+
+    def _find_uses(self) -> list[Use]:
+        """Return the columns of all tables from which the fields are computed."""
+        uses: list[Use] = []
+        for field in self.fields.values():
+            uses += field.find_uses(self.model)
+        return uses
+
+    def _check_hash(self) -> None:
+        for name in self.lists:
+            raise DeclarationError(f"a hash cannot contain the list {name!r}")
+        for name, kind in self.kinds.items():
+            if is_array(kind):
+                raise DeclarationError(f"a hash cannot contain the array {name!r}")
 
     @cached_property
     def value_pk(self) -> "models.Field[Any, Any]":
@@ -127,20 +120,24 @@ class Layout:
         for index in self.indexes:
             if not isinstance(index, Index):
                 raise DeclarationError(f"indexes contains {index!r}, which is no index")
-            if self.is_computed:
-                if index.sql is None:
-                    raise DeclarationError(f"{index!r}: a method computes its entries; give sql= for its readers")
-                continue
-            index.check()
-            if not _can_share(known.setdefault(index.key, index), index):
-                raise DeclarationError(f"{index!r} has the key of {known[index.key]!r}; give each a key of its own")
-            if self.is_hash and isinstance(index.when, str) and index.when:
-                raise DeclarationError(f'{index!r}: a hash has only text, and "0" is true; use a function as when=')
-            for name in sorted(index.find_fields()):
-                if self.fields and name not in self.fields:
-                    raise DeclarationError(f"{index!r} needs the field {name!r}, which fields does not contain")
-            self._check_texts(index)
-            self._check_score(index)
+            if not self.is_computed:
+                other = known.setdefault(index.key, index)
+                if not _can_share(other, index):
+                    raise DeclarationError(f"{index!r} has the key of {other!r}; give each a key of its own")
+                self._check_index(index)
+            elif index.sql is None:
+                raise DeclarationError(f"{index!r}: a method computes its entries; give sql= for its readers")
+
+    def _check_index(self, index: Index) -> None:
+        index.check()
+        if self.is_hash and isinstance(index.when, str) and index.when:
+            raise DeclarationError(f'{index!r}: a hash has only text, and "0" is true; use a function as when=')
+        # Without fields, record() is a method, and nobody knows the names in its result.
+        unknown = index.find_fields() - self.fields.keys() if self.fields else ()
+        for name in sorted(unknown):
+            raise DeclarationError(f"{index!r} needs the field {name!r}, which fields does not contain")
+        self._check_texts(index)
+        self._check_score(index)
 
     def _check_score(self, index: Index) -> None:
         score = getattr(index, "score", "")
@@ -159,8 +156,8 @@ class Layout:
         named = index.find_fields() - {getattr(index, "score", "")} | parts
         for name in sorted(named & self.fields.keys()):
             kind = self.kinds[name]
-            is_list = name in self.lists or is_array(kind)
-            if _has_no_text(kind) or (is_list and (name in self.lists) + _count_lists(kind) > 1):
+            depth = _count_lists(kind) + (1 if name in self.lists else 0)
+            if _has_no_text(kind) or depth > 1:
                 raise DeclarationError(
                     f"{index!r}: {name!r} is {_describe(kind)}, and its text is no part of a key or member; name a "
                     "column or relation"
@@ -170,15 +167,18 @@ class Layout:
                     f"{index!r}: SQL cannot look up {name!r}, whose values {type(kind).__name__} converts; write "
                     "index(), or name another column"
                 )
-            if is_list and name not in parts:
+            if depth == 0:
+                continue
+            if name not in parts:
                 raise DeclarationError(f"{index!r}: {name!r} is a list, and its text is no part of a member")
-            if is_list and name in index.template.names:
+            if name in index.template.names:
                 raise DeclarationError(f'{index!r}: {name!r} is a list; write over={name!r} and "{{value}}" in the key')
 
     def find_obstacle(self, using: str) -> str:
         """Return why a database cannot execute the queries of this layout, or "". No query is executed."""
         nobody = RawSQL("SELECT 1", ())
-        queries = [self._select_rows(nobody), *(field.select(self.model, nobody) for field in self.lists.values())]
+        queries = [field.select(self.model, nobody) for field in self.lists.values()]
+        queries.append(self._select_rows(nobody))
         for rows in queries:
             try:
                 rows.query.get_compiler(using).as_sql()
@@ -189,11 +189,17 @@ class Layout:
         return ""
 
     def _digest(self) -> str:
-        types = [resolve_column(self.model, path).field.get_internal_type() for path in self.paths.values()]
-        sums = [kind for name, kind in self.kinds.items() if name in self.expressions]
-        types += [f"sum with {kind.decimal_places} places" for kind in sums if isinstance(kind, models.DecimalField)]
-        parts = [self.model._meta.label, self.key, self.where, self.is_hash, *self.fields.items(), *types]
-        described = [*map(repr, parts), *(index.describe() for index in self.indexes)]
+        parts: list[Any] = [self.model._meta.label, self.key, self.where, self.is_hash]
+        parts += self.fields.items()
+        for path in self.paths.values():
+            parts.append(resolve_column(self.model, path).field.get_internal_type())
+        for name in self.expressions:
+            kind = self.kinds[name]
+            if isinstance(kind, models.DecimalField):
+                parts.append(f"sum with {kind.decimal_places} places")
+        # Sites have stored this digest. Another text, even of equal meaning, would rebuild all their mirrors.
+        described = [repr(part) for part in parts]
+        described += [index.describe() for index in self.indexes]
         return hashlib.sha256("\n".join(described).encode()).hexdigest()[:12]
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Record]:
@@ -203,34 +209,43 @@ class Layout:
             return self._load(pks)
 
     def _load(self, pks: Sequence[str]) -> Mapping[str, Record]:
-        using, names = database(), [*self.paths, *self.expressions]
-        found = self._rows.fetch((self.pk.to_python(pk) for pk in dict.fromkeys(pks) if can_hold(self.pk, pk)), using)
+        using = database()
+        names = [*self.paths, *self.expressions]
+        # A key in Redis may be a stray that no row can have, and whose text the column would refuse.
+        possible = [self.pk.to_python(pk) for pk in dict.fromkeys(pks) if can_hold(self.pk, pk)]
+        found = self._rows.fetch(possible, using)
         records = {str(pk): dict(zip(names, values, strict=False)) for pk, *values in found}
         for name in names:
             if name not in self.plain:
                 for record in records.values():
                     record[name] = make_plain(record[name], self.kinds.get(name))
         for name in self.lists:
-            for record in records.values():
-                record[name] = []
-            if not records:
-                break
-            for owner, value in self._lists[name].fetch(map(self.pk.to_python, records), using):
-                if str(owner) in records:  # otherwise it was added after the query before
-                    records[str(owner)][name].append(make_plain(value, self.kinds[name]))
+            self._add_list(name, records, using)
         return records
+
+    def _add_list(self, name: str, records: Mapping[str, Record], using: str) -> None:
+        """Add a field of several values to these records."""
+        if not records:
+            return
+        for record in records.values():
+            record[name] = []
+        for owner, value in self._lists[name].fetch(map(self.pk.to_python, records), using):
+            record_of_owner = records.get(str(owner))
+            if record_of_owner is not None:  # otherwise it was added after the query before
+                record_of_owner[name].append(make_plain(value, self.kinds[name]))
 
     def _select_rows(self, pks: RawSQL) -> "models.QuerySet[Any, Any]":
         rows = all_rows(self.model).filter(self.where or models.Q(), pk__in=pks).order_by()
         if self.expressions:
-            rows = rows.annotate(**{self.aliases[name]: made for name, made in self.expressions.items()})
+            named = {self.aliases[name]: expression for name, expression in self.expressions.items()}
+            rows = rows.annotate(**named)
         return rows.values_list("pk", *self.paths.values(), *self.aliases.values())
 
     def build_record(self, row: Record) -> Record:
         """Return the record of a row from ``load``."""
         if not self.is_hash:
             return row
-        return {name: str(int(v)) if isinstance(v, bool) else "" if v is None else str(v) for name, v in row.items()}
+        return {name: _make_text(value) for name, value in row.items()}
 
     def list_entries(self, pk: str, record: Mapping[str, Any]) -> list[Contribution]:
         """Return the entries of a row."""
@@ -249,26 +264,70 @@ class Layout:
 
     def families(self) -> list[Family]:
         """Return the key families of the indexes."""
-        made = []
+        made: dict[tuple[str, str, str], Family] = {}
         for index in self.indexes:
-            template = index.template
-            is_whole = not template.names
-            made.append(
-                Family(
-                    template.start, index.kind, index.find_owner, whole=is_whole, end="" if is_whole else template.end
-                )
-            )
-            if index.buckets > 1:
-                start = find_bucket_start(template.start)
-                # The text behind the hash tag, without which divided structures with one tag would be one family
-                end = "}" + template.start.partition("}")[2] if is_whole else template.end
-                made.append(Family(start, index.kind, index.find_owner, end=end))
-        return list({(family.start, family.end, family.kind): family for family in made}.values())
+            for family in _make_families(index):
+                made[family.start, family.end, family.kind] = family
+        return list(made.values())
 
     def retired(self) -> list[str]:
         """Return the beginnings of the keys of earlier layouts with buckets."""
         divisible = [index for index in self.indexes if index.can_divide and index.buckets == 1]
         return [find_bucket_start(index.template.start) for index in divisible]
+
+
+def _check_attributes(mirror: type[Mirror]) -> None:
+    for name in ("fields", "indexes"):
+        if not isinstance(getattr(mirror, name), (list, tuple)):
+            raise DeclarationError(f"{name} must be a list")
+    if len(mirror.model._meta.pk_fields) > 1:
+        raise DeclarationError(
+            f"the primary key of {mirror.model._meta.label} has several columns; declare an EdgeMirror that "
+            "watches them, or give the model a primary key of one column"
+        )
+    if mirror.fields:
+        require_plain_key(mirror.model)
+    if not isinstance(mirror.key, str):
+        raise DeclarationError(f"key is {mirror.key!r}, and has to be text")
+    parse_template(mirror.key)
+    if mirror.record_kind == "bitmap":
+        raise DeclarationError("fields and indexes cannot make a bitmap; write load(), record() and index()")
+
+
+def _make_fields(declared: Iterable[Any]) -> dict[str, AnyField]:
+    """Return the fields by their names in the record."""
+    fields: dict[str, AnyField] = {}
+    for field in declared:
+        made = Column(field) if isinstance(field, str) else field
+        if not isinstance(made, FIELDS):
+            raise DeclarationError(
+                f"fields contains {field!r}; a field is a name, or made by Column, Names, Ids, Values, Count or Sum"
+            )
+        if made.record_name == "pk":
+            raise DeclarationError('no field can be called "pk", which is the primary key in templates')
+        if made.record_name in fields:
+            raise DeclarationError(f"two fields are called {made.record_name!r}; give one of them another name=")
+        fields[made.record_name] = made
+    return fields
+
+
+def _make_text(value: Any) -> str:
+    """Return a value as a hash stores it: "0" and "1" for booleans, "" for None."""
+    if value is None:
+        return ""
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _make_families(index: Index) -> Iterator[Family]:
+    """Yield the family of an index, and that of its divided form."""
+    template = index.template
+    is_whole = not template.names
+    end = "" if is_whole else template.end
+    yield Family(template.start, index.kind, index.find_owner, whole=is_whole, end=end)
+    if index.buckets > 1:
+        # With the text behind the hash tag. Divided structures with one tag would otherwise be one family.
+        end = "}" + template.start.partition("}")[2] if is_whole else template.end
+        yield Family(find_bucket_start(template.start), index.kind, index.find_owner, end=end)
 
 
 def _can_share(one: Index, other: Index) -> bool:
@@ -289,54 +348,11 @@ def _count_lists(field: Any) -> int:
 
 
 def _describe(field: "models.Field[Any, Any]") -> str:
-    return "JSON" if isinstance(field, models.JSONField) else "a list of lists" if is_array(field) else "a dict or list"
+    if isinstance(field, models.JSONField):
+        return "JSON"
+    return "a list of lists" if is_array(field) else "a dict or list"
 
 
 def _is_plain(field: "models.Field[Any, Any]") -> bool:
     """Return whether all values of a column are valid in JSON."""
     return isinstance(field, PLAIN) and not hasattr(field, "from_db_value")
-
-
-def build_watches(model: type[models.Model], uses: Iterable[Use]) -> tuple[Watch, ...]:
-    """Return the watches on the columns: one for each table and key, and one for each table behind relations."""
-    own: dict[tuple[type[models.Model], str], dict[str, None]] = defaultdict(dict)
-    behind: dict[type[models.Model], tuple[dict[str, None], dict[str, None]]] = defaultdict(lambda: ({}, {}))
-    own[get_concrete(model), ""] = {}
-    loose: set[type[models.Model]] = set()
-    for use in uses:
-        table = get_concrete(use.model)  # of a proxy
-        if use.path and not _is_own_part(model, use):
-            paths, columns = behind[table]
-            paths[use.path] = None
-            if use.is_loose:
-                loose.add(table)
-        else:
-            columns = own[table, use.key]
-        columns[use.column] = None
-    direct = [
-        Watch(table, key, only=tuple(columns) or (str(get_primary(table).column),))
-        for (table, key), columns in own.items()
-    ]
-    via = [
-        Watch(table, via=partial(find_rows_behind, model, tuple(paths)), only=tuple(columns), inserts=table in loose)
-        for table, (paths, columns) in behind.items()
-    ]
-    return (*direct, *via)
-
-
-def _is_own_part(model: type[models.Model], use: Use) -> bool:
-    """Return whether a path leads to the part of the row itself in its parent's table, which has the same key."""
-    links = find_parent_links(model, use.model)
-    return use.path == LOOKUP_SEP.join(link.name for link in links) and all(link.primary_key for link in links)
-
-
-def find_rows_behind(
-    model: type[models.Model], paths: Sequence[str], values: Sequence[str], after: str | None, limit: int
-) -> list[str]:
-    """Return the next keys of rows of ``model`` that one of these relations leads to rows with these primary keys."""
-    # With "pk", because a foreign key may hold another column (to_field).
-    condition = models.Q(*((f"{path}__pk__in", values) for path in paths), _connector=models.Q.OR)
-    rows = all_rows(model).filter(condition)
-    if after is not None:
-        rows = rows.filter(pk__gt=after)
-    return [str(pk) for pk in rows.order_by("pk").values_list("pk", flat=True).distinct()[:limit]]
