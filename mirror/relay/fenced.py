@@ -28,7 +28,7 @@ Rows whose entries in other slots do not change skip steps 3 to 5. It is correct
 
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -88,22 +88,42 @@ class _Writes:
         self.add: list[Entry] = []
         self.others: list[Command] = []
 
+    def merge(self, other: "_Writes") -> None:
+        """Add the writes of another row to the same slot."""
+        self.fences |= other.fences
+        self.places |= other.places
+        self.conditions += other.conditions
+        self.remove += other.remove
+        self.add += other.add
+        self.others += other.others
+
     def call(self, token: str, *, finish: bool) -> Command:
-        """Return the call of the script."""
+        """Return the call of the script. finish: delete the fences of the rows afterwards."""
+        commands = self._list_commands()
+        keys = [*self.fences, *self.places]
+        args: list[Any] = [len(keys), token, len(self.fences) if finish else 0]
+        for name, key, *words in commands:
+            keys.append(key)
+            args += (name, len(words))
+            args += words
+        return write_script.command(keys, args)
+
+    def _list_commands(self) -> list[Command]:
         added = {plan.place(entry) for entry in self.add if _is_claim(entry)}
-        taken = [entry for entry in self.remove if _is_claim(entry) and plan.place(entry) not in added]
-        plain = [entry for entry in self.remove if not _is_claim(entry)]
-        commands: list[Command] = [*self.conditions, *(("TAKE", *entry) for entry in taken)]
-        for command in [*plan.commands(plain, self.add), *self.others]:
-            if command[0] == "MSET":
-                commands += [("SET", *command[i : i + 2]) for i in range(1, len(command), 2)]
+        plain: list[Entry] = []
+        commands = list(self.conditions)
+        for entry in self.remove:
+            if not _is_claim(entry):
+                plain.append(entry)
+            elif plan.place(entry) not in added:
+                # TAKE removes a place only if it still has the value of this row: it may have passed to another one.
+                commands.append(("TAKE", *entry))
+        for command in plan.commands(plain, self.add) + self.others:
+            if command[0] == "MSET":  # the script takes commands with one key each
+                commands += (("SET", *command[at : at + 2]) for at in range(1, len(command), 2))
             else:
                 commands.append(command)
-        keys = [*self.fences, *self.places, *(command[1] for command in commands)]
-        args = [len(self.fences) + len(self.places), token, len(self.fences) if finish else 0]
-        for name, _, *words in commands:
-            args += [name, len(words), *words]
-        return write_script.command(keys, args)
+        return commands
 
 
 class Fences:
@@ -114,31 +134,39 @@ class Fences:
     """
 
     def __init__(self, session: Session, parts: Iterable[tuple[Kind, Sequence[str]]], *, is_forced: bool) -> None:
-        self.session, self.token, self.parts = session, uuid.uuid4().hex, list(parts)
+        self.session = session
+        self.token = uuid.uuid4().hex
+        self.parts = list(parts)
         self.staged: dict[tuple[str, str], list[Entry] | None] = {}
         self._respected = 0 if is_forced else RESPECTED
-        self._rows = {(kind.mirror.name, row.pk): row for kind, pks in self.parts for row in _list_rows(kind, pks)}
+        self._rows: dict[tuple[str, str], _Row] = {}
+        for kind, pks in self.parts:
+            for row in _list_rows(kind, pks):
+                self._rows[row.mirror, row.pk] = row
         self._claimed: set[str] = set()  # fences
         self._values: dict[Place, str | None] = {}  # of claimed places
 
     def begin(self) -> list[Sequence[Stored]]:
         """Set the rows' own fences and read their states, by part. Raises Conflict if another drain has begun."""
-        asks = [[(row, kind.ask([row.pk])) for row in _list_rows(kind, pks)] for kind, pks in self.parts]
-        calls = [self._begin_call(row, ask) for part in asks for row, ask in part]
-        replies = self.session.ask(calls)
+        asked = {(row.mirror, row.pk): kind.ask([row.pk]) for kind, row in self._list_all()}
+        replies = self.session.ask([self._begin_call(row, asked[key]) for key, row in self._rows.items()])
         if 0 in replies:
             self.release()
             raise Conflict
-        found, of_parts = iter(replies), list[Sequence[Stored]]()
-        for (kind, pks), part in zip(self.parts, asks, strict=True):
-            states: dict[str, Stored] = {}
-            for row, ask in part:
-                staged, reply = next(found)
-                (states[row.pk],) = kind.read_states([row.pk], [reply] if ask else [])
-                entries = None if staged is None else [plan.from_list(parts) for parts in orjson.loads(staged)]
-                self.staged[kind.mirror.name, row.pk] = entries
-            of_parts.append([states[pk] for pk in pks])
-        return of_parts
+        by_row = dict(zip(self._rows, replies, strict=True))
+        states: dict[tuple[str, str], Stored] = {}
+        for kind, row in self._list_all():
+            key = row.mirror, row.pk
+            staged, reply = by_row[key]
+            # A kind without a state of its own asks nothing, and the script then returns an empty reply.
+            (states[key],) = kind.read_states([row.pk], [reply] if asked[key] else [])
+            self.staged[key] = None if staged is None else [plan.from_list(parts) for parts in orjson.loads(staged)]
+        return [[states[kind.mirror.name, pk] for pk in pks] for kind, pks in self.parts]
+
+    def _list_all(self) -> Iterator[tuple[Kind, _Row]]:
+        for kind, pks in self.parts:
+            for pk in dict.fromkeys(pks):
+                yield kind, self._rows[kind.mirror.name, pk]
 
     def _begin_call(self, row: _Row, ask: Sequence[Command]) -> Command:
         keys = [row.fence(row.slot), row.staged]
@@ -154,32 +182,52 @@ class Fences:
         Raises Conflict if another drain has begun since.
         """
         while todo := self._find_unclaimed(works):
-            calls, places = [], []
-            for fences, wanted in todo.values():
-                keys = [*fences, *(_place_fence(place) for place in wanted)]
-                fields = [place[1] if len(place) > 1 else "" for place in wanted]
-                calls.append(
-                    claim_script.command(
-                        [*keys, *(place[0] for place in wanted)], [len(keys), self.token, LIFE, *fields]
-                    )
-                )
-                self._claimed.update(keys)
-                places += wanted
-            found = [value for reply in self.session.ask(calls) for value in reply]
-            self._values |= {p: v and v.decode(errors="replace") for p, v in zip(places, found, strict=True)}
-            added = [e for _, rows in works for row in rows.values() for e in single(row.add) if _is_claim(e)]
-            if any(self._values[p] not in (None, e[-1]) for e in added if (p := plan.place(e)) in set(places)):
+            places = self._claim_all(todo)
+            # Another row had the place when it was claimed, so SQL may be newer than what was read.
+            if self._has_other_value(works, places):
                 works = read()
         return works
+
+    def _claim_all(self, todo: Mapping[int, tuple[list[str], list[Place]]]) -> set[Place]:
+        """Claim these fences and places, and remember the values of the places. Return the places."""
+        calls: list[Command] = []
+        claimed: list[Place] = []
+        for fences, places in todo.values():
+            keys = fences + [_place_fence(place) for place in places]
+            structures = [place[0] for place in places]
+            fields = [place[1] if len(place) > 1 else "" for place in places]
+            calls.append(claim_script.command(keys + structures, [len(keys), self.token, LIFE, *fields]))
+            self._claimed.update(keys)
+            claimed += places
+        values: list[bytes | None] = []
+        for reply in self.session.ask(calls):
+            values += reply
+        for place, value in zip(claimed, values, strict=True):
+            self._values[place] = None if value is None else value.decode(errors="replace")
+        return set(claimed)
+
+    def _has_other_value(self, works: Works, places: Collection[Place]) -> bool:
+        """Return whether another row has one of these places, where a row of the works is to be written."""
+        for work in _list_works(works):
+            for entry in single(work.add):
+                if not _is_claim(entry):
+                    continue
+                place = plan.place(entry)
+                if place in places and self._values[place] not in (None, entry[-1]):
+                    return True
+        return False
 
     def _find_unclaimed(self, works: Works) -> dict[int, tuple[list[str], list[Place]]]:
         """Return the fences of rows and the places, by slot, that are not claimed yet."""
         todo: dict[int, tuple[list[str], list[Place]]] = defaultdict(lambda: ([], []))
         for (row, _), writes in self._list_writes(works):
             for slot in writes:
-                if slot != row.slot and (fence := row.fence(slot)) not in self._claimed:
+                fence = row.fence(slot)
+                if slot != row.slot and fence not in self._claimed:
                     todo[slot][0].append(fence)
-        places = {plan.place(e) for _, rows in works for row in rows.values() for e in _claims(row)}
+        places: set[Place] = set()
+        for work in _list_works(works):
+            places.update(plan.place(entry) for entry in _list_claims(work))
         for place in sorted(places - self._values.keys()):
             todo[find_slot(place[0])][1].append(place)
         return todo
@@ -187,63 +235,47 @@ class Fences:
     def _list_writes(self, works: Works) -> Iterator[tuple[tuple[_Row, RowWork], dict[int, _Writes]]]:
         """Yield each row with what is written in each slot that it reaches."""
         for kind, rows in works:
-            feed = kind.mirror.feed()
             for pk, work in rows.items():
                 row = self._rows[kind.mirror.name, pk]
-                writes: dict[int, _Writes] = defaultdict(_Writes)
-                for entry in single(work.reach):
-                    writes[find_slot(entry[0])].fences[row.fence(find_slot(entry[0]))] = None
-                for entry in work.remove:
-                    writes[find_slot(entry[0])].remove.append(entry)
-                for entry in single(work.add):
-                    writes[find_slot(entry[0])].add.append(entry)
-                for command in kind.mirror.extra_commands({pk: work.own}):
-                    writes[find_slot(command[1])].others.append(command)
-                if feed is not None and (work.feed_entry is not None or work.reach):
-                    others = writes[find_slot(feed)].others
-                    if work.feed_entry is not None:
-                        length = int(setting("FEED_LENGTH"))
-                        others.append(("XADD", feed, "MAXLEN", "~", length, "*", "d", work.feed_entry))
-                for slot, slot_writes in writes.items():
-                    slot_writes.fences[row.fence(slot)] = None
-                    for entry in (*slot_writes.remove, *slot_writes.add):
-                        if _is_claim(entry):
-                            slot_writes.places[_place_fence(plan.place(entry))] = None
-                yield (row, work), writes
+                yield (row, work), _divide(kind, row, work)
 
     def post(self, works: Works, others: Sequence[Command]) -> None:
         """Stage and write the entries in other slots, then send the rest. ``collect`` returns when it is done.
 
         others: commands that are sent with the rest. Raises Conflict if another drain has begun since.
         """
-        found = [(row, work, writes) for (row, work), writes in self._list_writes(works)]
-        stages, elsewhere, rest = [], defaultdict[int, _Writes](_Writes), list[Command]()
         kinds = {kind.mirror.name: kind for kind, _ in works}
-        for row, work, writes in found:
+        stages: list[Command] = []
+        elsewhere: dict[int, _Writes] = defaultdict(_Writes)
+        rest: list[Command] = []
+        for (row, work), writes in self._list_writes(works):
             own = writes.pop(row.slot, _Writes())
             own.fences[row.fence(row.slot)] = None
             if writes:
                 stages.append(self._stage_call(row, writes.values()))
-            for slot, one in writes.items():
-                elsewhere[slot].fences |= one.fences
-                elsewhere[slot].places |= one.places
-                elsewhere[slot].remove += one.remove
-                elsewhere[slot].add += one.add
-                elsewhere[slot].others += one.others
+            for slot, of_slot in writes.items():
+                elsewhere[slot].merge(of_slot)
             kind = kinds[row.mirror]
             own.conditions = kind.conditions(row.pk, work.before)
-            own.others += [*kind.finish({row.pk: work.own}), ("DEL", row.staged)]
+            own.others += kind.finish({row.pk: work.own})
+            own.others.append(("DEL", row.staged))
             rest.append(own.call(self.token, finish=True))
-        for calls in (stages, [one.call(self.token, finish=True) for one in elsewhere.values()]):
-            if calls and 0 in self.session.ask(calls):
-                self.release()
-                raise Conflict
+        # One round trip after the other: an entry in another slot that nothing names would be a stray after a crash.
+        self._ask_or_conflict(stages)
+        self._ask_or_conflict([of_slot.call(self.token, finish=True) for of_slot in elsewhere.values()])
         self._expected = len(rest)
         self.session.post([*rest, *others])
 
+    def _ask_or_conflict(self, calls: Sequence[Command]) -> None:
+        if calls and 0 in self.session.ask(calls):
+            self.release()
+            raise Conflict
+
     def _stage_call(self, row: _Row, writes: Iterable[_Writes]) -> Command:
-        before = self.staged.get((row.mirror, row.pk)) or ()
-        entries = dict.fromkeys([*before, *(entry for one in writes for entry in one.add)])
+        # With those that an unfinished drain has staged: they may be in Redis, and only this list names them.
+        entries = dict.fromkeys(self.staged.get((row.mirror, row.pk)) or ())
+        for of_slot in writes:
+            entries.update(dict.fromkeys(of_slot.add))
         stage = _Writes()
         stage.fences[row.fence(row.slot)] = None
         stage.others = [("SET", row.staged, orjson.dumps([plan.as_list(entry) for entry in entries]))]
@@ -257,10 +289,9 @@ class Fences:
 
     def release(self) -> None:
         """Delete the rows' own fences, so that other drains need not wait."""
-        with suppress(RedisError):
-            self.session.ask(
-                [write_script.command([row.fence(row.slot)], [1, self.token, 1]) for row in self._rows.values()]
-            )
+        calls = [write_script.command([row.fence(row.slot)], [1, self.token, 1]) for row in self._rows.values()]
+        with suppress(RedisError):  # they also expire
+            self.session.ask(calls)
 
 
 def _list_rows(kind: Kind, pks: Sequence[str]) -> list[_Row]:
@@ -275,5 +306,45 @@ def _is_claim(entry: Contribution) -> bool:
     return isinstance(entry, Field | Value) and not isinstance(entry, OwnField)
 
 
-def _claims(row: RowWork) -> Iterator[Entry]:
-    return (entry for entries in (row.remove, row.add) for entry in single(entries) if _is_claim(entry))
+def _list_works(works: Works) -> Iterator[RowWork]:
+    for _, rows in works:
+        yield from rows.values()
+
+
+def _list_claims(work: RowWork) -> Iterator[Entry]:
+    """Yield the entries of a row that remove or take a place."""
+    for entries in (work.remove, work.add):
+        for entry in single(entries):
+            if _is_claim(entry):
+                yield entry
+
+
+def _divide(kind: Kind, row: _Row, work: RowWork) -> dict[int, _Writes]:
+    """Return what is written for a row, by slot."""
+    writes: dict[int, _Writes] = defaultdict(_Writes)
+    for entry in single(work.reach):
+        slot = find_slot(entry[0])
+        writes[slot].fences[row.fence(slot)] = None
+    for entry in work.remove:
+        writes[find_slot(entry[0])].remove.append(entry)
+    for entry in single(work.add):
+        writes[find_slot(entry[0])].add.append(entry)
+    for command in kind.mirror.extra_commands({row.pk: work.own}):
+        writes[find_slot(command[1])].others.append(command)
+    _add_feed(kind, work, writes)
+    for slot, of_slot in writes.items():
+        of_slot.fences[row.fence(slot)] = None
+        for entry in (*of_slot.remove, *of_slot.add):
+            if _is_claim(entry):
+                of_slot.places[_place_fence(plan.place(entry))] = None
+    return writes
+
+
+def _add_feed(kind: Kind, work: RowWork, writes: dict[int, _Writes]) -> None:
+    feed = kind.mirror.feed()
+    if feed is None or (work.feed_entry is None and not work.reach):
+        return
+    of_feed = writes[find_slot(feed)]  # also without an entry: the fence in its slot keeps the order of a row's entries
+    if work.feed_entry is not None:
+        length = int(setting("FEED_LENGTH"))
+        of_feed.others.append(("XADD", feed, "MAXLEN", "~", length, "*", "d", work.feed_entry))
