@@ -1,7 +1,7 @@
 """The two protocols by which a drain writes: a transaction on one Redis, and fences on a cluster."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -18,6 +18,7 @@ from mirror.relay import fenced
 from mirror.relay.work import Part, Staged, Work
 from mirror.warm import rewind
 
+Place = tuple[str, ...]
 Claim = Field | Value  # the place of these entries can pass from one row to another
 
 
@@ -60,8 +61,10 @@ class OneRedis(Protocol):
         return _settle_claims(self.session, works, read)
 
     def post(self, works: list[Work]) -> None:
-        pairs = zip(self.parts, works, strict=True)
-        self.session.post_transaction([command for part, work in pairs for command in _commands(part.kind, work)])
+        commands: list[Command] = []
+        for part, work in zip(self.parts, works, strict=True):
+            commands += _commands(part.kind, work)
+        self.session.post_transaction(commands)
 
     def collect(self) -> None:
         self.session.collect_transaction()
@@ -96,10 +99,14 @@ class Cluster(Protocol):
         return newest
 
     def post(self, works: list[Work]) -> None:
-        changes = [change.id for work in works for change in work.changes]
+        changes: list[int] = []
+        for work in works:
+            changes += [change.id for change in work.changes]
+        others = [remember_changes(changes)] if changes else []
         try:
-            self.fences.post(self._by_row(works), [remember_changes(changes)] if changes else [])
+            self.fences.post(self._by_row(works), others)
         except RedisError:
+            # Some slots may have been written and others not. The next drain then writes every entry.
             outbox.mark_incomplete(changes)
             raise
 
@@ -120,12 +127,17 @@ def protocol_of(session: Session, parts: Sequence[Part], *, is_forced: bool) -> 
 
 def _watch_and_read(session: Session, parts: Sequence[Part]) -> list[Sequence[Any]]:
     """Watch the rows' own keys and read their states, by part, in one round trip."""
-    asks = [part.kind.ask(part.pks) for part in parts]
-    keys = [key for part in parts for key in part.kind.watches(part.pks)]
+    keys: list[str] = []
+    asks: list[list[Command]] = []
+    for part in parts:
+        keys += part.kind.watches(part.pks)
+        asks.append(part.kind.ask(part.pks))
     replies = iter(session.watch_and_ask(keys, list(chain.from_iterable(asks))))
-    return [
-        part.kind.read_states(part.pks, list(islice(replies, len(ask)))) for part, ask in zip(parts, asks, strict=True)
-    ]
+    states: list[Sequence[Any]] = []
+    for part, ask in zip(parts, asks, strict=True):
+        own_replies = list(islice(replies, len(ask)))
+        states.append(part.kind.read_states(part.pks, own_replies))
+    return states
 
 
 def _settle_claims(session: Session, works: list[Work], read: Callable[[], list[Work]]) -> list[Work]:
@@ -134,31 +146,54 @@ def _settle_claims(session: Session, works: list[Work], read: Callable[[], list[
     The places are watched and read. If one that this drain wants to write holds another row's value, SQL is read
     once more. From then on the WATCH notices any change of the place.
     """
-    seen: dict[tuple[str, ...], str | None] = {}
-    while places := set().union(*map(_claims, works)) - seen.keys():
-        ordered = sorted(places)
-        asks: list[Command] = [("GET", *p) if len(p) == 1 else ("HGET", *p) for p in ordered]
-        replies = session.watch_and_ask(sorted({p[0] for p in ordered}), asks)
-        found = {p: None if r is None else r.decode(errors="replace") for p, r in zip(ordered, replies, strict=True)}
+    seen: dict[Place, str | None] = {}
+    while places := _find_places(works) - seen.keys():
+        found = _watch_places(session, sorted(places))
         seen |= found
-        if any(found.get(plan.place(e)) not in (None, e[-1]) for work in works for e in _claiming(work.add)):
+        if _has_other_value(works, found):
             works = read()
-    added = {plan.place(e) for work in works for e in _claiming(work.add)}
-    return [
-        work._replace(remove=[e for e in work.remove if not isinstance(e, Claim) or _is_own(e, seen, added)])
-        for work in works
-    ]
+    added: set[Place] = set()
+    for work in works:
+        added |= {plan.place(entry) for entry in _list_claims(work.add)}
+    settled: list[Work] = []
+    for work in works:
+        remove = [entry for entry in work.remove if not isinstance(entry, Claim) or _is_own(entry, seen, added)]
+        settled.append(work._replace(remove=remove))
+    return settled
 
 
-def _claims(work: Work) -> set[tuple[str, ...]]:
-    return {plan.place(e) for entries in (work.add, work.remove) for e in _claiming(entries)}
+def _find_places(works: Iterable[Work]) -> set[Place]:
+    """Return the places that these works remove or take."""
+    places: set[Place] = set()
+    for work in works:
+        for entries in (work.add, work.remove):
+            places |= {plan.place(entry) for entry in _list_claims(entries)}
+    return places
 
 
-def _claiming(entries: Iterable[Contribution]) -> Iterator[Claim]:
+def _watch_places(session: Session, places: Sequence[Place]) -> dict[Place, str | None]:
+    """Watch these places and return their values."""
+    structures = sorted({place[0] for place in places})
+    asks: list[Command] = [("GET", *place) if len(place) == 1 else ("HGET", *place) for place in places]
+    replies = session.watch_and_ask(structures, asks)
+    values = [None if reply is None else reply.decode(errors="replace") for reply in replies]
+    return dict(zip(places, values, strict=True))
+
+
+def _has_other_value(works: Iterable[Work], found: Mapping[Place, str | None]) -> bool:
+    """Return whether one of these places that a work takes has the value of another row."""
+    for work in works:
+        for entry in _list_claims(work.add):
+            if found.get(plan.place(entry)) not in (None, entry[-1]):
+                return True
+    return False
+
+
+def _list_claims(entries: Iterable[Contribution]) -> Iterator[Claim]:
     return (entry for entry in entries if isinstance(entry, Claim) and not isinstance(entry, OwnField))
 
 
-def _is_own(entry: Claim, seen: dict[tuple[str, ...], str | None], added: set[tuple[str, ...]]) -> bool:
+def _is_own(entry: Claim, seen: Mapping[Place, str | None], added: Collection[Place]) -> bool:
     place = plan.place(entry)
     return place not in added and (isinstance(entry, OwnField) or seen[place] == entry[-1])
 
@@ -167,6 +202,7 @@ def _commands(kind: Kind, work: Work) -> list[Command]:
     commands = kind.write(work.owns) + plan.commands(work.remove, work.add)
     commands += kind.mirror.extra_commands(work.owns)
     if work.changes:
+        # In the transaction of the entries: Redis then never has data whose change it does not remember.
         commands.append(remember_changes([change.id for change in work.changes]))
     feed = kind.mirror.feed()
     length = int(setting("FEED_LENGTH"))

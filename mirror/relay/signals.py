@@ -23,6 +23,7 @@ from mirror.utils.rows import all_rows
 
 logger = logging.getLogger("mirror")
 Watching = tuple[str, Watch]  # the mirror's name, its watch
+MAX_LINKS: Final = 1000  # a request could not drain more within its budget; the relay does
 UNKNOWN: Final = object()  # the value of a deferred field
 _by_model: dict[type[Model], list[Watching]] = defaultdict(list)
 _complete: set[type[Model]] = set()  # signals of these models hint all mirrors of their tables
@@ -48,10 +49,8 @@ def _find_writers(model: type[Model]) -> list[type[Model]]:
     Django sends the signals of the instance's own class alone.
     """
     table = get_concrete(model)
-    return [
-        table,
-        *(found for found in table._meta.apps.get_models(include_auto_created=True) if table in found.__mro__[1:]),
-    ]
+    others = table._meta.apps.get_models(include_auto_created=True)
+    return [table] + [model for model in others if table in model.__mro__[1:]]
 
 
 def _disconnect() -> None:
@@ -83,16 +82,21 @@ def _never_failing(receiver: Callable[..., None]) -> Callable[..., None]:
 
 @_never_failing
 def _row_changed(sender: type[Model], instance: Model, **kwargs: Any) -> None:
-    created, fields = kwargs.get("created"), kwargs.get("update_fields")  # post_delete has no "created"
-    is_update = created is False
-    found, is_complete = [], _has_columns(sender)
+    created = kwargs.get("created")  # None after a deletion
+    fields = kwargs.get("update_fields")
+    found = []
+    is_complete = _has_columns(sender)
     for name, watch in _by_model[sender]:
         if (created and not watch.inserts) or not _concerns(watch, fields):
             continue
         values = [_column(instance, watch, column) for column in watch.key_columns]
-        # An UPDATE of a key is also a change of the key before it, which is not known here.
-        is_complete &= UNKNOWN not in values and not (is_update and _may_move(watch, fields))
-        if None not in values and UNKNOWN not in values:  # a row whose key is NULL has no change
+        if UNKNOWN in values:
+            is_complete = False
+            continue
+        if created is False and _may_move(watch, fields):
+            # An UPDATE of a key is also a change of the key before it, which is not known here.
+            is_complete = False
+        if None not in values:  # a row whose key is NULL has no change
             found.append(((name, watch.source), [":".join(map(str, values))]))
     if is_complete and sender in _complete:
         sql_only.note_hint(sender._meta.db_table, is_change=bool(found))
@@ -101,21 +105,21 @@ def _row_changed(sender: type[Model], instance: Model, **kwargs: Any) -> None:
 
 def _may_move(watch: Watch, fields: Collection[str] | None) -> bool:
     """Return whether saving these fields (None: all) can change the key that a row has for this watch."""
-    return any(
-        field.column in watch.key_columns and not field.primary_key
-        for field in watch.model._meta.concrete_fields
-        if fields is None or field.name in fields or field.attname in fields
-    )
+    for field in watch.model._meta.concrete_fields:
+        is_saved = fields is None or field.name in fields or field.attname in fields
+        if is_saved and field.column in watch.key_columns and not field.primary_key:
+            return True
+    return False
 
 
 def _hints_all(model: type[Model]) -> bool:
     """Return whether signals of this model hint all mirrors of its table: not those that watch a proxy of it."""
     hinted = {name for name, _ in _by_model[model]}
-    return all(
-        mirror.name in hinted
-        for mirror in registry.all_mirrors()
-        if any(watch.table == model._meta.db_table for watch in mirror.watches)
-    )
+    for mirror in registry.all_mirrors():
+        tables = {watch.table for watch in mirror.watches}
+        if model._meta.db_table in tables and mirror.name not in hinted:
+            return False
+    return True
 
 
 def _has_columns(model: type[Model]) -> bool:
@@ -127,10 +131,11 @@ def _concerns(watch: Watch, fields: Collection[str] | None) -> bool:
     """Return whether saving these fields (None: all) can be a change."""
     if fields is None or not watch.only:
         return True
-    told = (*watch.key_columns, *watch.only)
-    return any(
-        f.column in told and (f.name in fields or f.attname in fields) for f in watch.model._meta.concrete_fields
-    )
+    watched = {*watch.key_columns, *watch.only}
+    for field in watch.model._meta.concrete_fields:
+        if field.column in watched and (field.name in fields or field.attname in fields):
+            return True
+    return False
 
 
 @_never_failing
@@ -142,17 +147,23 @@ def _links_changed(
         sql_only.expect_statement()
     if action not in ("post_add", "post_remove", "pre_clear"):
         return
-    found = [
-        ((name, watch.source), _ends(sender, watch, instance, reverse, pk_set))
-        for name, watch in _by_model[sender]
-        if watch.inserts or action != "post_add"
-    ]
-    if all(ends for _, ends in found) and sender in _complete:
+    found = []
+    is_complete = sender in _complete
+    for name, watch in _by_model[sender]:
+        if watch.inserts or action != "post_add":
+            ends = _find_ends(sender, watch, instance, reverse, pk_set)
+            if ends:
+                found.append(((name, watch.source), ends))
+            else:
+                is_complete = False
+    if is_complete:
         sql_only.note_hint(sender._meta.db_table)
-    hint_all((group, ends) for group, ends in found if ends)
+    hint_all(found)
 
 
-def _ends(through: type[Model], watch: Watch, instance: Model, reverse: bool, pk_set: set[Any] | None) -> list[str]:
+def _find_ends(
+    through: type[Model], watch: Watch, instance: Model, reverse: bool, pk_set: set[Any] | None
+) -> list[str]:
     """Return the keys of the links between ``instance`` and ``pk_set`` (None: all its links) for one watch."""
     if watch.whole:
         return [""]
@@ -165,7 +176,8 @@ def _ends(through: type[Model], watch: Watch, instance: Model, reverse: bool, pk
     if pk_set is not None:
         return [str(pk) for pk in pk_set]
     links = all_rows(through).filter(**{_field(through, own): instance.pk})
-    return [str(v) for v in links.values_list(_field(through, watch.key_columns[0]), flat=True)[:1000]]
+    others = links.values_list(_field(through, watch.key_columns[0]), flat=True)
+    return [str(value) for value in others[:MAX_LINKS]]
 
 
 def _field(model: type[Model], column: str | None) -> str:
