@@ -4,7 +4,7 @@ A filter reads its parameters with the fields of a Django form and turns them in
 for the copy in the process and a condition for SQL. Both find the same books.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -81,31 +81,45 @@ NO_FILTERS: Final = ChosenFilters()
 
 def read_filters(parameters: Mapping[str, str]) -> ChosenFilters:
     """Return the filters that a request's parameters select."""
-    fields = {filter_: filter_.fields() for filter_ in _filters.values()}
+    fields = _make_fields()
     given = _read_given(fields.values(), parameters)
     if not given:
         return NO_FILTERS
-    form = forms.Form(given)
-    for made in fields.values():
-        form.fields.update(made)
-    form.is_valid()
-    errors = {name: str(messages[0]) for name, messages in form.errors.items()}
+    form = _validate(fields.values(), given)
+    errors = _get_messages(form.errors)
     narrowings, active = [], []
     for filter_, names in fields.items():
         given_names = tuple(name for name in names if name in given)
         if not given_names or not errors.keys().isdisjoint(given_names):
             continue
-        values = {name: form.cleaned_data.get(name) for name in names}
+        values = _pick_values(form, names)
         if not _has_value(values):
             continue
         try:
             narrowings.append(filter_.narrow(values))
             active.append(ActiveFilter(given_names, filter_.describe(values)))
         except ValidationError as error:
-            errors.update(_get_messages(error))
+            errors.update(_get_messages(error.message_dict))
     if errors:
         return ChosenFilters(given, errors=errors)
     return ChosenFilters(given, tuple(narrowings), tuple(active))
+
+
+def _make_fields() -> dict[Filter, Mapping[str, forms.Field]]:
+    return {filter_: filter_.fields() for filter_ in _filters.values()}
+
+
+def _validate(fields: Iterable[Mapping[str, forms.Field]], given: Mapping[str, str]) -> forms.Form:
+    """Return a form with the fields of all filters, validated with the given parameters."""
+    form = forms.Form(given)
+    for made in fields:
+        form.fields.update(made)
+    form.is_valid()
+    return form
+
+
+def _pick_values(form: forms.Form, names: Iterable[str]) -> dict[str, Any]:
+    return {name: form.cleaned_data.get(name) for name in names}
 
 
 def _read_given(fields: Iterable[Iterable[str]], parameters: Mapping[str, str]) -> dict[str, str]:
@@ -119,8 +133,9 @@ def _read_given(fields: Iterable[Iterable[str]], parameters: Mapping[str, str]) 
     return given
 
 
-def _get_messages(error: ValidationError) -> dict[str, str]:
-    return {name: messages[0] for name, messages in error.message_dict.items()}
+def _get_messages(errors: Mapping[str, Sequence[Any]]) -> dict[str, str]:
+    """Return the first message about each parameter."""
+    return {name: str(messages[0]) for name, messages in errors.items()}
 
 
 def _has_value(values: FilterValues) -> bool:

@@ -118,12 +118,17 @@ def _replace_rows(model: type[Model], ids: Sequence[str], old: Mapping[str, Any]
     _write_rows(model, [made for pk, made in new.items() if made != old.get(pk)])
     if not (old or new):
         return set()
+    return _replace_entries(list(old.values()), list(new.values()), of_documents=model is Document)
+
+
+def _replace_entries(old: Sequence[Any], new: Sequence[Any], *, of_documents: bool) -> set[Entry]:
+    """Replace the entries of the records ``old`` by those of ``new``. Return the entries that differ."""
     # A document's member contains its name, so a renamed author has one member before and another one after.
-    members = {made.member for made in chain(old.values(), new.values())}
+    members = {record.member for record in chain(old, new)}
     # Read from the lists and not derived from ``old``, so that damaged lists are repaired as well.
-    stored = _read_entries(members, of_documents=model is Document)
+    stored = _read_entries(members, of_documents=of_documents)
     before = set(chain.from_iterable(stored.values()))
-    after = set(chain.from_iterable(made.entries for made in new.values()))
+    after = set(chain.from_iterable(record.entries for record in new))
     _change_entries(before, after)
     return before ^ after
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from typing import Final
 
 from django.utils.formats import date_format
@@ -60,14 +60,8 @@ def parse_range(given: Mapping[str, str], default: Range, today: date) -> Range:
     first, last = _parse_day(given.get("from", "")), _parse_day(given.get("to", ""))
     if first is None and last is None:
         return default
-    length = default.last - default.first
     bound = year_range(today.year).last
-    if first is None:
-        assert last is not None
-        # An end outside the limits stays as it is, so that the error names the limits and not a reversed range.
-        first = max(EARLIEST_DAY, last - length) if last >= EARLIEST_DAY else last
-    if last is None:
-        last = min(bound, first + length) if first <= bound else first
+    first, last = _complete_range(first, last, default.last - default.first, bound)
     if first > last:
         raise BadQuery(_("The first day must come before the last day."))
     if first < EARLIEST_DAY or last > bound:
@@ -76,6 +70,17 @@ def parse_range(given: Mapping[str, str], default: Range, today: date) -> Range:
     if (last - first).days >= MAX_DAYS:
         raise BadQuery(_("A page shows at most %(days)d days. Choose a shorter period.") % {"days": MAX_DAYS})
     return Range(first, last)
+
+
+def _complete_range(first: date | None, last: date | None, length: timedelta, bound: date) -> tuple[date, date]:
+    """Return both ends of a range of which at least one is given."""
+    # An end outside the limits stays as it is, so that the error names the limits and not a reversed range.
+    if first is None:
+        assert last is not None
+        first = max(EARLIEST_DAY, last - length) if last >= EARLIEST_DAY else last
+    if last is None:
+        last = min(bound, first + length) if first <= bound else first
+    return first, last
 
 
 def parse_choice(given: Mapping[str, str], name: str, choices: Sequence[str]) -> str:

@@ -65,7 +65,7 @@ def active_users(request: HttpRequest) -> HttpResponse:
     ``?name=`` redirects to the calendar of the user with this name.
     """
     name = request.GET.get("name", "").strip()
-    user = User.objects.filter(name_key=fold(name)).first() if name else None
+    user = _find_user(name)
     if user is not None:
         return redirect_to_view("loginlog:user", user.pk)
     try:
@@ -87,6 +87,12 @@ def active_users(request: HttpRequest) -> HttpResponse:
     context = {"page": page, "asked": asked.days, "chosen": asked.user_type, "types": [ALL_TYPES, *User.Type.values]}
     context |= {"first": first if after >= 0 else None, "older": older, "unknown": name}
     return render(request, "loginlog/active.html", context)
+
+
+def _find_user(name: str) -> User | None:
+    if not name:
+        return None
+    return User.objects.filter(name_key=fold(name)).first()
 
 
 def _parse_cursor(text: str) -> int:
