@@ -161,7 +161,7 @@ class DocumentMirror(Mirror):
         return build_entries(store.DocumentRecord(**record).entries)
 
     def families(self) -> Sequence[Family]:
-        kinds = entries.WORD_LISTS + "=<>"
+        kinds = entries.WORD_LISTS + "=^<>"
         return [Family(keys.search_list(f"{kind}:"), "zset", _parse_document_id) for kind in kinds]
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Kind = Literal["missing", "stale", "stray", "unreadable", "quarantined"]
 TRIES = 3
 MAX_COMPARED = 200  # rows compared together
+ASKED_TOGETHER = 500  # entries read in one round trip
 
 
 class Difference(NamedTuple):
@@ -48,7 +49,10 @@ class Difference(NamedTuple):
             return f"{self.mirror} {self.pk}: quarantined: {self.found}"
         if self.kind == "unreadable":
             return f"{self.mirror} {self.pk}: unreadable: {self.found}"
-        where = self.key if self.entry is None else " ".join(filter(None, says(self.entry)[:2]))
+        where = self.key
+        if self.entry is not None:
+            key, member, _ = says(self.entry)
+            where = f"{key} {member}".rstrip()
         return f"{self.mirror} {self.pk}: {self.kind} {where!r}: SQL has {self.expected}, Redis has {self.found}"
 
 
@@ -82,9 +86,9 @@ def read_value(entry: Entry, reply: Any) -> str | None:
 def quarantined(names: Iterable[str]) -> list[Difference]:
     """Return the quarantined changes of these mirrors. SQL answers reads of their rows."""
     found = Change.objects.using(changes.using()).quarantined().filter(mirror__in=list(names)).order_by("id")
-    rows = {(c.mirror, c.source, c.key): c.error for c in found}
+    errors = {(change.mirror, change.source, change.key): change.error for change in found}  # the latest of each key
     return [
-        Difference(name, key, "quarantined", source, None, None, error) for (name, source, key), error in rows.items()
+        Difference(name, key, "quarantined", source, None, None, error) for (name, source, key), error in errors.items()
     ]
 
 
@@ -101,26 +105,45 @@ def look(
     """
     mirror = kind.mirror
     before, errors = read_targets(kind, pks)
-    unreadable = [Difference(mirror.name, pk, "unreadable", "", None, None, text) for pk, text in errors.items()]
-    pks = [pk for pk in pks if pk not in errors]
-    owns = _read_owns(kind, pks, session)
-    asked = [(pk, e) for pk in pks for e in {*single(before.get(pk, ABSENT).entries), *strays.get(pk, ())}]
-    found: list[Any] = []
-    for start in range(0, len(asked), 500):
-        found += scan.ask(session, [ask(entry) for _, entry in asked[start : start + 500]])
-    after, _ = read_targets(kind, pks)
-    busy = changes.pending_of(mirror.name, [*pks, *errors]).keys()
-    steady = {pk for pk in pks if pk not in busy and before.get(pk) == after.get(pk)}
-    own = [d for pk in pks for d in _own(mirror, pk, before.get(pk, ABSENT), owns[pk])]
-    expected = {pk: {says(e)[:2]: e for e in single(t.entries)} for pk, t in before.items()}
-    seen = own + [
-        difference
-        for (pk, entry), reply in zip(asked, found, strict=True)
-        if (difference := _entry(mirror, pk, entry, expected.get(pk, {}), reply))
+    readable = [pk for pk in pks if pk not in errors]
+    seen = _compare_once(kind, readable, before, strays, session)
+    # SQL once more, after Redis was read: a row that changed meanwhile may differ only because of that.
+    after, _ = read_targets(kind, readable)
+    busy = changes.pending_of(mirror.name, list(pks)).keys()
+    steady = {pk for pk in readable if pk not in busy and before.get(pk) == after.get(pk)}
+    lasting = set(leave_waiting(mirror, [found for found in seen if found.pk in steady]))
+    differences = [
+        Difference(mirror.name, pk, "unreadable", "", None, None, text) for pk, text in errors.items() if pk not in busy
     ]
-    lasting = set(leave_waiting(mirror, [d for d in seen if d.pk in steady]))
-    unreadable = [d for d in unreadable if d.pk not in busy]
-    return unreadable + [d for d in seen if d in lasting or (all_strays and d.kind == "stray")]
+    differences += [found for found in seen if found in lasting or (all_strays and found.kind == "stray")]
+    return differences
+
+
+def _compare_once(
+    kind: "KindOfMirror",
+    pks: Sequence[str],
+    targets: Mapping[str, Target],
+    strays: Mapping[str, Iterable[Entry]],
+    session: Session,
+) -> list[Difference]:
+    """Return the differences between these targets and Redis, whatever happens to the rows meanwhile."""
+    mirror = kind.mirror
+    owns = _read_owns(kind, pks, session)
+    seen: list[Difference] = []
+    asked: list[tuple[str, Entry]] = []
+    for pk in pks:
+        target = targets.get(pk, ABSENT)
+        seen += _compare_own(mirror, pk, target, owns[pk])
+        asked += [(pk, entry) for entry in {*single(target.entries), *strays.get(pk, ())}]
+    replies: list[Any] = []
+    for at in range(0, len(asked), ASKED_TOGETHER):
+        replies += scan.ask(session, [ask(entry) for _, entry in asked[at : at + ASKED_TOGETHER]])
+    expected = {pk: {says(entry)[:2]: entry for entry in single(target.entries)} for pk, target in targets.items()}
+    for (pk, entry), reply in zip(asked, replies, strict=True):
+        difference = _compare_entry(mirror, pk, entry, expected.get(pk, {}), reply)
+        if difference is not None:
+            seen.append(difference)
+    return seen
 
 
 def read_targets(kind: "KindOfMirror", pks: Sequence[str]) -> tuple[dict[str, Target], dict[str, str]]:
@@ -137,27 +160,37 @@ def read_targets(kind: "KindOfMirror", pks: Sequence[str]) -> tuple[dict[str, Ta
         if len(pks) == 1:
             return {}, {pks[0]: say(error)}
     middle = len(pks) // 2
-    (first, errors), (second, more) = (read_targets(kind, half) for half in (pks[:middle], pks[middle:]))
-    return first | second, errors | more
+    first, first_errors = read_targets(kind, pks[:middle])
+    second, second_errors = read_targets(kind, pks[middle:])
+    return first | second, first_errors | second_errors
 
 
 def leave_waiting(mirror: Mirror, found: list[Difference]) -> list[Difference]:
     """Return the differences without those of rows that wait for the change of a source to be spread."""
     waiting = spread.find_waiting(mirror.name) if found else set[str]()
-    return [] if waiting is None else [d for d in found if d.pk not in waiting]
+    if waiting is None:  # too many sources to tell which rows wait
+        return []
+    return [difference for difference in found if difference.pk not in waiting]
 
 
 def _read_owns(kind: "KindOfMirror", pks: Sequence[str], session: Session) -> dict[str, Any]:
     """Return the values of the rows' own keys."""
     if not kind.mirror.has_record:
         return dict.fromkeys(pks)
-    return dict(zip(pks, kind.read_states(pks, scan.ask(session, kind.ask(pks))), strict=True))
+    replies = scan.ask(session, kind.ask(pks))
+    return dict(zip(pks, kind.read_states(pks, replies), strict=True))
 
 
-def _own(mirror: Mirror, pk: str, target: Target, own: Any) -> list[Difference]:
+def _name_difference(expected: object, found: object) -> Kind:
+    if expected is None:
+        return "stray"
+    return "missing" if found is None else "stale"
+
+
+def _compare_own(mirror: Mirror, pk: str, target: Target, own: Any) -> list[Difference]:
     if not mirror.has_record or target.own == own:
         return []
-    kind: Kind = "stray" if target.own is None else "missing" if own is None else "stale"
+    kind = _name_difference(target.own, own)
     key = mirror.record_key(pk)
     return [Difference(mirror.name, pk, kind, key, None, show(target.own), show(own))]
 
@@ -169,17 +202,18 @@ def show(own: Any) -> str | None:
     return own.decode(errors="replace") if isinstance(own, bytes) else str(own)
 
 
-def _entry(
+def _compare_entry(
     mirror: Mirror, pk: str, entry: Entry, expected: Mapping[tuple[str, str], Entry], reply: Any
 ) -> Difference | None:
     key, member, _ = says(entry)
     should = expected.get((key, member))
-    wanted, found = says(should)[2] if should else None, read_value(entry, reply)
+    wanted = says(should)[2] if should else None
+    found = read_value(entry, reply)
     if wanted == found:
         return None
     if should is None and type(entry) in (Field, Value) and found != says(entry)[2]:
         return None  # another row has taken this place over
-    kind: Kind = "stray" if should is None else "missing" if found is None else "stale"
+    kind = _name_difference(should, found)
     return Difference(mirror.name, pk, kind, key, entry, wanted, found)
 
 
@@ -199,13 +233,14 @@ def differences(
     all_strays: bool = False,
 ) -> list[Difference]:
     """Return the differences of these rows that every comparison finds. all_strays: see ``look``."""
-    todo, found = list(dict.fromkeys(pks)), []
+    todo = list(dict.fromkeys(pks))
+    found: list[Difference] = []
     size = kind.limit_batch(MAX_COMPARED)
     for start in range(0, len(todo), size):
         batch = todo[start : start + size]
         for _ in number_tries():
             seen = look(kind, batch, strays, session, all_strays)
-            batch = list(dict.fromkeys(d.pk for d in seen))
+            batch = list(dict.fromkeys(difference.pk for difference in seen))
             if not batch:
                 break
         found += seen

@@ -24,16 +24,22 @@ def difference(
     if not before:
         return [], after
     if len(before) == len(after):  # usually few entries change, each in its place
-        pairs = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
-        old, new = set(single(a for a, _ in pairs)), set(single(b for _, b in pairs))
+        old: set[Entry] = set()
+        new: set[Entry] = set()
+        for one, other in zip(before, after, strict=True):
+            if one != other:
+                old.update(single([one]))
+                new.update(single([other]))
         if {place(entry) for entry in old} <= {place(entry) for entry in new}:  # nothing to remove
-            return [], [entry for entry in new if entry not in old]
-    old, new = set(single(before)), set(single(after))
+            return [], list(new - old)
+    old = set(single(before))
+    new = set(single(after))
     gone = old - new
     if gone:
+        # An entry of which only the value changes is written over. Its removal would be a moment without it.
         places = {place(entry) for entry in new}
         gone = {entry for entry in gone if place(entry) not in places}
-    return list(gone), [entry for entry in new if entry not in old]
+    return list(gone), list(new - old)
 
 
 _Groups = defaultdict[str, list[Any]]
@@ -46,7 +52,7 @@ def _chunks(key: str, command: str, arguments: list[Any], step: int = ARGUMENTS)
 
 def commands(remove: Iterable[Entry], add: Iterable[Contribution]) -> list[Command]:
     """Return the commands, grouped by key. Removals come first, so that added entries stay."""
-    return [*_removals(remove), *_additions(add)]
+    return _removals(remove) + _additions(add)
 
 
 def _removals(entries: Iterable[Entry]) -> list[Command]:
@@ -120,7 +126,8 @@ def encode_feed(remove: Iterable[Entry], add: Iterable[Contribution]) -> bytes:
 
     An infinite score, which JSON lacks, is written as text.
     """
-    rows = [[0, *as_list(entry)] for entry in remove] + [[1, *as_list(entry)] for entry in single(add)]
+    rows = [[0, *as_list(entry)] for entry in remove]
+    rows += [[1, *as_list(entry)] for entry in single(add)]
     for row in rows:
         if isinstance(row[-1], float) and row[-1] in (float("inf"), float("-inf")):
             row[-1] = str(row[-1])

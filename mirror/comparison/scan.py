@@ -63,7 +63,8 @@ class Bits(Collection[int]):
         self._parts.append((start, raw))
 
     def __iter__(self) -> Iterator[int]:
-        return (offset for start, raw in self._parts for offset in _list_bits(raw, start))
+        for start, raw in self._parts:
+            yield from _list_bits(raw, start)
 
     def __len__(self) -> int:
         return sum(int.from_bytes(raw).bit_count() for _, raw in self._parts)
@@ -106,7 +107,11 @@ def next_members(session: Session, key: str, family: Family, cursor: str, count:
         start = int(cursor) // 8
         (reply,) = ask(session, [_get_part(key, start)])
         bits = [offset for offset in _list_bits(reply, start) if offset >= int(cursor)]
-        following = bits[count - 1] + 1 if len(bits) > count else 8 * (start + BYTES) if len(reply) == BYTES else 0
+        following = 0  # the end
+        if len(bits) > count:
+            following = bits[count - 1] + 1
+        elif len(reply) == BYTES:
+            following = 8 * (start + BYTES)
         return Content(key, family, bits[:count]), str(following)
     (reply,) = ask(session, [_first(key, family, cursor, count)])
     raw, after = _page(family, reply)
@@ -170,7 +175,10 @@ def is_empty(mirror: Mirror, redis: RedisClient) -> bool:
         return False  # its strays are in SQL
     owned = Owned(mirror)
     with Session(redis) as session:
-        return not any(owned.has(key) for found in keys(session) for key in found)
+        for found in keys(session):
+            if any(map(owned.has, found)):
+                return False
+    return True
 
 
 def contents(session: Session, named: Iterable[tuple[str, Family]]) -> Generator[Content, None, None]:
@@ -275,9 +283,11 @@ def _get_part(key: str, start: int) -> Command:
 
 def _list_bits(raw: bytes, start: int) -> list[int]:
     """Return the offsets of the set bits in a part of a bitmap that begins at this byte."""
-    return [
-        8 * (start + place) + bit for place, byte in enumerate(raw) if byte for bit in range(8) if byte & 128 >> bit
-    ]
+    offsets: list[int] = []
+    for place, byte in enumerate(raw, start):
+        if byte:  # nearly all bytes of a large bitmap are empty
+            offsets += [8 * place + bit for bit in range(8) if byte & 128 >> bit]
+    return offsets
 
 
 def ask(session: Session, commands: Sequence[Command]) -> list[Any]:
@@ -293,6 +303,7 @@ def collect(session: Session, commands: Sequence[Command]) -> list[Any]:
     except ResponseError as error:
         if not str(error).startswith("WRONGTYPE"):
             raise
+    # The reply names no key, so the commands are sent again one by one until one fails.
     for command in commands:
         try:
             session.ask([command])
@@ -305,4 +316,6 @@ def collect(session: Session, commands: Sequence[Command]) -> list[Any]:
 def _paired(family: Family, raw: Any) -> list[Any]:
     if family.kind == "set":
         return raw if isinstance(raw, list) else list(raw)
-    return list(raw.items() if isinstance(raw, dict) else zip(raw[::2], raw[1::2], strict=True))
+    if isinstance(raw, dict):
+        return list(raw.items())
+    return list(zip(raw[::2], raw[1::2], strict=True))

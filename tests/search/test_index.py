@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 import pytest
 from django.db import connection, transaction
+from redis import Redis
 
 from accounts.models import User
+from catalog.keys import search_list
 from catalog.models import Author, Book, Tag
 from catalog.search.models import Document, Posting, Term
 from catalog.search.selectors import search
@@ -142,6 +144,15 @@ def test_verify_finds_and_repair_fixes_documents_that_differ_from_their_rows() -
     drain_all()
     assert verify([*INDEXES, *MIRRORS]) == []
     assert find_titles("quarry") == ["Second Quarry"]
+
+
+def test_verify_finds_a_stray_in_each_kind_of_list(redis: Redis) -> None:
+    kinds = sorted({key.partition(":")[0] for keys in Document.objects.values_list("keys", flat=True) for key in keys})
+    assert {"=", "^", "<", ">", "b", "a", "t"} <= set(kinds)
+    lists = [search_list(f"{kind}:ghost") for kind in kinds]
+    for name in lists:
+        redis.zadd(name, {"b999999|Ghost": -1})
+    assert sorted(found.key for found in verify(MIRRORS)) == sorted(lists)
 
 
 @pytest.mark.parametrize("write", [_update, _rename_a_tag])
