@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 import mirror
 from catalog import keys, title_keys  # noqa: F401  (its mirror registers on import)
 from catalog.books.languages import normalise_code
-from catalog.books.records import BookRecord, BookRow, Record, build_record, load_book_rows
+from catalog.books.records import COLUMNS, BookRecord, BookRow, Record, build_record, load_book_rows
 from catalog.books.series import parse_series
 from catalog.models import Author, Book, Tag, Tagging, TagVote
 from catalog.shelves import mirrors as shelves  # noqa: F401  (its mirrors register on import)
@@ -87,8 +87,8 @@ class BookMirror(Mirror[BookRecord]):
     record_class = BookRecord
     buckets = settings.CATALOG_TAG_BUCKETS  # of each tag's set
     watches = (
-        # Without ``title_key``, because the record has the sort title from which the key follows.
-        Watch(Book, only=("title", "original_title", "year", "language", "isbn", "popularity", "rating")),
+        # Without the sort title, which SQL computes from the title.
+        Watch(Book, only=tuple(column for column in COLUMNS if column != "sort_title")),
         Watch(Tagging, "book_id"),
         Watch(Book.authors.through, "book_id"),
         Watch(TagVote, "book_id"),

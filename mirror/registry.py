@@ -41,8 +41,8 @@ def _derive(declaration: type[Mirror]) -> str:
     inherited = _mirrors.get(getattr(declaration, "name", ""))
     if inherited and "name" not in vars(declaration):
         return f"extends {type(inherited).__qualname__}, which is registered: give it a name of its own"
-    name = "_".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z\d]+", declaration.__name__.removesuffix("Mirror"))).lower()
-    declaration.name = getattr(declaration, "name", name)
+    if not hasattr(declaration, "name"):
+        declaration.name = _make_name(declaration)
     if declaration.buckets > 1 and not str(declaration.version).endswith(f".b{declaration.buckets}"):
         declaration.version = f"{declaration.version}.b{declaration.buckets}"
     if declaration.sums_up and isinstance(declaration.watches, (list, tuple)):  # otherwise reported as unusable
@@ -65,6 +65,12 @@ def _derive(declaration: type[Mirror]) -> str:
     return ""
 
 
+def _make_name(declaration: type[Mirror]) -> str:
+    """Return "last_logins" for ``LastLoginsMirror``."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z\d]+", declaration.__name__.removesuffix("Mirror"))
+    return "_".join(words).lower()
+
+
 def _watch_whole(watch: Watch) -> Watch:
     """Return a watch whose changes have the key "", as a mirror with a single row needs."""
     is_own = isinstance(watch, Watch) and not watch.source
@@ -73,27 +79,38 @@ def _watch_whole(watch: Watch) -> Watch:
 
 def _fault(declaration: type[Mirror]) -> str:
     """Return the reason why a declaration is unusable, or "". A traceback at start-up would hide all other faults."""
-    name, model = getattr(declaration, "name", None), getattr(declaration, "model", None)
-    watches = getattr(declaration, "watches", None)
+    name = getattr(declaration, "name", None)
     if not isinstance(name, str) or not name:
         return "has no name"
     if name in _mirrors:
         return f"is called {name!r}, and so is {type(_mirrors[name]).__qualname__}"
-    if isinstance(model, str):
-        return f"has the text {model!r} as its model: give it the class"
-    if isinstance(model, type) and issubclass(model, Model) and model._meta.abstract:
-        return f"has the abstract model {model._meta.label}, which has no table: mirror the models that inherit from it"
-    if isinstance(model, type) and issubclass(model, Model) and model._meta.swapped:
-        return f"has the model {model._meta.label}, which is swapped for {model._meta.swapped}: mirror that one"
+    model = getattr(declaration, "model", None)
+    if fault := _find_fault_of_model(model):
+        return fault
     kind = getattr(declaration, "record_kind", "json")
     if kind not in get_args(RecordKind):
         return f"has the record kind {kind!r}: there are {', '.join(get_args(RecordKind))}"
     if not _is_table(model) and not getattr(declaration, "sums_up", False):
         return "has no model"
+    watches = getattr(declaration, "watches", None)
     if not isinstance(watches, (list, tuple)) or not watches:
         return "has no watches"
-    if not all(isinstance(watch, Watch) and _is_table(watch.model) for watch in watches):
-        return "watches something that is no model"
+    for watch in watches:
+        if not isinstance(watch, Watch) or not _is_table(watch.model):
+            return "watches something that is no model"
+    return ""
+
+
+def _find_fault_of_model(model: object) -> str:
+    if isinstance(model, str):
+        return f"has the text {model!r} as its model: give it the class"
+    if not isinstance(model, type) or not issubclass(model, Model):
+        return ""
+    label = model._meta.label
+    if model._meta.abstract:
+        return f"has the abstract model {label}, which has no table: mirror the models that inherit from it"
+    if model._meta.swapped:
+        return f"has the model {label}, which is swapped for {model._meta.swapped}: mirror that one"
     return ""
 
 
@@ -167,8 +184,11 @@ def list_sql_mirrors() -> list[str]:
 
 def list_tables(name: str) -> set[str]:
     """Return the watched tables of the mirror called ``name`` and of those that it comes after."""
-    names = (name, *all_ahead(name))
-    return {watch.table for one in names if one in _mirrors for watch in _mirrors[one].watches}
+    tables: set[str] = set()
+    for each in (name, *all_ahead(name)):
+        if each in _mirrors:
+            tables.update(watch.table for watch in _mirrors[each].watches)
+    return tables
 
 
 def drain_mode(name: str) -> str:
@@ -211,9 +231,10 @@ def all_ahead(name: str) -> set[str]:
     found: set[str] = set()
     todo = ahead(name)
     while todo:
-        if (one := todo.pop()) not in found:
-            found.add(one)
-            todo += ahead(one)
+        each = todo.pop()
+        if each not in found:  # declarations may form a circle, which a check reports
+            found.add(each)
+            todo += ahead(each)
     return found
 
 

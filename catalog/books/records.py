@@ -49,8 +49,11 @@ class BookRow(NamedTuple):
     author_ids: list[int]
 
 
+COLUMNS: Final = BookRow._fields[1 : BookRow._fields.index("tags")]  # of the book's own table, without the id
+
+
 class _FoundBook(NamedTuple):
-    """A book as the first statement returns it. columns: the values of ``BookRow`` from the title to the rating."""
+    """A book as the first statement returns it. columns: the values of ``COLUMNS``."""
 
     id: int
     columns: list[Any]
@@ -61,10 +64,7 @@ class _FoundBook(NamedTuple):
 
 # The ids of tags and authors come as one list for each book, and two more statements read the names. A join in SQL
 # costs three to four times as much for 330,294 pairs, and PostgreSQL would read all tags to name those of one book.
-_BOOKS = (
-    "SELECT b.id, b.title, b.sort_title, b.original_title, b.year, b.language, b.isbn, b.popularity, b.rating,"
-    " {tags}, {authors} FROM catalog_book b WHERE b.id"
-)
+_BOOKS = f"SELECT b.id, b.{', b.'.join(COLUMNS)}, {{tags}}, {{authors}} FROM catalog_book b WHERE b.id"
 _SELECT_BOOKS = {
     "sqlite": _BOOKS.format(
         tags="(SELECT json_array(json_group_array(l.tag_id), json_group_array(l.imported_count))"

@@ -19,31 +19,36 @@ def statuses(found: Sequence[Status]) -> list[str]:
     if not found:
         return [_("No mirrors are declared.")]
     head = [_("mirror"), _("state"), _("rows"), _("pending"), _("oldest"), _("quarantined"), _("layout")]
-    lines = [
-        [
-            s.mirror,
-            state(s),
-            rows(s),
-            str(s.pending),
-            f"{s.oldest_pending_seconds:.1f} s",
-            str(s.quarantined),
-            s.layout_version,
-        ]
-        for s in found
+    lines = [_list_cells(status) for status in found]
+    return table(head, lines) + _background(found)
+
+
+def _list_cells(status: Status) -> list[str]:
+    return [
+        status.mirror,
+        state(status),
+        rows(status),
+        str(status.pending),
+        f"{status.oldest_pending_seconds:.1f} s",
+        str(status.quarantined),
+        status.layout_version,
     ]
-    return [*table(head, lines), *_background(found)]
 
 
 def _background(found: Sequence[Status]) -> list[str]:
     """Return the progress and the findings of the present pass of the background verification, if one has begun."""
-    if all(s.background_rows is None for s in found):
+    has_begun, rows, differences = False, 0, 0
+    last: list[str] = []
+    for status in found:
+        has_begun = has_begun or status.background_rows is not None
+        rows += status.background_rows or 0
+        differences += status.background_differences
+        if status.background_last:
+            last.append(f"  {status.mirror} {status.background_last}")
+    if not has_begun:
         return []
     text = _("background verification: %(rows)s rows compared in this pass, %(found)s differences")
-    rows, differences = (sum(s.background_rows or 0 for s in found), sum(s.background_differences for s in found))
-    return [
-        text % {"rows": rows, "found": differences},
-        *(f"  {s.mirror} {s.background_last}" for s in found if s.background_last),
-    ]
+    return [text % {"rows": rows, "found": differences}, *last]
 
 
 def rows(found: Status) -> str:
@@ -115,7 +120,10 @@ def difference(found: Difference) -> str:
         text = _("%(mirror)s %(pk)s: unreadable: %(error)s")
         return text % {"mirror": found.mirror, "pk": found.pk, "error": found.found}
     kinds = {"missing": _("missing"), "stale": _("stale"), "stray": _("stray")}
-    where = found.key if found.entry is None else " ".join(filter(None, says(found.entry)[:2]))
+    where = found.key
+    if found.entry is not None:
+        key, member, _value = says(found.entry)
+        where = f"{key} {member}".rstrip()
     return _("%(mirror)s %(pk)s: %(kind)s %(where)s: SQL has %(sql)s, Redis has %(redis)s") % {
         "mirror": found.mirror,
         "pk": found.pk,
@@ -155,7 +163,9 @@ def removal(found: Remains, steps: Sequence[str], is_done: bool) -> list[str]:
 
 def severity(found: CheckMessage) -> str:
     """Return the severity of a finding, as in JSON."""
-    return "error" if found.level >= ERROR else "warning" if found.level >= WARNING else "info"
+    if found.level >= ERROR:
+        return "error"
+    return "warning" if found.level >= WARNING else "info"
 
 
 def findings(found: Sequence[CheckMessage]) -> list[str]:
@@ -166,9 +176,16 @@ def findings(found: Sequence[CheckMessage]) -> list[str]:
     by_hint: dict[str, list[str]] = {}
     for message in found:
         by_hint.setdefault(message.hint or "", []).append(f"{severity(message)}: {message.msg} ({message.id})")
-    return [line for hint, lines in by_hint.items() for line in (*lines, *([f"  {hint}"] if hint else []))]
+    lines: list[str] = []
+    for hint, messages in by_hint.items():
+        lines += messages
+        if hint:
+            lines.append(f"  {hint}")
+    return lines
 
 
 def fact(value: str | None) -> str:
     """Return the value at a place: nothing, a text, or "there" for a set's member."""
-    return _("nothing") if value is None else value or _("present")
+    if value is None:
+        return _("nothing")
+    return value or _("present")

@@ -42,8 +42,12 @@ class Answers:
         make = type(mirror).record_class or kind.decode
 
         def build(states: Sequence[Any]) -> dict[str, Any]:
-            records = {pk: make(state) for pk, state in zip(pks, states, strict=True) if state is not None}
-            return {pk: record for pk, record in records.items() if record is not None}
+            records: dict[str, Any] = {}
+            for pk, state in zip(pks, states, strict=True):
+                record = None if state is None else make(state)
+                if record is not None:
+                    records[pk] = record
+            return records
 
         def load() -> dict[str, Any]:
             found = _load_states(mirror, kind, [pk for pk in pks if mirror.is_possible(pk)])
@@ -74,16 +78,22 @@ def _load_states(mirror: Mirror, kind: Kind, pks: Sequence[str]) -> dict[str, An
 def _read_all(groups: Sequence[Asked]) -> list[list[Any] | None]:
     """Return the replies to each read, or None where SQL has to answer."""
     found = [prefetch.look_up(group) for group in groups]
-    missing = [number for number, reading in enumerate(found) if reading is None]
-    for number in missing:
-        if sql_only.wanted(groups[number].mirrors):
-            count_fallback(groups[number].mirrors, "own_write")
-    sent = [number for number in missing if not sql_only.wanted(groups[number].mirrors)]
-    fetched = prefetch.fetch(prefetch.NOTHING, [groups[number] for number in sent]) if sent else None
-    for number, reading in zip(sent, fetched.readings[1:] if fetched else (), strict=bool(fetched)):
-        found[number] = reading
-        if reading is None:
-            count_fallback(groups[number].mirrors, "cold")
+    sent: list[int] = []
+    for number, group in enumerate(groups):
+        if found[number] is not None:
+            continue
+        if sql_only.wanted(group.mirrors):
+            count_fallback(group.mirrors, "own_write")
+        else:
+            sent.append(number)
+    if sent:
+        fetched = prefetch.fetch(prefetch.NOTHING, [groups[number] for number in sent])
+        # The first reading is the required one, which asks nothing.
+        readings = fetched.readings[1:] if fetched else [None] * len(sent)
+        for number, reading in zip(sent, readings, strict=True):
+            found[number] = reading
+            if fetched and reading is None:
+                count_fallback(groups[number].mirrors, "cold")
     return [reading and reading.replies for reading in found]
 
 

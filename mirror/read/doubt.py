@@ -8,9 +8,7 @@ right; otherwise SQL answers. Quarantined rows of every mirror are answered by S
 
 import logging
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any, NamedTuple
 
 import orjson
@@ -45,14 +43,16 @@ class Rows(NamedTuple):
 
     def are_among(self, changes: Iterable[Sequence[str]]) -> bool:
         """Return whether a change in ``changes`` (mirror, source, key) concerns the read."""
-        return any(
-            (name, source, pk) in self.exact or (name in self.sets and self._is_member(name, pk))
-            for name, source, pk in changes
-        )
+        return any((name, source, pk) in self.exact or self._is_member(name, pk) for name, source, pk in changes)
 
     def _is_member(self, name: str, pk: str) -> bool:
+        """Return whether an edge is, or will be, a member of one of the sets."""
+        if name not in self.sets:
+            return False
         kind = kind_of(registry.get(name))
-        return kind.key_names_entries and any(entry[0] in self.sets[name] for entry in kind.before(pk, None))
+        if not kind.key_names_entries:
+            return False
+        return any(entry[0] in self.sets[name] for entry in kind.before(pk, None))
 
 
 class Group(NamedTuple):
@@ -86,15 +86,18 @@ class Evidence(NamedTuple):
         in_doubt = [self._is_in_doubt(group) for group in groups]
         if self.quarantined is None and not any(in_doubt):
             return in_doubt
-        if self.quarantined == TOO_MANY:
+        quarantined: Sequence[Sequence[str]] = ()
+        if self.quarantined == TOO_MANY:  # the query finds them
             in_doubt = [bool(group.mirrors) for group in groups]
-        listed = orjson.loads(self.quarantined) if self.quarantined not in (None, TOO_MANY) else ()
+        elif self.quarantined is not None:
+            quarantined = orjson.loads(self.quarantined)
         rows = [rows_of(group) for group in groups]
-        pending = _pending([r for r, doubtful in zip(rows, in_doubt, strict=True) if doubtful])
-        return [
-            r.are_among(listed) or (doubtful and r.are_among(pending))
-            for r, doubtful in zip(rows, in_doubt, strict=True)
-        ]
+        pending = _find_pending([of_group for of_group, is_asked in zip(rows, in_doubt, strict=True) if is_asked])
+        for_sql: list[bool] = []
+        for of_group, is_asked in zip(rows, in_doubt, strict=True):
+            is_pending = is_asked and of_group.are_among(pending)
+            for_sql.append(is_pending or of_group.are_among(quarantined))
+        return for_sql
 
     def _is_in_doubt(self, group: Group) -> bool:
         if not any(map(registry.is_strict, group.mirrors)):
@@ -129,15 +132,19 @@ def _is_fresh(heartbeat: bytes | None, incarnation: str) -> bool:
     return _newest.is_fresh(heartbeat)
 
 
-def _pending(rows: Sequence[Rows]) -> list[Changed]:
+def _find_pending(rows: Sequence[Rows]) -> list[Changed]:
     """Return the pending changes of these rows; none while SQL is away, so that Redis is believed."""
-    exact = frozenset[Changed]().union(*(r.exact for r in rows))
+    exact: set[Changed] = set()
+    mirrors_of_sets: set[str] = set()
+    for of_group in rows:
+        exact |= of_group.exact
+        mirrors_of_sets |= of_group.sets.keys()
     if not exact or database.open():
         return []
     try:
-        found = outbox.pending_among(exact) + [
-            change for name in {*chain(*(r.sets for r in rows))} for change in _edges(name)
-        ]
+        found = outbox.pending_among(exact)
+        for name in mirrors_of_sets:
+            found += _find_pending_edges(name)
     except DatabaseError as error:
         database.failed()
         text = "SQL did not say what is pending, Redis is believed: %s"
@@ -147,7 +154,7 @@ def _pending(rows: Sequence[Rows]) -> list[Changed]:
     return found
 
 
-def _edges(name: str) -> list[Changed]:
+def _find_pending_edges(name: str) -> list[Changed]:
     """Return all pending edges of a mirror, or a change of everything if there are too many."""
     changes = outbox.pending_at_all(name, outbox.MUCH + 1)
     return [(name, "", outbox.WHOLE if len(changes) > outbox.MUCH else change.key) for change in changes]
@@ -155,20 +162,36 @@ def _edges(name: str) -> list[Changed]:
 
 def rows_of(group: Group) -> Rows:
     """Return the rows that a read concerns, by its records and by its requested or returned entries."""
-    exact, sets = set[Changed](), defaultdict[str, set[str]](set)
+    exact: set[Changed] = set()
+    sets: dict[str, frozenset[str]] = {}
     for mirror in registry.all_mirrors(group.mirrors) if group.mirrors else ():
         exact.add((mirror.name, "", outbox.WHOLE))
-        families, kind = mirror.families(), kind_of(mirror)
+        kind, families = kind_of(mirror), mirror.families()
+        structures: set[str] = set()
         for (args, _), reply in zip(group.commands, group.replies, strict=True):
             for key, of_key in _keys_of(args, reply):
-                if (pk := kind.find_row(key)) is not None:
+                pk = kind.find_row(key)
+                if pk is not None:
                     exact.add((mirror.name, "", pk))
                     exact.update(_behind(mirror, of_key))
-                elif family := next((f for f in families if f.has(key)), None):
-                    if family.kind == "set" and kind.key_names_entries and args[0] not in MEMBERS_ASKED:
-                        sets[mirror.name].add(key)  # a pending edge is not in the replies yet
-                    exact.update((mirror.name, "", pk) for pk in _owners(family, key, args, of_key))
-    return Rows(frozenset(exact), {name: frozenset(keys) for name, keys in sets.items()})
+                    continue
+                family = _find_family(families, key)
+                if family is None:
+                    continue
+                exact.update((mirror.name, "", owner) for owner in _owners(family, key, args, of_key))
+                # A pending edge is not among the members of a set that was read, so its key must be asked for.
+                if family.kind == "set" and kind.key_names_entries and args[0] not in MEMBERS_ASKED:
+                    structures.add(key)
+        if structures:
+            sets[mirror.name] = frozenset(structures)
+    return Rows(frozenset(exact), sets)
+
+
+def _find_family(families: Iterable[Family], key: str) -> Family | None:
+    for family in families:
+        if family.has(key):
+            return family
+    return None
 
 
 def _keys_of(args: Sequence[Any], reply: Any) -> Iterator[tuple[str, Any]]:

@@ -38,18 +38,25 @@ class Windows:
     def take(self, keys: Sequence[str]) -> None:
         """Collect the keys in this list that are windows of the mirror."""
         for key in keys:
-            if (family := self.owned.family_of(key)) is not None:
+            family = self.owned.family_of(key)
+            if family is not None:
                 self.owners[family.owner(key, "")] = None
 
     def differences(self, owners: Sequence[str]) -> list[Difference]:
         """Return the lasting differences of these windows."""
+        # Without regard to pending changes, which only the few windows that differ are asked about.
         suspects = [owner for owner, stored, target in self._read(owners) if self._judge(owner, stored, target, ())]
         if not suspects:
             return []
         found: dict[tuple[str, str], Difference] = {}
         for attempt in number_tries():
-            seen = {(d.pk, says(d.entry)[1] if d.entry else ""): d for d in self._look(suspects)}
-            found = {place: d for place, d in seen.items() if not attempt or place in found}
+            seen: dict[tuple[str, str], Difference] = {}
+            for difference in self._look(suspects):
+                member = says(difference.entry)[1] if difference.entry else ""
+                place = difference.pk, member
+                if attempt == 0 or place in found:
+                    seen[place] = difference
+            found = seen
             suspects = list(dict.fromkeys(pk for pk, _ in found))
             if not suspects:
                 break
@@ -65,7 +72,7 @@ class Windows:
         self.session.post(asks)  # Redis answers while SQL is read
         targets = self.kind.targets(owners)
         stored = self._texts(owners, scan.collect(self.session, asks))
-        return [(o, s, targets.get(o, ABSENT)) for o, s in zip(owners, stored, strict=True)]
+        return [(owner, state, targets.get(owner, ABSENT)) for owner, state in zip(owners, stored, strict=True)]
 
     def _texts(self, owners: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
         stored = self.kind.read_states(owners, replies)
@@ -78,11 +85,14 @@ class Windows:
         before = self.kind.targets(owners)
         stored = self._texts(owners, scan.ask(self.session, self.kind.ask(owners)))
         after = self.kind.targets(owners)
-        busy, found = self._busy(owners), []
-        members = {m for window in stored for m in window} | {
-            says(e)[1] for t in before.values() for e in single(t.entries)
-        }
+        busy = self._busy(owners)
+        members: set[str] = set()
+        for window in stored:
+            members.update(window)
+        for target in before.values():
+            members.update(says(entry)[1] for entry in single(target.entries))
         moving = self._moving(members)
+        found: list[Difference] = []
         for owner, window in zip(owners, stored, strict=True):
             if owner not in busy and before.get(owner) == after.get(owner):
                 found += self._judge(owner, window, before.get(owner, ABSENT), moving)
@@ -101,15 +111,21 @@ class Windows:
         changes = Change.objects.using(outbox.using()).filter(
             mirror=self.mirror.name, source__in=sources, applied_at__isnull=True
         )
-        keys = changes.values_list("key", flat=True).iterator(chunk_size=BATCH * 10)
-        return {member for key in keys if (member := key.partition(":")[0]) in members}
+        moving: set[str] = set()
+        for key in changes.values_list("key", flat=True).iterator(chunk_size=BATCH * 10):
+            member = key.partition(":")[0]
+            if member in members:
+                moving.add(member)
+        return moving
 
     def _judge(self, owner: str, stored: Stored, target: Target, moving: Collection[str]) -> list[Difference]:
         """Return the differences of one window. For a window that must not exist, this is a single one."""
         if not stored:
             return []
-        name, key = self.mirror.name, self.mirror.record_key(owner)
-        moving = {member for member in moving if member in stored or any(e[1] == member for e in target.entries)}
+        name = self.mirror.name
+        key = self.mirror.record_key(owner)
+        of_window = {*stored, *(entry[1] for entry in target.entries)}
+        moving = of_window & set(moving)
         settled = self.kind.settle(owner, stored, target, moving)
         if not settled.entries:
             return [Difference(name, owner, "stray", key, None, None, f"{len(stored)} members")]
@@ -124,8 +140,13 @@ class Windows:
 def _difference(
     name: str, owner: str, key: str, member: str, wanted: Mapping[str, float], stored: Mapping[str, float]
 ) -> Difference:
-    kind: Kind = "stray" if member not in wanted else "missing" if member not in stored else "stale"
-    expected, found = (repr(one[member]) if member in one else None for one in (wanted, stored))
+    kind: Kind = "stale"
+    if member not in wanted:
+        kind = "stray"
+    elif member not in stored:
+        kind = "missing"
+    expected = repr(wanted[member]) if member in wanted else None
+    found = repr(stored[member]) if member in stored else None
     return Difference(name, owner, kind, key, Scored(key, member, stored.get(member, 0.0)), expected, found)
 
 
