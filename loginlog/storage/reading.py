@@ -17,7 +17,7 @@ from accounts.models import User
 from loginlog import days, keys
 from loginlog.mirrors import NAME
 from loginlog.storage import bitmaps, months, unions
-from mirror.read import Reading, ask_sql, read
+from mirror.read import ask_sql, read
 from mirror.redis import RedisPipeline
 
 MAX_RANGE_DAYS: Final = 36_600  # days in a range
@@ -171,21 +171,21 @@ def _read_from_redis(spans: Sequence[Span], fetch: bool) -> Answers | None:
     if sizes is None:
         return None
     lengths = {name: size for name, size in zip(wanted, sizes.replies, strict=True) if size}
+    is_counted = [not fetch and not _is_open(span) for span in spans]
     if not lengths:
-        return [b"" if fetch or _is_open(span) else 0 for span in spans]
-    slots: list[tuple[bool, slice]] = []
+        return [0 if counted else b"" for counted in is_counted]
+    positions: list[slice] = []  # of the replies for each span
 
     def ask(pipe: RedisPipeline) -> None:
-        for span, of_span in zip(spans, names, strict=True):
-            counted = not fetch and not _is_open(span)
-            slots.append((counted, unions.queue_union(pipe, {n: lengths[n] for n in of_span if n in lengths}, counted)))
+        for of_span, counted in zip(names, is_counted, strict=True):
+            existing = {name: lengths[name] for name in of_span if name in lengths}
+            positions.append(unions.queue_union(pipe, existing, counted))
 
     found = read([NAME], ask)
     if found is None or found.generations != sizes.generations:  # lost meanwhile
         return None
-    return [_join(found, counted, of_span) for counted, of_span in slots]
-
-
-def _join(found: Reading, counted: bool, of_span: slice) -> bytes | int:
-    replies = found.replies[of_span]
-    return sum(replies) if counted else b"".join(replies)
+    answers: Answers = []
+    for position, counted in zip(positions, is_counted, strict=True):
+        replies = found.replies[position]
+        answers.append(sum(replies) if counted else b"".join(replies))
+    return answers

@@ -42,23 +42,25 @@ def find_outdated(states: Iterable[State] | None = None) -> Mapping[str, str]:
     """
     if states is None:
         states = State.objects.using(setting("DATABASE")).only("layout")
-    found = {state.mirror: state.layout for state in states if state.layout}
-    return {
-        m.name: found[m.name] for m in registry.all_mirrors() if found.get(m.name, str(m.version)) != str(m.version)
-    }
+    recorded = {state.mirror: state.layout for state in states if state.layout}
+    outdated: dict[str, str] = {}
+    for mirror in registry.all_mirrors():
+        layout = recorded.get(mirror.name)
+        if layout is not None and layout != str(mirror.version):
+            outdated[mirror.name] = layout
+    return outdated
 
 
 def find_changed() -> list[str]:
     """Return the mirrors whose methods differ from the recorded ones, although their layouts are equal (one query)."""
     rows = State.objects.using(setting("DATABASE")).exclude(layout="").exclude(methods="")
-    found = {name: (layout, methods) for name, layout, methods in rows.values_list("mirror", "layout", "methods")}
-    return [
-        mirror.name
-        for mirror in registry.all_mirrors()
-        if mirror.name in found
-        and found[mirror.name][0] == str(mirror.version)
-        and found[mirror.name][1] != digest_methods(mirror)
-    ]
+    recorded = {name: (layout, methods) for name, layout, methods in rows.values_list("mirror", "layout", "methods")}
+    changed: list[str] = []
+    for mirror in registry.all_mirrors():
+        layout, methods = recorded.get(mirror.name, (None, None))
+        if layout == str(mirror.version) and methods != digest_methods(mirror):
+            changed.append(mirror.name)
+    return changed
 
 
 def is_recorded(name: str) -> bool:

@@ -100,30 +100,43 @@ def drain(due: Due, deadline: drains.Deadline) -> None:
     The rows of most mirrors are drained together. Never raises errors of Redis, SQL or the broker.
     """
     left = _postpone(due)
-    uncertain = {group: due.pop(group) for group in list(due) if is_source(*group) or registry.is_in_sql(group[0])}
-    shared = sorted((group for group in due if not group[1] and drains.can_share(group[0])), key=_order)
-    if shared and not deadline.passed():
-        rows = {mirror: sorted(due[mirror, ""]) for mirror, _ in shared}
-        if _guard(lambda redis: drains.drain_together(rows, redis), False, "Rows"):
-            for group in shared:
-                del due[group]
-            _add_chained(due, rows)
-    for group, pending in _find_pending(uncertain) if uncertain and not breaker.open() else ():
-        if is_source(*group):
-            left[group] = sorted(pending)
-            sql_only.prefer()
-        else:
-            due[group] = pending
+    uncertain: Due = {}
+    for mirror, source in list(due):
+        if is_source(mirror, source) or registry.is_in_sql(mirror):
+            uncertain[mirror, source] = due.pop((mirror, source))
+    if not deadline.passed():
+        _drain_together(due)
+    if uncertain and not breaker.open():
+        for group, pending in _find_pending(uncertain):
+            if is_source(*group):
+                left[group] = sorted(pending)
+                sql_only.prefer()
+            else:
+                due[group] = pending
     while due and not breaker.open():
         group = min(due, key=_order)
+        mirror, _ = group
         keys = sorted(due.pop(group))
         undone: Drained = [], keys
-        done, left[group] = _guard(partial(_drain, group, keys, deadline), undone, group[0])
-        _add_chained(due, {group[0]: done})
+        done, left[group] = _guard(partial(_drain, group, keys, deadline), undone, mirror)
+        _add_chained(due, {mirror: done})
     if due or any(left.values()):
         sql_only.prefer()
     if not breaker.open():  # workers could not write to Redis either, and a hung broker would cost another time-out
         _send(left)
+
+
+def _drain_together(due: Due) -> None:
+    """Drain the rows of all mirrors that share a transaction, and replace them by those chained to them."""
+    shared = [(mirror, source) for mirror, source in due if not source and drains.can_share(mirror)]
+    shared.sort(key=_order)
+    if not shared:
+        return
+    rows = {mirror: sorted(due[mirror, source]) for mirror, source in shared}
+    if _guard(lambda redis: drains.drain_together(rows, redis), False, "Rows"):
+        for group in shared:
+            del due[group]
+        _add_chained(due, rows)
 
 
 def take_postponed() -> Due:
@@ -140,8 +153,11 @@ def is_source(mirror: str, source: str) -> bool:
 def _postpone(due: Due) -> Left:
     """Take out the rows that are not drained now. Return those for workers."""
     left: Left = {}
-    for group in [group for group in due if not is_source(*group)]:
-        mode = registry.drain_mode(group[0])
+    for mirror, source in list(due):
+        if is_source(mirror, source):
+            continue
+        group = mirror, source
+        mode = registry.drain_mode(mirror)
         if mode == "worker":
             left[group] = sorted(due.pop(group))
         elif mode == "after_response" and sql_only.in_request():
@@ -157,7 +173,9 @@ def _find_pending(due: Due) -> Iterable[tuple[Group, set[str]]]:
 
     A saved row is a hint for each of its columns. This question costs less than a drain for nothing.
     """
-    asked = [(*group, key) for group, keys in due.items() for key in keys]
+    asked: list[tuple[str, str, str]] = []
+    for (mirror, source), keys in due.items():
+        asked += [(mirror, source, key) for key in keys]
     found: Due = defaultdict(set)
     for mirror, source, key in _guard(lambda redis: changes.pending_among(asked), asked, "Changes"):
         found[mirror, source].add(key)
@@ -176,8 +194,10 @@ def _order(group: Group) -> tuple[bool, bool, int, Group]:
     Summaries come last, because other drains may delay them. Windows come after records, which decide whether a
     reader shows an id in a window. Chained mirrors come after those they depend on.
     """
-    mirror, ahead = group[0], registry.all_ahead(group[0])
-    return any(map(registry.sums_up, (mirror, *ahead))), registry.lists_ids(mirror), len(ahead), group
+    mirror, _ = group
+    ahead = registry.all_ahead(mirror)
+    waits_for_summary = any(map(registry.sums_up, (mirror, *ahead)))
+    return waits_for_summary, registry.lists_ids(mirror), len(ahead), group
 
 
 def _push_first(group: Group, keys: list[str], redis: RedisClient) -> bool:
@@ -186,13 +206,13 @@ def _push_first(group: Group, keys: list[str], redis: RedisClient) -> bool:
 
 def _drain(group: Group, keys: list[str], deadline: drains.Deadline, redis: RedisClient) -> Drained:
     """Drain a group."""
-    if group[
-        1
-    ]:  # pushed rows: one slice, which reaches the authors' windows and a few others; nothing is chained to it
+    mirror, source = group
+    if source:
+        # Pushed rows: one slice, which reaches the authors' windows and a few others; nothing is chained to it.
         is_left = deadline.passed() or _push_first(group, keys, redis)
         return [], keys if is_left else []
     failed: set[tuple[str, str]] = set()
-    rest = drains.drain_keys(group[0], keys, deadline, redis=redis, tried=failed, tries=drains.HASTY)[1]
+    _, rest = drains.drain_keys(mirror, keys, deadline, redis=redis, tried=failed, tries=drains.HASTY)
     if failed:
         sql_only.prefer()
     return keys[: len(keys) - len(rest)], rest
@@ -219,13 +239,15 @@ def _guard(work: Callable[[RedisClient], T], otherwise: T, name: str) -> T:
 
 def _send(left: Left) -> None:
     """Send tasks for these keys."""
-    groups = {group: keys for group, keys in left.items() if keys}
-    for (mirror, source), keys in groups.items():
+    has_sources = False
+    for (mirror, source), keys in left.items():
+        if not keys:
+            continue
         if not source:
             send.drain(mirror, keys)
-        elif not is_source(mirror, source):
+        elif is_source(mirror, source):
+            has_sources = True
+        else:
             send.push(mirror, source, keys)
-    if (
-        any(is_source(*group) for group in groups) and not sql_only.in_request()
-    ):  # the middleware does, after the response
+    if has_sources and not sql_only.in_request():  # in a request the middleware does it, after the response
         send.sweep_soon()  # a sweep begins with changes of sources

@@ -49,13 +49,14 @@ def _read(kinds: list[VisitKind], redis: RedisClient) -> list[VisitsStatus]:
         pipe.xrange(kind.keys[0], count=1)
         pipe.get(naming.visits_restored(kind.beside))
     pipe.time()
-    *replies, (seconds, micros) = pipe.execute()
-    now = seconds * 1000 + micros // 1000
-    restored = stamps.are_current(redis, replies[2::3])
-    return [
-        VisitsStatus(kind.name, waiting, _age(now, oldest), is_restored or not kind.has_restore)
-        for kind, waiting, oldest, is_restored in zip(kinds, replies[::3], replies[1::3], restored, strict=True)
-    ]
+    *replies, (seconds, microseconds) = pipe.execute()
+    now = seconds * 1000 + microseconds // 1000
+    numbers, oldest_entries, known_stamps = replies[0::3], replies[1::3], replies[2::3]
+    restored = stamps.are_current(redis, known_stamps)
+    found: list[VisitsStatus] = []
+    for kind, waiting, oldest, is_restored in zip(kinds, numbers, oldest_entries, restored, strict=True):
+        found.append(VisitsStatus(kind.name, waiting, _age(now, oldest), is_restored or not kind.has_restore))
+    return found
 
 
 def _age(now: int, oldest: list[tuple[bytes, Any]]) -> float:
