@@ -21,6 +21,7 @@ from mirror.redis.types import RedisClient
 from mirror.utils.callbacks import ProgressCallback
 from mirror.utils.rows import all_rows
 from mirror.windows.checks import check_window
+from mirror.windows.content import get_scores, read_scores, settle_scores
 from mirror.windows.declare import CUT, MAKING, SENTINEL, WHOLE, WindowMirror
 from mirror.windows.verify import LazyVerification, Windows
 
@@ -38,7 +39,10 @@ class WindowKind(GuardedKind):
         return self.mirror.record_key(pk)
 
     def watches(self, pks: Sequence[str]) -> list[str]:
-        return [*map(self.watched, pks), *map(self.mirror.record_key, pks)]
+        # A push writes the window alone. A drain that changes no member breaks a WATCH on the guard alone.
+        guards = [self.watched(pk) for pk in pks]
+        windows = [self.mirror.record_key(pk) for pk in pks]
+        return guards + windows
 
     def finish(self, owns: Mapping[str, Stored]) -> list[Command]:
         """Refuse deliveries in progress, which have read SQL earlier."""
@@ -49,7 +53,7 @@ class WindowKind(GuardedKind):
         return [("ZRANGE", self.mirror.record_key(pk), 0, -1, "WITHSCORES") for pk in pks]
 
     def read_states(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
-        return [_members(reply) for reply in replies]
+        return [read_scores(reply) for reply in replies]
 
     def before(self, pk: str, stored: Stored) -> Iterable[Contribution]:
         key = self.mirror.record_key(pk)
@@ -61,9 +65,11 @@ class WindowKind(GuardedKind):
         if strays:
             return super().difference(pk, stored, strays, target)
         # Most members remain, and entries of both sides would take ten times as long.
-        key, members = self.mirror.record_key(pk), {entry[1] for entry in target.entries}
-        gone: list[Entry] = [Scored(key, member, score) for member, score in stored.items() if member not in members]
-        return gone, [entry for entry in target.entries if stored.get(entry[1]) != entry[-1]]
+        key = self.mirror.record_key(pk)
+        wanted = get_scores(target)
+        gone = [Scored(key, member, score) for member, score in stored.items() if member not in wanted]
+        added = [Scored(key, member, score) for member, score in wanted.items() if stored.get(member) != score]
+        return gone, added
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
         found = super().load(pks)
@@ -110,40 +116,47 @@ class LazyKind(WindowKind):
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
         """Return the content of new windows: for every existing owner, even without rows."""
-        found, length = self.load(pks), self.mirror.length
+        found = self.load(pks)
+        length = self.mirror.length
         targets = {}
         for pk in self.mirror.owners(pks):
             ids = found.get(pk, ())
-            end = Scored(self.mirror.record_key(pk), SENTINEL, CUT if len(ids) > length else WHOLE)
-            targets[pk] = Target(None, [*self._scored(pk, ids[:length]), end])
+            entries = self._scored(pk, ids[:length])
+            state = CUT if len(ids) > length else WHOLE  # one id more than the length was loaded
+            entries.append(Scored(self.mirror.record_key(pk), SENTINEL, state))
+            targets[pk] = Target(None, entries)
         return targets
 
     def wanted(self, pks: Sequence[str], stored: Sequence[Stored]) -> dict[str, Target]:
         """Recompute warm windows, leave those in the making to their warm-ups, and delete all others."""
-        scores = {pk: found.get(SENTINEL) for pk, found in zip(pks, stored, strict=True)}
-        warm = [pk for pk, score in scores.items() if score in (WHOLE, CUT)]
-        making = {pk: found for pk, found in zip(pks, stored, strict=True) if scores[pk] == MAKING}
-        targets = {pk: Target(None, list(self.before(pk, found))) for pk, found in making.items()}
-        return targets | self.targets(warm) if warm else targets
+        warm = []
+        targets = {}
+        for pk, members in zip(pks, stored, strict=True):
+            state = members.get(SENTINEL)
+            if state == MAKING:
+                targets[pk] = self._unchanged(pk, members)
+            elif state in (WHOLE, CUT):
+                warm.append(pk)
+        if warm:
+            targets |= self.targets(warm)
+        return targets
 
     def settle(self, pk: str, stored: Stored, target: Target, moving: Collection[str] = ()) -> Target:
         """Return the expected content at rest of a window in this state: all rows of SQL from its floor upwards.
 
         target: the content of a new window. moving: members with a pending push, which may be present or not.
         """
-        score, key = stored.get(SENTINEL), self.mirror.record_key(pk)
-        if score == MAKING:
-            return Target(None, list(self.before(pk, stored)))
-        if score not in (WHOLE, CUT) or not target.entries or len(stored) > self.mirror.length + 1:
-            return target if score in (WHOLE, CUT) else ABSENT
-        wanted = {entry.member: entry.score for entry in target.entries if isinstance(entry, Scored)}
-        is_cut = wanted.pop(SENTINEL) == CUT
-        covered = min(wanted.values()) if is_cut else 0  # below this id, ``target`` has no rows to compare with
-        floor = min((int(m) for m in stored if _is_id(m) and m not in moving), default=None) if score == CUT else 0
-        known = {m: s for m, s in wanted.items() if floor is not None and s >= floor and m not in moving}
-        left = {m: stored[m] for m in stored if m in moving or (_is_id(m) and int(m) < covered)}
-        end = CUT if is_cut and not moving else score
-        return Target(None, [Scored(key, m, s) for m, s in (known | left | {SENTINEL: end}).items()])
+        state = stored.get(SENTINEL)
+        if state == MAKING:
+            return self._unchanged(pk, stored)
+        if state not in (WHOLE, CUT):
+            return ABSENT
+        # Without an owner, or with more members than a push leaves, the window should equal a new one.
+        if not target.entries or len(stored) > self.mirror.length + 1:
+            return target
+        key = self.mirror.record_key(pk)
+        settled = settle_scores(stored, get_scores(target), moving)
+        return Target(None, [Scored(key, member, score) for member, score in settled.items()])
 
     def list_readers(self) -> list[Reader]:
         """Return no functions: rows require no windows."""
@@ -176,9 +189,13 @@ class LazyKind(WindowKind):
     def find_fault_of_push(self, watch: Watch) -> str:
         if watch.via is not None:
             return "pushed cannot be combined with via"
-        own = type(self.mirror)
-        lacking = [name for name in ("reach", "sources") if getattr(own, name) is getattr(WindowMirror, name)]
-        return f"pushed needs {lacking[0]}()" if lacking else ""
+        for name in ("reach", "sources"):
+            if getattr(type(self.mirror), name) is getattr(WindowMirror, name):
+                return f"pushed needs {name}()"
+        return ""
+
+    def _unchanged(self, pk: str, stored: Stored) -> Target:
+        return Target(None, list(self.before(pk, stored)))
 
 
 class WarmingKind(LazyKind):
@@ -194,29 +211,19 @@ class WarmingKind(LazyKind):
         return targets
 
     def finish(self, owns: Mapping[str, Stored]) -> list[Command]:
-        return super().finish(owns) + self._lives(owns)
+        return super().finish(owns) + self._set_lives(owns)
 
     def write(self, owns: Mapping[str, Stored]) -> list[Command]:
-        return super().write(owns) + self._lives(owns)
+        return super().write(owns) + self._set_lives(owns)
 
-    def _lives(self, owns: Iterable[str]) -> list[Command]:
-        seconds, keys = self.mirror.life_seconds, list(map(self.mirror.record_key, owns))
-        return [("EXPIRE", key, seconds) if seconds else ("PERSIST", key) for key in keys]
-
-
-def _members(reply: Any) -> dict[str, float]:
-    """Return the members and scores of a sorted set."""
-    pairs = reply if reply and isinstance(reply[0], (list, tuple)) else zip(reply[::2], reply[1::2], strict=True)
-    members, scores = zip(*pairs, strict=True) if reply else ((), ())
-    try:
-        texts = list(map(bytes.decode, members))
-    except UnicodeDecodeError:
-        texts = [member.decode(errors="replace") for member in members]
-    return dict(zip(texts, map(float, scores), strict=True))
-
-
-def _is_id(member: str) -> bool:
-    return member.isascii() and member.isdecimal() and member[0] != "0"
+    def _set_lives(self, owns: Iterable[str]) -> list[Command]:
+        """Return the commands that end the short life which the claim of the warm-up gave to these windows."""
+        seconds = self.mirror.life_seconds
+        commands: list[Command] = []
+        for pk in owns:
+            key = self.mirror.record_key(pk)
+            commands.append(("EXPIRE", key, seconds) if seconds else ("PERSIST", key))
+        return commands
 
 
 def make_kind(mirror: WindowMirror) -> WindowKind:
