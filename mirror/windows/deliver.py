@@ -167,13 +167,14 @@ def guards(mirror: str, rows: Sequence[str]) -> list[str]:
     return [naming.guard(mirror, f"row:{row}") for row in dict.fromkeys(rows)]
 
 
-def busy(redis: RedisClient, mirror: str, rows: Sequence[str]) -> set[str]:
+def find_busy(redis: RedisClient, mirror: str, rows: Sequence[str]) -> set[str]:
     """Return the rows that another process is pushing now. One round trip; only to avoid duplicate work."""
     pipe = redis.pipeline(transaction=False)
     for row in rows:
         pipe.pttl(naming.guard(mirror, f"row:{row}"))
     fresh = (PUSH_GUARD_SECONDS - PUSH_BUSY_SECONDS) * 1000
-    return {row for row, life in zip(rows, pipe.execute(), strict=True) if life > fresh}
+    lives = pipe.execute()
+    return {row for row, life in zip(rows, lives, strict=True) if life > fresh}
 
 
 def batches(mirror: WindowMirror, reached: Sequence[Reached], token: str | None = None) -> Iterator[Batch]:

@@ -24,13 +24,13 @@ class Windows(Extension):
         return push.push_all(redis)
 
     def push_first(self, mirror: str, source: str, keys: Sequence[str], redis: RedisClient) -> bool:
-        return push.first(mirror, source, keys, redis)
+        return push.push_first(mirror, source, keys, redis)
 
     def sweep(self, redis: RedisClient) -> None:
         push.send_pending(redis)
 
     def replay(self, mirror: str, redis: RedisClient, markers: Mapping[str, bytes]) -> bool:
-        return push.replay(mirror, redis, markers)
+        return push.repeat_pushes(mirror, redis, markers)
 
 
 def register() -> None:

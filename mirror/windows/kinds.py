@@ -173,7 +173,7 @@ class LazyKind(WindowKind):
         return LazyVerification(Windows(self, session), progress)
 
     def compare(self, pks: Sequence[str], strays: Mapping[str, Iterable[Entry]], session: Session) -> list[Difference]:
-        return Windows(self, session).differences(pks)
+        return Windows(self, session).find_differences(pks)
 
     def compare_sample(
         self,
@@ -183,8 +183,8 @@ class LazyKind(WindowKind):
         limit: int,
     ) -> list[Difference]:
         windows = Windows(self, session)
-        windows.take(list_keys())
-        return windows.differences(windows.chosen(limit))
+        windows.collect_owners(list_keys())
+        return windows.find_differences(windows.choose_owners(limit))
 
     def find_fault_of_push(self, watch: Watch) -> str:
         if watch.via is not None:

@@ -55,7 +55,7 @@ class Slices:
         self.windows = 0
         self.deliveries = deliver.deliveries_of(session, mirror, [change.key for change in changes])
 
-    def run(self, are_whole: Whole, goes_on: Callable[[], bool]) -> Pushed:
+    def push(self, are_whole: Whole, goes_on: Callable[[], bool]) -> Pushed:
         """Push one slice, and others while ``goes_on`` returns True.
 
         Raises Conflict if another process pushes the rows.
