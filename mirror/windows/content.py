@@ -38,11 +38,11 @@ def settle_scores(
     lowest_computed = min(wanted.values()) if is_cut else 0
     floor = _find_floor(stored, moving)
     settled = {}
-    for member, score in wanted.items():
-        if floor is not None and score >= floor and member not in moving:
-            settled[member] = score
+    if floor is not None:
+        settled = {member: score for member, score in wanted.items() if score >= floor and member not in moving}
     for member, score in stored.items():
-        if member in moving or (_is_id(member) and int(member) < lowest_computed):
+        is_unknown = _is_id(member) and int(member) < lowest_computed
+        if member in moving or is_unknown:
             settled[member] = score
     # A pending push may be the one that cuts the window: until then, either state is right.
     settled[SENTINEL] = CUT if is_cut and not moving else state

@@ -31,7 +31,9 @@ class Windows:
     """The lazy windows of one mirror in Redis, and their differences."""
 
     def __init__(self, kind: "LazyKind", session: Session) -> None:
-        self.kind, self.mirror, self.session = kind, kind.mirror, session
+        self.kind = kind
+        self.mirror = kind.mirror
+        self.session = session
         self.owned = scan.Owned(self.mirror)
         self.owners: dict[str, None] = {}
 
@@ -177,7 +179,9 @@ class LazyVerification(Verification):
     needs_keys_for_sample = True
 
     def __init__(self, windows: Windows, progress: ProgressCallback) -> None:
-        self.mirror, self.windows, self.progress = windows.mirror, windows, progress
+        self.mirror = windows.mirror
+        self.windows = windows
+        self.progress = progress
 
     def take(self, keys: list[str]) -> None:
         """Collect the keys in this list that belong to the mirror."""
