@@ -23,11 +23,7 @@ class Count(NamedTuple):
 
 
 def windows(redis: RedisClient | None = None) -> dict[str, Count]:
-    """Return the number of windows of each window mirror; {} without Redis.
-
-    SCAN returns keys in the order of their hashes, so its first keys are a random sample. If few of them are
-    windows, the windows of all owners are checked instead.
-    """
+    """Return the number of windows of each window mirror; {} without Redis."""
     owned = [scan.Owned(mirror) for mirror in registry.all_mirrors() if mirror.lists_ids]
     if not owned:
         return {}
@@ -43,6 +39,7 @@ def _count_windows(owned: Sequence[scan.Owned], redis: RedisClient) -> dict[str,
             (all_keys,) = session.ask([("DBSIZE",)])
             factor = all_keys / sample.looked_at
         for one in owned:
+            # A few windows among the sampled keys make a bad estimate, but few owners can be checked one by one.
             in_sample = sum(one.family_of(key) is not None for key in sample.keys)
             exact = None
             if in_sample < ENOUGH and not sample.is_complete:
@@ -72,6 +69,7 @@ class _Sample(NamedTuple):
 
 
 def _read_sample(session: Session) -> _Sample:
+    # SCAN returns keys in the order of their hashes, so its first keys are a random sample.
     seen: set[str] = set()
     for step, keys in enumerate(scan.keys(session), 1):
         seen.update(keys)

@@ -48,7 +48,7 @@ class Deliveries:
     """Deliveries of the rows ``rows`` (keys of changes) over one connection.
 
     mirrors: those that must stay warm meanwhile. All methods raise Conflict when another process pushes one of the
-    rows, a mirror becomes cold or ``stop`` is called, and redis-py's errors when Redis is away.
+    rows, a mirror becomes cold or ``stop_deliveries`` is called, and redis-py's errors when Redis is away.
     """
 
     def __init__(self, session: Session, mirror: WindowMirror, rows: Sequence[str]) -> None:
@@ -68,43 +68,44 @@ class Deliveries:
         """The token of claims, or None on one Redis."""
         return None
 
-    def begin(self) -> list[bytes | None]:
+    def take_guards(self) -> list[bytes | None]:
         """Take the guards. Return the markers of ``mirrors``, which must not change until the end."""
         # WATCH after SET in one round trip: the own SET would break the WATCH.
-        replies = self.session.ask_watching(self._take_guards() + self._look())
+        replies = self.session.ask_watching(self._set_guards() + self._watch_and_read())
         return self._note_expected(replies[-1])
 
-    def post(self, batch: Batch) -> None:
+    def post_batch(self, batch: Batch) -> None:
         """Send a batch, which Redis executes in the background."""
-        self.finish()
+        self.finish_batch()
         # EXEC ends all watches. New ones are in the same round trip, so no change between two batches is missed.
-        self.session.post_transaction(batch.commands + self._renew_guards(), self._look())
+        self.session.post_transaction(batch.commands + self._renew_guards(), self._watch_and_read())
         self._under_way = True
 
-    def finish(self) -> None:
+    def finish_batch(self) -> None:
         """Check the result of the batch in progress, if any."""
         if self._under_way:
             self._under_way = False
-            self._check(self.session.collect_transaction()[-1])
+            self._refuse_change(self.session.collect_transaction()[-1])
 
-    def release(self) -> None:
+    def release_guards(self) -> None:
         """Release the guards."""
-        self.finish()
+        self.finish_batch()
         self.session.execute([("DEL", *self._guards)])
 
     def give_up(self, redis: RedisClient) -> None:
         """Release the guards that no other process has taken, after a conflict.
 
-        Otherwise other processes would wait for an abandoned guard. A guard that is taken at this very moment may
-        be deleted. Then the other process's batch fails and is repeated.
+        Otherwise other processes would wait for an abandoned guard.
         """
         tokens = redis.mget(self._guards)
         own_token = self._token.encode()
         own = [guard for guard, token in zip(self._guards, tokens, strict=True) if token == own_token]
+        # A guard that is taken at this very moment is deleted, too. The batch of the other process then fails and is
+        # repeated.
         if own:
             redis.delete(*own)
 
-    def _take_guards(self) -> list[Command]:
+    def _set_guards(self) -> list[Command]:
         life = PUSH_GUARD_SECONDS * 1000
         return [("SET", guard, self._token, "PX", life) for guard in self._guards]
 
@@ -119,7 +120,7 @@ class Deliveries:
     def _note_fresh(self) -> None:
         self._fresh_until = time.monotonic() + PUSH_BUSY_SECONDS / 2
 
-    def _look(self) -> list[Command]:
+    def _watch_and_read(self) -> list[Command]:
         return [("WATCH", *self._watched), ("MGET", *self._watched)]
 
     def _note_expected(self, found: list[bytes | None]) -> list[bytes | None]:
@@ -129,10 +130,10 @@ class Deliveries:
         # The guards as they must be, not as found: another process may have taken one since.
         guards: list[bytes | None] = [self._token.encode()] * len(self._guards)
         self._expected = guards + others
-        self._check(found)
+        self._refuse_change(found)
         return others[:-1]  # the last one is the fence
 
-    def _check(self, found: Sequence[Any]) -> None:
+    def _refuse_change(self, found: Sequence[Any]) -> None:
         if list(found) != self._expected:
             raise Conflict
 
@@ -150,21 +151,21 @@ class ClusterDeliveries(Deliveries):
     def claim_token(self) -> str | None:
         return self._token
 
-    def begin(self) -> list[bytes | None]:
+    def take_guards(self) -> list[bytes | None]:
         # Two round trips: commands to several masters have no order.
-        self.session.ask(self._take_guards())
+        self.session.ask(self._set_guards())
         (found,) = self.session.ask([("MGET", *self._watched)])
         return self._note_expected(found)
 
-    def post(self, batch: Batch) -> None:
+    def post_batch(self, batch: Batch) -> None:
         # Claims before the look: a process that takes a guard after the look finds the claims and replaces them.
         self.session.ask(batch.claims)
         replies = self.session.ask([("MGET", *self._watched), *self._renew_guards()])
-        self._check(replies[0])
+        self._refuse_change(replies[0])
         if b"LOST" in self.session.ask(batch.commands):
             raise Conflict
 
-    def release(self) -> None:
+    def release_guards(self) -> None:
         self.session.ask([("DEL", *self._guards)])
 
 
@@ -174,7 +175,7 @@ def deliveries_of(session: Session, mirror: WindowMirror, rows: Sequence[str]) -
     return deliveries(session, mirror, rows)
 
 
-def stop(mirror: WindowMirror, redis: RedisClient) -> None:
+def stop_deliveries(mirror: WindowMirror, redis: RedisClient) -> None:
     """Make all deliveries in progress to this mirror's windows start over with newer data from SQL.
 
     It is called when rows of other tables have changed which rows belong in the windows, before these are
@@ -202,7 +203,7 @@ def find_busy(redis: RedisClient, mirror: str, rows: Sequence[str]) -> set[str]:
     return {row for row, life in zip(rows, lives, strict=True) if life > fresh}
 
 
-def batches(mirror: WindowMirror, reached: Sequence[Reached], token: str | None = None) -> Iterator[Batch]:
+def make_batches(mirror: WindowMirror, reached: Sequence[Reached], token: str | None = None) -> Iterator[Batch]:
     """Yield the deliveries in transactions of bounded size. token: that of the claims on a cluster."""
     calls = _list_calls(mirror, reached, token)
     while chunk := list(islice(calls, BATCH)):

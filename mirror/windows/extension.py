@@ -15,10 +15,11 @@ class Windows(Extension):
     """Windows and their pushes."""
 
     def before_spread(self, mirror: Mirror, redis: RedisClient | None) -> None:
-        """End deliveries in progress: they read their rows before this change, so the recompute must come later."""
+        """End deliveries in progress."""
+        # Before the spread: they have read which rows to show before this change, and would undo its recomputes.
         kind = kind_of(mirror)
         if isinstance(kind, LazyKind):
-            deliver.stop(kind.mirror, redis or relay_client())
+            deliver.stop_deliveries(kind.mirror, redis or relay_client())
 
     def drain_all(self, redis: RedisClient) -> int:
         return push.push_all(redis)

@@ -40,12 +40,11 @@ class WindowKind(GuardedKind):
 
     def watches(self, pks: Sequence[str]) -> list[str]:
         # A push writes the window alone. A drain that changes no member breaks a WATCH on the guard alone.
-        guards = [self.watched(pk) for pk in pks]
-        windows = [self.mirror.record_key(pk) for pk in pks]
-        return guards + windows
+        guards = super().watches(pks)
+        return guards + [self.mirror.record_key(pk) for pk in pks]
 
     def finish(self, owns: Mapping[str, Stored]) -> list[Command]:
-        """Refuse deliveries in progress, which have read SQL earlier."""
+        # The claims of deliveries in progress, which are then refused: they may have read SQL earlier.
         windows = [self.mirror.record_key(pk) for pk in owns]
         return [("DEL", naming.claims(find_slot(window), window)) for window in windows]
 
@@ -78,7 +77,7 @@ class WindowKind(GuardedKind):
         return found
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
-        return {pk: Target(None, self._scored(pk, ids)) for pk, ids in self.load(pks).items()}
+        return {pk: Target(None, self._list_entries(pk, ids)) for pk, ids in self.load(pks).items()}
 
     def limit_batch(self, rows: int) -> int:
         """Return fewer rows than for other kinds, because windows are long."""
@@ -99,7 +98,7 @@ class WindowKind(GuardedKind):
     def check(self) -> Iterator[CheckMessage]:
         return check_window(self.mirror)
 
-    def _scored(self, pk: str, ids: Iterable[int]) -> list[Contribution]:
+    def _list_entries(self, pk: str, ids: Iterable[int]) -> list[Contribution]:
         key = self.mirror.record_key(pk)
         return [Scored(key, str(one), one) for one in ids]
 
@@ -121,8 +120,8 @@ class LazyKind(WindowKind):
         targets = {}
         for pk in self.mirror.owners(pks):
             ids = found.get(pk, ())
-            entries = self._scored(pk, ids[:length])
-            state = CUT if len(ids) > length else WHOLE  # one id more than the length was loaded
+            entries = self._list_entries(pk, ids[:length])
+            state = CUT if len(ids) > length else WHOLE
             entries.append(Scored(self.mirror.record_key(pk), SENTINEL, state))
             targets[pk] = Target(None, entries)
         return targets
@@ -134,7 +133,7 @@ class LazyKind(WindowKind):
         for pk, members in zip(pks, stored, strict=True):
             state = members.get(SENTINEL)
             if state == MAKING:
-                targets[pk] = self._unchanged(pk, members)
+                targets[pk] = self._keep_members(pk, members)
             elif state in (WHOLE, CUT):
                 warm.append(pk)
         if warm:
@@ -148,7 +147,7 @@ class LazyKind(WindowKind):
         """
         state = stored.get(SENTINEL)
         if state == MAKING:
-            return self._unchanged(pk, stored)
+            return self._keep_members(pk, stored)
         if state not in (WHOLE, CUT):
             return ABSENT
         # Without an owner, or with more members than a push leaves, the window should equal a new one.
@@ -194,7 +193,7 @@ class LazyKind(WindowKind):
                 return f"pushed needs {name}()"
         return ""
 
-    def _unchanged(self, pk: str, stored: Stored) -> Target:
+    def _keep_members(self, pk: str, stored: Stored) -> Target:
         return Target(None, list(self.before(pk, stored)))
 
 
@@ -204,8 +203,9 @@ class WarmingKind(LazyKind):
     made = False  # whether the window has an owner and was made
 
     def wanted(self, pks: Sequence[str], stored: Sequence[Stored]) -> dict[str, Target]:
+        # Without its sentinel, pushes since the claim could not reach the window.
         if any(found.get(SENTINEL) is None for found in stored):
-            raise Conflict  # deleted meanwhile, so pushes could not reach it
+            raise Conflict
         targets = self.targets(pks)
         self.made = bool(targets)
         return targets
@@ -217,11 +217,12 @@ class WarmingKind(LazyKind):
         return super().write(owns) + self._set_lives(owns)
 
     def _set_lives(self, owns: Iterable[str]) -> list[Command]:
-        """Return the commands that end the short life which the claim of the warm-up gave to these windows."""
+        """Return the commands that give these windows their full lives."""
         seconds = self.mirror.life_seconds
         commands: list[Command] = []
         for pk in owns:
             key = self.mirror.record_key(pk)
+            # Even an unlimited life: the claim of the warm-up has left a short one.
             commands.append(("EXPIRE", key, seconds) if seconds else ("PERSIST", key))
         return commands
 

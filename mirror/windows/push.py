@@ -71,18 +71,19 @@ def push_slices(
     assert isinstance(mirror, WindowMirror)
 
     def are_whole(names: Sequence[str], markers: Sequence[bytes | None]) -> bool:
-        doubtful = []
+        doubtful_names, doubtful_markers = [], []
         for name, found in zip(names, markers, strict=True):
             if found is None or known.get(name) != found:
-                doubtful.append((name, found))
-        return marker.generations(redis, [name for name, _ in doubtful], [found for _, found in doubtful]) is not None
+                doubtful_names.append(name)
+                doubtful_markers.append(found)
+        return marker.generations(redis, doubtful_names, doubtful_markers) is not None
 
     # The calls of a transaction cannot be repeated one by one, so the slice begins again once the script is loaded.
     for knows_script in (False, True):
         try:
             with Session(redis) as session:
                 slices = Slices(session, mirror, changes, limit or SLICE, at)
-                return slices.push(are_whole, goes_on)
+                return slices.push_changes(are_whole, goes_on)
         except Conflict:
             slices.deliveries.give_up(redis)
             break

@@ -59,13 +59,13 @@ class Slices:
         self.windows = 0
         self.deliveries = deliver.deliveries_of(session, mirror, [change.key for change in changes])
 
-    def push(self, are_whole: Whole, goes_on: Callable[[], bool]) -> Pushed:
+    def push_changes(self, are_whole: Whole, goes_on: Callable[[], bool]) -> Pushed:
         """Push one slice, and others while ``goes_on`` returns True.
 
         Raises Conflict if another process pushes the rows.
         """
         self.at("guard")
-        markers = self.deliveries.begin()
+        markers = self.deliveries.take_guards()
         if not are_whole(self.deliveries.mirrors, markers):
             return Pushed(Outcome.COLD)
         # Redis of another incarnation may have lost what was delivered up to the cursor.
@@ -74,12 +74,12 @@ class Slices:
         delivered: _Slice | None = None  # its last batch may still be in progress
         while ahead:
             worth_it = self._select_worth(ahead.reached)
-            for batch in deliver.batches(self.mirror, worth_it, self.deliveries.claim_token):
+            for batch in deliver.make_batches(self.mirror, worth_it, self.deliveries.claim_token):
                 self.at("deliver")
                 self.windows += batch.windows
-                self.deliveries.post(batch)  # meanwhile SQL saves the progress and reads the next slice
+                self.deliveries.post_batch(batch)  # meanwhile SQL saves the progress and reads the next slice
                 if delivered:
-                    # Not before: ``post`` has just checked the last batch of that slice.
+                    # Not before: ``post_batch`` has just checked the last batch of that slice.
                     self._save_progress(delivered)
                     delivered = None
             delivered = ahead
@@ -87,7 +87,8 @@ class Slices:
             ahead = self._read_slice(ahead.end) if has_next else None
         assert delivered
         self.at("finish")
-        self.deliveries.release()
+        # The progress last: the release checks the last batch, which may have failed.
+        self.deliveries.release_guards()
         self._save_progress(delivered)
         if delivered.end is None:
             return Pushed(Outcome.DONE, len(delivered.changes), self.windows)
@@ -96,6 +97,7 @@ class Slices:
     def _read_slice(self, after: str | None) -> _Slice:
         """Read the next slice, for as many changes as fit in one."""
         self.at("read")
+        # A cursor is the progress of one change: later slices are those of the first change alone.
         changes = self.changes if after is None else self.changes[:1]
         while True:
             limit = ROWS if len(changes) > 1 and self.limit == SLICE else self.limit
@@ -115,7 +117,7 @@ class Slices:
         owners = list(dict.fromkeys(one.owner for one in reached))
         if len(reached) <= WORTH_A_LOOK * len(owners):
             return reached
-        self.deliveries.finish()  # first: a session keeps count of one list of replies at a time
+        self.deliveries.finish_batch()  # first: a session keeps count of one list of replies at a time
         asks: list[Command] = [("ZSCORE", self.mirror.record_key(owner), SENTINEL) for owner in owners]
         scores = self.session.ask(asks)
         warm_owners = {owner for owner, score in zip(owners, scores, strict=True) if score is not None}

@@ -35,6 +35,7 @@ class Windows:
         self.mirror = kind.mirror
         self.session = session
         self.owned = scan.Owned(self.mirror)
+        # No list, because SCAN may return a key twice.
         self.owners: dict[str, None] = {}
 
     def collect_owners(self, keys: Sequence[str]) -> None:
@@ -51,6 +52,7 @@ class Windows:
         lasting: dict[tuple[str, str], Difference] = {}
         for attempt in number_tries():
             seen = {_place_of(difference): difference for difference in self._compare_closely(suspects)}
+            # A difference that one comparison lacks was on its way.
             if attempt:
                 seen = {place: difference for place, difference in seen.items() if place in lasting}
             lasting = seen
@@ -127,6 +129,7 @@ class Windows:
 
     def _judge_window(self, owner: str, stored: Stored, target: Target, moving: Collection[str]) -> list[Difference]:
         """Return the differences of one window. For a window that must not exist, this is a single one."""
+        # A missing window is cold, which is no fault: its next reader has it made.
         if not stored:
             return []
         name, key = self.mirror.name, self.mirror.record_key(owner)

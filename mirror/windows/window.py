@@ -92,6 +92,7 @@ def warm(mirror: WindowMirror, owner: str, redis: RedisClient | None = None, *, 
         except _Cold:
             return False
         except Conflict:
+            # For a random time, so that two processes which met do not meet again.
             time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))
     raise Conflict(f"{mirror.name}: others kept writing the window of {owner}")
 
@@ -117,7 +118,8 @@ def _make_window(mirror: WindowMirror, owner: str, redis: RedisClient, step: Ste
 
     def look(at: str) -> None:
         step(at)
-        if at == "read":  # all keys are watched, and SQL has not been read yet
+        # After WATCH, before SQL: rows that were pushed until now are read from SQL, and later pushes break the WATCH.
+        if at == "read":
             _refuse_while_cold(mirror, redis)
 
     apply.drain(mirror, [owner], redis=redis, step=look, tries=1, kind=kind)

@@ -128,7 +128,7 @@ def test_batches_are_bounded_and_have_one_command_per_window(monkeypatch: pytest
     monkeypatch.setattr(deliver, "BATCH", 6)
     one = [Reached(str(owner), 1, "5", True) for owner in range(20)]
     two = [Reached(str(owner), 2, "6", True) for owner in range(2)]
-    found = list(deliver.batches(feed(), [*one, *two]))
+    found = list(deliver.make_batches(feed(), [*one, *two]))
     assert [batch.windows for batch in found] == [6, 6, 6, 2]
     calls = [command for batch in found for command in batch.commands]
     assert [command[2:6] for command in calls] == [
