@@ -16,23 +16,18 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from redis import Redis
-from redis.client import EMPTY_RESPONSE, Pipeline
-from redis.exceptions import (
-    AskError,
-    ClusterCrossSlotError,
-    MovedError,
-    NoScriptError,
-    RedisError,
-)
+from redis.client import EMPTY_RESPONSE
+from redis.exceptions import AskError, MovedError, NoScriptError, RedisError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from mirror.cluster.pieces import EVERYWHERE, MASTERS, Piece, Sent, combine_scan, combine_values
+from mirror.cluster.pieces import Piece, Sent
+from mirror.cluster.pipeline import ClusterPipeline
+from mirror.cluster.routing import Router
 from mirror.cluster.topology import Topology
-from mirror.redis import naming, quick, recorder, scripts
+from mirror.redis import quick, recorder, scripts
 from mirror.redis.keys import prefix
-from mirror.redis.keys.positions import key_positions, name_of
-from mirror.redis.keys.slots import DIVIDED, place_in_slot, slot_of
+from mirror.redis.keys.slots import place_in_slot
 from mirror.redis.pool import LearningConnection, MirrorPool, incarnation_of, parse_info
 from mirror.redis.session import Command, get_pool
 from mirror.redis.types import RedisClient, RedisPipeline
@@ -67,22 +62,26 @@ class ClusterPool(MirrorPool):
     @property
     def incarnation(self) -> str:
         """Return the incarnation of the cluster as its newest connections know it, or "" if it is unknown."""
-        return compute_digest(self.topology.incarnations().values()) if self.topology.is_known else ""
+        # Otherwise the list of the masters would ask a node.
+        if not self.topology.is_known:
+            return ""
+        return compute_digest(self.topology.read_incarnations().values())
 
     @incarnation.setter
     def incarnation(self, value: str) -> None:
         """Forget the incarnations of all masters. Only "" can be set."""
-        for name in self.topology.masters():
-            self.topology.pool(name).incarnation = value
+        for name in self.topology.list_masters():
+            self.topology.get_pool(name).incarnation = value
 
     def ask_incarnation(self, redis: RedisClient) -> str:
         self.topology.refresh()
-        for name in self.topology.masters():
-            _learn(self.topology.pool(name))
+        for name in self.topology.list_masters():
+            _learn_incarnation(self.topology.get_pool(name))
         return self.incarnation
 
     def list_servers(self, redis: RedisClient) -> dict[str, RedisClient]:
-        return {name: Redis(connection_pool=self.topology.pool(name)) for name in self.topology.masters()}
+        names = self.topology.list_masters()
+        return {name: Redis(connection_pool=self.topology.get_pool(name)) for name in names}
 
     def list_probe_keys(self) -> list[str]:
         return [place_in_slot(slot, "probe") for slot in self.topology.list_slots()]
@@ -97,23 +96,26 @@ class ClusterPool(MirrorPool):
         if text not in self._prefixed:
             packer = prefix.Packer(text)
             made = ClusterClient(connection_pool=type(self)(self.topology, packer))
+            # Another thread may have made one meanwhile, which callers already have.
             self._prefixed.setdefault(text, prefix.strip_replies(made, packer))
         return self._prefixed[text]
 
     def disconnect(self, inuse_connections: bool = True) -> None:
-        self.topology.close(inuse_connections)
+        self.topology.close_connections(inuse_connections)
 
 
-def _learn(pool: MirrorPool) -> None:
+def _learn_incarnation(pool: MirrorPool) -> None:
     """Ask a master for its incarnation."""
     connection = pool.get_connection()
     try:
         connection.push([("INFO", "server"), ("INFO", "replication")])
-        server, replication = map(parse_info, connection.collect(2))
+        replies = connection.collect(2)
     finally:
         pool.release(connection)
+    server, replication = [parse_info(reply) for reply in replies]
     found = incarnation_of(server | replication)
     if found != pool.incarnation:
+        # Idle connections have learned the former incarnation, and would be refused.
         pool.disconnect(inuse_connections=False)
         pool.incarnation = found
 
@@ -122,16 +124,17 @@ class ClusterConnection:
     """Connections to the masters, as one. It is used by one thread, and given back after use."""
 
     def __init__(self, pool: ClusterPool) -> None:
-        self._topology, self._packer = pool.topology, pool.packer
-        known = self._topology.incarnations()
+        self._topology = pool.topology
+        self._packer = pool.packer
+        known = self._topology.read_incarnations()
         if "" in known.values():
             pool.ask_incarnation(ClusterClient(connection_pool=pool))
-            known = self._topology.incarnations()
+            known = self._topology.read_incarnations()
         self._admitted = set(known.values())
         self.incarnation = compute_digest(self._admitted)
         self._held: dict[str, LearningConnection] = {}
         self._sent: list[Sent] = []
-        self._watched: str | None = None  # the node with this connection's watches
+        self._router = Router(self._topology)
 
     def post(self, commands: Sequence[Command]) -> None:
         """Send all commands, each to the master of its slot."""
@@ -140,28 +143,34 @@ class ClusterConnection:
 
     def push(self, commands: Sequence[Command]) -> None:
         """Do the same as ``post`` without recording the commands."""
-        self._sent = self._route([self._rename(command) for command in commands])
-        self._send([piece for sent in self._sent for piece in sent.pieces])
+        renamed = [self._rename_keys(command) for command in commands]
+        self._sent = self._router.route_commands(renamed)
+        self._send_pieces(self._list_pieces())
 
     def collect(self, count: int) -> list[Any]:
         """Return the replies to the posted commands in order. Errors among them are returned, not raised."""
         assert len(self._sent) == count
-        pieces = [piece for sent in self._sent for piece in sent.pieces]
+        pieces = self._list_pieces()
         try:
-            self._read(pieces)
+            self._read_replies(pieces)
             for _ in range(REDIRECTIONS):
-                again = [new for piece in pieces if not piece.is_fixed for new in self._redirect(piece)]
+                again: list[Piece] = []
+                for piece in pieces:
+                    if not piece.is_fixed:
+                        again += self._redirect_piece(piece)
                 if not again:
                     break
-                self._send(again)
-                self._read(again)
+                self._send_pieces(again)
+                self._read_replies(again)
         except BaseException:
+            # Also at KeyboardInterrupt: an unread reply would be taken for that to the next command.
             self.disconnect()
             raise
-        for piece in pieces:  # of transactions, which their callers repeat
+        for piece in pieces:
+            # Pieces of transactions were not redirected. Their callers repeat all of it, at the new node.
             if isinstance(piece.reply, MovedError):
-                self._topology.move(piece.reply)
-        return [sent.reply() for sent in self._sent]
+                self._topology.note_move(piece.reply)
+        return [sent.combine_reply() for sent in self._sent]
 
     def disconnect(self) -> None:
         """Close the connections, which ends their watches and pending replies."""
@@ -170,76 +179,23 @@ class ClusterConnection:
 
     def give_back(self) -> None:
         """Return the connections to their pools."""
-        held, self._held = self._held, {}
+        held = self._held
+        self._held = {}
         for name, connection in held.items():
             with suppress(RedisError):
-                self._topology.pool(name).release(connection)
+                self._topology.get_pool(name).release(connection)
 
-    def _rename(self, command: Command) -> Command:
-        words = str(command[0]).split() if isinstance(command[0], str) else [command[0]]
+    def _list_pieces(self) -> list[Piece]:
+        return [piece for sent in self._sent for piece in sent.pieces]
+
+    def _rename_keys(self, command: Command) -> Command:
+        """Return a command with the prefix of this connection, and with two words for names like "SCRIPT LOAD"."""
+        name = command[0]
+        words = name.split() if isinstance(name, str) else [name]
         split = (*words, *command[1:])
         return tuple(self._packer.rename(split)) if self._packer else split
 
-    def _route(self, commands: Sequence[Command]) -> list[Sent]:
-        """Decide which nodes get which commands. Raises ClusterCrossSlotError."""
-        routed: list[Sent] = []
-        place = 0
-        while place < len(commands):
-            if commands[place][0] == "MULTI":
-                end = next(i for i in range(place, len(commands)) if commands[i][0] == "EXEC")
-                block = commands[place : end + 1]
-                node = self._node_of_all(block)
-                routed += [Sent([Piece(node, command, is_fixed=True)]) for command in block]
-                place = end + 1
-            else:
-                routed.append(self._route_one(commands[place]))
-                place += 1
-        return routed
-
-    def _route_one(self, command: Command) -> Sent:
-        name = name_of(command)
-        if name == "SCAN":
-            return self._route_scan(command)
-        if name in EVERYWHERE:
-            return Sent([Piece(node, command) for node in self._topology.masters()], EVERYWHERE[name])
-        if name == "UNWATCH":
-            return Sent([Piece(self._watched or self._home(), command, is_fixed=True)])
-        positions = key_positions(command)
-        if len(positions) > 1 and name in DIVIDED:
-            return self._divide(name, command)
-        node = self._node_of_all([command])
-        if name == "WATCH":
-            self._watched = node
-        return Sent([Piece(node, command, is_fixed=name == "WATCH")])
-
-    def _divide(self, name: str, command: Command) -> Sent:
-        places: dict[int, list[int]] = defaultdict(list)
-        for place, key in enumerate(command[1:]):
-            places[slot_of(key)].append(place)
-        pieces = [
-            Piece(self._topology.node_of(slot), (name, *(command[1 + place] for place in found)))
-            for slot, found in places.items()
-        ]
-        return Sent(pieces, combine_values(list(places.values())) if name == "MGET" else sum)
-
-    def _route_scan(self, command: Command) -> Sent:
-        """Scan one master after the other. The cursor contains the number of the master."""
-        cursor, number = divmod(int(command[1]), MASTERS)
-        masters = self._topology.masters()
-        number = min(number, len(masters) - 1)
-        return Sent([Piece(masters[number], ("SCAN", cursor, *command[2:]))], combine_scan(number, len(masters)))
-
-    def _node_of_all(self, commands: Sequence[Command]) -> str:
-        """Return the master of the slot of these commands, or of the markers' slot if they name no key."""
-        slots = {slot_of(command[position]) for command in commands for position in key_positions(command)}
-        if len(slots) > 1:
-            raise ClusterCrossSlotError(f"{name_of(commands[-1])} names keys of several slots: {commands!r:.500}")
-        return self._topology.node_of(slots.pop()) if slots else self._home()
-
-    def _home(self) -> str:
-        return self._topology.node_of(slot_of(naming.heartbeat()))
-
-    def _borrow(self, node: str) -> LearningConnection:
+    def _borrow_connection(self, node: str) -> LearningConnection:
         """Return this connection's own connection to a node.
 
         Raises Replaced if the node's server is not of the incarnation in which this connection began.
@@ -247,41 +203,42 @@ class ClusterConnection:
         found = self._held.get(node)
         if found is None:
             with self._noting_failure(node):
-                found = self._held[node] = self._topology.pool(node).get_connection()
+                found = self._topology.get_pool(node).get_connection()
+            self._held[node] = found
             if found.incarnation not in self._admitted:
                 raise Replaced(f"{node} has another incarnation")
         return found
 
-    def _send(self, pieces: Sequence[Piece]) -> None:
-        by_node: dict[str, list[Command]] = defaultdict(list)
-        for piece in pieces:
-            by_node[piece.node].append(piece.command)
-        connections = [(node, self._borrow(node), commands) for node, commands in by_node.items()]
-        for node, connection, commands in connections:
+    def _send_pieces(self, pieces: Sequence[Piece]) -> None:
+        by_node = _group_by_node(pieces)
+        # All connections before the first command: a node that is away is noticed before another one has written.
+        connections = {node: self._borrow_connection(node) for node in by_node}
+        for node, connection in connections.items():
             with self._noting_failure(node):
-                connection.push(commands)
+                connection.push([piece.command for piece in by_node[node]])
 
-    def _read(self, pieces: Sequence[Piece]) -> None:
-        by_node: dict[str, list[Piece]] = defaultdict(list)
-        for piece in pieces:
-            by_node[piece.node].append(piece)
-        for node, found in by_node.items():
+    def _read_replies(self, pieces: Sequence[Piece]) -> None:
+        for node, found in _group_by_node(pieces).items():
             with self._noting_failure(node):
                 replies = self._held[node].collect(len(found))
             for piece, reply in zip(found, replies, strict=True):
                 piece.reply = reply
 
-    def _redirect(self, piece: Piece) -> list[Piece]:
+    def _redirect_piece(self, piece: Piece) -> list[Piece]:
         """Return what to send again if a piece's slot has moved or its script is unknown."""
         reply = piece.reply
-        if isinstance(reply, NoScriptError) and piece.command[0] == "EVALSHA" and piece.command[1] in scripts.texts:
-            piece.command = ("EVAL", scripts.texts[piece.command[1]], *piece.command[2:])
+        if isinstance(reply, NoScriptError) and piece.command[0] == "EVALSHA":
+            _, digest, *args = piece.command
+            if digest not in scripts.texts:
+                return []
+            piece.command = ("EVAL", scripts.texts[digest], *args)
             return [piece]
         if isinstance(reply, MovedError):
-            self._topology.move(reply)
-            piece.node = self._topology.node_of(reply.slot_id)
+            self._topology.note_move(reply)
+            piece.node = self._topology.get_node(reply.slot_id)
             return [piece]
         if isinstance(reply, AskError):
+            # The slot is on its way: only this command, and only after ASKING, is accepted by the new node.
             piece.node = f"{reply.host}:{reply.port}"
             return [Piece(piece.node, ("ASKING",)), piece]
         return []
@@ -298,6 +255,13 @@ class ClusterConnection:
             raise
 
 
+def _group_by_node(pieces: Sequence[Piece]) -> dict[str, list[Piece]]:
+    by_node: dict[str, list[Piece]] = defaultdict(list)
+    for piece in pieces:
+        by_node[piece.node].append(piece)
+    return by_node
+
+
 class ClusterClient(Redis):
     """A client with a ClusterPool."""
 
@@ -310,31 +274,3 @@ class ClusterClient(Redis):
 
     def pipeline(self, transaction: bool = True, shard_hint: Any = None) -> RedisPipeline:
         return ClusterPipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
-
-
-class ClusterPipeline(Pipeline):
-    """A pipeline of a cluster client. As a transaction, its keys must be in one slot."""
-
-    def __init__(self, pool: Any, callbacks: Any, transaction: bool, shard_hint: Any) -> None:
-        super().__init__(pool, callbacks, transaction, shard_hint)
-        self._is_transaction = transaction
-
-    def execute(self, raise_on_error: bool = True) -> list[Any]:
-        stack, commands = self.command_stack, [args for args, _ in self.command_stack]
-        try:
-            if self._is_transaction and commands:
-                *queued, replies = quick.ask(get_pool(self), [("MULTI",), *commands, ("EXEC",)])
-                for reply in (*queued, replies):
-                    if isinstance(reply, Exception):
-                        raise reply
-            else:
-                replies = quick.ask(get_pool(self), commands)
-            for reply in replies:
-                if raise_on_error and isinstance(reply, Exception):
-                    raise reply
-            return [
-                reply if isinstance(reply, Exception) else quick.read_reply(self, args[0], options, reply)
-                for (args, options), reply in zip(stack, replies, strict=True)
-            ]
-        finally:
-            self.reset()

@@ -3,23 +3,33 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from mirror.redis.session import Command
 
-# Sent to every master; how the replies become one.
-EVERYWHERE: Final[dict[str, Callable[[list[Any]], Any]]] = {
-    "CLIENT": itemgetter(0),  # PAUSE and UNPAUSE
-    "DBSIZE": sum,
-    "FLUSHALL": itemgetter(0),
-    "FLUSHDB": itemgetter(0),
-    "KEYS": lambda replies: [*chain(*replies)],
-    "SCRIPT": itemgetter(0),
-}
+Combine = Callable[[list[Any]], Any]
 MASTERS: Final = 1024  # of a scan's cursor: the remainder is the number of a master
 
-Combine = Callable[[list[Any]], Any]
+
+def get_first(replies: list[Any]) -> Any:
+    """Return the first of equal replies."""
+    return replies[0]
+
+
+def join_lists(replies: list[Any]) -> list[Any]:
+    """Return one list of the members of all replies."""
+    return list(chain.from_iterable(replies))
+
+
+# Sent to every master; how the replies become one.
+EVERYWHERE: Final[dict[str, Combine]] = {
+    "CLIENT": get_first,  # PAUSE and UNPAUSE
+    "DBSIZE": sum,
+    "FLUSHALL": get_first,
+    "FLUSHDB": get_first,
+    "KEYS": join_lists,
+    "SCRIPT": get_first,
+}
 
 
 @dataclass
@@ -36,13 +46,15 @@ class Sent(NamedTuple):
     """A command of the caller, and the pieces that it became. combine: makes one reply of theirs."""
 
     pieces: list[Piece]
-    combine: Combine = itemgetter(0)
+    combine: Combine = get_first
 
-    def reply(self) -> Any:
+    def combine_reply(self) -> Any:
         """Return the reply to the command, or the first error among those to its pieces."""
         replies = [piece.reply for piece in self.pieces]
-        errors = (reply for reply in replies if isinstance(reply, Exception))
-        return next(errors, None) or self.combine(replies)
+        for reply in replies:
+            if isinstance(reply, Exception):
+                return reply
+        return self.combine(replies)
 
 
 def combine_values(places: Sequence[Sequence[int]]) -> Combine:
@@ -50,7 +62,7 @@ def combine_values(places: Sequence[Sequence[int]]) -> Combine:
 
     def combine(replies: list[Any]) -> list[Any]:
         values = dict(zip(chain(*places), chain(*replies), strict=True))
-        return [values[place] for place in sorted(values)]
+        return [values[place] for place in range(len(values))]
 
     return combine
 
@@ -59,9 +71,13 @@ def combine_scan(number: int, masters: int) -> Combine:
     """Return a function that puts the number of the next master to scan into a cursor."""
 
     def combine(replies: list[Any]) -> list[Any]:
-        cursor, names = int(replies[0][0]), replies[0][1]
+        reply, names = replies[0]
+        cursor = int(reply)
+        following = 0  # the end of the scan
         if cursor:
-            return [str(cursor * MASTERS + number).encode(), names]
-        return [str(number + 1 if number + 1 < masters else 0).encode(), names]
+            following = cursor * MASTERS + number
+        elif number + 1 < masters:
+            following = number + 1  # the beginning of the next master
+        return [str(following).encode(), names]
 
     return combine

@@ -25,12 +25,14 @@ class Topology:
     def __init__(self, url: str, **options: Any) -> None:
         scheme, _, rest = url.partition(":")
         more = parse_qs(urlsplit(url).query).get("node", [])
-        self.options = {**options, **parse_url(f"{SCHEMES[scheme]}:{rest}")}
+        self.options = options | parse_url(f"{SCHEMES[scheme]}:{rest}")
         self.options.pop("node", None)
         if self.options.pop("db", 0) or "path" in self.options:
-            raise ValueError(f"{scheme}: a cluster has neither databases nor sockets")  # the URL may have a password
+            # Not with the URL, which may contain a password.
+            raise ValueError(f"{scheme}: a cluster has neither databases nor sockets")
         first = (self.options.pop("host", "localhost"), self.options.pop("port", 6379))
-        self._nodes = [first, *(_parse_node(node) for node in more)]
+        self._nodes = [first]
+        self._nodes += [_parse_node(node) for node in more]
         self._lock = threading.Lock()
         self._manager: NodesManager | None = None
 
@@ -63,7 +65,7 @@ class Topology:
         with _as_away():
             manager.initialize(last_failed_node_name=failed)
 
-    def move(self, error: MovedError) -> None:
+    def note_move(self, error: MovedError) -> None:
         """Note that a slot has moved."""
         manager = self.manager
         if manager.get_node(host=error.host, port=error.port) is None:
@@ -71,21 +73,24 @@ class Topology:
         else:
             manager.move_slot(error)
 
-    def masters(self) -> list[str]:
+    def list_masters(self) -> list[str]:
         """Return the names of the masters in a fixed order."""
-        return sorted(node.name for node in self.manager.get_nodes_by_server_type("primary"))
+        nodes = self.manager.get_nodes_by_server_type("primary")
+        return sorted(node.name for node in nodes)
 
     def list_slots(self) -> list[int]:
         """Return one slot of each master."""
-        found = {nodes[0].name: slot for slot, nodes in list(self.manager.slots_cache.items())}
+        # A copy: another thread may refresh the slots meanwhile.
+        slots = list(self.manager.slots_cache.items())
+        found = {nodes[0].name: slot for slot, nodes in slots}
         return sorted(found.values())
 
-    def node_of(self, slot: int) -> str:
+    def get_node(self, slot: int) -> str:
         """Return the name of a slot's master."""
         with _as_away():
             return str(self.manager.get_node_from_slot(slot).name)
 
-    def pool(self, name: str) -> MirrorPool:
+    def get_pool(self, name: str) -> MirrorPool:
         """Return the connections to a node."""
         node = self.manager.get_node(node_name=name)
         if node is None:
@@ -95,13 +100,14 @@ class Topology:
         pool: MirrorPool = node.redis_connection.connection_pool
         return pool
 
-    def incarnations(self) -> dict[str, str]:
+    def read_incarnations(self) -> dict[str, str]:
         """Return the incarnation of each master, "" if no connection has learned it yet."""
-        return {name: self.pool(name).incarnation for name in self.masters()}
+        return {name: self.get_pool(name).incarnation for name in self.list_masters()}
 
-    def close(self, inuse_connections: bool) -> None:
+    def close_connections(self, inuse_connections: bool) -> None:
         """Close all connections."""
         if self._manager is not None:
+            # A copy: another thread may refresh the nodes meanwhile.
             for node in list(self._manager.nodes_cache.values()):
                 if node.redis_connection is not None:
                     node.redis_connection.connection_pool.disconnect(inuse_connections)

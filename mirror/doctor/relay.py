@@ -22,9 +22,11 @@ RUN: Final = "Start `manage.py mirror run`, or a Celery worker and beat."
 
 
 def check_clocks(redis: RedisClient) -> Iterator[CheckMessage]:
+    # SQL before and after Redis, so that a slow reply of one of them is no difference.
     before = changes.clock()
     seconds, microseconds = redis.time()
-    clock, after = seconds + microseconds / 1e6, changes.clock()
+    after = changes.clock()
+    clock = seconds + microseconds / 1e6
     difference = max(before - clock, clock - after)
     if difference > MAX_CLOCK_SECONDS:
         text = f"The clocks of SQL and Redis differ by {difference:.1f} s."
@@ -46,15 +48,23 @@ def check_relay(redis: RedisClient) -> Iterator[CheckMessage]:
 
 def check_other_site(redis: RedisClient) -> Iterator[CheckMessage]:
     """Look for keys of another SQL database."""
-    names, ours = [mirror.name for mirror in registry.all_mirrors()], database_identity()
-    markers = redis.mget([naming.marker(name) for name in names]) if names else []
-    foreign = [name for name, text in zip(names, markers, strict=True) if text and f"|{ours}|" not in text.decode()]
+    ours = database_identity()
+    markers = _read_markers(redis)
+    foreign = [marker for marker in markers if f"|{ours}|" not in marker]
     if foreign or rewind.find_others(redis, ours):
         text = "Another site writes to this Redis database, or SQL was replaced a moment ago."
         if foreign:
             text += f" Mirrors with its markers: {len(foreign)}."
         hint = f"Give each site a database of its own in {say('LOCATION')}, or a prefix in {say('PREFIX')}."
         yield Error(text, hint=f"{hint} After SQL was replaced, the relay rebuilds everything.", id="mirror.E048")
+
+
+def _read_markers(redis: RedisClient) -> list[str]:
+    """Return the markers of all mirrors that have one."""
+    names = [naming.marker(mirror.name) for mirror in registry.all_mirrors()]
+    if not names:
+        return []  # MGET needs a key
+    return [text.decode() for text in redis.mget(names) if text]
 
 
 def check_backlog(*, with_delays: bool = True) -> Iterator[CheckMessage]:
@@ -72,14 +82,16 @@ def check_backlog(*, with_delays: bool = True) -> Iterator[CheckMessage]:
     # Other findings report missing triggers and other layouts.
     cold = {status.mirror: status for status in found if status.warm is False and not status.faults}
     if cold and with_delays:
-        text = f"SQL answers for cold mirrors: {', '.join(_explain_cold(s, cold) for s in cold.values())}."
+        explained = ", ".join(_explain_cold(status, cold) for status in cold.values())
+        text = f"SQL answers for cold mirrors: {explained}."
         hint = "The relay rebuilds them; `manage.py mirror rebuild` does so at once."
         yield Warning(text, hint=hint, id="mirror.W040")
 
 
 def _explain_cold(status: Status, cold: Iterable[str]) -> str:
     """Return the name of a cold mirror and why it is cold, if known."""
-    if waits := [name for name in registry.ahead(status.mirror) if name in cold]:
+    waits = [name for name in registry.ahead(status.mirror) if name in cold]
+    if waits:
         return f"{status.mirror} (waits for {', '.join(waits)})"
     if status.rebuilding_rows is not None:
         return f"{status.mirror} ({status.rebuilding_rows} rows rebuilt)"

@@ -50,19 +50,21 @@ HARMLESS_TO_STREAMS: Final = (
 def check_redis(redis: RedisClient) -> list[CheckMessage]:
     """Check each server of the state, and whether it accepts writes."""
     try:
-        found = [
-            _name_server(message, address)
-            for address, server in list_servers(redis).items()
-            for message in _check_one(server, of_cluster=is_cluster(redis))
-        ]
-        if not any(message.id in (NO_RIGHTS, REPLICA) for message in found) and (error := find_refusal(redis)):
+        found: list[CheckMessage] = []
+        for address, server in list_servers(redis).items():
+            messages = _check_one_server(server, of_cluster=is_cluster(redis))
+            found += [_name_server(message, address) for message in messages]
+        # A replica, or a server that lacks rights, refuses the write for a reason that is already reported.
+        is_explained = any(message.id in (NO_RIGHTS, REPLICA) for message in found)
+        error = None if is_explained else find_refusal(redis)
+        if error:
             found.append(_explain_refusal(error))
         return found
     except RedisError as error:
         return [_explain_silence(error)]
 
 
-def _check_one(server: RedisClient, *, of_cluster: bool) -> Iterator[CheckMessage]:
+def _check_one_server(server: RedisClient, *, of_cluster: bool) -> Iterator[CheckMessage]:
     try:
         info = server.info()
     except NoPermissionError as error:
@@ -71,24 +73,38 @@ def _check_one(server: RedisClient, *, of_cluster: bool) -> Iterator[CheckMessag
     else:
         yield from check_server(info, of_cluster=of_cluster)
     yield from check_default_user(server)
-    commands = [*HARMLESS, *(HARMLESS_TO_STREAMS if all_kinds() else ())]
+    refused = _find_refused(server)
+    if refused:
+        yield _explain_rights(f"may not execute {', '.join(refused)}")
+
+
+def _find_refused(server: RedisClient) -> list[str]:
+    """Return the names of the commands that the user may not execute."""
+    commands = list(HARMLESS)
+    if all_kinds():  # a site without visits needs no rights to streams
+        commands += HARMLESS_TO_STREAMS
     pipe = server.pipeline(transaction=False)
     for command in commands:
         pipe.execute_command(*command)
     replies = pipe.execute(raise_on_error=False)
-    refused = [str(c[0]) for c, reply in zip(commands, replies, strict=True) if isinstance(reply, NoPermissionError)]
-    if refused:
-        yield _explain_rights(f"may not execute {', '.join(refused)}")
+    refused = []
+    for command, reply in zip(commands, replies, strict=True):
+        # Other errors are no matter of rights: a stream that does not exist has no group, for example.
+        if isinstance(reply, NoPermissionError):
+            refused.append(str(command[0]))
+    return refused
 
 
 def _explain_silence(error: RedisError) -> CheckMessage:
     """Return the finding that Redis does not answer the questions of the doctor."""
     if isinstance(error, NoPermissionError):  # of the commands with which each connection begins
         return _explain_rights(f"lacks a right: {error}")
-    if isinstance(error, AuthenticationError) or "WRONGPASS" in str(error):
+    text = str(error)
+    if isinstance(error, AuthenticationError) or "WRONGPASS" in text:
         hint = f"Correct the user and the password in {say('LOCATION')}. SQL answers all reads meanwhile."
         return Error(f"Redis refuses the login: {error}", hint=hint, id=NO_REDIS)
-    if isinstance(error, UnknownIncarnation) or (isinstance(error, ResponseError) and "unknown command" in str(error)):
+    lacks_command = isinstance(error, ResponseError) and "unknown command" in text
+    if isinstance(error, UnknownIncarnation) or lacks_command:
         hint = "Let the server answer INFO with run_id and master_replid, by which a loss of data is noticed."
         return Error(f"Redis cannot be used: {error}", hint=hint, id=NO_REDIS)
     hint = f"Start the server, or correct {say('LOCATION')}. SQL answers all reads meanwhile."
@@ -129,19 +145,27 @@ def check_server(info: Mapping[str, Any], *, of_cluster: bool = False) -> Iterat
             "The server belongs to a Redis Cluster, but its URL names a single one.", hint=hint, id="mirror.E036"
         )
     version = str(info.get("redis_version", ""))  # some services hide it
-    if version and tuple(int(part) for part in version.split(".")[:2]) < MIN_VERSION:
+    if version and _parse_version(version) < MIN_VERSION:
         hint = "Install Redis 6.2 or later, or Valkey."
         yield Error(f"Redis {version} is too old.", hint=hint, id="mirror.E037")
     if info.get("role", "master") != "master":
         hint = f"Name its primary in {say('LOCATION')}: the relay writes."
         yield Error("The server is a read-only replica.", hint=hint, id=REPLICA)
-    if (policy := info.get("maxmemory_policy", "noeviction")) != "noeviction":
+    policy = info.get("maxmemory_policy", "noeviction")
+    if policy != "noeviction":
         hint = "Set maxmemory-policy to noeviction, and keep caches on another server: evicted keys are lost unnoticed."
         yield Error(f"The server evicts keys (maxmemory-policy {policy}).", hint=hint, id="mirror.E039")
     if not info.get("aof_enabled", 1):
         hint = "Set appendonly to yes. Otherwise a crash loses visits that wait for SQL, and mirrors are rebuilt."
         yield Warning("The server keeps no append-only file.", hint=hint, id="mirror.W035")
-    used, limit = int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))
+    used = int(info.get("used_memory", 0))
+    limit = int(info.get("maxmemory", 0))
+    # At the limit the server refuses the doctor's write, which is reported as an error.
     if MAX_FULL * limit < used < limit:
         text = f"{used / limit:.0%} of the server's memory is used (maxmemory {limit})."
         yield Warning(text, hint="Raise maxmemory: a full server refuses all writes.", id="mirror.W044")
+
+
+def _parse_version(version: str) -> tuple[int, ...]:
+    """Return the major and the minor version."""
+    return tuple(int(part) for part in version.split(".")[:2])

@@ -18,14 +18,18 @@ MIDDLEWARE: Final = "mirror.middleware.ReadYourWrites"
 
 
 def check_settings() -> Iterator[CheckMessage]:
-    if unknown := sorted(getattr(settings, "MIRROR", {}).keys() - DEFAULTS.keys()):
+    unknown = sorted(getattr(settings, "MIRROR", {}).keys() - DEFAULTS.keys())
+    if unknown:
         hint = "Correct the spelling, or remove them: they have no effect."
         yield Warning(f"MIRROR has unknown settings: {', '.join(unknown)}.", hint=hint, id="mirror.W031")
     if setting("DATABASE") not in settings.DATABASES:
         hint = 'Set MIRROR["DATABASE"] to an alias in DATABASES.'
         yield Error(f"There is no database {setting('DATABASE')!r}.", hint=hint, id="mirror.E031")
-    for alias in dict.fromkeys((setting("ALIAS"), setting("RELAY_ALIAS") or setting("ALIAS"))):
-        yield from _check_alias(alias)
+    alias = setting("ALIAS")
+    relay_alias = setting("RELAY_ALIAS") or alias
+    yield from _check_alias(alias)
+    if relay_alias != alias:
+        yield from _check_alias(relay_alias)
     if MIDDLEWARE not in settings.MIDDLEWARE:
         hint = f'Put "{MIDDLEWARE}" into MIDDLEWARE, before all middleware that writes.'
         yield Warning("Users may not see their own writes in their next request.", hint=hint, id="mirror.W032")
@@ -47,7 +51,8 @@ def _check_alias(alias: str) -> Iterator[CheckMessage]:
         text = f"The cache alias {alias!r} may get the time-outs of another alias with the same URL."
         yield Warning(text, hint=hint, id="mirror.W033")
     seconds = pool.connection_kwargs.get("socket_timeout")
-    if seconds is None or (alias == setting("ALIAS") and seconds > DOCTOR_TIMEOUT_SECONDS):
+    is_of_requests = alias == setting("ALIAS")
+    if seconds is None or (is_of_requests and seconds > DOCTOR_TIMEOUT_SECONDS):
         hint = "Set SOCKET_TIMEOUT and SOCKET_CONNECT_TIMEOUT in its OPTIONS: about 0.3 for requests, 5 for the relay."
-        text = f"The time-out of the cache alias {alias!r} is {'not set' if seconds is None else f'{seconds:g} s'}."
-        yield Warning(text, hint=hint, id="mirror.W034")
+        found = "not set" if seconds is None else f"{seconds:g} s"
+        yield Warning(f"The time-out of the cache alias {alias!r} is {found}.", hint=hint, id="mirror.W034")

@@ -21,18 +21,17 @@ NOT_MIGRATED: Final = "mirror.E040"
 def check_sql() -> list[CheckMessage]:
     using = setting("DATABASE")
     try:
-        if unapplied := _find_unapplied(using):
+        unapplied = _find_unapplied(using)
+        if unapplied:
             text = f"Migrations are not applied: {', '.join(unapplied)}."
             return [Error(text, hint="Run `manage.py migrate`.", id=NOT_MIGRATED)]
-        return [
-            *checks.check_triggers(databases=[using]),
-            *checks.check_connection(databases=[using]),
-            *checks.check_methods(databases=[using]),
-            *checks.check_schemas(databases=[using]),
-            *_check_layouts(),
-            *_check_pooler(using),
-            *_check_notices(using),
-        ]
+        found: list[CheckMessage] = []
+        for check in (checks.check_triggers, checks.check_connection, checks.check_methods, checks.check_schemas):
+            found += check(databases=[using])
+        found += _check_layouts()
+        found += _check_pooler(using)
+        found += _check_notices(using)
+        return found
     except DatabaseError as error:
         hint = f"Start the server, or correct {say('DATABASES')}. Only warm mirrors answer reads meanwhile."
         return [Error(f"SQL does not answer: {error}", hint=hint, id=NO_SQL)]
@@ -52,13 +51,16 @@ def _check_layouts() -> Iterator[CheckMessage]:
 
 
 def _check_pooler(using: str) -> Iterator[CheckMessage]:
-    """Look for a pooler in transaction mode: it gives the session of an idle connection to another one."""
+    """Look for a pooler in transaction mode."""
     connection = connections[using]
     if connection.vendor != "postgresql" or connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"):
         return
-    before, other = _ask_session(connection), connection.copy()
+    # Such a pooler gives the session of an idle connection to another one. The transaction of another connection keeps
+    # a session: the one that was free last, which is that of this connection.
+    before = _ask_session(connection)
+    other = connection.copy()
     try:
-        other.set_autocommit(False)  # its transaction keeps a session: with a pooler, the one that was free last
+        other.set_autocommit(False)
         _ask_session(other)
         after = _ask_session(connection)
     finally:
@@ -70,7 +72,10 @@ def _check_pooler(using: str) -> Iterator[CheckMessage]:
 
 
 def _check_notices(using: str) -> Iterator[CheckMessage]:
-    if connections[using].vendor == "postgresql" and (reason := notices.explain_polling()):
+    if connections[using].vendor != "postgresql":
+        return
+    reason = notices.explain_polling()
+    if reason:
         text = f"`mirror run` only polls for changes, every {setting('RUN_POLL_SECONDS'):g} s: {reason}."
         hint = "Nothing is lost. For notifications, connect it to PostgreSQL with psycopg 3 and without a pooler."
         yield Warning(text, hint=hint, id="mirror.W042")

@@ -25,6 +25,7 @@ from mirror.comparison.verification import make_entry, note_result
 from mirror.conf import setting
 from mirror.declare.entries import Entry
 from mirror.declare.mirrors import Mirror
+from mirror.declare.watches import Family
 from mirror.kinds import kind_of
 from mirror.outbox import changes
 from mirror.outbox.errors import raise_if_away
@@ -60,18 +61,21 @@ class Position:
 
     def note(self, mirror: str, text: str) -> None:
         """Count a difference."""
-        self.found[mirror], self.last[mirror] = self.found.get(mirror, 0) + 1, text
+        self.found[mirror] = self.found.get(mirror, 0) + 1
+        self.last[mirror] = text
         logger.warning("Background verification: %s %s", mirror, text)
 
 
 def parse(stored: bytes | None) -> Position:
     """Return the stored position, or the beginning of a pass if there is none that this code understands."""
     names = [mirror.name for mirror in registry.all_mirrors()]
+    beginning = Position(names[0] if names else "")
     try:
         position = Position(**orjson.loads(stored or b""))
     except (TypeError, ValueError):
-        return Position(names[0] if names else "")
-    return position if position.mirror in ("", *names) else Position(names[0])
+        return beginning
+    is_known = not position.mirror or position.mirror in names
+    return position if is_known else beginning
 
 
 def step_if_due(redis: RedisClient) -> None:
@@ -79,6 +83,7 @@ def step_if_due(redis: RedisClient) -> None:
     count = round(float(setting("VERIFY_PER_MINUTE")) * STEP_SECONDS / 60)
     if count < 1 or len(changes.awaited()) > changes.MUCH:
         return
+    # This lease is never released: its life is the time until the next step of any process.
     if redis.set(naming.lease("verify"), 1, nx=True, px=STEP_SECONDS * 1000):
         step(redis, count)
 
@@ -90,42 +95,56 @@ def step(redis: RedisClient, count: int) -> list[Difference]:
     """
     walk = _Walk(parse(redis.get(naming.verification())), redis)
     found = walk.run(count)
+    # A master of a cluster was emptied: the next sweep orders a rebuild, so single repairs are left out.
     if found and sentinels.was_emptied(redis, "mirror"):
-        return []  # the next sweep orders a rebuild
+        return []
     for difference in found:
-        place = difference.entry[:2] if difference.entry else (difference.key,)
-        walk.position.note(difference.mirror, f"{difference.pk}: {difference.kind} {' '.join(map(str, place))}")
+        walk.position.note(difference.mirror, _describe_place(difference))
+    # Ordered before the position is saved: after a crash in between, the step finds the differences again.
     repair.order(found)
+    position = walk.position
     if walk.is_over:
-        for name in walk.position.rows:
-            note_result(name, walk.position.found.get(name, 0))
-    redis.set(naming.verification(), orjson.dumps(asdict(parse(None) if walk.is_over else walk.position)))
+        for name in position.rows:
+            note_result(name, position.found.get(name, 0))
+        position = parse(None)
+    redis.set(naming.verification(), orjson.dumps(asdict(position)))
     return found
+
+
+def _describe_place(difference: Difference) -> str:
+    """Return where a row differs, on one line."""
+    place = difference.key
+    if difference.entry:
+        key, member = difference.entry[:2]
+        place = f"{key} {member}"
+    return f"{difference.pk}: {difference.kind} {place}"
 
 
 class _Walk:
     """One step."""
 
     def __init__(self, position: Position, redis: RedisClient) -> None:
-        self.position, self.redis, self.is_over = position, redis, False
+        self.position = position
+        self.redis = redis
+        self.is_over = False
 
     def run(self, count: int) -> list[Difference]:
         """Compare until the count is reached or the pass is over."""
         found: dict[Difference, None] = {}
         while count > 0 and not self.is_over:
-            done, differences = self._rows(count) if self.position.mirror else self._keys(count)
+            if self.position.mirror:
+                done, differences = self._compare_rows(count)
+            else:
+                done, differences = self._compare_keys(count)
             found |= dict.fromkeys(differences)
             count -= done
         return list(found)
 
-    def _rows(self, count: int) -> tuple[int, list[Difference]]:
-        position, mirror = self.position, registry.get(self.position.mirror)
-        pks: list[str] = []
-        if marker.is_warm(self.redis, mirror.name):  # a cold mirror is rebuilt
-            position.rows.setdefault(mirror.name, 0)
-            kind = kind_of(mirror)
-            readers = kind.list_readers()[position.is_stored :]  # of a table mirror: source rows, then stored rows
-            pks = readers[0](position.after, kind.limit_batch(count)) if readers else []
+    def _compare_rows(self, count: int) -> tuple[int, list[Difference]]:
+        """Compare the next rows of SQL. Return their number and the differences."""
+        position = self.position
+        mirror = registry.get(position.mirror)
+        pks = self._list_next_rows(mirror, count)
         if not pks:
             self._go_on(mirror)
             return 0, []
@@ -133,18 +152,39 @@ class _Walk:
         position.rows[mirror.name] += len(pks)
         return len(pks), self._compare(mirror, pks, {})
 
+    def _list_next_rows(self, mirror: Mirror, count: int) -> list[str]:
+        # A cold mirror is rebuilt. Without an entry in ``rows`` its keys are left out of the pass as well.
+        if not marker.is_warm(self.redis, mirror.name):
+            return []
+        self.position.rows.setdefault(mirror.name, 0)
+        kind = kind_of(mirror)
+        readers = kind.list_readers()
+        # The second one is that of a table mirror: it lists stored rows, which may lack a source.
+        number = 1 if self.position.is_stored else 0
+        if number >= len(readers):
+            return []
+        return readers[number](self.position.after, kind.limit_batch(count))
+
     def _go_on(self, mirror: Mirror) -> None:
         """Continue with the other direction of a table mirror, the next mirror, or the keys of Redis."""
-        position, names = self.position, [known.name for known in registry.all_mirrors()]
+        position = self.position
         position.after = None
         position.is_stored = mirror.is_in_sql and not position.is_stored
         if not position.is_stored:
-            position.mirror = next(iter(names[names.index(mirror.name) + 1 :]), "")
+            names = [known.name for known in registry.all_mirrors()]
+            following = names[names.index(mirror.name) + 1 :]
+            position.mirror = following[0] if following else ""
 
-    def _keys(self, count: int) -> tuple[int, list[Difference]]:
-        read = [m for m in registry.all_mirrors() if m.name in self.position.rows and not m.is_in_sql]
-        cold = marker.list_cold(self.redis, [mirror.name for mirror in read])
-        owned = [scan.Owned(mirror) for mirror in read if mirror.name not in cold]
+    def _list_owned(self) -> list[scan.Owned]:
+        """Return the mirrors whose keys are read: those whose rows were read in this pass, unless they are cold now."""
+        read = [mirror for mirror in registry.all_mirrors() if mirror.name in self.position.rows]
+        in_redis = [mirror for mirror in read if not mirror.is_in_sql]
+        cold = marker.list_cold(self.redis, [mirror.name for mirror in in_redis])
+        return [scan.Owned(mirror) for mirror in in_redis if mirror.name not in cold]
+
+    def _compare_keys(self, count: int) -> tuple[int, list[Difference]]:
+        """Compare the rows to which the next members in Redis belong. Return the members' number and differences."""
+        owned = self._list_owned()
         rows: _Rows = defaultdict(lambda: defaultdict(list))
         done = 0
         with Session(self.redis) as session:
@@ -154,11 +194,10 @@ class _Walk:
                 return count, []  # only keys of other code so far, or the end
             while self.position.keys and done < count:
                 done += self._read_key(session, owned, rows, count - done)
-        return done, [
-            difference
-            for name, strays in rows.items()
-            for difference in self._compare(registry.get(name), list(strays), strays)
-        ]
+        found = []
+        for name, strays in rows.items():
+            found += self._compare(registry.get(name), list(strays), strays)
+        return done, found
 
     def _find_keys(self, session: Session, owned: Sequence[scan.Owned], count: int) -> None:
         """Scan for keys of these mirrors."""
@@ -169,35 +208,53 @@ class _Walk:
                 return
             cursor, names = scan.next_keys(session, position.scan, count)
             position.scan = None if cursor in scan.DONE else cursor
-            position.keys, position.cursor = [name for name in names if any(one.has(name) for one in owned)], "0"
+            position.keys = [name for name in names if any(one.has(name) for one in owned)]
+            position.cursor = "0"
             if position.keys:
                 return
 
     def _read_key(self, session: Session, owned: Sequence[scan.Owned], rows: "_Rows", count: int) -> int:
-        """Trace the next members of the first key to their rows. Return their number."""
-        position, key, cursor, done = self.position, self.position.keys[0], "0", 0
+        """Trace the next members of the first key to their rows. Return their number, or 1 for a key without any."""
+        position = self.position
+        key = position.keys[0]
+        cursor = "0"
+        done = 0
         for one in owned:
             if (pk := one.pk_of(key)) is not None:
-                rows[one.mirror.name][pk]
+                rows[one.mirror.name].setdefault(pk, [])
             elif (family := one.family_of(key)) is None:
                 continue
             elif kind_of(one.mirror).is_lazy:
-                rows[one.mirror.name][family.owner(key, "")]
+                rows[one.mirror.name].setdefault(family.owner(key, ""), [])
             else:
-                try:
-                    content, cursor = scan.next_members(session, key, family, position.cursor, count)
-                    items = list(content.items())
-                    owners = family.find_owners(key, [member or value for member, value in items])
-                    for row, (member, value) in zip(owners, items, strict=True):
-                        rows[one.mirror.name][row].append(make_entry(family, key, member, value))
-                    done += len(items)
-                except scan.WrongType as error:
-                    position.note(one.mirror.name, str(error))
+                cursor, done = self._trace_members(session, one.mirror.name, family, rows, count)
             break
         position.cursor = cursor
         if cursor in scan.DONE:
             position.keys = position.keys[1:]
         return max(1, done)
+
+    def _trace_members(
+        self, session: Session, mirror: str, family: Family, rows: "_Rows", count: int
+    ) -> tuple[str, int]:
+        """Note the next members of the first key as possible strays of their rows. Return the cursor and their number.
+
+        A key of the wrong type is reported. One with a part that is no text is continued after this part.
+        """
+        position = self.position
+        key = position.keys[0]
+        cursor = "0"
+        try:
+            content, cursor = scan.next_members(session, key, family, position.cursor, count)
+            items = list(content.items())
+        except scan.WrongType as error:
+            position.note(mirror, str(error))
+            return cursor, 0
+        # A string has no member: its row is found by its value.
+        owners = family.find_owners(key, [member or value for member, value in items])
+        for row, (member, value) in zip(owners, items, strict=True):
+            rows[mirror][row].append(make_entry(family, key, member, value))
+        return cursor, len(items)
 
     def _compare(self, mirror: Mirror, pks: Sequence[str], strays: Mapping[str, list[Entry]]) -> list[Difference]:
         """Return the lasting differences of these rows. A row that cannot be compared does not stop the others."""
@@ -208,9 +265,11 @@ class _Walk:
             raise_if_away(error)
             if len(pks) > 1:
                 middle = len(pks) // 2
-                return [d for half in (pks[:middle], pks[middle:]) for d in self._compare(mirror, half, strays)]
-            is_ours = isinstance(error, scan.WrongType)
-            self.position.note(mirror.name, str(error) if is_ours else f"{pks[0]}: {type(error).__name__}")
+                found = self._compare(mirror, pks[:middle], strays)
+                return found + self._compare(mirror, pks[middle:], strays)
+            # The text of an error of the declaration may contain values of the row.
+            text = str(error) if isinstance(error, scan.WrongType) else f"{pks[0]}: {type(error).__name__}"
+            self.position.note(mirror.name, text)
             return []
 
 

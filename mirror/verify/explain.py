@@ -13,21 +13,26 @@ class NothingToExplain(LookupError):
     """The model is unknown or has no mirror."""
 
 
-def mirrors_of(name: str) -> list[Mirror]:
+def find_mirrors(name: str) -> list[Mirror]:
     """Return the mirrors of a model ("catalog.Book" or "book"), or the mirror of that name. Raises NothingToExplain."""
-    mirrors = {mirror: kind_of(mirror).name_model() for mirror in registry.all_mirrors()}
-    found = [mirror for mirror, label in mirrors.items() if name == mirror.name or name.lower() == label.lower()]
-    found = found or [m for m, label in mirrors.items() if name.lower() == label.lower().rpartition(".")[2]]
+    labels = {mirror: kind_of(mirror).name_model() for mirror in registry.all_mirrors()}
+    wanted = name.lower()
+    found = [mirror for mirror, label in labels.items() if mirror.name == name or label.lower() == wanted]
+    if found:
+        return found
+    # A bare name last: it may be that of models of several apps.
+    found = [mirror for mirror, label in labels.items() if label.lower().rpartition(".")[2] == wanted]
     if not found:
-        known = ", ".join(sorted(set(mirrors.values()) - {""})) or "none"
+        known = ", ".join(sorted(set(labels.values()) - {""})) or "none"
         raise NothingToExplain(f"no mirror has a model called {name!r} (mirrored: {known})")
     return found
 
 
 def explain(name: str, pk: str, *, redis: RedisClient | None = None) -> list[Explained]:
     """Explain row ``pk`` of a model by each of its mirrors. Raises NothingToExplain."""
-    mirrors = mirrors_of(name)
-    if not any(mirror.is_possible(pk) for mirror in mirrors):
+    mirrors = find_mirrors(name)
+    possible = [mirror for mirror in mirrors if mirror.is_possible(pk)]
+    if not possible:
         raise NothingToExplain(f"{pk!r} cannot be the key of a {kind_of(mirrors[0]).name_model() or name}")
     with Session(redis or relay_client()) as session:
-        return [kind_of(mirror).explain(pk, session) for mirror in mirrors if mirror.is_possible(pk)]
+        return [kind_of(mirror).explain(pk, session) for mirror in possible]

@@ -41,19 +41,24 @@ def order(differences: Sequence[Difference]) -> int:
     Return the number of appended changes.
     """
     strays: dict[tuple[str, str], list[Entry]] = defaultdict(list)
-    if names := {d.mirror for d in differences if d.kind == "quarantined"}:
-        changes.retry(Change.objects.filter(mirror__in=names))
+    quarantined = set()
     for difference in differences:
         if difference.kind == "quarantined":
+            quarantined.add(difference.mirror)
             continue
-        found = strays[difference.mirror, difference.pk]
+        found = strays[difference.mirror, difference.pk]  # [] for a row without strays, which needs a change as well
         if difference.kind == "stray" and difference.entry is not None:
             found.append(difference.entry)
-    changes.append_all(
-        Change(mirror=mirror, key=pk, strays=orjson.dumps([plan.as_list(e) for e in entries]).decode())
-        for (mirror, pk), entries in strays.items()
-    )
+    if quarantined:
+        changes.retry(Change.objects.filter(mirror__in=quarantined))
+    changes.append_all(_make_change(mirror, pk, entries) for (mirror, pk), entries in strays.items())
     return len(strays)
+
+
+def _make_change(mirror: str, pk: str, strays: Sequence[Entry]) -> Change:
+    # The change names the strays, because no record in Redis accounts for them.
+    listed = [plan.as_list(entry) for entry in strays]
+    return Change(mirror=mirror, key=pk, strays=orjson.dumps(listed).decode())
 
 
 def carry_out(differences: Sequence[Difference], *, redis: RedisClient | None = None) -> int:
@@ -63,7 +68,11 @@ def carry_out(differences: Sequence[Difference], *, redis: RedisClient | None = 
     """
     if any(difference.kind == "quarantined" for difference in differences):
         return drains.drain_all(redis=redis)
-    return sum(drains.drain_keys(mirror, pks, redis=redis)[0] for mirror, pks in _rows(differences).items())
+    total = 0
+    for mirror, pks in _group_rows(differences).items():
+        applied, _ = drains.drain_keys(mirror, pks, redis=redis)
+        total += applied
+    return total
 
 
 def repair_rows(
@@ -88,11 +97,15 @@ def repair_rows(
 
 def left_over(differences: Sequence[Difference]) -> int:
     """Return the number of rows that differ and have an unapplied change."""
-    rows = {(d.mirror, d.key if d.kind == "quarantined" else "", d.pk) for d in differences}
+    rows = set()
+    for difference in differences:
+        # The difference of a quarantined change has the change's source as its key.
+        source = difference.key if difference.kind == "quarantined" else ""
+        rows.add((difference.mirror, source, difference.pk))
     return len(changes.pending_among(rows)) if rows else 0
 
 
-def _rows(differences: Sequence[Difference]) -> dict[str, list[str]]:
+def _group_rows(differences: Sequence[Difference]) -> dict[str, list[str]]:
     """Return the rows that differ, by mirror, without duplicates."""
     rows: dict[str, dict[str, None]] = defaultdict(dict)
     for difference in differences:

@@ -1,10 +1,11 @@
 """Verify: compare SQL with Redis in both directions, for several mirrors with one scan of the keys."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from mirror import registry
 from mirror.comparison import scan
 from mirror.comparison.compare import Difference, quarantined
+from mirror.comparison.verification import Verification
 from mirror.kinds import kind_of
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Session
@@ -34,10 +35,20 @@ def verify(
         if sample is None:
             for run in runs:
                 run.read_rows()
-        walking = runs if sample is None else [run for run in runs if run.needs_keys_for_sample]
-        for keys in scan.keys(session) if walking else ():  # a single scan of all keys serves all mirrors
-            for run in walking:
-                run.take(keys)
-                progress(run.mirror.name, 0)
-        found = [d for run in runs for d in (run.result() if sample is None else run.some(sample))]
+            _read_keys(runs, session, progress)
+        else:
+            _read_keys([run for run in runs if run.needs_keys_for_sample], session, progress)
+        found: list[Difference] = []
+        for run in runs:
+            found += run.result() if sample is None else run.some(sample)
     return found + quarantined(run.mirror.name for run in runs)
+
+
+def _read_keys(runs: Sequence[Verification], session: Session, progress: ProgressCallback) -> None:
+    """Give all keys of Redis to each of these runs, with a single scan."""
+    if not runs:
+        return
+    for keys in scan.keys(session):
+        for run in runs:
+            run.take(keys)
+            progress(run.mirror.name, 0)

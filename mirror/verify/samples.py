@@ -33,7 +33,8 @@ class Sampler:
     """
 
     def __init__(self, redis: RedisClient) -> None:
-        self._redis, self._newest = redis, _list_newest_rows()
+        self._redis = redis
+        self._newest = _list_newest_rows()
 
     @cached_property
     def _keys(self) -> list[str]:
@@ -50,9 +51,11 @@ class Sampler:
 
     def _find_differences(self, mirror: Mirror) -> list[compare.Difference]:
         def list_rows() -> list[str]:
-            return list(dict.fromkeys([*self._newest[mirror.name][:ROWS], *_choose_rows(mirror)]))
+            rows = self._newest[mirror.name][:ROWS] + _choose_rows(mirror)
+            return list(dict.fromkeys(rows))
 
         with Session(self._redis) as session:
+            # As functions, because most kinds need either rows or keys, and both are read at some cost.
             return kind_of(mirror).compare_sample(session, lambda: self._keys, list_rows, ROWS)
 
 
@@ -71,16 +74,21 @@ def _choose_rows(mirror: Mirror) -> list[str]:
     if type(mirror).keys_after is not Mirror.keys_after or not isinstance(get_primary(model), IntegerField):
         return mirror.keys_after(None, ROWS)
     ordered: Any = all_rows(model).order_by("pk").values_list("pk", flat=True)
-    first, last = ordered.first(), ordered.last()  # not Min and Max, for which SQLite would read all rows
+    # Not Min and Max: SQLite would read all rows.
+    first, last = ordered.first(), ordered.last()
     if first is None:
         return []
-    places = [str(random.randint(first - 1, last)) for _ in range(PLACES)]
-    return [pk for place in places for pk in mirror.keys_after(place, ROWS // PLACES)]
+    rows: list[str] = []
+    for _ in range(PLACES):
+        place = str(random.randint(first - 1, last))  # rows are read after it, so that the first one can be chosen
+        rows += mirror.keys_after(place, ROWS // PLACES)
+    return rows
 
 
 def _find_some_keys(session: Session) -> list[str]:
     """Return some keys of Redis, found with a bounded number of commands."""
-    cursor, found = "0", list[str]()
+    cursor = "0"
+    found: list[str] = []
     for _ in range(SCANS):
         cursor, keys = scan.next_keys(session, cursor, scan.STEP)
         found += keys

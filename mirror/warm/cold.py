@@ -7,7 +7,7 @@ from mirror.outbox import chains
 from mirror.outbox import changes as outbox
 from mirror.redis import naming
 from mirror.redis.clients import incarnation
-from mirror.redis.session import Session
+from mirror.redis.session import Command, Session
 from mirror.redis.types import RedisClient
 
 
@@ -17,19 +17,21 @@ def make_cold(name: str, redis: RedisClient) -> None:
 
 
 def make_all_cold(names: Iterable[str], redis: RedisClient) -> None:
-    """Delete the markers of these mirrors in one round trip.
-
-    The rebuild's token is deleted first, so that a rebuild which ends in between cannot set the marker again.
-    """
+    """Delete the markers of these mirrors in one round trip."""
+    commands: list[Command] = []
+    for name in names:
+        # The rebuild's token before the marker: a rebuild that ends in between would set the marker again.
+        commands.append(("DEL", naming.building(name)))
+        commands.append(("DEL", naming.marker(name)))
     with Session(redis) as session:
-        session.ask([("DEL", key(name)) for name in names for key in (naming.building, naming.marker)])
+        session.ask(commands)
 
 
 def apply_whole(mirror: Mirror, redis: RedisClient) -> int:
     """Apply the pending changes of everything: make the mirror cold, then mark them. Return their number."""
     changes = outbox.pending_of(mirror.name, [outbox.WHOLE]).get(outbox.WHOLE, [])
     if changes:
-        # read first: if it changes in between, replay makes the changes pending again
+        # Asked first: if the incarnation changes after it, a replay makes the changes pending again.
         now = incarnation(redis, ask=True)
         make_cold(mirror.name, redis)
         chains.mark({mirror.name: changes}, now)

@@ -51,13 +51,26 @@ def value(name: str, incarnation_now: str, generation: str) -> str:
     return "|".join([str(registry.get(name).version), database_identity(), incarnation_now, generation])
 
 
-def _generation(name: str, found: bytes | None, incarnation_now: str) -> str | None:
+def _read_generation(name: str, found: bytes | None, incarnation_now: str) -> str | None:
     """Return the generation in the marker ``found``, or None if it is not valid."""
     if found is None:
         return None
     text = found.decode(errors="replace")
-    head, _, generation = text.rpartition("|")
-    return generation if text == value(name, incarnation_now, generation) and head else None
+    generation = text.rpartition("|")[2]
+    return generation if text == value(name, incarnation_now, generation) else None
+
+
+def _read_generations(
+    names: Sequence[str], found: Sequence[bytes | None], incarnation_now: str
+) -> tuple[str, ...] | None:
+    """Return the generations in these markers, or None if one of them is not valid."""
+    result = []
+    for name, text in zip(names, found, strict=True):
+        generation = _read_generation(name, text, incarnation_now)
+        if generation is None:
+            return None
+        result.append(generation)
+    return tuple(result)
 
 
 def generations(redis: RedisClient, names: Sequence[str], found: Sequence[bytes | None]) -> tuple[str, ...] | None:
@@ -66,15 +79,16 @@ def generations(redis: RedisClient, names: Sequence[str], found: Sequence[bytes 
     A marker of another incarnation makes this process ask the server for its incarnation, at most once a second,
     because the connections may be older than the present one. Then it also reads the database's identity again.
     """
-    if None not in found and rewind.check_once(redis, database_identity()):
+    if None in found:
         return None
-    now = incarnation(redis)
-    result = [_generation(name, text, now) for name, text in zip(names, found, strict=True)]
-    if None in result and None not in found and may_ask(get_pool(redis)):
-        now = incarnation(redis, ask=True)
+    if rewind.check_once(redis, database_identity()):
+        return None
+    result = _read_generations(names, found, incarnation(redis))
+    if result is None and may_ask(get_pool(redis)):
+        incarnation_now = incarnation(redis, ask=True)
         _forget_other_database()
-        result = [_generation(name, text, now) for name, text in zip(names, found, strict=True)]
-    return None if None in result else tuple(g for g in result if g is not None)
+        result = _read_generations(names, found, incarnation_now)
+    return result
 
 
 def may_ask(pool: MirrorPool) -> bool:
@@ -93,7 +107,10 @@ def is_warm(redis: RedisClient, name: str) -> bool:
 
 def list_cold(redis: RedisClient, names: Sequence[str]) -> list[str]:
     """Return which of the mirrors ``names`` are cold (one or two round trips)."""
-    found = redis.mget([naming.marker(name) for name in names]) if names else []
+    if not names:
+        return []
+    found = redis.mget([naming.marker(name) for name in names])
+    # One at a time: ``generations`` tells only whether one of several is cold.
     return [name for name, text in zip(names, found, strict=True) if generations(redis, [name], [text]) is None]
 
 
@@ -108,17 +125,21 @@ def set_after_rebuild(mirror: Mirror, redis: RedisClient, token: str) -> bool:
     Both happen in one transaction. The mirror's feed receives the new generation, so a feed is never empty while
     its mirror is warm.
     """
-    building, name = naming.building(mirror.name), naming.marker(mirror.name)
+    building = naming.building(mirror.name)
+    marker_key = naming.marker(mirror.name)
     generation = uuid.uuid4().hex[:12]
     try:
         with Session(redis) as session:
             if session.watch_and_ask([building], [("GET", building)]) != [token.encode()]:
                 return False
+            # The token names the incarnation in which the rebuild began. What it wrote before a failover may be lost.
             if not token.startswith(f"{mirror.version}:{session.incarnation}:"):
                 return False
             reset = _reset_with_marker(session, mirror, generation)
-            fresh = set_with_transaction(name, value(mirror.name, session.incarnation, generation))
-            session.execute([*fresh, ("DEL", building), *reset])
+            fresh = value(mirror.name, session.incarnation, generation)
+            commands = set_with_transaction(marker_key, fresh)
+            commands.append(("DEL", building))
+            session.execute(commands + reset)
     except Conflict:
         return False
     return True
@@ -130,14 +151,18 @@ def restamp(mirror: Mirror, redis: RedisClient, found: bytes, incarnation: str) 
     It fails if the marker or the incarnation has changed, which means that Redis was emptied, rebuilt or replayed
     meanwhile.
     """
-    name, generation = naming.marker(mirror.name), found.decode().rpartition("|")[2]
+    marker_key = naming.marker(mirror.name)
+    # Another generation, so that copies outside of Redis are loaded again.
+    generation = found.decode().rpartition("|")[2] + "+"
     try:
         with Session(redis) as session:
-            if session.incarnation != incarnation or session.watch_and_ask([name], [("GET", name)]) != [found]:
+            if session.incarnation != incarnation:
                 return False
-            fresh = value(mirror.name, session.incarnation, generation + "+")
-            reset = _reset_with_marker(session, mirror, generation + "+")
-            session.execute([*set_with_transaction(name, fresh), *reset])
+            if session.watch_and_ask([marker_key], [("GET", marker_key)]) != [found]:
+                return False
+            fresh = value(mirror.name, session.incarnation, generation)
+            reset = _reset_with_marker(session, mirror, generation)
+            session.execute(set_with_transaction(marker_key, fresh) + reset)
     except Conflict:
         return False
     return True

@@ -8,7 +8,7 @@ the new change has another time. ``changes.purge`` keeps the witness and all cha
 
 import logging
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.db.models import Q, Subquery
 from django.db.models.functions import Now
@@ -50,18 +50,17 @@ def check(redis: RedisClient, database: str, reply: Any = None) -> bool:
     if reply is None:
         with Session(redis) as session:
             (reply,) = session.ask([ask()])
-    remembered = {
-        kind: (member, change, time) for member, change, kind, owner, time in _read(reply) if owner == database
-    }
+    remembered = {one.kind: one for one in _read_history(reply) if one.database == database}
     if not remembered:
         return False
-    _, witness, time = remembered.get(WITNESS, ("", 0, ""))
-    newest, found = _read_sql(witness)
-    for kind, (member, change, _) in remembered.items():
-        is_missing = found != time if kind == WITNESS else newest < change
+    witness = remembered.get(WITNESS)
+    newest, witness_time = _read_sql(witness.change if witness else 0)
+    for one in remembered.values():
+        is_missing = witness_time != one.time if one.kind == WITNESS else newest < one.change
         # Another process may have renewed the witness, and purged the former one, before SQL was asked.
-        if is_missing and redis.zscore(naming.history(), member) == change:
-            logger.error("SQL lacks change %d, which Redis has. It was restored: rebuilding every mirror", change)
+        if is_missing and redis.zscore(naming.history(), one.member) == one.change:
+            logger.error("SQL lacks change %d, which Redis has. It was restored: rebuilding every mirror", one.change)
+            # The history last: after a crash in between, the next check finds the same.
             cold.make_all_cold([mirror.name for mirror in registry.all_mirrors()], redis)
             redis.delete(naming.history())
             return True
@@ -72,7 +71,8 @@ def find_others(redis: RedisClient, database: str) -> set[str]:
     """Return the identities of other databases that have the witness or had it since the last sweep of this one."""
     with Session(redis) as session:
         (reply,) = session.ask([ask()])
-    return {owner for _, _, kind, owner, _ in _read(reply) if kind == WITNESS and owner != database}
+    witnesses = {one.database for one in _read_history(reply) if one.kind == WITNESS}
+    return witnesses - {database}
 
 
 def check_once(redis: RedisClient, database: str) -> bool:
@@ -80,7 +80,9 @@ def check_once(redis: RedisClient, database: str) -> bool:
 
     Do the same for keys with another prefix than the relay's, which were left there when the prefix changed.
     """
-    return database not in _checked and (check(redis, database) or _has_other_prefix(redis))
+    if database in _checked:
+        return False
+    return check(redis, database) or _has_other_prefix(redis)
 
 
 def _has_other_prefix(redis: RedisClient) -> bool:
@@ -99,37 +101,52 @@ def forget() -> None:
 
 
 def renew(redis: RedisClient, database: str) -> int:
-    """Make the change that was applied last the witness, and return its id (0 without changes).
-
-    The former witness is kept as long as a Redis that comes back from an older file may name it.
-    """
+    """Make the change that was applied last the witness, and return its id (0 without changes)."""
     applied = Change.objects.using(changes.using()).filter(applied_at__isnull=False)
     last = applied.order_by("-applied_at").values_list("id", "created_at").first()
     if last is None:
         return 0
-    member = f"{WITNESS}|{database}|{last[1].isoformat()}"
+    change, time = last
+    member = f"{WITNESS}|{database}|{time.isoformat()}"
     with Session(redis) as session:
         (reply,) = session.ask([ask()])
-        former = {name: change for name, change, kind, _, _ in _read(reply) if kind == WITNESS}
-        if former != {member: last[0]}:
+        former = {one.member: one.change for one in _read_history(reply) if one.kind == WITNESS}
+        if former != {member: change}:
+            # A purge deletes changes that were applied long ago. The former witness seems to be applied now, because a
+            # Redis that comes back from an older file may name it.
             oldest = moments.to_bound(changes.clock() - float(setting("KEEP_SECONDS")))
             applied.filter(id__in=former.values(), applied_at__lt=oldest).update(applied_at=Now())
-            gone = [("ZREM", naming.history(), name) for name in former.keys() - {member}]
-            session.execute([*gone, ("ZADD", naming.history(), last[0], member)])
-    return int(last[0])
+            commands: list[Command] = [("ZREM", naming.history(), name) for name in former if name != member]
+            commands.append(("ZADD", naming.history(), change, member))
+            session.execute(commands)
+    return int(change)
 
 
-def _read(reply: Any) -> Iterator[tuple[str, int, str, str, str]]:
-    """Yield member, id, kind, database and time of each remembered change."""
-    pairs = reply if reply and isinstance(reply[0], list) else zip(reply[::2], reply[1::2], strict=True)
-    for name, change in pairs:
+class _Remembered(NamedTuple):
+    """A change that Redis remembers. member: its name in Redis. time: of a witness, as text."""
+
+    member: str
+    change: int
+    kind: str
+    database: str
+    time: str
+
+
+def _read_history(reply: Any) -> Iterator[_Remembered]:
+    """Yield the remembered changes in the reply to ``ask``."""
+    # RESP3 has a list for each member, RESP2 one flat list.
+    is_paired = bool(reply) and isinstance(reply[0], list)
+    pairs = reply if is_paired else zip(reply[::2], reply[1::2], strict=True)
+    for name, score in pairs:
         member = name.decode()
-        yield member, int(float(change)), *member.split("|")
+        kind, database, time = member.split("|")
+        yield _Remembered(member, int(float(score)), kind, database, time)
 
 
 def _read_sql(witness: int) -> tuple[int, str]:
     """Return the highest id in the outbox (0 without any), and the time of the change with the id ``witness``."""
     outbox = Change.objects.using(changes.using())
     newest = outbox.order_by("-id").values("id")[:1]
-    rows = dict(outbox.filter(Q(id=witness) | Q(id=Subquery(newest))).values_list("id", "created_at"))
-    return max(rows, default=0), rows[witness].isoformat() if witness in rows else ""
+    times = dict(outbox.filter(Q(id=witness) | Q(id=Subquery(newest))).values_list("id", "created_at"))
+    witness_time = times[witness].isoformat() if witness in times else ""
+    return max(times, default=0), witness_time

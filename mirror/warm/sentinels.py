@@ -16,19 +16,23 @@ COUNT: Final = 64
 def was_emptied(redis: RedisClient, owner: str) -> bool:
     """Return whether some sentinels of ``owner`` are missing. Without a cluster, or any sentinel yet, return False."""
     with Session(redis) as session:
-        return session.of_cluster and 0 < len(_find_missing(session, owner)) < COUNT
+        if not session.of_cluster:
+            return False
+        return 0 < len(_find_missing(session, owner)) < COUNT
 
 
 def renew(redis: RedisClient, owner: str, *, emptied: bool = False) -> None:
     """Set the sentinels of ``owner`` on a cluster that has none.
 
-    emptied: the loss has been dealt with, so set any missing ones. Otherwise they would hide a later loss.
+    emptied: the loss has been dealt with, so set any missing ones.
     """
     with Session(redis) as session:
-        if session.of_cluster:
-            missing = _find_missing(session, owner)
-            if missing and (emptied or len(missing) == COUNT):
-                session.ask([("SET", name, "") for name in missing])
+        if not session.of_cluster:
+            return
+        missing = _find_missing(session, owner)
+        # Some missing sentinels prove a loss: to set them before it is dealt with would hide it.
+        if missing and (emptied or len(missing) == COUNT):
+            session.ask([("SET", name, "") for name in missing])
 
 
 def _find_missing(session: Session, owner: str) -> list[str]:

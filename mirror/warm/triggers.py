@@ -6,7 +6,8 @@ when it is recreated (``Capture.stamps``), and SQL keeps the stamps under which 
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from django.db import DatabaseError, transaction
@@ -56,24 +57,31 @@ def check(redis: RedisClient) -> Reasons:
     Return the reasons, by mirror, for those that still miss changes, and for those that other code maintains, which
     are left alone. Two queries while the triggers are unchanged. Raises redis-py's errors when Redis is away.
     """
-    if outdated := layouts.find_outdated():  # the triggers are those of the other code, which checks them
-        _watch.stamps, _watch.reasons = None, _explain_outdated(outdated)
+    outdated = layouts.find_outdated()
+    if outdated:
+        # The triggers are those of the other code, which checks them.
+        _watch.stamps = None
+        _watch.reasons = _explain_outdated(outdated)
         return _watch.reasons
     found = install.capture_for()
     stamps = found.stamps()
     if stamps == _watch.stamps:
         return {}
     _watch.stamps = None  # until Redis is updated as well
-    if weak := found.weak():
-        _strengthen(found, weak)
+    weak = found.weak()
+    if weak:
+        _strengthen_triggers(found, weak)
         stamps = found.stamps()
     faults = install.missing()
-    reasons = _by_mirror(faults)
+    reasons = _group_by_mirror(faults)
+    # The stamp of a broken trigger is not accepted: it would prove that no change was missed.
     broken = {fault.trigger for fault in faults if fault.mirrors}
-    lost = _accept(found, {name: stamp for name, stamp in stamps.items() if name not in broken})
+    intact = {name: stamp for name, stamp in stamps.items() if name not in broken}
+    lost = _accept_stamps(found, intact)
     if reasons.keys() - _watch.reasons.keys():
         logger.error("Changes are not captured, SQL answers: %s", "; ".join(map(str, faults)))
-    if names := {*reasons, *_with_chained(lost)}:
+    names = _add_dependents(lost) | reasons.keys()
+    if names:
         cold.make_all_cold(names, redis)
     _watch.reasons = reasons
     if not reasons:
@@ -87,28 +95,33 @@ def reasons(states: Iterable[State] | None = None) -> Reasons:
     states: all rows, if they are known.
     """
     outdated = layouts.find_outdated(states)
-    return _explain_outdated(outdated) if outdated else _by_mirror(install.missing())
+    return _explain_outdated(outdated) if outdated else _group_by_mirror(install.missing())
 
 
 def _explain_outdated(names: Iterable[str]) -> Reasons:
-    return dict.fromkeys(_with_chained(names), (layouts.REASON,))
+    return dict.fromkeys(_add_dependents(names), (layouts.REASON,))
 
 
-def _by_mirror(faults: Iterable[install.Fault]) -> Reasons:
-    found: dict[str, tuple[str, ...]] = {}
+def _group_by_mirror(faults: Iterable[install.Fault]) -> Reasons:
+    texts: dict[str, list[str]] = defaultdict(list)
     for fault in faults:
-        for name in _with_chained(fault.mirrors):
-            found[name] = (*found.get(name, ()), str(fault))
+        for name in _add_dependents(fault.mirrors):
+            texts[name].append(str(fault))
+    return {name: tuple(found) for name, found in texts.items()}
+
+
+def _add_dependents(names: Iterable[str]) -> set[str]:
+    """Return these mirrors and those that depend on them."""
+    lost = set(names)
+    found = set()
+    for mirror in registry.all_mirrors():
+        required = registry.all_ahead(mirror.name) | {mirror.name}
+        if not lost.isdisjoint(required):
+            found.add(mirror.name)
     return found
 
 
-def _with_chained(names: Iterable[str]) -> set[str]:
-    """Return these mirrors and those that depend on them."""
-    lost = set(names)
-    return {mirror.name for mirror in registry.all_mirrors() if lost & {mirror.name, *registry.all_ahead(mirror.name)}}
-
-
-def _accept(found: Capture, stamps: Mapping[str, str]) -> list[str]:
+def _accept_stamps(found: Capture, stamps: Mapping[str, str]) -> list[str]:
     """Save these stamps and order a rebuild of the mirrors with changed stamps, in one transaction.
 
     Return the names of these mirrors. In a database without stamps, no change is known to be missed.
@@ -118,18 +131,30 @@ def _accept(found: Capture, stamps: Mapping[str, str]) -> list[str]:
     with transaction.atomic(using=using):
         found.lock()
         known = Identity.objects.using(using).values_list("triggers", flat=True).get(pk=1)
-        replaced = {name for name, stamp in stamps.items() if known is not None and known.get(name) != stamp}
-        names = {insert.mirror for trigger in found.wanted() if trigger.name in replaced for insert in trigger.inserts}
-        lost = [mirror.name for mirror in registry.all_mirrors() if mirror.name in names]
-        if known is None or replaced:
+        is_first = known is None
+        known = known or {}
+        replaced = set[str]()
+        if not is_first:
+            replaced = {name for name, stamp in stamps.items() if known.get(name) != stamp}
+        lost = _list_mirrors(found, replaced)
+        if is_first or replaced:
             install.made(lost, using)
-            Identity.objects.using(using).filter(pk=1).update(triggers={**(known or {}), **stamps})
+            Identity.objects.using(using).filter(pk=1).update(triggers=dict(known) | dict(stamps))
     if lost:
         logger.warning("Triggers were made anew, changes may have been missed: rebuilding %s", ", ".join(lost))
     return lost
 
 
-def _strengthen(found: Capture, statements: Iterable[str]) -> None:
+def _list_mirrors(found: Capture, triggers: Collection[str]) -> list[str]:
+    """Return the mirrors whose changes these triggers capture."""
+    names = set[str]()
+    for trigger in found.wanted():
+        if trigger.name in triggers:
+            names.update(insert.mirror for insert in trigger.inserts)
+    return [mirror.name for mirror in registry.all_mirrors() if mirror.name in names]
+
+
+def _strengthen_triggers(found: Capture, statements: Iterable[str]) -> None:
     """Make triggers fire for replicated writes too. Without the permission or the lock, they stay as they are."""
     try:
         with transaction.atomic(using=changes.using()):

@@ -10,11 +10,11 @@ from mirror.windows.declare import WindowMirror
 
 def check_window(mirror: WindowMirror) -> Iterator[CheckMessage]:
     """Check a window mirror, apart from its watches."""
-    for fault, hint in _faults(mirror):
+    for fault, hint in _list_faults(mirror):
         yield Error(f"Mirror {mirror.name!r}: {fault}.", hint=hint, obj=type(mirror), id="mirror.E022")
 
 
-def _faults(mirror: WindowMirror) -> Iterator[tuple[str, str]]:
+def _list_faults(mirror: WindowMirror) -> Iterator[tuple[str, str]]:
     length = getattr(mirror, "length", None)
     if not isinstance(length, int) or length < 1:
         yield "length must be an integer of at least 1", "length is the maximum number of rows in a window."
@@ -22,9 +22,9 @@ def _faults(mirror: WindowMirror) -> Iterator[tuple[str, str]]:
         yield "only a lazy window has a life", "An eager window never expires: readers rely on it."
     if mirror.after and not mirror.lazy:
         yield "only a lazy window comes after other mirrors", "after applies to windows with pushed rows."
-    if mirror.lazy and mirror.is_of_rows() and not any(_tells_of_owners(mirror, watch) for watch in mirror.watches):
+    if mirror.lazy and mirror.is_of_rows() and not _watches_owners(mirror):
         yield "it does not watch deletions of owners", "Watch the model itself, with its primary key."
-    if fault := _fault_of_key(mirror):
+    if fault := _find_fault_of_key(mirror):
         yield fault, "key(owner) must be a fixed string that contains the owner once, so that its windows can be found."
     own = type(mirror)
     if mirror.lazy and not mirror.is_of_rows() and own.owners is WindowMirror.owners:
@@ -34,16 +34,21 @@ def _faults(mirror: WindowMirror) -> Iterator[tuple[str, str]]:
         )
 
 
-def _tells_of_owners(mirror: WindowMirror, watch: Watch) -> bool:
-    is_own = watch.model is mirror.model and not watch.source
-    return is_own and watch.key_columns == Watch(mirror.model).key_columns
+def _watches_owners(mirror: WindowMirror) -> bool:
+    primary_key = Watch(mirror.model).key_columns
+    for watch in mirror.watches:
+        if watch.model is mirror.model and not watch.source and watch.key_columns == primary_key:
+            return True
+    return False
 
 
-def _fault_of_key(mirror: WindowMirror) -> str:
+def _find_fault_of_key(mirror: WindowMirror) -> str:
     try:
         places = mirror.record_key("\0").count("\0")
     except Exception as error:
         return f"key() fails: {error!r}"
-    if places == 1 or (places == 0 and not mirror.lazy and any(watch.whole for watch in mirror.watches)):
+    # A fixed key is possible for the window of all rows, which has no owner.
+    is_of_all = not mirror.lazy and any(watch.whole for watch in mirror.watches)
+    if places == 1 or (places == 0 and is_of_all):
         return ""
     return f"key() contains the owner {places} times"

@@ -23,46 +23,57 @@ class Count(NamedTuple):
 
 
 def windows(redis: RedisClient | None = None) -> dict[str, Count]:
-    """Return the number of windows of each window mirror; {} without Redis.
-
-    SCAN returns keys in the order of their hashes, so its first keys are a random sample. If few of them are
-    windows, the windows of all owners are checked instead.
-    """
+    """Return the number of windows of each window mirror; {} without Redis."""
     owned = [scan.Owned(mirror) for mirror in registry.all_mirrors() if mirror.lists_ids]
-    return try_redis(lambda redis: _count(owned, redis), dict[str, Count], warning="", redis=redis) if owned else {}
+    if not owned:
+        return {}
+    return try_redis(lambda redis: _count_windows(owned, redis), dict[str, Count], warning="", redis=redis)
 
 
-def _count(owned: Sequence[scan.Owned], redis: RedisClient) -> dict[str, Count]:
+def _count_windows(owned: Sequence[scan.Owned], redis: RedisClient) -> dict[str, Count]:
+    counts = {}
     with Session(redis) as session:
-        seen, looked_at, is_all = _some_keys(session)
-        share = 1.0 if is_all else session.ask([("DBSIZE",)])[0] / looked_at
-        counts = {one.mirror: sum(one.family_of(key) is not None for key in seen) for one in owned}
-        rare = [] if is_all else [mirror for mirror, count in counts.items() if count < ENOUGH]
-        exact = {mirror: _of_owners(mirror, session) for mirror in rare}
-    return {
-        mirror.name: exact.get(mirror) or Count(round(count * share), not is_all) for mirror, count in counts.items()
-    }
+        sample = _read_sample(session)
+        factor = 1.0  # how many keys of Redis one key of the sample stands for
+        if not sample.is_complete:
+            (all_keys,) = session.ask([("DBSIZE",)])
+            factor = all_keys / sample.looked_at
+        for one in owned:
+            # A few windows among the sampled keys make a bad estimate, but few owners can be checked one by one.
+            in_sample = sum(one.family_of(key) is not None for key in sample.keys)
+            exact = None
+            if in_sample < ENOUGH and not sample.is_complete:
+                exact = _count_by_owners(one.mirror, session)
+            counts[one.mirror.name] = exact or Count(round(in_sample * factor), not sample.is_complete)
+    return counts
 
 
-def _of_owners(mirror: Mirror, session: Session) -> Count | None:
+def _count_by_owners(mirror: Mirror, session: Session) -> Count | None:
     """Count the windows of all owners in SQL, or return None if there are too many owners."""
     owners = mirror.keys_after(None, LOOKED_AT + 1)
     if len(owners) > LOOKED_AT:
         return None
     found = 0
     for start in range(0, len(owners), STEP):
-        found += sum(session.ask([("EXISTS", mirror.record_key(owner)) for owner in owners[start : start + STEP]]))
+        batch = owners[start : start + STEP]
+        found += sum(session.ask([("EXISTS", mirror.record_key(owner)) for owner in batch]))
     return Count(found, False)
 
 
-def _some_keys(session: Session) -> tuple[set[str], int, bool]:
-    """Return a sample of the keys, the number of keys looked at, and whether the sample is complete.
+class _Sample(NamedTuple):
+    """Some of the keys. looked_at: the number of keys in SCAN's steps, including those with other prefixes."""
 
-    The number includes keys with other prefixes.
-    """
+    keys: set[str]
+    looked_at: int
+    is_complete: bool
+
+
+def _read_sample(session: Session) -> _Sample:
+    # SCAN returns keys in the order of their hashes, so its first keys are a random sample.
     seen: set[str] = set()
     for step, keys in enumerate(scan.keys(session), 1):
         seen.update(keys)
-        if (looked_at := max(len(seen), step * scan.STEP)) >= LOOKED_AT:
-            return seen, looked_at, False
-    return seen, len(seen), True
+        looked_at = max(len(seen), step * scan.STEP)
+        if looked_at >= LOOKED_AT:
+            return _Sample(seen, looked_at, False)
+    return _Sample(seen, len(seen), True)

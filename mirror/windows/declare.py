@@ -85,6 +85,7 @@ class WindowMirror(Mirror):
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
         """Return the windows of ``pks``, without the empty ones."""
+        # One more than the length of a lazy window shows whether SQL has further rows.
         return self.newest(pks, self.length + 1 if self.lazy else self.length)
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:

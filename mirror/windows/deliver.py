@@ -37,18 +37,27 @@ class Batch(NamedTuple):
     windows: int
 
 
+class _Call(NamedTuple):
+    """A call of the script, which delivers rows to one window. claims: commands that precede it on a cluster."""
+
+    command: Command
+    claims: Sequence[Command]
+
+
 class Deliveries:
     """Deliveries of the rows ``rows`` (keys of changes) over one connection.
 
     mirrors: those that must stay warm meanwhile. All methods raise Conflict when another process pushes one of the
-    rows, a mirror becomes cold or ``stop`` is called, and redis-py's errors when Redis is away.
+    rows, a mirror becomes cold or ``stop_deliveries`` is called, and redis-py's errors when Redis is away.
     """
 
     def __init__(self, session: Session, mirror: WindowMirror, rows: Sequence[str]) -> None:
         self.session, self._mirror = session, mirror
-        self._guards = guards(mirror.name, rows)
-        self.mirrors = [mirror.name, *(after.mirror for after in mirror.after)]
-        self._others = [*map(naming.marker, self.mirrors), naming.fence(mirror.name)]
+        self._guards = name_guards(mirror.name, rows)
+        self.mirrors = [mirror.name]
+        self.mirrors += [after.mirror for after in mirror.after]
+        markers = [naming.marker(name) for name in self.mirrors]
+        self._watched = self._guards + markers + [naming.fence(mirror.name)]
         self._token = uuid.uuid4().hex
         self._expected: list[bytes | None] = []
         self._fresh_until = 0.0
@@ -59,57 +68,72 @@ class Deliveries:
         """The token of claims, or None on one Redis."""
         return None
 
-    def begin(self) -> list[bytes | None]:
+    def take_guards(self) -> list[bytes | None]:
         """Take the guards. Return the markers of ``mirrors``, which must not change until the end."""
-        life = PUSH_GUARD_SECONDS * 1000
-        sets: list[Command] = [("SET", guard, self._token, "PX", life) for guard in self._guards]
-        replies = self.session.ask_watching([*sets, *self._look()])
-        self._fresh_until = time.monotonic() + PUSH_BUSY_SECONDS / 2
-        found: list[bytes | None] = replies[-1]
-        self._expected = [*([self._token.encode()] * len(self._guards)), *found[len(self._guards) :]]
-        self._check(found)
-        return found[len(self._guards) : -1]
+        # WATCH after SET in one round trip: the own SET would break the WATCH.
+        replies = self.session.ask_watching(self._set_guards() + self._watch_and_read())
+        return self._note_expected(replies[-1])
 
-    def post(self, batch: Batch) -> None:
+    def post_batch(self, batch: Batch) -> None:
         """Send a batch, which Redis executes in the background."""
-        self.finish()
-        commands = [*batch.commands, *self._renewal()]
-        self.session.post_transaction(commands, self._look())
+        self.finish_batch()
+        # EXEC ends all watches. New ones are in the same round trip, so no change between two batches is missed.
+        self.session.post_transaction(batch.commands + self._renew_guards(), self._watch_and_read())
         self._under_way = True
 
-    def finish(self) -> None:
+    def finish_batch(self) -> None:
         """Check the result of the batch in progress, if any."""
         if self._under_way:
             self._under_way = False
-            self._check(self.session.collect_transaction()[-1])
+            self._refuse_change(self.session.collect_transaction()[-1])
 
-    def release(self) -> None:
+    def release_guards(self) -> None:
         """Release the guards."""
-        self.finish()
+        self.finish_batch()
         self.session.execute([("DEL", *self._guards)])
 
     def give_up(self, redis: RedisClient) -> None:
         """Release the guards that no other process has taken, after a conflict.
 
-        Otherwise other processes would wait for an abandoned guard. A guard that is taken at this very moment may
-        be deleted. Then the other process's batch fails and is repeated.
+        Otherwise other processes would wait for an abandoned guard.
         """
-        found = zip(self._guards, redis.mget(self._guards), strict=True)
-        if own := [guard for guard, token in found if token == self._token.encode()]:
+        tokens = redis.mget(self._guards)
+        own_token = self._token.encode()
+        own = [guard for guard, token in zip(self._guards, tokens, strict=True) if token == own_token]
+        # A guard that is taken at this very moment is deleted, too. The batch of the other process then fails and is
+        # repeated.
+        if own:
             redis.delete(*own)
 
-    def _look(self) -> list[Command]:
-        keys = [*self._guards, *self._others]
-        return [("WATCH", *keys), ("MGET", *keys)]
+    def _set_guards(self) -> list[Command]:
+        life = PUSH_GUARD_SECONDS * 1000
+        return [("SET", guard, self._token, "PX", life) for guard in self._guards]
 
-    def _renewal(self) -> list[Command]:
+    def _renew_guards(self) -> list[Command]:
+        """Return the commands that extend the lives of the guards, if others would soon take them for abandoned."""
         if time.monotonic() < self._fresh_until:
             return []
-        self._fresh_until = time.monotonic() + PUSH_BUSY_SECONDS / 2
+        self._note_fresh()
         life = PUSH_GUARD_SECONDS * 1000
         return [("PEXPIRE", guard, life) for guard in self._guards]
 
-    def _check(self, found: Sequence[Any]) -> None:
+    def _note_fresh(self) -> None:
+        self._fresh_until = time.monotonic() + PUSH_BUSY_SECONDS / 2
+
+    def _watch_and_read(self) -> list[Command]:
+        return [("WATCH", *self._watched), ("MGET", *self._watched)]
+
+    def _note_expected(self, found: list[bytes | None]) -> list[bytes | None]:
+        """Note the values that the watched keys must keep until the end. Return the markers among them."""
+        self._note_fresh()
+        others = found[len(self._guards) :]
+        # The guards as they must be, not as found: another process may have taken one since.
+        guards: list[bytes | None] = [self._token.encode()] * len(self._guards)
+        self._expected = guards + others
+        self._refuse_change(found)
+        return others[:-1]  # the last one is the fence
+
+    def _refuse_change(self, found: Sequence[Any]) -> None:
         if list(found) != self._expected:
             raise Conflict
 
@@ -127,33 +151,31 @@ class ClusterDeliveries(Deliveries):
     def claim_token(self) -> str | None:
         return self._token
 
-    def begin(self) -> list[bytes | None]:
-        life = PUSH_GUARD_SECONDS * 1000
-        self.session.ask([("SET", guard, self._token, "PX", life) for guard in self._guards])
-        self._fresh_until = time.monotonic() + PUSH_BUSY_SECONDS / 2
-        (found,) = self.session.ask([("MGET", *self._guards, *self._others)])
-        self._expected = [*([self._token.encode()] * len(self._guards)), *found[len(self._guards) :]]
-        self._check(found)
-        markers: list[bytes | None] = found[len(self._guards) : -1]
-        return markers
+    def take_guards(self) -> list[bytes | None]:
+        # Two round trips: commands to several masters have no order.
+        self.session.ask(self._set_guards())
+        (found,) = self.session.ask([("MGET", *self._watched)])
+        return self._note_expected(found)
 
-    def post(self, batch: Batch) -> None:
+    def post_batch(self, batch: Batch) -> None:
+        # Claims before the look: a process that takes a guard after the look finds the claims and replaces them.
         self.session.ask(batch.claims)
-        (found, *_) = self.session.ask([("MGET", *self._guards, *self._others), *self._renewal()])
-        self._check(found)
+        replies = self.session.ask([("MGET", *self._watched), *self._renew_guards()])
+        self._refuse_change(replies[0])
         if b"LOST" in self.session.ask(batch.commands):
             raise Conflict
 
-    def release(self) -> None:
+    def release_guards(self) -> None:
         self.session.ask([("DEL", *self._guards)])
 
 
 def deliveries_of(session: Session, mirror: WindowMirror, rows: Sequence[str]) -> Deliveries:
     """Return the deliveries for the kind of server that the session has."""
-    return (ClusterDeliveries if session.of_cluster else Deliveries)(session, mirror, rows)
+    deliveries = ClusterDeliveries if session.of_cluster else Deliveries
+    return deliveries(session, mirror, rows)
 
 
-def stop(mirror: WindowMirror, redis: RedisClient) -> None:
+def stop_deliveries(mirror: WindowMirror, redis: RedisClient) -> None:
     """Make all deliveries in progress to this mirror's windows start over with newer data from SQL.
 
     It is called when rows of other tables have changed which rows belong in the windows, before these are
@@ -162,42 +184,61 @@ def stop(mirror: WindowMirror, redis: RedisClient) -> None:
     redis.set(naming.fence(mirror.name), uuid.uuid4().hex)
 
 
-def guards(mirror: str, rows: Sequence[str]) -> list[str]:
+def name_guards(mirror: str, rows: Sequence[str]) -> list[str]:
     """Return the guard keys of pushed rows, without duplicates."""
-    return [naming.guard(mirror, f"row:{row}") for row in dict.fromkeys(rows)]
+    return [_name_guard(mirror, row) for row in dict.fromkeys(rows)]
 
 
-def busy(redis: RedisClient, mirror: str, rows: Sequence[str]) -> set[str]:
+def _name_guard(mirror: str, row: str) -> str:
+    return naming.guard(mirror, f"row:{row}")
+
+
+def find_busy(redis: RedisClient, mirror: str, rows: Sequence[str]) -> set[str]:
     """Return the rows that another process is pushing now. One round trip; only to avoid duplicate work."""
     pipe = redis.pipeline(transaction=False)
     for row in rows:
-        pipe.pttl(naming.guard(mirror, f"row:{row}"))
+        pipe.pttl(_name_guard(mirror, row))
     fresh = (PUSH_GUARD_SECONDS - PUSH_BUSY_SECONDS) * 1000
-    return {row for row, life in zip(rows, pipe.execute(), strict=True) if life > fresh}
+    lives = pipe.execute()
+    return {row for row, life in zip(rows, lives, strict=True) if life > fresh}
 
 
-def batches(mirror: WindowMirror, reached: Sequence[Reached], token: str | None = None) -> Iterator[Batch]:
+def make_batches(mirror: WindowMirror, reached: Sequence[Reached], token: str | None = None) -> Iterator[Batch]:
     """Yield the deliveries in transactions of bounded size. token: that of the claims on a cluster."""
-    calls = _calls(mirror, reached, token)
-    while found := list(islice(calls, BATCH)):
-        yield Batch([call for call, _ in found], [one for _, claims in found for one in claims], len(found))
+    calls = _list_calls(mirror, reached, token)
+    while chunk := list(islice(calls, BATCH)):
+        commands = [call.command for call in chunk]
+        claims: list[Command] = []
+        for call in chunk:
+            claims += call.claims
+        yield Batch(commands, claims, len(chunk))
 
 
-def _calls(
-    mirror: WindowMirror, reached: Sequence[Reached], token: str | None
-) -> Iterator[tuple[Command, Sequence[Command]]]:
-    """Yield one call of the script for each window, because its keys are in one slot, and the claims before it."""
-    rows: dict[str, tuple[Any, ...]] = defaultdict(tuple)
-    for owner, member, source, shown in reached:
-        rows[owner] += (member, source, "1" if shown else "0")
-    parts = [name.partition("\0")[::2] for name in (mirror.record_key("\0"), *mirror.sources("\0"))]
-    for owner, args in rows.items():
-        keys = [f"{start}{owner}{end}" for start, end in parts]
+def _list_calls(mirror: WindowMirror, reached: Sequence[Reached], token: str | None) -> Iterator[_Call]:
+    """Yield one call for each window, because a script on a cluster reaches the keys of one slot."""
+    rows: dict[str, list[Reached]] = defaultdict(list)
+    for one in reached:
+        rows[one.owner].append(one)
+    for owner, delivered in rows.items():
+        keys = [mirror.record_key(owner), *mirror.sources(owner)]
+        args: list[Any] = [mirror.length]
+        for one in delivered:
+            args += (one.member, one.source, "1" if one.shown else "0")
         if token is None:
-            yield script.command(keys, (mirror.length, *args)), ()
-            continue
-        slot = find_slot(keys[0])
-        claims, fence = naming.claims(slot, keys[0]), naming.row_fence(slot, mirror.name, owner)
-        fields = [part for member in args[::3] for part in (member, token)]
-        call = script.command([*keys, fence, claims], (mirror.length, *args, token))
-        yield call, [("HSET", claims, *fields), ("PEXPIRE", claims, PUSH_GUARD_SECONDS * 1000)]
+            yield _Call(script.command(keys, args), ())
+        else:
+            yield _claim_call(mirror, owner, keys, args, [one.member for one in delivered], token)
+
+
+def _claim_call(
+    mirror: WindowMirror, owner: str, keys: Sequence[str], args: Sequence[Any], members: Sequence[int], token: str
+) -> _Call:
+    """Return a call on a cluster, which delivers nothing if its claims of these members are gone."""
+    slot = find_slot(keys[0])
+    claims = naming.claims(slot, keys[0])
+    fence = naming.row_fence(slot, mirror.name, owner)
+    fields: list[Any] = []
+    for member in members:
+        fields += (member, token)
+    command = script.command([*keys, fence, claims], [*args, token])
+    return _Call(command, [("HSET", claims, *fields), ("PEXPIRE", claims, PUSH_GUARD_SECONDS * 1000)])

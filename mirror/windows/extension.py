@@ -15,22 +15,23 @@ class Windows(Extension):
     """Windows and their pushes."""
 
     def before_spread(self, mirror: Mirror, redis: RedisClient | None) -> None:
-        """End deliveries in progress: they read their rows before this change, so the recompute must come later."""
+        """End deliveries in progress."""
+        # Before the spread: they have read which rows to show before this change, and would undo its recomputes.
         kind = kind_of(mirror)
         if isinstance(kind, LazyKind):
-            deliver.stop(kind.mirror, redis or relay_client())
+            deliver.stop_deliveries(kind.mirror, redis or relay_client())
 
     def drain_all(self, redis: RedisClient) -> int:
         return push.push_all(redis)
 
     def push_first(self, mirror: str, source: str, keys: Sequence[str], redis: RedisClient) -> bool:
-        return push.first(mirror, source, keys, redis)
+        return push.push_first(mirror, source, keys, redis)
 
     def sweep(self, redis: RedisClient) -> None:
         push.send_pending(redis)
 
     def replay(self, mirror: str, redis: RedisClient, markers: Mapping[str, bytes]) -> bool:
-        return push.replay(mirror, redis, markers)
+        return push.repeat_pushes(mirror, redis, markers)
 
 
 def register() -> None:

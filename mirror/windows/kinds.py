@@ -21,6 +21,7 @@ from mirror.redis.types import RedisClient
 from mirror.utils.callbacks import ProgressCallback
 from mirror.utils.rows import all_rows
 from mirror.windows.checks import check_window
+from mirror.windows.content import get_scores, read_scores, settle_scores
 from mirror.windows.declare import CUT, MAKING, SENTINEL, WHOLE, WindowMirror
 from mirror.windows.verify import LazyVerification, Windows
 
@@ -38,10 +39,12 @@ class WindowKind(GuardedKind):
         return self.mirror.record_key(pk)
 
     def watches(self, pks: Sequence[str]) -> list[str]:
-        return [*map(self.watched, pks), *map(self.mirror.record_key, pks)]
+        # A push writes the window alone. A drain that changes no member breaks a WATCH on the guard alone.
+        guards = super().watches(pks)
+        return guards + [self.mirror.record_key(pk) for pk in pks]
 
     def finish(self, owns: Mapping[str, Stored]) -> list[Command]:
-        """Refuse deliveries in progress, which have read SQL earlier."""
+        # The claims of deliveries in progress, which are then refused: they may have read SQL earlier.
         windows = [self.mirror.record_key(pk) for pk in owns]
         return [("DEL", naming.claims(find_slot(window), window)) for window in windows]
 
@@ -49,7 +52,7 @@ class WindowKind(GuardedKind):
         return [("ZRANGE", self.mirror.record_key(pk), 0, -1, "WITHSCORES") for pk in pks]
 
     def read_states(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
-        return [_members(reply) for reply in replies]
+        return [read_scores(reply) for reply in replies]
 
     def before(self, pk: str, stored: Stored) -> Iterable[Contribution]:
         key = self.mirror.record_key(pk)
@@ -61,9 +64,11 @@ class WindowKind(GuardedKind):
         if strays:
             return super().difference(pk, stored, strays, target)
         # Most members remain, and entries of both sides would take ten times as long.
-        key, members = self.mirror.record_key(pk), {entry[1] for entry in target.entries}
-        gone: list[Entry] = [Scored(key, member, score) for member, score in stored.items() if member not in members]
-        return gone, [entry for entry in target.entries if stored.get(entry[1]) != entry[-1]]
+        key = self.mirror.record_key(pk)
+        wanted = get_scores(target)
+        gone = [Scored(key, member, score) for member, score in stored.items() if member not in wanted]
+        added = [Scored(key, member, score) for member, score in wanted.items() if stored.get(member) != score]
+        return gone, added
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
         found = super().load(pks)
@@ -72,7 +77,7 @@ class WindowKind(GuardedKind):
         return found
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
-        return {pk: Target(None, self._scored(pk, ids)) for pk, ids in self.load(pks).items()}
+        return {pk: Target(None, self._list_entries(pk, ids)) for pk, ids in self.load(pks).items()}
 
     def limit_batch(self, rows: int) -> int:
         """Return fewer rows than for other kinds, because windows are long."""
@@ -93,7 +98,7 @@ class WindowKind(GuardedKind):
     def check(self) -> Iterator[CheckMessage]:
         return check_window(self.mirror)
 
-    def _scored(self, pk: str, ids: Iterable[int]) -> list[Contribution]:
+    def _list_entries(self, pk: str, ids: Iterable[int]) -> list[Contribution]:
         key = self.mirror.record_key(pk)
         return [Scored(key, str(one), one) for one in ids]
 
@@ -110,40 +115,47 @@ class LazyKind(WindowKind):
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
         """Return the content of new windows: for every existing owner, even without rows."""
-        found, length = self.load(pks), self.mirror.length
+        found = self.load(pks)
+        length = self.mirror.length
         targets = {}
         for pk in self.mirror.owners(pks):
             ids = found.get(pk, ())
-            end = Scored(self.mirror.record_key(pk), SENTINEL, CUT if len(ids) > length else WHOLE)
-            targets[pk] = Target(None, [*self._scored(pk, ids[:length]), end])
+            entries = self._list_entries(pk, ids[:length])
+            state = CUT if len(ids) > length else WHOLE
+            entries.append(Scored(self.mirror.record_key(pk), SENTINEL, state))
+            targets[pk] = Target(None, entries)
         return targets
 
     def wanted(self, pks: Sequence[str], stored: Sequence[Stored]) -> dict[str, Target]:
         """Recompute warm windows, leave those in the making to their warm-ups, and delete all others."""
-        scores = {pk: found.get(SENTINEL) for pk, found in zip(pks, stored, strict=True)}
-        warm = [pk for pk, score in scores.items() if score in (WHOLE, CUT)]
-        making = {pk: found for pk, found in zip(pks, stored, strict=True) if scores[pk] == MAKING}
-        targets = {pk: Target(None, list(self.before(pk, found))) for pk, found in making.items()}
-        return targets | self.targets(warm) if warm else targets
+        warm = []
+        targets = {}
+        for pk, members in zip(pks, stored, strict=True):
+            state = members.get(SENTINEL)
+            if state == MAKING:
+                targets[pk] = self._keep_members(pk, members)
+            elif state in (WHOLE, CUT):
+                warm.append(pk)
+        if warm:
+            targets |= self.targets(warm)
+        return targets
 
     def settle(self, pk: str, stored: Stored, target: Target, moving: Collection[str] = ()) -> Target:
         """Return the expected content at rest of a window in this state: all rows of SQL from its floor upwards.
 
         target: the content of a new window. moving: members with a pending push, which may be present or not.
         """
-        score, key = stored.get(SENTINEL), self.mirror.record_key(pk)
-        if score == MAKING:
-            return Target(None, list(self.before(pk, stored)))
-        if score not in (WHOLE, CUT) or not target.entries or len(stored) > self.mirror.length + 1:
-            return target if score in (WHOLE, CUT) else ABSENT
-        wanted = {entry.member: entry.score for entry in target.entries if isinstance(entry, Scored)}
-        is_cut = wanted.pop(SENTINEL) == CUT
-        covered = min(wanted.values()) if is_cut else 0  # below this id, ``target`` has no rows to compare with
-        floor = min((int(m) for m in stored if _is_id(m) and m not in moving), default=None) if score == CUT else 0
-        known = {m: s for m, s in wanted.items() if floor is not None and s >= floor and m not in moving}
-        left = {m: stored[m] for m in stored if m in moving or (_is_id(m) and int(m) < covered)}
-        end = CUT if is_cut and not moving else score
-        return Target(None, [Scored(key, m, s) for m, s in (known | left | {SENTINEL: end}).items()])
+        state = stored.get(SENTINEL)
+        if state == MAKING:
+            return self._keep_members(pk, stored)
+        if state not in (WHOLE, CUT):
+            return ABSENT
+        # Without an owner, or with more members than a push leaves, the window should equal a new one.
+        if not target.entries or len(stored) > self.mirror.length + 1:
+            return target
+        key = self.mirror.record_key(pk)
+        settled = settle_scores(stored, get_scores(target), moving)
+        return Target(None, [Scored(key, member, score) for member, score in settled.items()])
 
     def list_readers(self) -> list[Reader]:
         """Return no functions: rows require no windows."""
@@ -160,7 +172,7 @@ class LazyKind(WindowKind):
         return LazyVerification(Windows(self, session), progress)
 
     def compare(self, pks: Sequence[str], strays: Mapping[str, Iterable[Entry]], session: Session) -> list[Difference]:
-        return Windows(self, session).differences(pks)
+        return Windows(self, session).find_differences(pks)
 
     def compare_sample(
         self,
@@ -170,15 +182,19 @@ class LazyKind(WindowKind):
         limit: int,
     ) -> list[Difference]:
         windows = Windows(self, session)
-        windows.take(list_keys())
-        return windows.differences(windows.chosen(limit))
+        windows.collect_owners(list_keys())
+        return windows.find_differences(windows.choose_owners(limit))
 
     def find_fault_of_push(self, watch: Watch) -> str:
         if watch.via is not None:
             return "pushed cannot be combined with via"
-        own = type(self.mirror)
-        lacking = [name for name in ("reach", "sources") if getattr(own, name) is getattr(WindowMirror, name)]
-        return f"pushed needs {lacking[0]}()" if lacking else ""
+        for name in ("reach", "sources"):
+            if getattr(type(self.mirror), name) is getattr(WindowMirror, name):
+                return f"pushed needs {name}()"
+        return ""
+
+    def _keep_members(self, pk: str, stored: Stored) -> Target:
+        return Target(None, list(self.before(pk, stored)))
 
 
 class WarmingKind(LazyKind):
@@ -187,36 +203,28 @@ class WarmingKind(LazyKind):
     made = False  # whether the window has an owner and was made
 
     def wanted(self, pks: Sequence[str], stored: Sequence[Stored]) -> dict[str, Target]:
+        # Without its sentinel, pushes since the claim could not reach the window.
         if any(found.get(SENTINEL) is None for found in stored):
-            raise Conflict  # deleted meanwhile, so pushes could not reach it
+            raise Conflict
         targets = self.targets(pks)
         self.made = bool(targets)
         return targets
 
     def finish(self, owns: Mapping[str, Stored]) -> list[Command]:
-        return super().finish(owns) + self._lives(owns)
+        return super().finish(owns) + self._set_lives(owns)
 
     def write(self, owns: Mapping[str, Stored]) -> list[Command]:
-        return super().write(owns) + self._lives(owns)
+        return super().write(owns) + self._set_lives(owns)
 
-    def _lives(self, owns: Iterable[str]) -> list[Command]:
-        seconds, keys = self.mirror.life_seconds, list(map(self.mirror.record_key, owns))
-        return [("EXPIRE", key, seconds) if seconds else ("PERSIST", key) for key in keys]
-
-
-def _members(reply: Any) -> dict[str, float]:
-    """Return the members and scores of a sorted set."""
-    pairs = reply if reply and isinstance(reply[0], (list, tuple)) else zip(reply[::2], reply[1::2], strict=True)
-    members, scores = zip(*pairs, strict=True) if reply else ((), ())
-    try:
-        texts = list(map(bytes.decode, members))
-    except UnicodeDecodeError:
-        texts = [member.decode(errors="replace") for member in members]
-    return dict(zip(texts, map(float, scores), strict=True))
-
-
-def _is_id(member: str) -> bool:
-    return member.isascii() and member.isdecimal() and member[0] != "0"
+    def _set_lives(self, owns: Iterable[str]) -> list[Command]:
+        """Return the commands that give these windows their full lives."""
+        seconds = self.mirror.life_seconds
+        commands: list[Command] = []
+        for pk in owns:
+            key = self.mirror.record_key(pk)
+            # Even an unlimited life: the claim of the warm-up has left a short one.
+            commands.append(("EXPIRE", key, seconds) if seconds else ("PERSIST", key))
+        return commands
 
 
 def make_kind(mirror: WindowMirror) -> WindowKind:

@@ -44,12 +44,12 @@ Markers = Mapping[str, bytes]
 NONE_KNOWN: Final[Markers] = {}
 
 
-def step(changes: Sequence[Change], limit: int | None = None, **options: Any) -> Pushed:
-    """Push one slice of ``changes``, like ``run``."""
-    return run(changes, limit, goes_on=lambda: False, **options)
+def push_slice(changes: Sequence[Change], limit: int | None = None, **options: Any) -> Pushed:
+    """Push one slice of ``changes``, like ``push_slices``."""
+    return push_slices(changes, limit, goes_on=lambda: False, **options)
 
 
-def run(
+def push_slices(
     changes: Sequence[Change],
     limit: int | None = None,
     *,
@@ -66,18 +66,24 @@ def run(
     when Redis is away, ProgrammingError inside a transaction, and errors of the declaration's ``reach``.
     """
     outbox.refuse_transaction()
-    redis, mirror = redis or relay_client(), registry.get(changes[0].mirror)
+    redis = redis or relay_client()
+    mirror = registry.get(changes[0].mirror)
     assert isinstance(mirror, WindowMirror)
 
-    def are_whole(names: Sequence[str], found: Sequence[bytes | None]) -> bool:
-        others = [pair for pair in zip(names, found, strict=True) if pair[1] is None or known.get(pair[0]) != pair[1]]
-        return marker.generations(redis, [name for name, _ in others], [text for _, text in others]) is not None
+    def are_whole(names: Sequence[str], markers: Sequence[bytes | None]) -> bool:
+        doubtful_names, doubtful_markers = [], []
+        for name, found in zip(names, markers, strict=True):
+            if found is None or known.get(name) != found:
+                doubtful_names.append(name)
+                doubtful_markers.append(found)
+        return marker.generations(redis, doubtful_names, doubtful_markers) is not None
 
+    # The calls of a transaction cannot be repeated one by one, so the slice begins again once the script is loaded.
     for knows_script in (False, True):
         try:
             with Session(redis) as session:
                 slices = Slices(session, mirror, changes, limit or SLICE, at)
-                return slices.run(are_whole, goes_on)
+                return slices.push_changes(are_whole, goes_on)
         except Conflict:
             slices.deliveries.give_up(redis)
             break
@@ -88,10 +94,15 @@ def run(
     return Pushed(Outcome.LOST)
 
 
-def first(mirror: str, source: str, keys: Sequence[str], redis: RedisClient) -> bool:
+def push_first(mirror: str, source: str, keys: Sequence[str], redis: RedisClient) -> bool:
     """Push one small slice of the rows that a request wrote. Return whether work is left."""
-    group = list(progress.pending(mirror, source, keys).filter(cursor=None)[: spread.TOGETHER])
-    return bool(group) and not step(group, FIRST, redis=redis).applied == len(group) < spread.TOGETHER
+    begun_by_none = progress.pending(mirror, source, keys).filter(cursor=None)
+    group = list(begun_by_none[: spread.TOGETHER])
+    if not group:
+        return False
+    pushed = push_slice(group, FIRST, redis=redis)
+    # A group of the maximum size may not be all that the request wrote.
+    return pushed.applied < len(group) or len(group) == spread.TOGETHER
 
 
 def push_keys(
@@ -110,73 +121,107 @@ def push_keys(
     A failing row is counted, and quarantined after repeated errors. polite: skip rows that another process is
     pushing or was pushing when it was killed a moment ago.
     """
-    deadline, redis, total, leave = deadline or Deadline(), redis or relay_client(), 0, set[int]()
-    while found := list(progress.pending(mirror, source, keys).exclude(id__in=leave)[: spread.TOGETHER]):
-        busy = deliver.busy(redis, mirror, [change.key for change in found]) if polite else set[str]()
-        leave |= {change.id for change in found if change.key in busy}
-        if group := spread.together([change for change in found if change.key not in busy]):
-            if deadline.passed():
-                return total, True
-            pushed, failed = _guarded(group, deadline, redis, known)
-            if pushed.outcome is Outcome.COLD:
-                break
-            total += pushed.applied
-            leave |= failed
+    deadline = deadline or Deadline()
+    redis = redis or relay_client()
+    total = 0
+    skipped: set[int] = set()
+    while found := list(progress.pending(mirror, source, keys).exclude(id__in=skipped)[: spread.TOGETHER]):
+        busy_rows = deliver.find_busy(redis, mirror, [change.key for change in found]) if polite else set[str]()
+        free = []
+        for change in found:
+            if change.key in busy_rows:
+                skipped.add(change.id)
+            else:
+                free.append(change)
+        group = spread.together(free)
+        if not group:
+            continue
+        if deadline.passed():
+            return total, True
+        pushed, failed = _push_group(group, deadline, redis, known)
+        if pushed.outcome is Outcome.COLD:
+            break  # a task sent now would find the same, so nothing counts as left: the sweep sends the next one
+        total += pushed.applied
+        skipped |= failed
     return total, False
 
 
 def push_all(redis: RedisClient | None = None) -> int:
     """Push all pending rows. Return the number of applied changes."""
-    return sum(push_keys(mirror, source, redis=redis, polite=False)[0] for mirror, source in registry.pushed())
+    total = 0
+    for mirror, source in registry.pushed():
+        applied, _ = push_keys(mirror, source, redis=redis, polite=False)
+        total += applied
+    return total
 
 
-def replay(mirror: str, redis: RedisClient, known: Markers) -> bool:
+def repeat_pushes(mirror: str, redis: RedisClient, known: Markers) -> bool:
     """Repeat the pushes that another incarnation received for this mirror. Return whether all are done.
 
-    Until then, its windows differ from SQL. known: as for ``run``.
+    Until then, its windows differ from SQL. known: as for ``push_slices``.
     """
-    for source in (source for name, source in registry.pushed() if name == mirror):
-        lost = progress.in_another_life(mirror, source)
-        while group := list(lost[: spread.TOGETHER]):
-            keys = [change.key for change in group]
-            if not push_keys(mirror, source, keys, redis=redis, known=known, polite=False)[0]:
-                break
-        if lost.exists():
+    for name, source in registry.pushed():
+        if name == mirror and not _repeat_source(mirror, source, redis, known):
             return False
     return True
 
 
-def _guarded(
+def _repeat_source(mirror: str, source: str, redis: RedisClient, known: Markers) -> bool:
+    lost = progress.in_another_life(mirror, source)
+    while group := list(lost[: spread.TOGETHER]):
+        keys = [change.key for change in group]
+        applied, _ = push_keys(mirror, source, keys, redis=redis, known=known, polite=False)
+        if not applied:
+            break  # a mirror is cold, or the rows fail: the same rows would be found again
+    return not lost.exists()
+
+
+def _push_group(
     group: Sequence[Change], deadline: Deadline, redis: RedisClient, known: Markers
 ) -> tuple[Pushed, set[int]]:
     """Push these changes together or, after an error, one by one. Also return the ids of those to skip for now."""
     try:
-        pushed = run(group, goes_on=lambda: not deadline.passed(), redis=redis, known=known)
-        return pushed, {change.id for change in group} if pushed.outcome is Outcome.LOST else set()
+        pushed = push_slices(group, goes_on=lambda: not deadline.passed(), redis=redis, known=known)
     except Exception as error:
         raise_if_away(error)
         if len(group) > 1:
-            alone = [_guarded([change], deadline, redis, known) for change in group]
-            applied = sum(pushed.applied for pushed, _ in alone)
-            return Pushed(Outcome.MORE, applied), set().union(*(failed for _, failed in alone))
+            return _push_one_by_one(group, deadline, redis, known)
         logger.exception("%s cannot be pushed", group[0])
         outbox.failed(group[0].mirror, group[0].key, say(error), source=group[0].source)
         return Pushed(Outcome.MORE), {group[0].id}
+    is_lost = pushed.outcome is Outcome.LOST
+    return pushed, {change.id for change in group} if is_lost else set()
+
+
+def _push_one_by_one(
+    group: Sequence[Change], deadline: Deadline, redis: RedisClient, known: Markers
+) -> tuple[Pushed, set[int]]:
+    applied = 0
+    skipped: set[int] = set()
+    for change in group:
+        pushed, failed = _push_group([change], deadline, redis, known)
+        applied += pushed.applied
+        skipped |= failed
+    return Pushed(Outcome.MORE, applied), skipped
 
 
 def send_pending(redis: RedisClient) -> None:
     """Send workers one push task for each kind of row that has pending pushes, unless such a task is running."""
     for mirror, source in registry.pushed():
-        if progress.pending(mirror, source).exists():
-            lease = _lease(mirror, source)
-            if redis.set(lease, "1", px=int(PUSH_LEASE_SECONDS * 1000), nx=True) and not send.push(mirror, source):
-                redis.delete(lease)
+        if not progress.pending(mirror, source).exists():
+            continue
+        lease = _name_lease(mirror, source)
+        is_taken = redis.set(lease, "1", px=int(PUSH_LEASE_SECONDS * 1000), nx=True)
+        if is_taken and not send.push(mirror, source):
+            redis.delete(lease)  # no task was sent, so the next sweep tries again at once
 
 
 def work(mirror: str, source: str, keys: Sequence[str]) -> int:
     """Do the work of a push task: push for a while, then send another task. Return the number of applied changes."""
-    redis, lease = relay_client(), None if keys else _lease(mirror, source)
+    redis = relay_client()
+    lease = None if keys else _name_lease(mirror, source)
     if lease:
+        # In any case, not NX: the lease of the sender may have expired while this task was in the queue.
         redis.set(lease, "1", px=int(PUSH_LEASE_SECONDS * 1000))
     deadline = Deadline(PUSH_BUDGET_SECONDS)
     applied, left = push_keys(mirror, source, keys, deadline, redis=redis)
@@ -187,5 +232,5 @@ def work(mirror: str, source: str, keys: Sequence[str]) -> int:
     return applied
 
 
-def _lease(mirror: str, source: str) -> str:
+def _name_lease(mirror: str, source: str) -> str:
     return naming.lease(f"push:{mirror}:{source}")

@@ -28,14 +28,17 @@ class Slice(NamedTuple):
 
 def ask(pipe: RedisPipeline, mirror: "WindowMirror", owner: str, below: int | None, limit: int) -> None:
     """Add the commands (``ASKS`` of them) that read up to ``limit`` ids below ``below`` (None: the newest)."""
-    key, top = mirror.record_key(owner), "+inf" if below is None else f"({below}"
+    key = mirror.record_key(owner)
+    top = "+inf" if below is None else f"({below}"
     if mirror.lazy:
         # The sentinel is the lowest member. A short slice ends with it, so both are of the same moment.
         pipe.zscore(key, SENTINEL)
         pipe.zrevrangebyscore(key, top, MAKING, start=0, num=limit, withscores=True)
         pipe.ttl(key)
     else:
-        last = mirror.length - 1  # whether the window is full, before and after
+        # A window that is not full holds all rows. Asked before and after, because a pipeline is no transaction: a row
+        # may enter or leave the window between its commands.
+        last = mirror.length - 1
         pipe.zrevrange(key, last, last)
         pipe.zrevrangebyscore(key, top, 1, start=0, num=limit, withscores=True)
         pipe.zrevrange(key, last, last)
@@ -44,12 +47,18 @@ def ask(pipe: RedisPipeline, mirror: "WindowMirror", owner: str, below: int | No
 def answer(replies: Sequence[Any]) -> Slice | None:
     """Return the slice in the replies to ``ask``, or None for a cold window, for which SQL has to answer."""
     first, found, third = replies
-    if isinstance(first, list):
-        return Slice(_ids(found), not first and not third, -1)
+    if isinstance(first, list):  # of an eager window
+        is_full = bool(first or third)
+        return Slice(_read_ids(found), not is_full, -1)
     if first is None:
         return None
-    end = found.pop()[1] if found and found[-1][0] == _SENTINEL else CUT
-    return None if MAKING in (first, end) else Slice(_ids(found), end == WHOLE, third)
+    end = CUT
+    if found and found[-1][0] == _SENTINEL:
+        _, end = found.pop()
+    # The first reply as well: a slice that is long enough does not contain the sentinel.
+    if MAKING in (first, end):
+        return None
+    return Slice(_read_ids(found), end == WHOLE, third)
 
 
 def keep(pipe: RedisPipeline, mirror: "WindowMirror", owner: str) -> None:
@@ -61,7 +70,7 @@ def keep(pipe: RedisPipeline, mirror: "WindowMirror", owner: str) -> None:
 _SENTINEL = SENTINEL.encode()
 
 
-def _ids(found: Sequence[tuple[bytes, float]]) -> list[int]:
+def _read_ids(found: Sequence[tuple[bytes, float]]) -> list[int]:
     return [int(member) for member, _ in found if member.isdigit()]
 
 

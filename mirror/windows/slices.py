@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from mirror.models import Change
 from mirror.outbox import progress
-from mirror.redis.session import Conflict, Session
+from mirror.redis.session import Command, Conflict, Session
 from mirror.utils.callbacks import Step
 from mirror.windows import deliver
 from mirror.windows.declare import SENTINEL, Reached, WindowMirror
@@ -50,55 +50,66 @@ class Slices:
     """The slices of one change, or one slice of several changes."""
 
     def __init__(self, session: Session, mirror: WindowMirror, changes: Sequence[Change], limit: int, at: Step) -> None:
-        self.session, self.mirror, self.changes, self.limit, self.at = session, mirror, changes, limit, at
+        self.session = session
+        self.mirror = mirror
+        self.changes = changes
+        self.limit = limit
+        self.at = at
         self.noted = changes[0].cursor  # the cursor in SQL
         self.windows = 0
         self.deliveries = deliver.deliveries_of(session, mirror, [change.key for change in changes])
 
-    def run(self, are_whole: Whole, goes_on: Callable[[], bool]) -> Pushed:
+    def push_changes(self, are_whole: Whole, goes_on: Callable[[], bool]) -> Pushed:
         """Push one slice, and others while ``goes_on`` returns True.
 
         Raises Conflict if another process pushes the rows.
         """
         self.at("guard")
-        markers = self.deliveries.begin()
+        markers = self.deliveries.take_guards()
         if not are_whole(self.deliveries.mirrors, markers):
             return Pushed(Outcome.COLD)
-        is_same_life = self.changes[0].incarnation == self.session.incarnation
-        ahead: _Slice | None = self._read(self.noted if is_same_life else None)
+        # Redis of another incarnation may have lost what was delivered up to the cursor.
+        is_cursor_valid = self.changes[0].incarnation == self.session.incarnation
+        ahead: _Slice | None = self._read_slice(self.noted if is_cursor_valid else None)
         delivered: _Slice | None = None  # its last batch may still be in progress
         while ahead:
-            for batch in deliver.batches(self.mirror, self._worth_it(ahead.reached), self.deliveries.claim_token):
+            worth_it = self._select_worth(ahead.reached)
+            for batch in deliver.make_batches(self.mirror, worth_it, self.deliveries.claim_token):
                 self.at("deliver")
                 self.windows += batch.windows
-                self.deliveries.post(batch)  # meanwhile SQL saves the progress and reads the next slice
+                self.deliveries.post_batch(batch)  # meanwhile SQL saves the progress and reads the next slice
                 if delivered:
-                    self._note(delivered)
+                    # Not before: ``post_batch`` has just checked the last batch of that slice.
+                    self._save_progress(delivered)
                     delivered = None
             delivered = ahead
-            ahead = self._read(ahead.end) if ahead.end is not None and goes_on() else None
+            has_next = ahead.end is not None and goes_on()
+            ahead = self._read_slice(ahead.end) if has_next else None
         assert delivered
         self.at("finish")
-        self.deliveries.release()
-        self._note(delivered)
+        # The progress last: the release checks the last batch, which may have failed.
+        self.deliveries.release_guards()
+        self._save_progress(delivered)
         if delivered.end is None:
             return Pushed(Outcome.DONE, len(delivered.changes), self.windows)
         return Pushed(Outcome.MORE, 0, self.windows)
 
-    def _read(self, after: str | None) -> _Slice:
+    def _read_slice(self, after: str | None) -> _Slice:
         """Read the next slice, for as many changes as fit in one."""
         self.at("read")
+        # A cursor is the progress of one change: later slices are those of the first change alone.
         changes = self.changes if after is None else self.changes[:1]
         while True:
             limit = ROWS if len(changes) > 1 and self.limit == SLICE else self.limit
             reached = self.mirror.reach([change.key for change in changes], after, limit)
-            if len(reached) < limit or len(changes) == 1:
+            is_full = len(reached) >= limit
+            if not is_full or len(changes) == 1:
                 break
-            changes = changes[: (len(changes) + 3) // 4]
+            changes = changes[: (len(changes) + 3) // 4]  # a quarter, rounded up
         self.changes = changes
-        return _Slice(changes, reached, reached[-1].owner if len(reached) >= limit else None)
+        return _Slice(changes, reached, reached[-1].owner if is_full else None)
 
-    def _worth_it(self, reached: Sequence[Reached]) -> Sequence[Reached]:
+    def _select_worth(self, reached: Sequence[Reached]) -> Sequence[Reached]:
         """Leave out cold windows if many rows go to each window, as bulk-created rows mostly concern cold windows.
 
         A window that is warmed later is read from SQL, which has these rows.
@@ -106,12 +117,13 @@ class Slices:
         owners = list(dict.fromkeys(one.owner for one in reached))
         if len(reached) <= WORTH_A_LOOK * len(owners):
             return reached
-        self.deliveries.finish()
-        scores = self.session.ask([("ZSCORE", self.mirror.record_key(owner), SENTINEL) for owner in owners])
-        there = {owner for owner, score in zip(owners, scores, strict=True) if score is not None}
-        return [one for one in reached if one.owner in there]
+        self.deliveries.finish_batch()  # first: a session keeps count of one list of replies at a time
+        asks: list[Command] = [("ZSCORE", self.mirror.record_key(owner), SENTINEL) for owner in owners]
+        scores = self.session.ask(asks)
+        warm_owners = {owner for owner, score in zip(owners, scores, strict=True) if score is not None}
+        return [one for one in reached if one.owner in warm_owners]
 
-    def _note(self, done: _Slice) -> None:
+    def _save_progress(self, done: _Slice) -> None:
         """Save the progress. Raises Conflict if another process has saved some."""
         self.at("note")
         ids = [change.id for change in done.changes]

@@ -6,19 +6,19 @@ no push of the member.
 """
 
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mirror.comparison import scan
 from mirror.comparison.compare import Difference, Kind, number_tries
-from mirror.comparison.expected import says
 from mirror.comparison.targets import ABSENT, Stored, Target
 from mirror.comparison.verification import Verification, note_result
-from mirror.declare.entries import Scored, single
+from mirror.declare.entries import Scored
 from mirror.models import Change
 from mirror.outbox import changes as outbox
 from mirror.redis.session import Session
 from mirror.utils.callbacks import ProgressCallback
+from mirror.windows.content import get_scores
 
 if TYPE_CHECKING:
     from mirror.windows.kinds import LazyKind
@@ -31,123 +31,143 @@ class Windows:
     """The lazy windows of one mirror in Redis, and their differences."""
 
     def __init__(self, kind: "LazyKind", session: Session) -> None:
-        self.kind, self.mirror, self.session = kind, kind.mirror, session
+        self.kind = kind
+        self.mirror = kind.mirror
+        self.session = session
         self.owned = scan.Owned(self.mirror)
+        # No list, because SCAN may return a key twice.
         self.owners: dict[str, None] = {}
 
-    def take(self, keys: Sequence[str]) -> None:
-        """Collect the keys in this list that are windows of the mirror."""
+    def collect_owners(self, keys: Sequence[str]) -> None:
+        """Collect the owners of those keys in this list that are windows of the mirror."""
         for key in keys:
-            family = self.owned.family_of(key)
-            if family is not None:
+            if (family := self.owned.family_of(key)) is not None:
                 self.owners[family.owner(key, "")] = None
 
-    def differences(self, owners: Sequence[str]) -> list[Difference]:
+    def find_differences(self, owners: Sequence[str]) -> list[Difference]:
         """Return the lasting differences of these windows."""
-        # Without regard to pending changes, which only the few windows that differ are asked about.
-        suspects = [owner for owner, stored, target in self._read(owners) if self._judge(owner, stored, target, ())]
+        suspects = self._find_suspects(owners)
         if not suspects:
             return []
-        found: dict[tuple[str, str], Difference] = {}
+        lasting: dict[tuple[str, str], Difference] = {}
         for attempt in number_tries():
-            seen: dict[tuple[str, str], Difference] = {}
-            for difference in self._look(suspects):
-                member = says(difference.entry)[1] if difference.entry else ""
-                place = difference.pk, member
-                if attempt == 0 or place in found:
-                    seen[place] = difference
-            found = seen
-            suspects = list(dict.fromkeys(pk for pk, _ in found))
+            seen = {_place_of(difference): difference for difference in self._compare_closely(suspects)}
+            # A difference that one comparison lacks was on its way.
+            if attempt:
+                seen = {place: difference for place, difference in seen.items() if place in lasting}
+            lasting = seen
+            suspects = list(dict.fromkeys(owner for owner, _ in lasting))
             if not suspects:
                 break
-        return list(found.values())
+        return list(lasting.values())
 
-    def chosen(self, count: int) -> list[str]:
+    def choose_owners(self, count: int) -> list[str]:
         """Return the owners of ``count`` random windows."""
         owners = list(self.owners)
         return owners if len(owners) <= count else random.sample(owners, count)
 
-    def _read(self, owners: Sequence[str]) -> list[tuple[str, Stored, Target]]:
+    def _find_suspects(self, owners: Sequence[str]) -> list[str]:
+        """Return the owners whose windows differ at first sight, where pending changes are ignored."""
         asks = self.kind.ask(owners)
         self.session.post(asks)  # Redis answers while SQL is read
         targets = self.kind.targets(owners)
-        stored = self._texts(owners, scan.collect(self.session, asks))
-        return [(owner, state, targets.get(owner, ABSENT)) for owner, state in zip(owners, stored, strict=True)]
+        stored = self._read_windows(owners, scan.collect(self.session, asks))
+        suspects = []
+        for owner, window in zip(owners, stored, strict=True):
+            if self._judge_window(owner, window, targets.get(owner, ABSENT), ()):
+                suspects.append(owner)
+        return suspects
 
-    def _texts(self, owners: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
+    def _read_windows(self, owners: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
+        """Return the windows in these replies. Raises WrongType if a member is no text."""
         stored = self.kind.read_states(owners, replies)
         for owner, members in zip(owners, stored, strict=True):
             if any("\ufffd" in member for member in members):
                 raise scan.no_text(self.mirror.record_key(owner))
         return stored
 
-    def _look(self, owners: Sequence[str]) -> list[Difference]:
+    def _compare_closely(self, owners: Sequence[str]) -> list[Difference]:
+        """Return the present differences of those windows that stayed the same in SQL and are not pending."""
+        # SQL before and after Redis: a row that was written in between would seem to be missing or a stray.
         before = self.kind.targets(owners)
-        stored = self._texts(owners, scan.ask(self.session, self.kind.ask(owners)))
+        stored = self._read_windows(owners, scan.ask(self.session, self.kind.ask(owners)))
         after = self.kind.targets(owners)
-        busy = self._busy(owners)
+        busy = self._find_busy(owners)
         members: set[str] = set()
         for window in stored:
             members.update(window)
         for target in before.values():
-            members.update(says(entry)[1] for entry in single(target.entries))
-        moving = self._moving(members)
-        found: list[Difference] = []
+            members.update(get_scores(target))
+        moving = self._find_moving(members)
+        found = []
         for owner, window in zip(owners, stored, strict=True):
             if owner not in busy and before.get(owner) == after.get(owner):
-                found += self._judge(owner, window, before.get(owner, ABSENT), moving)
+                found += self._judge_window(owner, window, before.get(owner, ABSENT), moving)
         return found
 
-    def _busy(self, owners: Sequence[str]) -> Collection[str]:
+    def _find_busy(self, owners: Sequence[str]) -> Collection[str]:
         """Return the owners with a pending change of their own or of a mirror in ``after``."""
         busy = set(outbox.pending_of(self.mirror.name, owners))
         for after in self.mirror.after:
-            busy |= {after.owner(change.key) for change in outbox.pending_at_all(after.mirror, MOST_PENDING)}
+            for change in outbox.pending_at_all(after.mirror, MOST_PENDING):
+                busy.add(after.owner(change.key))
         return busy
 
-    def _moving(self, members: Collection[str]) -> set[str]:
-        """Return the members with a pending push. The first column of a pushed row's key is the member."""
+    def _find_moving(self, members: Collection[str]) -> set[str]:
+        """Return the members with a pending push."""
         sources = [watch.source for watch in self.mirror.watches if watch.pushed]
         changes = Change.objects.using(outbox.using()).filter(
             mirror=self.mirror.name, source__in=sources, applied_at__isnull=True
         )
-        moving: set[str] = set()
-        for key in changes.values_list("key", flat=True).iterator(chunk_size=BATCH * 10):
-            member = key.partition(":")[0]
+        keys = changes.values_list("key", flat=True).iterator(chunk_size=BATCH * 10)
+        moving = set()
+        for key in keys:
+            member = key.partition(":")[0]  # the first column of a pushed row's key
             if member in members:
                 moving.add(member)
         return moving
 
-    def _judge(self, owner: str, stored: Stored, target: Target, moving: Collection[str]) -> list[Difference]:
+    def _judge_window(self, owner: str, stored: Stored, target: Target, moving: Collection[str]) -> list[Difference]:
         """Return the differences of one window. For a window that must not exist, this is a single one."""
+        # A missing window is cold, which is no fault: its next reader has it made.
         if not stored:
             return []
-        name = self.mirror.name
-        key = self.mirror.record_key(owner)
-        of_window = {*stored, *(entry[1] for entry in target.entries)}
-        moving = of_window & set(moving)
+        name, key = self.mirror.name, self.mirror.record_key(owner)
+        computed = get_scores(target)
+        # Members that move in other windows leave nothing open about this one.
+        moving = {member for member in moving if member in stored or member in computed}
         settled = self.kind.settle(owner, stored, target, moving)
         if not settled.entries:
             return [Difference(name, owner, "stray", key, None, None, f"{len(stored)} members")]
-        wanted = {entry.member: float(entry.score) for entry in settled.entries if isinstance(entry, Scored)}
-        return [
-            _difference(name, owner, key, member, wanted, stored)
-            for member in dict.fromkeys([*wanted, *stored])
-            if member not in moving and wanted.get(member) != stored.get(member)
-        ]
+        wanted = get_scores(settled)
+        found = []
+        for member in wanted | stored:
+            expected, present = wanted.get(member), stored.get(member)
+            if member not in moving and expected != present:
+                found.append(_describe_member(name, owner, Scored(key, member, present or 0.0), expected, present))
+        return found
 
 
-def _difference(
-    name: str, owner: str, key: str, member: str, wanted: Mapping[str, float], stored: Mapping[str, float]
+def _describe_member(
+    mirror: str, owner: str, entry: Scored, expected: float | None, present: float | None
 ) -> Difference:
+    """Return the difference of one member. expected, present: its scores by SQL and in Redis, or None."""
     kind: Kind = "stale"
-    if member not in wanted:
+    if expected is None:
         kind = "stray"
-    elif member not in stored:
+    elif present is None:
         kind = "missing"
-    expected = repr(wanted[member]) if member in wanted else None
-    found = repr(stored[member]) if member in stored else None
-    return Difference(name, owner, kind, key, Scored(key, member, stored.get(member, 0.0)), expected, found)
+    return Difference(mirror, owner, kind, entry.key, entry, _show_score(expected), _show_score(present))
+
+
+def _show_score(score: float | None) -> str | None:
+    return None if score is None else repr(float(score))
+
+
+def _place_of(difference: Difference) -> tuple[str, str]:
+    """Return the owner and the member that differ, "" for a window that must not exist."""
+    entry = difference.entry
+    return difference.pk, entry.member if isinstance(entry, Scored) else ""
 
 
 def in_batches(windows: Windows, owners: Sequence[str]) -> list[list[str]]:
@@ -162,25 +182,27 @@ class LazyVerification(Verification):
     needs_keys_for_sample = True
 
     def __init__(self, windows: Windows, progress: ProgressCallback) -> None:
-        self.mirror, self.windows, self.progress = windows.mirror, windows, progress
+        self.mirror = windows.mirror
+        self.windows = windows
+        self.progress = progress
 
     def take(self, keys: list[str]) -> None:
         """Collect the keys in this list that belong to the mirror."""
-        self.windows.take(keys)
+        self.windows.collect_owners(keys)
 
     def result(self) -> list[Difference]:
         """Return the lasting differences of all windows."""
-        found = self._differences(list(self.windows.owners))
+        found = self._find_differences(list(self.windows.owners))
         note_result(self.mirror.name, len(found))
         return found
 
     def some(self, count: int) -> list[Difference]:
         """Return the differences of ``count`` random windows."""
-        return self._differences(self.windows.chosen(count))
+        return self._find_differences(self.windows.choose_owners(count))
 
-    def _differences(self, owners: list[str]) -> list[Difference]:
+    def _find_differences(self, owners: list[str]) -> list[Difference]:
         found = []
         for batch in in_batches(self.windows, owners):
-            found += self.windows.differences(batch)
+            found += self.windows.find_differences(batch)
             self.progress(self.mirror.name, len(batch))
         return found

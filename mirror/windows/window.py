@@ -62,10 +62,11 @@ def warm_soon(mirror: WindowMirror, owner: str) -> None:
     def request(redis: RedisClient) -> None:
         if not requests.allows((mirror.name, owner)):
             return
+        # The throttle spares this process round trips, the lease spares the others tasks.
         if not redis.set(lease, "1", px=int(WARM_REQUEST_SECONDS * 1000), nx=True):
             return
         if not send.warm(mirror.name, owner):
-            redis.delete(lease)
+            redis.delete(lease)  # no task was sent, so the next reader tries again
 
     try_redis(request, lambda: None, logger, "The window %s of %s stays cold: %s", owner, mirror.name)
 
@@ -85,17 +86,18 @@ def warm(mirror: WindowMirror, owner: str, redis: RedisClient | None = None, *, 
     for attempt in range(apply.TRIES):
         try:
             _refuse_while_cold(mirror, redis)
-            if not _claim(mirror, owner, redis):
+            if not _claim_window(mirror, owner, redis):
                 return True
-            return _make(mirror, owner, redis, step)
+            return _make_window(mirror, owner, redis, step)
         except _Cold:
             return False
         except Conflict:
+            # For a random time, so that two processes which met do not meet again.
             time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))
     raise Conflict(f"{mirror.name}: others kept writing the window of {owner}")
 
 
-def _claim(mirror: WindowMirror, owner: str, redis: RedisClient) -> bool:
+def _claim_window(mirror: WindowMirror, owner: str, redis: RedisClient) -> bool:
     """Claim the window for the warm-up. Return False if it is already warm, after extending its life."""
     key = mirror.record_key(owner)
     found = redis.zscore(key, SENTINEL)
@@ -104,18 +106,20 @@ def _claim(mirror: WindowMirror, owner: str, redis: RedisClient) -> bool:
         keep(pipe, mirror, owner)
         pipe.execute()
         return False
+    # NX: another warm-up may have ended meanwhile, whose window would become cold again.
     pipe.zadd(key, {SENTINEL: MAKING}, nx=True)
     pipe.expire(key, WARM_CLAIM_SECONDS)
     pipe.execute()
     return True
 
 
-def _make(mirror: WindowMirror, owner: str, redis: RedisClient, step: Step) -> bool:
+def _make_window(mirror: WindowMirror, owner: str, redis: RedisClient, step: Step) -> bool:
     kind = WarmingKind(mirror)
 
     def look(at: str) -> None:
         step(at)
-        if at == "read":  # all keys are watched, and SQL has not been read yet
+        # After WATCH, before SQL: rows that were pushed until now are read from SQL, and later pushes break the WATCH.
+        if at == "read":
             _refuse_while_cold(mirror, redis)
 
     apply.drain(mirror, [owner], redis=redis, step=look, tries=1, kind=kind)
@@ -123,7 +127,8 @@ def _make(mirror: WindowMirror, owner: str, redis: RedisClient, step: Step) -> b
 
 
 def _refuse_while_cold(mirror: WindowMirror, redis: RedisClient) -> None:
-    names = [mirror.name, *(after.mirror for after in mirror.after)]
+    names = [mirror.name]
+    names += [after.mirror for after in mirror.after]
     pipe = redis.pipeline(transaction=False)
     for name in names:
         pipe.get(naming.marker(name))

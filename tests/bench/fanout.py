@@ -90,7 +90,7 @@ def _post(author: int) -> None:
 
 
 def _push() -> None:
-    done = push.run(list(progress.pending("timeline", "social_post")))
+    done = push.push_slices(list(progress.pending("timeline", "social_post")))
     assert (done.outcome, done.windows) == (Outcome.DONE, FANS + 1)
 
 

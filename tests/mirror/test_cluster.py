@@ -155,7 +155,7 @@ def test_url_of_a_single_server_is_refused_for_a_master_of_a_cluster(settings: S
 def empty_another_master() -> None:
     """Empty a master that does not have the markers."""
     pool: Any = client().connection_pool
-    home = pool.topology.node_of(slot_of(prefix.current() + naming.heartbeat()))
+    home = pool.topology.get_node(slot_of(prefix.current() + naming.heartbeat()))
     emptied = next(i for i, port in enumerate(main_cluster().ports) if not home.endswith(f":{port}"))
     main_cluster().clients[emptied].flushall()
 
@@ -276,8 +276,8 @@ def test_moving_slots_loses_nothing(redis: Redis) -> None:
 def test_another_node_is_asked_while_the_first_one_is_away() -> None:
     port = main_cluster().ports[1]
     topology = Topology(f"redis+cluster://127.0.0.1:{free_port()}/?node=127.0.0.1:{port}")
-    assert len(topology.masters()) == 3
-    topology.close(inuse_connections=True)
+    assert len(topology.list_masters()) == 3
+    topology.close_connections(inuse_connections=True)
 
 
 @pytest.mark.parametrize("node", ["127.0.0.1", ":7001", "127.0.0.1:many"])

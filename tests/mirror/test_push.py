@@ -41,7 +41,7 @@ def write(writer: Writer) -> Note:
 
 def test_new_row_is_pushed_into_every_window_that_it_concerns(readers: list[Writer], redis: Redis) -> None:
     note = write(readers[0])
-    assert push.run(pending()) == (Outcome.DONE, 1, READERS)
+    assert push.push_slices(pending()) == (Outcome.DONE, 1, READERS)
     assert [says(redis, reader) for reader in readers] == [[note.pk]] * READERS
     assert not pending()
 
@@ -57,17 +57,17 @@ def test_deleted_row_is_removed_from_every_window(readers: list[Writer], redis: 
 def test_progress_is_saved_after_each_slice(readers: list[Writer], redis: Redis) -> None:
     note = write(readers[0])
     for end in (5, 10):
-        assert push.step(pending(), 5).outcome is Outcome.MORE
+        assert push.push_slice(pending(), 5).outcome is Outcome.MORE
         assert pending()[0].cursor == str(readers[end].pk)
         assert [reader for reader in readers if says(redis, reader) == [note.pk]] == readers[: end + 1]
-    assert push.step(pending(), 5) == (Outcome.DONE, 1, 2)
+    assert push.push_slice(pending(), 5) == (Outcome.DONE, 1, 2)
     assert all_right(redis, readers)
 
 
 @pytest.mark.parametrize("limit", [2, READERS - 1, READERS, READERS + 1])
 def test_last_slice_may_be_full_or_empty(readers: list[Writer], redis: Redis, limit: int) -> None:
     write(readers[0])
-    assert push.run(pending(), limit) == (Outcome.DONE, 1, READERS)
+    assert push.push_slices(pending(), limit) == (Outcome.DONE, 1, READERS)
     assert all_right(redis, readers)
 
 
@@ -76,11 +76,11 @@ def test_last_slice_may_be_full_or_empty(readers: list[Writer], redis: Redis, li
 def test_killed_push_continues_at_its_cursor(readers: list[Writer], redis: Redis, step: str, nth: int) -> None:
     write(readers[0])
     write(readers[0]).delete()
-    push.step(pending(), 3)
+    push.push_slice(pending(), 3)
     if nth > 1 and step in ("guard", "finish"):
         nth = 1  # these steps run once per push
     with pytest.raises(Killed):
-        push.run(pending()[:1], 3, at=before(step, kill, nth=nth))
+        push.push_slices(pending()[:1], 3, at=before(step, kill, nth=nth))
     assert all_right(redis, readers)
 
 
@@ -88,13 +88,13 @@ def test_repeated_push_is_harmless(readers: list[Writer], redis: Redis) -> None:
     note = write(readers[0])
     push_pending()
     Change.objects.filter(source="mirrortest_note").update(applied_at=None)
-    assert push.run(pending()).outcome is Outcome.DONE
+    assert push.push_slices(pending()).outcome is Outcome.DONE
     assert [says(redis, reader) for reader in readers] == [[note.pk]] * READERS
 
 
 def test_progress_made_in_another_incarnation_is_discarded(readers: list[Writer], redis: Redis) -> None:
     write(readers[0])
-    push.step(pending(), 5)
+    push.push_slice(pending(), 5)
     for reader in readers:  # the state of an older file
         redis.zremrangebyrank(feed().record_key(str(reader.pk)), 1, -1)
     Change.objects.filter(cursor__isnull=False).update(incarnation="another")
@@ -104,15 +104,15 @@ def test_progress_made_in_another_incarnation_is_discarded(readers: list[Writer]
 
 def test_many_rows_with_few_windows_share_a_slice(readers: list[Writer], redis: Redis) -> None:
     notes = Note.objects.bulk_create(Note(writer=writer, topic="a") for writer in readers[1:])
-    assert push.step(pending()) == (Outcome.DONE, len(notes), len(notes))
+    assert push.push_slice(pending()) == (Outcome.DONE, len(notes), len(notes))
     assert all_right(redis, readers)
 
 
 def test_rows_share_a_slice_while_their_windows_fit(readers: list[Writer], redis: Redis) -> None:
     Note.objects.bulk_create(Note(writer=readers[0], topic="a") for _ in range(5))
-    assert push.step(pending(), 3 * READERS).applied == 2
-    assert push.step(pending()[:1], 3).outcome is Outcome.MORE
-    assert push.step(pending(), 3).outcome is Outcome.MORE  # a push that has begun is continued alone
+    assert push.push_slice(pending(), 3 * READERS).applied == 2
+    assert push.push_slice(pending()[:1], 3).outcome is Outcome.MORE
+    assert push.push_slice(pending(), 3).outcome is Outcome.MORE  # a push that has begun is continued alone
     assert [change.cursor is None for change in pending()] == [False, True, True]
     assert all_right(redis, readers)
 
@@ -120,7 +120,7 @@ def test_rows_share_a_slice_while_their_windows_fit(readers: list[Writer], redis
 def test_script_is_loaded_again_after_script_flush(readers: list[Writer], redis: Redis) -> None:
     write(readers[0])
     redis.script_flush()
-    assert push.run(pending()).outcome is Outcome.DONE
+    assert push.push_slices(pending()).outcome is Outcome.DONE
     assert all_right(redis, readers)
 
 
@@ -128,7 +128,7 @@ def test_batches_are_bounded_and_have_one_command_per_window(monkeypatch: pytest
     monkeypatch.setattr(deliver, "BATCH", 6)
     one = [Reached(str(owner), 1, "5", True) for owner in range(20)]
     two = [Reached(str(owner), 2, "6", True) for owner in range(2)]
-    found = list(deliver.batches(feed(), [*one, *two]))
+    found = list(deliver.make_batches(feed(), [*one, *two]))
     assert [batch.windows for batch in found] == [6, 6, 6, 2]
     calls = [command for batch in found for command in batch.commands]
     assert [command[2:6] for command in calls] == [
@@ -154,7 +154,7 @@ class TestWhatFails:
         key = feed().record_key(str(readers[3].pk))
         redis.set(key, "something else")
         note = write(readers[0])
-        assert push.run(pending()).outcome is Outcome.DONE
+        assert push.push_slices(pending()).outcome is Outcome.DONE
         others = [reader for reader in readers if reader != readers[3]]
         assert [says(redis, reader) for reader in others] == [[note.pk]] * len(others)
         assert redis.get(key) == b"something else"
@@ -179,14 +179,14 @@ class TestOthersAtTheSameRow:
         timings(PUSH_GUARD_SECONDS=7200, PUSH_BUSY_SECONDS=3600)  # longer than the test takes
         write(readers[0])
         with pytest.raises(Killed):
-            push.run(pending(), at=before("deliver", kill))
+            push.push_slices(pending(), at=before("deliver", kill))
         assert push.push_keys("tfeed", "mirrortest_note") == (0, False)
         assert pending()
 
     def test_row_is_taken_over_after_its_guard_is_no_longer_fresh(self, readers: list[Writer], redis: Redis) -> None:
         write(readers[0])
         with pytest.raises(Killed):
-            push.run(pending(), at=before("deliver", kill))
+            push.push_slices(pending(), at=before("deliver", kill))
         [guard] = redis.keys(naming.guard("tfeed", "row:*"))
         redis.pexpire(guard, 1000 * (deliver.PUSH_GUARD_SECONDS - deliver.PUSH_BUSY_SECONDS))
         assert push.push_keys("tfeed", "mirrortest_note") == (1, False)
@@ -194,7 +194,7 @@ class TestOthersAtTheSameRow:
     def test_push_that_started_last_wins(self, readers: list[Writer], redis: Redis) -> None:
         write(readers[0])
         changes = pending()
-        ours = push.run(changes, at=before("deliver", lambda: push.step(changes, 4)))
+        ours = push.push_slices(changes, at=before("deliver", lambda: push.push_slice(changes, 4)))
         assert ours.outcome is Outcome.LOST
         assert pending()[0].cursor == str(readers[4].pk)
         assert all_right(redis, readers)
@@ -206,12 +206,12 @@ class TestOthersAtTheSameRow:
         def overtake() -> None:
             Change.objects.filter(pk=change.pk).update(cursor="1")
 
-        assert push.step([change], 4, at=before("note", overtake)).outcome is Outcome.LOST
+        assert push.push_slice([change], 4, at=before("note", overtake)).outcome is Outcome.LOST
         assert pending()[0].cursor == "1"
 
     def test_guard_is_released(self, readers: list[Writer], redis: Redis) -> None:
         write(readers[0])
-        push.step(pending(), 4)
+        push.push_slice(pending(), 4)
         assert redis.keys(naming.guard("tfeed", "*")) == []
 
 

@@ -26,7 +26,7 @@ def write_many(writer: Writer) -> list[int]:
 
 def test_bulk_created_rows_are_pushed_in_one_slice(readers: list[Writer], redis: Redis) -> None:
     ids = write_many(readers[0])
-    assert push.step(pending()).applied == NOTES
+    assert push.push_slice(pending()).applied == NOTES
     assert [says(redis, reader) for reader in readers] == [ids[: -FEED - 1 : -1]] * READERS
     assert all_right(redis, readers)
 
@@ -37,7 +37,7 @@ def test_cold_windows_receive_no_commands(readers: list[Writer], redis: Redis) -
     redis.delete(*(feed().record_key(str(reader.pk)) for reader in cold))
     write_many(readers[0])
     with record() as seen:
-        assert push.step(pending()).applied == NOTES
+        assert push.push_slice(pending()).applied == NOTES
     sent = [command for command in seen.commands if command.name == "EVALSHA"]
     assert {key for command in sent for key in map(str, command.args) if key.endswith("}:feed")} == {
         feed().record_key(str(reader.pk)) for reader in warm
@@ -50,7 +50,7 @@ def test_window_warmed_during_the_push_has_the_rows(readers: list[Writer], redis
     late = readers[5]
     redis.delete(feed().record_key(str(late.pk)))
     ids = write_many(readers[0])
-    push.run(pending(), at=before("deliver", lambda: window.warm(feed(), str(late.pk))))
+    push.push_slices(pending(), at=before("deliver", lambda: window.warm(feed(), str(late.pk))))
     assert says(redis, late) == ids[: -FEED - 1 : -1]
     assert all_right(redis, readers)
 
@@ -59,7 +59,7 @@ def test_push_without_any_window_delivers_nothing_and_is_applied(readers: list[W
     redis.delete(*(feed().record_key(str(reader.pk)) for reader in readers))
     write_many(readers[0])
     with record() as seen:
-        assert push.run(pending()).outcome is Outcome.DONE
+        assert push.push_slices(pending()).outcome is Outcome.DONE
     assert not any(command.name == "EVALSHA" for command in seen.commands)
     assert not pending()
 
@@ -69,7 +69,7 @@ def test_rows_beyond_one_slice_take_several(
 ) -> None:
     monkeypatch.setattr(slices, "ROWS", 10 * READERS)
     write_many(readers[0])
-    assert 0 < push.step(pending()).applied < 10
+    assert 0 < push.push_slice(pending()).applied < 10
     push.push_all()
     assert not pending()
     assert all_right(redis, readers)

@@ -172,8 +172,8 @@ class TestReplay:
         Return their ids.
         """
         whole, partly = write(readers[0]).pk, write(readers[0]).pk
-        push.run(pending()[:1])
-        push.step(pending(), 3)
+        push.push_slices(pending()[:1])
+        push.push_slice(pending(), 3)
         for reader in readers:
             redis.zrem(feed().record_key(str(reader.pk)), whole, partly)
         now = marker.now(relay_client())
@@ -209,7 +209,7 @@ class TestReplay:
             if step == "note":
                 Identity.objects.update(incarnation="the next life")
 
-        push.run(pending(), at=over)
+        push.push_slices(pending(), at=over)
         assert [change.applied_at for change in pending()] == [None]
 
     def test_replay_does_not_wait_for_new_pushes(self, readers: list[Writer], redis: Redis, lost: list[int]) -> None:

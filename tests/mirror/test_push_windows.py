@@ -63,7 +63,7 @@ class TestLength:
     def test_rows_pushed_together_may_exceed_the_length(self, readers: list[Writer], redis: Redis) -> None:
         write(readers[0], FEED - 1)
         Note.objects.bulk_create(Note(writer=readers[0], topic="a") for _ in range(FEED + 2))
-        assert push.step(pending()).outcome is Outcome.DONE
+        assert push.push_slice(pending()).outcome is Outcome.DONE
         assert all(is_right(redis, reader) and len(says(redis, reader)) == FEED for reader in readers)
 
     def test_row_below_the_floor_of_a_cut_window_is_not_added(self, readers: list[Writer], redis: Redis) -> None:
@@ -109,7 +109,7 @@ class TestCold:
 
     def test_window_that_expires_during_the_push_is_not_recreated(self, readers: list[Writer], redis: Redis) -> None:
         Note.objects.create(writer=readers[0], topic="a")
-        push.run(pending(), at=before("deliver", lambda: redis.delete(feed().record_key(str(readers[1].pk)))))
+        push.push_slices(pending(), at=before("deliver", lambda: redis.delete(feed().record_key(str(readers[1].pk)))))
         assert not redis.exists(feed().record_key(str(readers[1].pk)))
 
     def test_push_does_not_extend_the_life_of_a_window(self, readers: list[Writer], redis: Redis) -> None:
@@ -139,7 +139,7 @@ class TestCold:
     def test_push_waits_while_a_required_mirror_is_cold(self, readers: list[Writer], redis: Redis, name: str) -> None:
         Note.objects.create(writer=readers[0], topic="a")
         marker: Any = redis.getdel(naming.marker(name))
-        assert push.run(pending()) == (Outcome.COLD, 0, 0)
+        assert push.push_slices(pending()) == (Outcome.COLD, 0, 0)
         assert push.push_keys("tfeed", "mirrortest_note") == (0, False)
         with Session(relay_client()) as session:  # the session's connection holds no watches any more
             redis.set(naming.guard("tfeed", f"row:{pending()[0].key}"), "another")
@@ -150,14 +150,14 @@ class TestCold:
     def test_push_stops_when_a_required_mirror_becomes_cold(self, readers: list[Writer], redis: Redis) -> None:
         Note.objects.create(writer=readers[0], topic="a")
         gone = before("deliver", lambda: redis.delete(naming.marker("treading")), nth=2)
-        assert push.run(pending(), 2, at=gone).outcome is Outcome.LOST
+        assert push.push_slices(pending(), 2, at=gone).outcome is Outcome.LOST
         assert pending()
         # a push that gave up releases its guard
         assert not redis.exists(naming.guard("tfeed", f"row:{pending()[0].key}"))
 
     def test_push_stops_when_redis_is_emptied(self, readers: list[Writer], redis: Redis) -> None:
         Note.objects.create(writer=readers[0], topic="a")
-        assert push.run(pending(), at=before("deliver", redis.flushdb)).outcome is Outcome.LOST
+        assert push.push_slices(pending(), at=before("deliver", redis.flushdb)).outcome is Outcome.LOST
         assert not redis.keys(feed().record_key("*"))
 
 
@@ -170,9 +170,9 @@ class TestMeanwhile:
 
         def delete() -> None:
             Note.objects.filter(pk=note.pk).delete()
-            assert push.run(pending()[1:]).outcome is Outcome.DONE
+            assert push.push_slices(pending()[1:]).outcome is Outcome.DONE
 
-        assert push.run([change], at=before("deliver", delete)).outcome is Outcome.LOST
+        assert push.push_slices([change], at=before("deliver", delete)).outcome is Outcome.LOST
         assert [says(redis, reader) for reader in readers] == [[]] * READERS
         assert all_right(redis, readers)
 
@@ -183,9 +183,9 @@ class TestMeanwhile:
 
         def unhide() -> None:
             Note.objects.filter(pk=note).update(hidden=False)
-            assert push.run(pending()[1:]).outcome is Outcome.DONE
+            assert push.push_slices(pending()[1:]).outcome is Outcome.DONE
 
-        assert push.run([change], at=before("deliver", unhide)).outcome is Outcome.LOST
+        assert push.push_slices([change], at=before("deliver", unhide)).outcome is Outcome.LOST
         assert [says(redis, reader) for reader in readers] == [[note]] * READERS
 
     @pytest.mark.parametrize("model", [Reading, Ignoring])
@@ -203,14 +203,14 @@ class TestMeanwhile:
                 Ignoring.objects.create(reader=readers[1], writer=readers[0])
             drains.drain_all(seconds=3600)
 
-        push.run(pending(), at=before(when, turn_away))
+        push.push_slices(pending(), at=before(when, turn_away))
         assert says(redis, readers[1]) == []
         assert says(redis, readers[2]) == [note.pk]
         assert all_right(redis, readers)
 
     def test_note_is_removed_after_redis_learns_that_the_reader_left(self, readers: list[Writer], redis: Redis) -> None:
         note = Note.objects.create(writer=readers[0], topic="a")
-        push.run(pending(), at=before("deliver", Reading.objects.filter(reader=readers[1]).delete))
+        push.push_slices(pending(), at=before("deliver", Reading.objects.filter(reader=readers[1]).delete))
         assert says(redis, readers[1]) == [note.pk]
         drains.drain_all()
         assert says(redis, readers[1]) == []
@@ -234,7 +234,7 @@ class TestMeanwhile:
                 spread.step(group)
             drains.drain_all(seconds=3600)
 
-        assert push.run(pending(), at=before("deliver", leave)).outcome is Outcome.LOST
+        assert push.push_slices(pending(), at=before("deliver", leave)).outcome is Outcome.LOST
         assert [says(redis, reader) for reader in readers[1:]] == [[]] * (READERS - 1)
 
     @pytest.mark.parametrize("shown", [True, False])

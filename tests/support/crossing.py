@@ -2,7 +2,7 @@
 
 from redis.exceptions import ClusterCrossSlotError
 
-from mirror.cluster import client
+from mirror.cluster import routing
 
 found: list[str] = []  # messages of such errors, of this test
 
@@ -15,4 +15,4 @@ class _Noted(ClusterCrossSlotError):
 
 def install() -> None:
     """Note each error that the cluster client raises for such a command."""
-    vars(client)["ClusterCrossSlotError"] = _Noted
+    vars(routing)["ClusterCrossSlotError"] = _Noted

@@ -75,7 +75,7 @@ def all_right(redis: Redis, people: Sequence[Writer]) -> bool:
 
 
 def before(step: str, do: Callable[[], object], *, nth: int = 1) -> Callable[[str], None]:
-    """Return an ``at`` callback for ``push.run`` that runs ``do`` before the nth time of this step."""
+    """Return an ``at`` callback for ``push.push_slices`` that runs ``do`` before the nth time of this step."""
     seen = [0]
 
     def at(name: str) -> None:
@@ -94,4 +94,4 @@ def kill() -> None:
 def push_pending(limit: int = 1000) -> None:
     """Push all pending notes, in slices of this size."""
     while group := pending():
-        push.step(group[:1], limit)
+        push.push_slice(group[:1], limit)

@@ -1,0 +1,61 @@
+"""The content of a window: its members and scores, as Redis returns them, and as SQL and rest require."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from mirror.comparison.targets import Target
+from mirror.declare.entries import Scored
+from mirror.windows.reading import CUT, SENTINEL
+
+
+def read_scores(reply: Any) -> dict[str, float]:
+    """Return the members and scores in a reply to ZRANGE WITHSCORES."""
+    if not reply:
+        return {}
+    # RESP3 has a list for each member, RESP2 one flat list.
+    is_paired = isinstance(reply[0], (list, tuple))
+    pairs = reply if is_paired else zip(reply[::2], reply[1::2], strict=True)
+    return {member.decode(errors="replace"): float(score) for member, score in pairs}
+
+
+def get_scores(target: Target) -> dict[str, float]:
+    """Return the members and scores that a window's target names."""
+    return {entry.member: entry.score for entry in target.entries if isinstance(entry, Scored)}
+
+
+def settle_scores(
+    stored: Mapping[str, float], computed: Mapping[str, float], moving: Collection[str]
+) -> dict[str, float]:
+    """Return the expected members and scores at rest of a warm window.
+
+    stored: those in Redis. computed: those of a window made now. moving: the members with a pending push, which may
+    be present or not.
+    """
+    state = stored[SENTINEL]
+    wanted = dict(computed)
+    is_cut = wanted.pop(SENTINEL) == CUT
+    # SQL was asked for the newest rows alone, so that older members have nothing to be compared with.
+    lowest_computed = min(wanted.values()) if is_cut else 0
+    floor = _find_floor(stored, moving)
+    settled = {}
+    if floor is not None:
+        settled = {member: score for member, score in wanted.items() if score >= floor and member not in moving}
+    for member, score in stored.items():
+        is_unknown = _is_id(member) and int(member) < lowest_computed
+        if member in moving or is_unknown:
+            settled[member] = score
+    # A pending push may be the one that cuts the window: until then, either state is right.
+    settled[SENTINEL] = CUT if is_cut and not moving else state
+    return settled
+
+
+def _find_floor(stored: Mapping[str, float], moving: Collection[str]) -> int | None:
+    """Return the id from which on a warm window has all rows, or None if it has no such id."""
+    if stored[SENTINEL] != CUT:
+        return 0
+    return min((int(member) for member in stored if _is_id(member) and member not in moving), default=None)
+
+
+def _is_id(member: str) -> bool:
+    # Not isdigit: it accepts "²", which int() refuses. The sentinel is no id.
+    return member.isascii() and member.isdecimal() and member[0] != "0"
