@@ -167,8 +167,11 @@ def list_sql_mirrors() -> list[str]:
 
 def list_tables(name: str) -> set[str]:
     """Return the watched tables of the mirror called ``name`` and of those that it comes after."""
-    names = (name, *all_ahead(name))
-    return {watch.table for one in names if one in _mirrors for watch in _mirrors[one].watches}
+    tables: set[str] = set()
+    for one in {name} | all_ahead(name):
+        if one in _mirrors:  # after may name a mirror that is not registered, which the checks report
+            tables.update(watch.table for watch in _mirrors[one].watches)
+    return tables
 
 
 def drain_mode(name: str) -> str:
@@ -211,7 +214,9 @@ def all_ahead(name: str) -> set[str]:
     found: set[str] = set()
     todo = ahead(name)
     while todo:
-        if (one := todo.pop()) not in found:
+        one = todo.pop()
+        # Declarations may follow each other in a circle, which the checks report.
+        if one not in found:
             found.add(one)
             todo += ahead(one)
     return found

@@ -6,12 +6,16 @@ be intersected bucket by bucket. A key without a hash tag becomes one: ``{login:
 """
 
 from collections.abc import Iterable
+from itertools import chain
 from zlib import crc32
 
 
 def find_bucket_key(key: str, row: str, buckets: int) -> str:
     """Return the key of the bucket with the entries of a row. The result is equal in all processes."""
-    return key if buckets == 1 else _name(key, crc32(row.encode()) % buckets)
+    if buckets == 1:
+        return key
+    # Not hash(), whose result for a text is another one in each process.
+    return _name(key, crc32(row.encode()) % buckets)
 
 
 def list_bucket_keys(key: str, buckets: int) -> list[str]:
@@ -31,8 +35,10 @@ def can_divide(start: str, is_whole: bool) -> bool:
 
 def merge_top(replies: Iterable[Iterable[tuple[bytes, float]]]) -> list[bytes]:
     """Return the members in the replies to ZREVRANGE with scores, one for each bucket, in the order of one key."""
-    pairs = sorted(((score, member) for reply in replies for member, score in reply), reverse=True)
-    return [member for _, member in pairs]
+    pairs = list(chain.from_iterable(replies))
+    # Redis orders members with equal scores by their bytes.
+    pairs.sort(key=lambda pair: (pair[1], pair[0]), reverse=True)
+    return [member for member, _ in pairs]
 
 
 def _name(key: str, number: int | str) -> str:

@@ -1,22 +1,21 @@
 """Layouts: from the fields and indexes of a declaration to watches, rows, records, entries and key families."""
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC
 from functools import cached_property, partial
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet, FullResultSet
 from django.db import models
-from django.db.models.constants import LOOKUP_SEP
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from mirror.conf import database
 from mirror.declare.buckets import find_bucket_start
+from mirror.declare.derived_watches import build_watches
 from mirror.declare.entries import Contribution
-from mirror.declare.fields import Column, Count, Sum, Values, is_array, is_converted, make_plain
+from mirror.declare.fields import Column, Count, RecordField, Sum, Values, is_array, is_converted, make_plain
 from mirror.declare.indexes import Index, parse_template
 from mirror.declare.mirrors import Mirror, can_hold, get_primary
 from mirror.declare.paths import (
@@ -24,15 +23,13 @@ from mirror.declare.paths import (
     Use,
     find_alias,
     find_inner_path,
-    find_parent_links,
     find_value_field,
-    get_concrete,
     is_nullable,
     require_plain_key,
     resolve_column,
     resolve_condition,
 )
-from mirror.declare.watches import Family, Watch
+from mirror.declare.watches import Family
 from mirror.utils.compiled import KeyedQuery
 from mirror.utils.rows import all_rows
 
@@ -50,54 +47,23 @@ class Layout:
     """
 
     def __init__(self, mirror: type[Mirror]) -> None:
-        for name in ("fields", "indexes"):
-            if not isinstance(getattr(mirror, name), (list, tuple)):
-                raise DeclarationError(f"{name} must be a list")
-        if len(mirror.model._meta.pk_fields) > 1:
-            raise DeclarationError(
-                f"the primary key of {mirror.model._meta.label} has several columns; declare an EdgeMirror that "
-                "watches them, or give the model a primary key of one column"
-            )
-        if mirror.fields:
-            require_plain_key(mirror.model)
-        if not isinstance(mirror.key, str):
-            raise DeclarationError(f"key is {mirror.key!r}, and has to be text")
-        parse_template(mirror.key)
+        _check_declaration(mirror)
         self.model, self.where, self.indexes = mirror.model, mirror.where, tuple(mirror.indexes)
-        self.fields: dict[str, Column | Values | Count | Sum] = {}
-        for field in mirror.fields:
-            made = Column(field) if isinstance(field, str) else field
-            if not isinstance(made, FIELDS):
-                raise DeclarationError(
-                    f"fields contains {field!r}; a field is a name, or made by Column, Names, Ids, Values, Count or Sum"
-                )
-            if made.record_name == "pk":
-                raise DeclarationError('no field can be called "pk", which is the primary key in templates')
-            if made.record_name in self.fields:
-                raise DeclarationError(f"two fields are called {made.record_name!r}; give one of them another name=")
-            self.fields[made.record_name] = made
-        uses = [use for field in self.fields.values() for use in field.find_uses(self.model)]
-        self.paths = {name: field.path for name, field in self.fields.items() if isinstance(field, Column)}
-        self.lists = {name: field for name, field in self.fields.items() if isinstance(field, Values)}
-        self.expressions = {
-            name: field.build_expression(self.model)
-            for name, field in self.fields.items()
-            if isinstance(field, (Count, Sum))
-        }
+        self.fields = _name_fields(mirror.fields)
+        uses: list[Use] = []
+        for field in self.fields.values():
+            uses += field.find_uses(self.model)
         self.pk, self.key = get_primary(self.model), mirror.key
-        self.aliases = {
-            name: find_alias(self.model, f"mirror_value_{number}") for number, name in enumerate(self.expressions)
-        }
+        self._sort_fields()
         self.kinds = {name: field.find_column(self.model) for name, field in self.fields.items()}
-        self.inner_paths = sorted({find_inner_path(self.model, path) for path in self.paths.values()} - {""})
+        inner_paths = {find_inner_path(self.model, path) for path in self.paths.values()}
+        self.inner_paths = sorted(inner_paths - {""})
         self.plain = {name for name in self.paths if _is_plain(self.kinds[name])}
         if mirror.record_kind == "bitmap":
             raise DeclarationError("fields and indexes cannot make a bitmap; write load(), record() and index()")
         self.is_hash = mirror.record_kind == "hash"
-        if self.is_hash and self.lists:
-            raise DeclarationError(f"a hash cannot contain the list {next(iter(self.lists))!r}")
-        if self.is_hash and (arrays := [name for name, kind in self.kinds.items() if is_array(kind)]):
-            raise DeclarationError(f"a hash cannot contain the array {arrays[0]!r}")
+        if self.is_hash:
+            self._check_hash()
         # A method computes the entries; the indexes then only describe them to readers.
         self.is_computed = mirror.index is not Mirror.index or not mirror.has_record
         self._check_indexes()
@@ -105,12 +71,37 @@ class Layout:
         self.index_rows = [index.compile() for index in compiled]
         # None: a function of the record, which may use any field.
         self.index_fields = [None if callable(index.when) else sorted(index.find_fields()) for index in compiled]
-        self.watches = build_watches(self.model, [*uses, *resolve_condition(self.model, self.where)])
+        uses += resolve_condition(self.model, self.where)
+        self.watches = build_watches(self.model, uses)
         self.version = self._digest()
         self._rows = KeyedQuery(self.pk, self._select_rows)
-        self._lists = {
-            name: KeyedQuery(self.pk, partial(field.select, self.model)) for name, field in self.lists.items()
-        }
+        self._lists: dict[str, KeyedQuery] = {}
+        for name, listed in self.lists.items():
+            self._lists[name] = KeyedQuery(self.pk, partial(listed.select, self.model))
+
+    def _sort_fields(self) -> None:
+        """Divide the fields by the queries that select them: columns, lists, and expressions with their aliases."""
+        self.paths: dict[str, str] = {}
+        self.lists: dict[str, Values] = {}
+        self.expressions: dict[str, models.expressions.Combinable] = {}
+        self.aliases: dict[str, str] = {}
+        for name, field in self.fields.items():
+            if isinstance(field, Column):
+                self.paths[name] = field.path
+            elif isinstance(field, Values):
+                self.lists[name] = field
+            else:
+                # Not the name: an annotation cannot be called like a field of the model.
+                self.aliases[name] = find_alias(self.model, f"mirror_value_{len(self.aliases)}")
+                self.expressions[name] = field.build_expression(self.model)
+
+    def _check_hash(self) -> None:
+        """Refuse lists, because the fields of a hash are text."""
+        for name in self.lists:
+            raise DeclarationError(f"a hash cannot contain the list {name!r}")
+        for name, kind in self.kinds.items():
+            if is_array(kind):
+                raise DeclarationError(f"a hash cannot contain the array {name!r}")
 
     @cached_property
     def value_pk(self) -> "models.Field[Any, Any]":
@@ -159,8 +150,12 @@ class Layout:
         named = index.find_fields() - {getattr(index, "score", "")} | parts
         for name in sorted(named & self.fields.keys()):
             kind = self.kinds[name]
-            is_list = name in self.lists or is_array(kind)
-            if _has_no_text(kind) or (is_list and (name in self.lists) + _count_lists(kind) > 1):
+            depth = _count_lists(kind)
+            if name in self.lists:
+                depth += 1
+            is_list = depth > 0
+            # Each value of one list has a structure of its own. A list of lists has no such values.
+            if _has_no_text(kind) or depth > 1:
                 raise DeclarationError(
                     f"{index!r}: {name!r} is {_describe(kind)}, and its text is no part of a key or member; name a "
                     "column or relation"
@@ -178,7 +173,8 @@ class Layout:
     def find_obstacle(self, using: str) -> str:
         """Return why a database cannot execute the queries of this layout, or "". No query is executed."""
         nobody = RawSQL("SELECT 1", ())
-        queries = [self._select_rows(nobody), *(field.select(self.model, nobody) for field in self.lists.values())]
+        queries = [self._select_rows(nobody)]
+        queries += [field.select(self.model, nobody) for field in self.lists.values()]
         for rows in queries:
             try:
                 rows.query.get_compiler(using).as_sql()
@@ -271,6 +267,40 @@ class Layout:
         return [find_bucket_start(index.template.start) for index in divisible]
 
 
+def _check_declaration(mirror: type[Mirror]) -> None:
+    """Refuse parts of the wrong type, and models whose rows have no key of one column."""
+    for name in ("fields", "indexes"):
+        if not isinstance(getattr(mirror, name), (list, tuple)):
+            raise DeclarationError(f"{name} must be a list")
+    if len(mirror.model._meta.pk_fields) > 1:
+        raise DeclarationError(
+            f"the primary key of {mirror.model._meta.label} has several columns; declare an EdgeMirror that "
+            "watches them, or give the model a primary key of one column"
+        )
+    if mirror.fields:
+        require_plain_key(mirror.model)
+    if not isinstance(mirror.key, str):
+        raise DeclarationError(f"key is {mirror.key!r}, and has to be text")
+    parse_template(mirror.key)
+
+
+def _name_fields(declared: Sequence[RecordField]) -> dict[str, Column | Values | Count | Sum]:
+    """Return the fields by their names in the record."""
+    fields: dict[str, Column | Values | Count | Sum] = {}
+    for given in declared:
+        field = Column(given) if isinstance(given, str) else given
+        if not isinstance(field, FIELDS):
+            raise DeclarationError(
+                f"fields contains {given!r}; a field is a name, or made by Column, Names, Ids, Values, Count or Sum"
+            )
+        if field.record_name == "pk":
+            raise DeclarationError('no field can be called "pk", which is the primary key in templates')
+        if field.record_name in fields:
+            raise DeclarationError(f"two fields are called {field.record_name!r}; give one of them another name=")
+        fields[field.record_name] = field
+    return fields
+
+
 def _can_share(one: Index, other: Index) -> bool:
     """Return whether two indexes may have one key: each entry says which row it is of, and has one score."""
     if type(one) is not type(other) or one.buckets != other.buckets:
@@ -289,54 +319,11 @@ def _count_lists(field: Any) -> int:
 
 
 def _describe(field: "models.Field[Any, Any]") -> str:
-    return "JSON" if isinstance(field, models.JSONField) else "a list of lists" if is_array(field) else "a dict or list"
+    if isinstance(field, models.JSONField):
+        return "JSON"
+    return "a list of lists" if is_array(field) else "a dict or list"
 
 
 def _is_plain(field: "models.Field[Any, Any]") -> bool:
     """Return whether all values of a column are valid in JSON."""
     return isinstance(field, PLAIN) and not hasattr(field, "from_db_value")
-
-
-def build_watches(model: type[models.Model], uses: Iterable[Use]) -> tuple[Watch, ...]:
-    """Return the watches on the columns: one for each table and key, and one for each table behind relations."""
-    own: dict[tuple[type[models.Model], str], dict[str, None]] = defaultdict(dict)
-    behind: dict[type[models.Model], tuple[dict[str, None], dict[str, None]]] = defaultdict(lambda: ({}, {}))
-    own[get_concrete(model), ""] = {}
-    loose: set[type[models.Model]] = set()
-    for use in uses:
-        table = get_concrete(use.model)  # of a proxy
-        if use.path and not _is_own_part(model, use):
-            paths, columns = behind[table]
-            paths[use.path] = None
-            if use.is_loose:
-                loose.add(table)
-        else:
-            columns = own[table, use.key]
-        columns[use.column] = None
-    direct = [
-        Watch(table, key, only=tuple(columns) or (str(get_primary(table).column),))
-        for (table, key), columns in own.items()
-    ]
-    via = [
-        Watch(table, via=partial(find_rows_behind, model, tuple(paths)), only=tuple(columns), inserts=table in loose)
-        for table, (paths, columns) in behind.items()
-    ]
-    return (*direct, *via)
-
-
-def _is_own_part(model: type[models.Model], use: Use) -> bool:
-    """Return whether a path leads to the part of the row itself in its parent's table, which has the same key."""
-    links = find_parent_links(model, use.model)
-    return use.path == LOOKUP_SEP.join(link.name for link in links) and all(link.primary_key for link in links)
-
-
-def find_rows_behind(
-    model: type[models.Model], paths: Sequence[str], values: Sequence[str], after: str | None, limit: int
-) -> list[str]:
-    """Return the next keys of rows of ``model`` that one of these relations leads to rows with these primary keys."""
-    # With "pk", because a foreign key may hold another column (to_field).
-    condition = models.Q(*((f"{path}__pk__in", values) for path in paths), _connector=models.Q.OR)
-    rows = all_rows(model).filter(condition)
-    if after is not None:
-        rows = rows.filter(pk__gt=after)
-    return [str(pk) for pk in rows.order_by("pk").values_list("pk", flat=True).distinct()[:limit]]
