@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, ClassVar, Final
 
 import orjson
@@ -42,7 +43,9 @@ class JsonKind(Kind):
 
     def read_states(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
         """Return the states in the replies to ``ask``, one for each row."""
-        return list(replies) if len(pks) == 1 else [stored for reply in replies for stored in reply]
+        if len(pks) == 1:  # the reply to GET
+            return list(replies)
+        return list(chain.from_iterable(replies))
 
     def decode(self, stored: Stored) -> Record | None:
         """Return the record in a state, or None without one."""
@@ -121,7 +124,9 @@ class JsonKind(Kind):
                 gone += touch(key)
             else:
                 pairs += (key, own)
-        return [("MSET", *pairs), *gone] if pairs else gone
+        if pairs:  # MSET without arguments is an error
+            return [("MSET", *pairs), *gone]
+        return gone
 
 
 class HashKind(JsonKind):
@@ -148,8 +153,10 @@ class HashKind(JsonKind):
             if own is None:
                 commands += touch(key)
             else:
-                flat = [part for pair in own.items() for part in pair]
-                commands += [("DEL", key), ("HSET", key, *flat)]
+                flat = chain.from_iterable(own.items())
+                # DEL first: HSET alone would keep fields that the record no longer has.
+                commands.append(("DEL", key))
+                commands.append(("HSET", key, *flat))
         return commands
 
 
@@ -167,5 +174,7 @@ class BitmapKind(JsonKind):
 
 
 def _pairs(reply: Any) -> dict[str, str] | None:
+    """Return the fields in a reply to HGETALL, or None without any. With RESP2 it is a flat list."""
     items = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2], strict=True)
-    return {k.decode(errors="replace"): v.decode(errors="replace") for k, v in items} or None
+    # Another writer may have left bytes that are no text: they have to be a difference, not an error.
+    return {field.decode(errors="replace"): value.decode(errors="replace") for field, value in items} or None

@@ -94,12 +94,15 @@ def pending_of(mirror: str, keys: Sequence[str], layout: object = "") -> dict[st
 
 def pending_together(wanted: Sequence[tuple[str, object, Sequence[str]]]) -> list[dict[str, list[Pending]]]:
     """Do the same for the keys of several mirrors (name, layout, keys), in one statement."""
-    rows = list(dict.fromkeys((name, key) for name, _, keys in wanted for key in keys))
-    most = min(MOST, MOST_AT_ONCE // (len(rows) or 1) or 1)
-    query = queries.find_pending(rows, most, [(name, str(layout)) for name, layout, _ in wanted])
-    found: dict[str, dict[str, list[Pending]]] = {name: defaultdict(list) for name, _, _ in wanted}
-    for name, *row in _fetch(query):
-        found[name][row[1]].append(Pending._make(row))
+    rows: dict[tuple[str, str], None] = {}  # in order, and each once
+    found: dict[str, dict[str, list[Pending]]] = {}
+    for name, _, keys in wanted:
+        rows.update(((name, key), None) for key in keys)
+        found[name] = defaultdict(list)
+    layouts = [(name, str(layout)) for name, layout, _ in wanted]
+    query = queries.find_pending(list(rows), _limit_changes(len(rows)), layouts)
+    for name, change_id, key, strays in _fetch(query):
+        found[name][key].append(Pending(change_id, key, strays))
     for name, layout, _ in wanted:
         others = found[name].pop(queries.LAYOUT, None)
         if others and layout != "":
@@ -107,14 +110,23 @@ def pending_together(wanted: Sequence[tuple[str, object, Sequence[str]]]) -> lis
     return [found[name] for name, _, _ in wanted]
 
 
+def _limit_changes(rows: int) -> int:
+    """Return the number of changes of each row that one drain applies, if it drains so many rows."""
+    if rows == 0:
+        return MOST
+    return max(1, min(MOST, MOST_AT_ONCE // rows))
+
+
 def pending_among(changes: Collection[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     """Return which of these changes (mirror, source, key) are not applied, quarantined ones included."""
-    return [(mirror, source, key) for mirror, source, key in _fetch(queries.find_pending_among(changes))]
+    found = _fetch(queries.find_pending_among(changes))
+    return [(mirror, source, key) for mirror, source, key in found]
 
 
 def pending_of_mirrors(names: Collection[str], limit: int) -> list[tuple[str, str, str]]:
     """Return up to ``limit`` pending changes (mirror, source, key) of each of these mirrors, in no order of time."""
-    return [(mirror, source, key) for mirror, source, key in _fetch(queries.find_pending_of_mirrors(names, limit))]
+    found = _fetch(queries.find_pending_of_mirrors(names, limit))
+    return [(mirror, source, key) for mirror, source, key in found]
 
 
 def quarantined(limit: int) -> list[tuple[str, str, str]]:
@@ -147,17 +159,13 @@ def next_keys(after: int, limit: int) -> tuple[dict[str, list[str]], int | None]
 
     Also return the id to continue from, or None without further changes.
     """
-    rows = list(
-        Change.objects.using(using())
-        .pending()
-        .filter(source="", id__gt=after)
-        .in_order()
-        .values_list("id", "mirror", "key")[:limit]
-    )
+    changes = Change.objects.using(using()).pending().filter(source="", id__gt=after).in_order()
+    rows = list(changes.values_list("id", "mirror", "key")[:limit])
     keys: dict[str, dict[str, None]] = defaultdict(dict)
     for _, mirror, key in rows:
         keys[mirror][key] = None
-    return {m: list(k) for m, k in keys.items()}, rows[-1][0] if rows else None
+    last = rows[-1][0] if rows else None
+    return {mirror: list(of_mirror) for mirror, of_mirror in keys.items()}, last
 
 
 def list_newest(limit: int) -> list[tuple[str, str]]:
@@ -216,11 +224,11 @@ def awaited() -> list[Awaited]:
 
 def is_unapplied_up_to(last: int) -> bool:
     """Return whether readers wait for a change with an id of at most ``last``, or for one chained to it."""
+    if _find_awaited("id", "id > 0 AND id <= %s ORDER BY id", [last], 1):
+        return True
     # Chained changes have higher ids, so any change of a chained mirror counts.
     chained = "mirror = %s AND source = '' ORDER BY key, created_at"
-    return bool(_find_awaited("id", "id > 0 AND id <= %s ORDER BY id", [last], 1)) or any(
-        _find_awaited("id", chained, [name], 1) for name in registry.after_others()
-    )
+    return any(_find_awaited("id", chained, [name], 1) for name in registry.after_others())
 
 
 def _find_awaited(columns: str, condition: str, values: Sequence[str | int], limit: int) -> list[tuple[Any, ...]]:
