@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
 from django.db import connections, router
+from django.db.models import Model
 
 from mirror import registry
 from mirror.conf import setting
@@ -22,13 +23,15 @@ def check_aliases() -> Iterator[CheckMessage]:
     mirrored = str(setting("DATABASE"))
     if mirrored not in settings.DATABASES:
         return  # reported by the doctor
-    models = {watch.model for mirror in registry.all_mirrors() for watch in mirror.watches}
+    models: set[type[Model]] = set()
+    for mirror in registry.all_mirrors():
+        models.update(watch.model for watch in mirror.watches)
     for alias in connections:
         if alias == mirrored or _has_same_data(alias, mirrored):
             continue
-        found = [m for m in models if router.allow_migrate_model(alias, m) or router.db_for_write(m) == alias]
+        found = [model._meta.label for model in models if _can_write(alias, model)]
         if found:
-            labels = ", ".join(sorted(model._meta.label for model in found))
+            labels = ", ".join(sorted(found))
             hint = (
                 "Let a router refuse these models there (allow_migrate, db_for_write). If the alias leads to the "
                 f"mirrored database or to a replica of it, its TEST must contain 'MIRROR': {mirrored!r}."
@@ -37,9 +40,16 @@ def check_aliases() -> Iterator[CheckMessage]:
             yield Error(text, hint=hint, id="mirror.E013")
 
 
+def _can_write(alias: str, model: type[Model]) -> bool:
+    """Return whether the routers let a database have the table of a model, or send its writes there."""
+    return bool(router.allow_migrate_model(alias, model)) or router.db_for_write(model) == alias
+
+
 def _has_same_data(alias: str, mirrored: str) -> bool:
     """Return whether an alias leads to the mirrored database, or is declared as its replica."""
     other, ours = connections[alias].settings_dict, connections[mirrored].settings_dict
     if (other.get("TEST") or {}).get("MIRROR") == mirrored:
         return True
-    return ours["NAME"] != ":memory:" and all(other[name] == ours[name] for name in SAME)
+    if ours["NAME"] == ":memory:":
+        return False  # each connection to this name has a database of its own
+    return all(other[name] == ours[name] for name in SAME)

@@ -1,7 +1,7 @@
 """System checks of the database. They run in ``migrate`` and ``check --database``, never in a plain ``check``."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
@@ -18,51 +18,61 @@ from mirror.models import Change
 @register(Tags.database)
 def check_triggers(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """Check that every watched table has its triggers. ``migrate`` skips this check, because it installs them."""
-    if not _asked(databases) or sys.argv[1:2] == ["migrate"]:
+    if not _is_checked(databases) or sys.argv[1:2] == ["migrate"]:
         return []
     try:
         faults = install.missing()
     except ImproperlyConfigured:
         return []  # reported by the checks above
-    messages: list[CheckMessage] = [
-        Error(
-            f"Mirror {name!r} watches {fault.table!r}, which {fault.problem}: no trigger can capture all its changes.",
-            hint="Watch the tables that have its rows instead: in watches, with Watch(model, via=...) if keys differ.",
-            obj=type(registry.get(name)),
-            id="mirror.E026",
-        )
-        for fault in faults
-        if fault.is_lasting
-        for name in fault.mirrors
-    ]
-    if repaired := [str(fault) for fault in faults if not fault.is_lasting]:
+    messages: list[CheckMessage] = []
+    repaired = []
+    for fault in faults:
+        if fault.is_lasting:
+            messages += _report_lasting(fault)
+        else:
+            repaired.append(str(fault))
+    if repaired:
         text = f"Changes are not captured as declared: {'; '.join(repaired)}."
         hint = "Run migrate: it creates the triggers, and schedules rebuilds after missed changes."
         messages.append(Error(text, hint=hint, id="mirror.E010"))
     return messages
 
 
+def _report_lasting(fault: install.Fault) -> Iterator[CheckMessage]:
+    """Yield a message for each mirror that watches a table without a possible trigger."""
+    for name in fault.mirrors:
+        yield Error(
+            f"Mirror {name!r} watches {fault.table!r}, which {fault.problem}: no trigger can capture all its changes.",
+            hint="Watch the tables that have its rows instead: in watches, with Watch(model, via=...) if keys differ.",
+            obj=type(registry.get(name)),
+            id="mirror.E026",
+        )
+
+
 @register(Tags.database)
 def check_queries(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """Check that the database can execute the queries of all declarations: it may lack a lookup."""
-    found = [(mirror, mirror.layout) for mirror in registry.all_mirrors()] if _asked(databases) else []
-    return [
-        Error(
-            f"The database cannot select the rows of mirror {mirror.name!r}: {fault}.",
-            hint="Use another lookup or value in the conditions of where.",
-            obj=type(mirror),
-            id="mirror.E001",
-        )
-        for mirror, layout in found
-        if layout and layout.fields and (fault := layout.find_obstacle(setting("DATABASE")))
-    ]
+    if not _is_checked(databases):
+        return []
+    messages: list[CheckMessage] = []
+    for mirror in registry.all_mirrors():
+        if not mirror.layout or not mirror.layout.fields:
+            continue
+        fault = mirror.layout.find_obstacle(setting("DATABASE"))
+        if fault:
+            text = f"The database cannot select the rows of mirror {mirror.name!r}: {fault}."
+            hint = "Use another lookup or value in the conditions of where."
+            messages.append(Error(text, hint=hint, obj=type(mirror), id="mirror.E001"))
+    return messages
 
 
 @register(Tags.database)
 def check_methods(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """Remind of ``version`` if methods were changed since the last ``migrate``, which shows this a last time."""
+    if not _is_checked(databases):
+        return []
     try:
-        changed = layouts.find_changed() if _asked(databases) else []
+        changed = layouts.find_changed()
     except DatabaseError:  # the column does not exist yet
         return []
     hint = "Increase version if keys, records or entries have changed: the mirror is rebuilt. Then run migrate."
@@ -80,7 +90,7 @@ def check_methods(*, databases: Sequence[str] | None = None, **kwargs: Any) -> l
 @register(Tags.database)
 def check_connection(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """Check that no write escapes the triggers or the relay because of the connection's configuration."""
-    if not _asked(databases):
+    if not _is_checked(databases):
         return []
     connection = connections[setting("DATABASE")]
     if not connection.settings_dict["AUTOCOMMIT"]:
@@ -91,7 +101,7 @@ def check_connection(*, databases: Sequence[str] | None = None, **kwargs: Any) -
                 id="mirror.E027",
             )
         ]
-    if connection.vendor == "sqlite" and _ask("PRAGMA recursive_triggers") != "1":
+    if connection.vendor == "sqlite" and _fetch_value("PRAGMA recursive_triggers") != "1":
         return [
             Error(
                 "SQLite's recursive_triggers is off: rows deleted by REPLACE are not captured.",
@@ -99,7 +109,7 @@ def check_connection(*, databases: Sequence[str] | None = None, **kwargs: Any) -
                 id="mirror.E011",
             )
         ]
-    if connection.vendor == "postgresql" and (level := _ask("SHOW transaction_isolation")) != "read committed":
+    if connection.vendor == "postgresql" and (level := _fetch_value("SHOW transaction_isolation")) != "read committed":
         return [
             Error(
                 f"The isolation level is {level!r}, but the relay must see changes committed during its transaction.",
@@ -126,7 +136,7 @@ HIDDEN_TABLES: Final = """
 def check_schemas(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """Check that the search path of PostgreSQL leads to one set of tables."""
     connection = connections[setting("DATABASE")]
-    if not _asked(databases) or connection.vendor != "postgresql":
+    if not _is_checked(databases) or connection.vendor != "postgresql":
         return []
     try:
         tables = [*inserts(), Change._meta.db_table]
@@ -142,11 +152,11 @@ def check_schemas(*, databases: Sequence[str] | None = None, **kwargs: Any) -> l
     return [Warning(text, hint=hint, id="mirror.W015")]
 
 
-def _asked(databases: Sequence[str] | None) -> bool:
+def _is_checked(databases: Sequence[str] | None) -> bool:
     return setting("DATABASE") in (databases or ())
 
 
-def _ask(sql: str) -> str:
+def _fetch_value(sql: str) -> str:
     """Return the single value of ``sql``, read inside a transaction like the site's."""
     using = setting("DATABASE")
     with transaction.atomic(using=using), connections[using].cursor() as cursor:

@@ -17,35 +17,44 @@ from mirror.conf import setting
 from mirror.declare.indexes import parse_template
 from mirror.declare.mirrors import Drain, Mirror
 from mirror.declare.paths import DeclarationError
-from mirror.declare.watches import Kind
+from mirror.declare.watches import Family, Kind
 from mirror.kinds import kind_of
 
 LONGEST_NAME: Final = 64
+# A number and a text: a model with numbers as primary keys cannot have the second one.
+EXAMPLES: Final = ("1", "x")
 
 
 @register()
 def check_declarations(**kwargs: Any) -> list[CheckMessage]:
     """Check everything about declarations that needs no database."""
-    found: list[CheckMessage] = [
-        Error(
-            f"{declaration.__module__}.{declaration.__qualname__} {_end(fault)}",
-            hint=_hint_of(fault),
-            id="mirror.E001",
-        )
-        for declaration, fault in registry.refused()
-    ]
+    found: list[CheckMessage] = []
+    for declaration, fault in registry.refused():
+        text = f"{declaration.__module__}.{declaration.__qualname__} {_end(fault)}"
+        found.append(Error(text, hint=_hint_of(fault), id="mirror.E001"))
     for mirror in registry.all_mirrors():
-        found += _check_shape(mirror)
-        found += _check_drain(mirror.drain, f"Mirror {mirror.name!r}: drain", type(mirror)) if mirror.drain else []
-        found += check_watches(mirror)
-        found += kind_of(mirror).check()
-        found += check_constancy(mirror)
-        found += _check_readers(mirror)
-        if len(mirror.name) > LONGEST_NAME:
-            hint = f"A mirror's name has at most {LONGEST_NAME} characters."
-            found.append(Error(f"The name {mirror.name!r} is too long.", hint=hint, obj=mirror, id="mirror.E002"))
+        found += _check_mirror(mirror)
     found += _check_drain(setting("DRAIN"), 'MIRROR["DRAIN"]')
-    return [*found, *check_chains(), *_check_starts(), *_check_prefix(), *check_aliases()]
+    found += check_chains()
+    found += _check_starts()
+    found += _check_prefix()
+    found += check_aliases()
+    return found
+
+
+def _check_mirror(mirror: Mirror) -> list[CheckMessage]:
+    """Check one declaration by itself."""
+    found = _check_shape(mirror)
+    if mirror.drain:
+        found += _check_drain(mirror.drain, f"Mirror {mirror.name!r}: drain", type(mirror))
+    found += check_watches(mirror)
+    found += kind_of(mirror).check()
+    found += check_constancy(mirror)
+    found += _check_readers(mirror)
+    if len(mirror.name) > LONGEST_NAME:
+        hint = f"A mirror's name has at most {LONGEST_NAME} characters."
+        found.append(Error(f"The name {mirror.name!r} is too long.", hint=hint, obj=mirror, id="mirror.E002"))
+    return found
 
 
 def _end(sentence: str) -> str:
@@ -61,18 +70,23 @@ def _hint_of(fault: str) -> str:
 
 
 def _check_shape(mirror: Mirror) -> list[CheckMessage]:
-    """Check methods, keys and families. Without its methods a mirror has neither of the others."""
-    return list(_check_methods(mirror)) or [
-        *_check_record_key(mirror),
-        *_check_families(mirror),
-        *_check_own_keys(mirror),
-    ]
+    """Check methods, keys and families."""
+    lacking = list(_check_methods(mirror))
+    if lacking:
+        # Without its methods a mirror has neither keys nor families that could be checked.
+        return lacking
+    found = list(_check_record_key(mirror))
+    found += _check_families(mirror)
+    found += _check_own_keys(mirror)
+    return found
 
 
 def _check_readers(mirror: Mirror) -> Iterator[CheckMessage]:
     """Check that SQL can answer the readers of each index."""
-    for index in mirror.layout.indexes if mirror.layout else ():
-        if index.sql is None and mirror.layout and not mirror.layout.can_derive(index):
+    if not mirror.layout:
+        return
+    for index in mirror.layout.indexes:
+        if index.sql is None and not mirror.layout.can_derive(index):
             hint = "Give it sql=, a function that returns the members as mirror.SqlMembers."
             text = f"Mirror {mirror.name!r}: {index.key!r} has no answer in SQL, so its readers fail without Redis."
             yield Error(text, hint=hint, obj=type(mirror), id="mirror.E049")
@@ -101,9 +115,14 @@ def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:
         given |= {"load", "record"}
     if mirror.layout and mirror.layout.indexes:
         given.add("families")
-    lacking = [name for name in kind.needed if name not in given and getattr(type(mirror), name) is getattr(base, name)]
+    lacking = []
+    for name in kind.needed:
+        is_inherited = getattr(type(mirror), name) is getattr(base, name)
+        if is_inherited and name not in given:
+            # Declarations give the template ``key``, not the method that fills it.
+            lacking.append("key" if name == "record_key" else f"{name}()")
     if lacking:
-        names = ", ".join("key" if name == "record_key" else f"{name}()" for name in lacking)
+        names = ", ".join(lacking)
         hint = (
             'key is a template of the keys in Redis, like "book:{pk}". A list of fields replaces load() and record(), '
             "a list of indexes families()."
@@ -121,7 +140,8 @@ def _check_record_key(mirror: Mirror) -> Iterator[CheckMessage]:
         yield Error(message, hint=hint, obj=type(mirror), id="mirror.E025")
         return
     with suppress(Exception):  # reported with the families
-        if (key := mirror.record_key("1")) == mirror.record_key("2"):
+        key = mirror.record_key("1")
+        if key == mirror.record_key("2"):
             message = f"Mirror {mirror.name!r} has the same key for all rows: {key!r}."
             hint = 'Put the primary key into it: key = "book:{pk}".'
             yield Error(message, hint=hint, obj=type(mirror), id="mirror.E025")
@@ -153,7 +173,8 @@ def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:
             message = f"Mirror {mirror.name!r} has a key family of the unknown kind {family.kind!r}."
             kinds = f"The kinds are {', '.join(get_args(Kind))}."
             yield Error(message, hint=kinds, obj=type(mirror), id="mirror.E007")
-    for start in (*(family.start for family in families), record):
+    starts = [family.start for family in families]
+    for start in [*starts, record]:
         if start == "":
             message = f"Mirror {mirror.name!r} has a key family with an empty prefix, which would contain all keys."
             yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
@@ -167,11 +188,11 @@ def _record_start(mirror: Mirror) -> str | None:
 def _check_own_keys(mirror: Mirror) -> Iterator[CheckMessage]:
     """Check that no key can belong to two structures of a mirror: they would overwrite each other."""
     with suppress(Exception):  # reported for the families themselves
-        families, keys = list(mirror.families()), [key for _, key in _list_examples(mirror)]
-        for key in keys if all(family.start for family in families) else ():
-            of_record = mirror.has_record and mirror.pk_of(key) is not None
-            forms = {(one.start, one.end, one.whole, one.kind) for one in families if one.has(key)}
-            if len(forms) + of_record > 1:
+        families = list(mirror.families())
+        if not all(family.start for family in families):
+            return  # a family without a beginning contains all keys, as reported by _check_families
+        for _, key in _list_examples(mirror):
+            if _count_structures(mirror, families, key) > 1:
                 yield Error(
                     f"Keys such as {key!r} belong to several structures of mirror {mirror.name!r}.",
                     hint="Begin the key of each structure in another way.",
@@ -179,6 +200,14 @@ def _check_own_keys(mirror: Mirror) -> Iterator[CheckMessage]:
                     id="mirror.E008",
                 )
                 return
+
+
+def _count_structures(mirror: Mirror, families: list[Family], key: str) -> int:
+    """Return the number of structures of a mirror to which a key can belong."""
+    # Indexes of one form share their structures: a set of this form is the same set.
+    forms = {(family.start, family.end, family.whole, family.kind) for family in families if family.has(key)}
+    is_record = mirror.has_record and mirror.pk_of(key) is not None
+    return len(forms) + is_record
 
 
 def _check_starts() -> list[CheckMessage]:
@@ -193,27 +222,34 @@ def _check_starts() -> list[CheckMessage]:
                 owned[mirror.name] = Owned(mirror)
     found: dict[tuple[str, ...], str] = {}
     for start, key, name in sorted(examples):
-        names = {name, *(other for other, keys in owned.items() if keys.has(key))}
-        if len(names) > 1:
-            found.setdefault(tuple(sorted(names)), start)
-    return [
-        Error(
-            f"Keys that start with {start!r} belong to several mirrors: {', '.join(names)}.",
-            hint="Give each mirror its own keys: entries of one mirror would be strays of the other.",
-            id="mirror.E008",
-        )
-        for names, start in found.items()
-    ]
+        owners = {other for other, keys in owned.items() if keys.has(key)}
+        owners.add(name)
+        if len(owners) > 1:
+            # One message for the same mirrors, however many of their keys are equal.
+            found.setdefault(tuple(sorted(owners)), start)
+    messages: list[CheckMessage] = []
+    for names, start in found.items():
+        text = f"Keys that start with {start!r} belong to several mirrors: {', '.join(names)}."
+        hint = "Give each mirror its own keys: entries of one mirror would be strays of the other."
+        messages.append(Error(text, hint=hint, id="mirror.E008"))
+    return messages
 
 
 def _list_examples(mirror: Mirror) -> Iterator[tuple[str, str]]:
     """Yield keys of each form that a mirror owns, each with the beginning of its form."""
     for family in mirror.families():
-        for text in ("",) if family.whole else ("1", "x"):
-            yield family.start, f"{family.start}{text}{'' if family.whole else family.end}"
+        if family.whole:
+            yield family.start, family.start
+        else:
+            for text in EXAMPLES:
+                yield family.start, f"{family.start}{text}{family.end}"
     if mirror.has_record:
-        keys = dict.fromkeys(map(mirror.record_key, ("1", "x")))
-        yield from ((str(_record_start(mirror)), key) for key in keys if mirror.pk_of(key) is not None)
+        start = str(_record_start(mirror))
+        # The key of a summary is the same for both.
+        keys = {mirror.record_key(text): None for text in EXAMPLES}
+        for key in keys:
+            if mirror.pk_of(key) is not None:
+                yield start, key
 
 
 @register()

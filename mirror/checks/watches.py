@@ -23,14 +23,21 @@ def check_watches(mirror: Mirror) -> Iterator[CheckMessage]:
         where = f"Mirror {mirror.name!r}, watch on {watch.model._meta.label}"
         yield from _check_columns(mirror, watch, where)
         yield from _check_fields(mirror, watch, where)
-    ways = Counter(source for source, _ in {(w.source, w.via) for w in mirror.watches if w.source})
-    for table in (table for table, count in ways.items() if count > 1):
-        yield Error(
-            f"Mirror {mirror.name!r} has several watches with different lookups on {table!r}.",
-            hint="A change names only its table: write one via, or push, for each table.",
-            obj=type(mirror),
-            id="mirror.E019",
-        )
+    yield from _check_lookups(mirror)
+
+
+def _check_lookups(mirror: Mirror) -> Iterator[CheckMessage]:
+    """Check that each table has one lookup: a change names only its table, so it cannot choose between two."""
+    lookups = {(watch.source, watch.via) for watch in mirror.watches if watch.source}
+    counts = Counter(source for source, _ in lookups)
+    for table, count in counts.items():
+        if count > 1:
+            yield Error(
+                f"Mirror {mirror.name!r} has several watches with different lookups on {table!r}.",
+                hint="A change names only its table: write one via, or push, for each table.",
+                obj=type(mirror),
+                id="mirror.E019",
+            )
 
 
 def _check_columns(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMessage]:

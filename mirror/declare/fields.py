@@ -99,9 +99,9 @@ class Values:
         column = relation.prefix + self.field
         if relation.other is not None and self.field == "pk":
             column = relation.other.attname
-        rows = all_rows(relation.link).filter(
-            relation.is_complete, prefix_condition(self.where, relation.prefix), **{f"{relation.own.name}__in": pks}
-        )
+        of_these_rows = models.Q(**{f"{relation.own.name}__in": pks})
+        condition = prefix_condition(self.where, relation.prefix)
+        rows = all_rows(relation.link).filter(relation.is_complete, condition, of_these_rows)
         order = relation.other.attname if relation.other is not None else last
         return rows.order_by(order).values_list(relation.own.attname, column)
 
@@ -192,35 +192,43 @@ RecordField = str | Column | Values | Count | Sum
 
 
 def _find_uses(model: type[models.Model], name: str, where: models.Q | None, column: str) -> list[Use]:
+    """Return the columns of the relation, of its condition, and the column of the related rows, if any."""
     relation = resolve_plain(model, name)
-    own, is_loose = relation.own.column, relation.other is not None and is_loose_link(relation.other)
+    own = relation.own.column
     related = resolve_condition(relation.related, where)
     if column:
         related += resolve_column(relation.related, column).uses
     if any(use.key for use in related):
         raise DeclarationError(f"{name!r} depends on rows that point at the related ones, and cannot be watched")
     direct = [use for use in related if not use.path]
-    further = [
-        use._replace(path=f"{name}{LOOKUP_SEP}{use.path}", is_loose=use.is_loose or is_loose)
-        for use in related
-        if use.path
-    ]
+    further = [use._replace(path=f"{name}{LOOKUP_SEP}{use.path}") for use in related if use.path]
     if relation.other is None:
-        primary = [Use(relation.link, str(field.column), key=own) for field in relation.link._meta.pk_fields]
-        return [*primary, *(use._replace(key=own) for use in direct), *further]
-    links = Use(relation.link, relation.other.column, key=own)
-    return [links, *(use._replace(path=name, is_loose=is_loose) for use in direct), *further]
+        # The related rows point at the mirrored row, so their own changes name it.
+        uses = [Use(relation.link, str(field.column), key=own) for field in relation.link._meta.pk_fields]
+        uses += [use._replace(key=own) for use in direct]
+        return uses + further
+    # Only the links point at the mirrored row. The rows behind them are found by the path.
+    uses = [Use(relation.link, relation.other.column, key=own)]
+    uses += [use._replace(path=name) for use in direct]
+    uses += further
+    if is_loose_link(relation.other):
+        # A link may precede its row: then each path over the links is loose as well.
+        return [use._replace(is_loose=True) if use.path else use for use in uses]
+    return uses
 
 
 def _aggregate(
     model: type[models.Model], name: str, where: models.Q | None, aggregate: Any, output: "models.Field[Any, Any]"
 ) -> models.expressions.Combinable:
+    """Return an aggregate over the related rows as a subquery of the mirrored row."""
     relation = resolve_plain(model, name)
-    rows = all_rows(relation.link).filter(
-        relation.is_complete, prefix_condition(where, relation.prefix), **{relation.own.name: models.OuterRef("pk")}
-    )
+    of_this_row = models.Q(**{relation.own.name: models.OuterRef("pk")})
+    condition = prefix_condition(where, relation.prefix)
+    rows = all_rows(relation.link).filter(relation.is_complete, condition, of_this_row)
     alias = find_alias(relation.link, "mirror_value")
-    summed = rows.order_by().values(relation.own.name).annotate(**{alias: aggregate}).values(alias)
+    # Without order_by() Django would group by the columns of the model's ordering as well.
+    groups = rows.order_by().values(relation.own.name)
+    summed = groups.annotate(**{alias: aggregate}).values(alias)
     return Coalesce(models.Subquery(summed, output_field=output), models.Value(0, output_field=output))
 
 

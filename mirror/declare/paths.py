@@ -100,9 +100,8 @@ def find_field(model: type[models.Model], name: str) -> Any:
 
 def find_alias(model: type[models.Model], name: str) -> str:
     """Return ``name`` for an annotation, with underscores until no field of the model has it."""
-    taken = {field.name for field in model._meta.get_fields()} | {
-        field.attname for field in model._meta.concrete_fields
-    }
+    taken = {field.name for field in model._meta.get_fields()}
+    taken |= {field.attname for field in model._meta.concrete_fields}
     while name in taken:
         name += "_x"
     return name
@@ -110,9 +109,14 @@ def find_alias(model: type[models.Model], name: str) -> str:
 
 def find_value_field(field: Any) -> Any:
     """Return the field that determines a column's values: the target of a foreign key, the output of an expression."""
-    while isinstance(field, (models.ForeignKey, models.GeneratedField)):
-        field = field.target_field if isinstance(field, models.ForeignKey) else field.output_field
-    return field
+    # In a loop, because a foreign key may point at another foreign key (a one-to-one primary key).
+    while True:
+        if isinstance(field, models.ForeignKey):
+            field = field.target_field
+        elif isinstance(field, models.GeneratedField):
+            field = field.output_field
+        else:
+            return field
 
 
 def get_concrete(model: type[models.Model]) -> type[models.Model]:
@@ -126,8 +130,11 @@ def find_parent_links(model: type[models.Model], parent: type[models.Model]) -> 
     link: Any = None if here is parent else here._meta.get_ancestor_link(parent)
     if link is None:
         return []
-    # Django answers for a grandparent with the field of the parent.
-    return [*find_parent_links(here, link.model), link, *find_parent_links(link.related_model, parent)]
+    # Django answers for a grandparent with the field of the parent, so links may be missing on both sides.
+    links = find_parent_links(here, link.model)
+    links.append(link)
+    links += find_parent_links(link.related_model, parent)
+    return links
 
 
 def shares_key(model: type[models.Model], parent: type[models.Model]) -> bool:
@@ -192,7 +199,9 @@ def resolve_column(model: type[models.Model], path: str) -> Resolved:
 
 
 def _join(before: str, name: str) -> str:
-    return LOOKUP_SEP.join(filter(None, (before, name)))
+    if before and name:
+        return f"{before}{LOOKUP_SEP}{name}"
+    return before or name
 
 
 def _is_lookup(field: Any, name: str) -> bool:
@@ -333,7 +342,8 @@ def _resolve_children(model: type[models.Model], condition: models.Q | None) -> 
         uses += resolve_column(model, path).uses
         if isinstance(value, (set, frozenset)):
             raise DeclarationError(f"the value of {path!r} is a set, whose order differs in each process; use a list")
-        for part in value if isinstance(value, (list, tuple)) else [value]:
+        parts = value if isinstance(value, (list, tuple)) else [value]
+        for part in parts:
             uses += _resolve_value(model, path, part)
     return uses
 
@@ -363,7 +373,9 @@ def _get_name(reference: models.F) -> str:
 def _prefix_value(value: Any, prefix: str) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_prefix_value(part, prefix) for part in value)
-    return models.F(prefix + _get_name(value)) if isinstance(value, models.F) else value
+    if isinstance(value, models.F):
+        return models.F(prefix + _get_name(value))
+    return value
 
 
 def prefix_condition(condition: models.Q | None, prefix: str) -> models.Q:
@@ -371,12 +383,13 @@ def prefix_condition(condition: models.Q | None, prefix: str) -> models.Q:
     made = models.Q()
     if condition is None:
         return made
-    children: list[Any] = [
-        prefix_condition(child, prefix)
-        if isinstance(child, models.Q)
-        else (prefix + child[0], _prefix_value(child[1], prefix))
-        for child in cast("list[Any]", condition.children)
-    ]
+    children: list[Any] = []
+    for child in cast("list[Any]", condition.children):
+        if isinstance(child, models.Q):
+            children.append(prefix_condition(child, prefix))
+        else:
+            path, value = child
+            children.append((prefix + path, _prefix_value(value, prefix)))
     made = models.Q(*children, _connector=condition.connector)
     return ~made if condition.negated else made
 

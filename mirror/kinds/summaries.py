@@ -42,7 +42,11 @@ class SummaryKind(JsonKind):
     def write(self, owns: Mapping[str, Stored]) -> list[Command]:
         commands: list[Command] = []
         for key, own in zip(self.keys(owns), owns.values(), strict=True):
-            commands += touch(key) if own is None else [("DEL", key), ("RPUSH", key, *own)]
+            if own is None:
+                commands += touch(key)
+            else:
+                commands.append(("DEL", key))  # RPUSH would append to the earlier list
+                commands.append(("RPUSH", key, *own))
         return commands
 
     def list_rows(self) -> None:

@@ -1,7 +1,7 @@
 """The readers, as class methods of every declaration."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from asgiref.sync import sync_to_async
@@ -240,8 +240,13 @@ class Readers(Generic[R]):
         members = structure.write_members(asked)
 
         def decode(replies: list[Any]) -> dict[K, float]:
-            found = [next((s for s in of_buckets if s is not None), None) for of_buckets in zip(*replies, strict=True)]
-            return {pk: float(score) for pk, score in zip(asked, found, strict=True) if score is not None}
+            scores: dict[K, float] = {}
+            for reply in replies:
+                # Each bucket answers for all members, and at most one bucket contains a member.
+                for pk, score in zip(asked, reply, strict=True):
+                    if score is not None:
+                        scores.setdefault(pk, float(score))
+            return {pk: scores[pk] for pk in asked if pk in scores}
 
         def load() -> dict[K, float]:
             found = structure.find_in_sql()
@@ -413,27 +418,43 @@ class Readers(Generic[R]):
         structures = [find_structure(cls, key, SetOf) for key in keys]
         if len(structures) == 1:
             return cls.members(keys[0])
-        is_one_slot = all(len(one.keys) == 1 for one in structures) and len({_find_tag(key) for key in keys}) == 1
-        # Redis compares members as text, which name the same row only in sets of one form.
-        is_one_slot = is_one_slot and len({getattr(one.index, "member", "") for one in structures}) == 1
+        in_redis = _can_combine(structures)
 
         def ask(pipe: "RedisPipeline") -> None:
-            if is_one_slot:
+            if in_redis:
                 pipe.execute_command(command.upper(), *keys)
-            for structure in () if is_one_slot else structures:
+                return
+            for structure in structures:
                 for name in structure.keys:
                     pipe.smembers(name)
 
         def decode(replies: list[Any]) -> set[Any]:
-            if is_one_slot:
+            if in_redis:
                 return set(structures[0].read_members(replies[0]))
-            left = iter(replies)
-            sets = [set(one.read_members(chain.from_iterable(next(left) for _ in one.keys))) for one in structures]
+            remaining = iter(replies)
+            sets = []
+            for structure in structures:
+                # One reply for each bucket
+                of_buckets = islice(remaining, len(structure.keys))
+                members = chain.from_iterable(of_buckets)
+                sets.append(set(structure.read_members(members)))
             return _reduce(join, sets)
 
-        return _answer(
-            structures[0], ask, decode, lambda: _reduce(join, [set(s.find_in_sql().list_members()) for s in structures])
-        )
+        def load() -> set[Any]:
+            return _reduce(join, [set(structure.find_in_sql().list_members()) for structure in structures])
+
+        return _answer(structures[0], ask, decode, load)
+
+
+def _can_combine(structures: Sequence[Structure]) -> bool:
+    """Return whether Redis can combine sets: each has one key, in the same slot, and members of the same form."""
+    if any(len(structure.keys) > 1 for structure in structures):
+        return False
+    if len({_find_tag(structure.key) for structure in structures}) > 1:
+        return False
+    # Redis compares members as text, which name the same row only in sets of one form.
+    forms = {getattr(structure.index, "member", "") for structure in structures}
+    return len(forms) == 1
 
 
 def _answer(

@@ -73,14 +73,17 @@ class Structure:
             return SqlStructure.of(self._derive())
 
     def _derive(self) -> SqlMembers:
-        rows, score = find_rows(self.layout, list(self.indexes)), getattr(self.index, "score", "")
+        rows = find_rows(self.layout, list(self.indexes))
+        score = getattr(self.index, "score", "")
         if not isinstance(score, str):  # the score of all rows
             return SqlMembers(rows.annotate(**{SCORE: models.Value(score, models.FloatField())}), "pk", SCORE)
         if score in self.layout.expressions:
             alias = find_alias(self.layout.model, SCORE)
             return SqlMembers(rows.annotate(**{alias: self.layout.expressions[score]}), "pk", alias)
         by = getattr(self.index, "by", "")
-        return SqlMembers(rows, "pk", self.layout.paths[score] if score else "", self.layout.paths[by] if by else "")
+        score_path = self.layout.paths[score] if score else ""
+        text_path = self.layout.paths[by] if by else ""
+        return SqlMembers(rows, member="pk", score=score_path, text=text_path)
 
 
 class SqlStructure:
@@ -153,7 +156,8 @@ def find_structure(declaration: "type[Readers[Any]]", key: str, *kinds: type[Ind
     values in more than ``MAX_CANDIDATES`` ways, and TypeError for an index that SQL cannot answer.
     """
     mirror = slot.engine.get_mirror(declaration)
-    layout, found = mirror.layout, list[FoundIndex]()
+    layout = mirror.layout
+    found: list[FoundIndex] = []
     indexes = [index for index in layout.indexes if isinstance(index, kinds)] if layout else []
     for index in indexes:
         candidates = list(islice(index.template.find_matches(key), MAX_CANDIDATES + 1))
