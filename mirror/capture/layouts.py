@@ -5,7 +5,7 @@ differs from the recorded layout neither drains nor rebuilds that mirror, and re
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from django.apps import apps as present_apps
 
@@ -17,22 +17,32 @@ from mirror.models import State
 REASON = "migrate recorded another layout, so another version of the code maintains this mirror"
 
 
+class Recorded(NamedTuple):
+    """What ``migrate`` records of a mirror: its layout, and the digest of its methods."""
+
+    layout: str
+    methods: str
+
+
+UNREGISTERED: Final = Recorded("", "")
+
+
 def record(using: str, apps: Any = None) -> None:
     """Record the layouts of the registered mirrors, and forget those of unregistered ones."""
     states = (apps or present_apps).get_model("mirror", "State")
     if not {"layout", "methods"} <= {field.name for field in states._meta.get_fields()}:
         return  # the migrations of these columns follow
     rows = states._base_manager.using(using)
-    known = {name: both for name, *both in rows.values_list("mirror", "layout", "methods")}
-    wanted = {mirror.name: [str(mirror.version), digest_methods(mirror)] for mirror in registry.all_mirrors()}
-    created = [
-        states(mirror=name, layout=wanted[name][0], methods=wanted[name][1]) for name in wanted.keys() - known.keys()
-    ]
-    rows.bulk_create(created)
-    for name in known:
-        layout, methods = wanted.get(name, ["", ""])
-        if known[name] != [layout, methods]:
-            rows.filter(mirror=name).update(layout=layout, methods=methods)
+    known = {
+        name: Recorded(layout, methods) for name, layout, methods in rows.values_list("mirror", "layout", "methods")
+    }
+    wanted = {mirror.name: Recorded(str(mirror.version), digest_methods(mirror)) for mirror in registry.all_mirrors()}
+    unknown = wanted.keys() - known.keys()
+    rows.bulk_create([states(mirror=name, **wanted[name]._asdict()) for name in unknown])
+    for name, recorded in known.items():
+        present = wanted.get(name, UNREGISTERED)
+        if recorded != present:
+            rows.filter(mirror=name).update(**present._asdict())
 
 
 def find_outdated(states: Iterable[State] | None = None) -> Mapping[str, str]:
@@ -42,23 +52,28 @@ def find_outdated(states: Iterable[State] | None = None) -> Mapping[str, str]:
     """
     if states is None:
         states = State.objects.using(setting("DATABASE")).only("layout")
-    recorded = {state.mirror: state.layout for state in states if state.layout}
+    layouts = {state.mirror: state.layout for state in states if state.layout}
     outdated: dict[str, str] = {}
     for mirror in registry.all_mirrors():
-        layout = recorded.get(mirror.name)
-        if layout is not None and layout != str(mirror.version):
-            outdated[mirror.name] = layout
+        present = str(mirror.version)
+        # A mirror without a recorded layout is new, and no other code maintains it.
+        if layouts.get(mirror.name, present) != present:
+            outdated[mirror.name] = layouts[mirror.name]
     return outdated
 
 
 def find_changed() -> list[str]:
     """Return the mirrors whose methods differ from the recorded ones, although their layouts are equal (one query)."""
     rows = State.objects.using(setting("DATABASE")).exclude(layout="").exclude(methods="")
-    recorded = {name: (layout, methods) for name, layout, methods in rows.values_list("mirror", "layout", "methods")}
+    found = {
+        name: Recorded(layout, methods) for name, layout, methods in rows.values_list("mirror", "layout", "methods")
+    }
     changed: list[str] = []
     for mirror in registry.all_mirrors():
-        layout, methods = recorded.get(mirror.name, (None, None))
-        if layout == str(mirror.version) and methods != digest_methods(mirror):
+        recorded = found.get(mirror.name)
+        if recorded is None or recorded.layout != str(mirror.version):
+            continue
+        if recorded.methods != digest_methods(mirror):
             changed.append(mirror.name)
     return changed
 

@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime, time
-from itertools import chain
 from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error
@@ -52,12 +51,18 @@ def _find_rewritten(watch: Watch) -> Iterator[tuple[str, str]]:
     manager: models.Manager[Any] = watch.model._default_manager
     for field in watch.model._meta.concrete_fields:
         if field.column in watch.only and field.model is watch.model:
-            read = []
-            with suppress(Exception):  # a manager may need a tenant, which no check has
-                selected: Any = manager.values_list(field.attname).query.select
-                read = [column.target.column for column in selected]
+            read = _find_selected(manager, field.attname)
             if read and read != [field.column]:
                 yield field.name, ", ".join(read)
+
+
+def _find_selected(manager: "models.Manager[Any]", name: str) -> list[str]:
+    """Return the columns that a manager's query selects for a field, or none if it cannot make a query."""
+    # Any error: a manager may need a tenant, which no check has.
+    with suppress(Exception):
+        selected: Any = manager.values_list(name).query.select
+        return [column.target.column for column in selected]
+    return []
 
 
 def _find_calls(declaration: type[Mirror]) -> list[str]:
@@ -67,13 +72,13 @@ def _find_calls(declaration: type[Mirror]) -> list[str]:
     except (OSError, TypeError, SyntaxError, ValueError):  # made without a source
         return []
     assert isinstance(written, ast.ClassDef)
-    assigned = [
-        statement.value
-        for statement in written.body
-        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None
-    ]
-    nodes = chain.from_iterable(map(ast.walk, assigned))
-    return [ast.unparse(node) for node in nodes if _is_inconstant(node)]
+    calls = []
+    for statement in written.body:
+        # Conditions are assigned, so they are evaluated once, at the import. Methods run later.
+        if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
+            continue
+        calls += [ast.unparse(node) for node in ast.walk(statement.value) if _is_inconstant(node)]
+    return calls
 
 
 def _is_inconstant(node: ast.AST) -> bool:

@@ -52,12 +52,11 @@ def filter_rows(layout: "Layout", index: Index, candidates: list[dict[str, str]]
     """Return the rows that contribute to a structure by an index."""
     rows = all_rows(layout.model).filter(layout.where or models.Q())
     # The joins of the records' query, which leave out rows whose foreign key leads nowhere
-    rows = rows.annotate(
-        **{
-            find_alias(layout.model, f"mirror_path_{number}"): models.F(path)
-            for number, path in enumerate(layout.inner_paths)
-        }
-    )
+    joins = {}
+    for number, path in enumerate(layout.inner_paths):
+        alias = find_alias(layout.model, f"mirror_path_{number}")
+        joins[alias] = models.F(path)
+    rows = rows.annotate(**joins)
     rows = _filter_by_when(rows, layout, index)
     if not index.template.names:
         return rows
@@ -100,7 +99,10 @@ def _convert(field: "models.Field[Any, Any]", text: str) -> Any:
     if isinstance(value, Decimal):
         if not value.is_finite():
             return None
-        return value.quantize(Decimal(1).scaleb(-field.decimal_places)) if field.decimal_places is not None else value  # type: ignore[attr-defined]
+        places: int | None = field.decimal_places  # type: ignore[attr-defined]
+        if places is None:
+            return value
+        return value.quantize(Decimal(1).scaleb(-places))
     if isinstance(value, datetime) and settings.USE_TZ:
         return value.astimezone(UTC) if value.tzinfo else None
     return value
@@ -221,4 +223,7 @@ def _find_false(field: "models.Field[Any, Any]") -> Any:
         return []
     if isinstance(field, TEXT_FIELDS):
         return ""
-    return next((zero for kind, zero in zeros.items() if isinstance(field, kind)), None)
+    for kind, zero in zeros.items():
+        if isinstance(field, kind):
+            return zero
+    return None

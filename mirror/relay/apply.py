@@ -184,6 +184,7 @@ class RedisDrain(Drain):
     def _post(self) -> bool:
         """Read Redis, then SQL, and send the write. Return False if there are no rows to write."""
         self._step("watch")
+        # Redis before SQL: a drain that writes these rows from here on makes EXEC fail, so its newer rows stay.
         states = self._protocol.begin()
         self._step("read")
 
@@ -205,6 +206,7 @@ class RedisDrain(Drain):
         if not self._works:
             return Drained(0, 0)
         with self._opened:
+            # Redis answers before the changes are marked: after a crash in between they are drained again.
             self._collect()
             incarnation = self._session.incarnation
         self._step("mark")

@@ -79,9 +79,10 @@ def _compute_work(
         changes = pending.get(pk, ())
         work.changes.extend(changes)
         work.owns[pk] = target.own
-        strays = [plan.from_list(s) for c in changes if c.strays for s in orjson.loads(c.strays)]
+        strays = _read_strays(changes)
         unfinished = staged.get((kind.mirror.name, pk)) if staged else None
         strays += unfinished or ()
+        # An empty list of strays ("[]") counts as well: it marks a change whose last write failed.
         is_rewritten = full or unfinished is not None or any(change.strays for change in changes)
         remove, changed = kind.difference(pk, before, strays, target)
         # Without a previous record, or after a failed write, any entry may be missing.
@@ -95,3 +96,12 @@ def _compute_work(
             reach = () if unfinished is None else [*kind.accounted(pk, before), *strays, *target.entries]
             work.by_row[pk] = RowWork(before, target.own, remove, add, reach, feed_entry)
     return work
+
+
+def _read_strays(changes: Sequence[outbox.Pending]) -> list[Entry]:
+    """Return the strays that these changes name, for entries in Redis that no record names."""
+    strays: list[Entry] = []
+    for change in changes:
+        if change.strays:
+            strays += [plan.from_list(parts) for parts in orjson.loads(change.strays)]
+    return strays

@@ -22,8 +22,8 @@ class Outcome(enum.Enum):
 
     DONE = "the changes that it ended with are applied"
     MORE = "there is more to do"
-    LOST = "somebody else is at it"
-    COLD = "a mirror that has to be whole is not"
+    LOST = "another process pushes it"
+    COLD = "a required mirror is cold"
 
 
 class Pushed(NamedTuple):
