@@ -1,6 +1,6 @@
 """The doctor's findings about the relay: its clocks, its sweeps and its backlog."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from django.core.checks import CheckMessage, Error, Warning
@@ -79,9 +79,14 @@ def check_backlog(*, with_delays: bool = True) -> Iterator[CheckMessage]:
             text = f"Mirror {status.mirror!r} has {status.pending} pending changes, the oldest for"
             text += f" {status.oldest_pending_seconds:.0f} s."
             yield Warning(text, hint=f"{RUN} Its log names failing changes.", id="mirror.W039")
+    if with_delays:
+        yield from _check_cold(found)
+
+
+def _check_cold(found: Sequence[Status]) -> Iterator[CheckMessage]:
     # Other findings report missing triggers and other layouts.
     cold = {status.mirror: status for status in found if status.warm is False and not status.faults}
-    if cold and with_delays:
+    if cold:
         explained = ", ".join(_explain_cold(status, cold) for status in cold.values())
         text = f"SQL answers for cold mirrors: {explained}."
         hint = "The relay rebuilds them; `manage.py mirror rebuild` does so at once."

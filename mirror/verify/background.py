@@ -7,7 +7,7 @@ continues, also after a restart. If the position is lost with Redis, the mirrors
 
 Each row is compared closely. Checksums, as in ``mirror verify``, prove something only after all rows were read, and
 writes between the first and the last step spoil them. Random samples would leave a third of the keys unread in the time
-of a pass. A key of the wrong type is reported and stays: SQL answers it, and without it readers would miss the row.
+of a pass.
 """
 
 import logging
@@ -37,7 +37,8 @@ from mirror.warm import marker, sentinels
 
 logger = logging.getLogger("mirror")
 STEP_SECONDS: Final = 10
-SCANS: Final = 20  # SCAN commands in one step, if Redis has many keys of other code
+# SCAN commands in one step. Redis may have many keys of other code, which SCAN lists as well.
+SCANS: Final = 20
 
 
 @dataclass
@@ -248,6 +249,7 @@ class _Walk:
             content, cursor = scan.next_members(session, key, family, position.cursor, count)
             items = list(content.items())
         except scan.WrongType as error:
+            # The key stays: SQL answers for it, and without it readers would miss the row.
             position.note(mirror, str(error))
             return cursor, 0
         # A string has no member: its row is found by its value.

@@ -74,16 +74,14 @@ def _read_generations(
 
 
 def generations(redis: RedisClient, names: Sequence[str], found: Sequence[bytes | None]) -> tuple[str, ...] | None:
-    """Return the generations of the mirrors ``names`` with the markers ``found``, or None if one is cold.
-
-    A marker of another incarnation makes this process ask the server for its incarnation, at most once a second,
-    because the connections may be older than the present one. Then it also reads the database's identity again.
-    """
+    """Return the generations of the mirrors ``names`` with the markers ``found``, or None if one is cold."""
     if None in found:
         return None
     if rewind.check_once(redis, database_identity()):
         return None
     result = _read_generations(names, found, incarnation(redis))
+    # A marker of another incarnation or database may be right: the connections may be older than the present
+    # incarnation, and the database may have been replaced. A cold mirror costs at most one question a second.
     if result is None and may_ask(get_pool(redis)):
         incarnation_now = incarnation(redis, ask=True)
         _forget_other_database()
@@ -122,8 +120,7 @@ def now(redis: RedisClient) -> str:
 def set_after_rebuild(mirror: Mirror, redis: RedisClient, token: str) -> bool:
     """Make the mirror warm, unless the rebuild's token is gone. Return whether it succeeded.
 
-    Both happen in one transaction. The mirror's feed receives the new generation, so a feed is never empty while
-    its mirror is warm.
+    Both happen in one transaction.
     """
     building = naming.building(mirror.name)
     marker_key = naming.marker(mirror.name)
@@ -135,6 +132,7 @@ def set_after_rebuild(mirror: Mirror, redis: RedisClient, token: str) -> bool:
             # The token names the incarnation in which the rebuild began. What it wrote before a failover may be lost.
             if not token.startswith(f"{mirror.version}:{session.incarnation}:"):
                 return False
+            # The feed receives the generation as well, so that it is never empty while its mirror is warm.
             reset = _reset_with_marker(session, mirror, generation)
             fresh = value(mirror.name, session.incarnation, generation)
             commands = set_with_transaction(marker_key, fresh)

@@ -56,15 +56,27 @@ def check(redis: RedisClient, database: str, reply: Any = None) -> bool:
     witness = remembered.get(WITNESS)
     newest, witness_time = _read_sql(witness.change if witness else 0)
     for one in remembered.values():
-        is_missing = witness_time != one.time if one.kind == WITNESS else newest < one.change
+        if not _is_missing(one, newest, witness_time):
+            continue
         # Another process may have renewed the witness, and purged the former one, before SQL was asked.
-        if is_missing and redis.zscore(naming.history(), one.member) == one.change:
+        if redis.zscore(naming.history(), one.member) == one.change:
             logger.error("SQL lacks change %d, which Redis has. It was restored: rebuilding every mirror", one.change)
-            # The history last: after a crash in between, the next check finds the same.
-            cold.make_all_cold([mirror.name for mirror in registry.all_mirrors()], redis)
+            _make_everything_cold(redis)
+            # Last: after a crash before it, the next check finds the same.
             redis.delete(naming.history())
             return True
     return False
+
+
+def _is_missing(one: "_Remembered", newest: int, witness_time: str) -> bool:
+    """Return whether SQL lacks a change. newest: the highest id in SQL."""
+    if one.kind == WITNESS:
+        return witness_time != one.time
+    return newest < one.change
+
+
+def _make_everything_cold(redis: RedisClient) -> None:
+    cold.make_all_cold([mirror.name for mirror in registry.all_mirrors()], redis)
 
 
 def find_others(redis: RedisClient, database: str) -> set[str]:
@@ -91,7 +103,7 @@ def _has_other_prefix(redis: RedisClient) -> bool:
     if noted is None or noted == prefix.current():
         return False
     logger.error("Redis has the prefix %r, and the relay used %r: rebuilding every mirror", prefix.current(), noted)
-    cold.make_all_cold([mirror.name for mirror in registry.all_mirrors()], redis)
+    _make_everything_cold(redis)
     return True
 
 

@@ -68,10 +68,7 @@ def check(redis: RedisClient) -> Reasons:
     if stamps == _watch.stamps:
         return {}
     _watch.stamps = None  # until Redis is updated as well
-    weak = found.weak()
-    if weak:
-        _strengthen_triggers(found, weak)
-        stamps = found.stamps()
+    stamps = _strengthen_triggers(found, stamps)
     faults = install.missing()
     reasons = _group_by_mirror(faults)
     # The stamp of a broken trigger is not accepted: it would prove that no change was missed.
@@ -154,10 +151,17 @@ def _list_mirrors(found: Capture, triggers: Collection[str]) -> list[str]:
     return [mirror.name for mirror in registry.all_mirrors() if mirror.name in names]
 
 
-def _strengthen_triggers(found: Capture, statements: Iterable[str]) -> None:
-    """Make triggers fire for replicated writes too. Without the permission or the lock, they stay as they are."""
+def _strengthen_triggers(found: Capture, stamps: dict[str, str]) -> dict[str, str]:
+    """Make triggers fire for replicated writes too. Return the stamps afterwards.
+
+    Without the permission or the lock, they stay as they are.
+    """
+    weak = found.weak()
+    if not weak:
+        return stamps
     try:
         with transaction.atomic(using=changes.using()):
-            found.run(statements)
+            found.run(weak)
     except DatabaseError as error:
         logger.warning("Triggers do not fire for replicated writes, run migrate: %s", error)
+    return found.stamps()

@@ -15,6 +15,20 @@ def check_window(mirror: WindowMirror) -> Iterator[CheckMessage]:
 
 
 def _list_faults(mirror: WindowMirror) -> Iterator[tuple[str, str]]:
+    yield from _list_faults_of_settings(mirror)
+    if mirror.lazy and mirror.is_of_rows() and not _watches_owners(mirror):
+        yield "it does not watch deletions of owners", "Watch the model itself, with its primary key."
+    if fault := _find_fault_of_key(mirror):
+        yield fault, "key(owner) must be a fixed string that contains the owner once, so that its windows can be found."
+    lists_own_keys = mirror.lazy and not mirror.is_of_rows()
+    if lists_own_keys and type(mirror).owners is WindowMirror.owners:
+        yield (
+            "it does not define owners()",
+            "keys_after() lists owners that are not rows of model, so owners() must tell which of them exist.",
+        )
+
+
+def _list_faults_of_settings(mirror: WindowMirror) -> Iterator[tuple[str, str]]:
     length = getattr(mirror, "length", None)
     if not isinstance(length, int) or length < 1:
         yield "length must be an integer of at least 1", "length is the maximum number of rows in a window."
@@ -22,16 +36,6 @@ def _list_faults(mirror: WindowMirror) -> Iterator[tuple[str, str]]:
         yield "only a lazy window has a life", "An eager window never expires: readers rely on it."
     if mirror.after and not mirror.lazy:
         yield "only a lazy window comes after other mirrors", "after applies to windows with pushed rows."
-    if mirror.lazy and mirror.is_of_rows() and not _watches_owners(mirror):
-        yield "it does not watch deletions of owners", "Watch the model itself, with its primary key."
-    if fault := _find_fault_of_key(mirror):
-        yield fault, "key(owner) must be a fixed string that contains the owner once, so that its windows can be found."
-    own = type(mirror)
-    if mirror.lazy and not mirror.is_of_rows() and own.owners is WindowMirror.owners:
-        yield (
-            "it does not define owners()",
-            "keys_after() lists owners that are not rows of model, so owners() must tell which of them exist.",
-        )
 
 
 def _watches_owners(mirror: WindowMirror) -> bool:

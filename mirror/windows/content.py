@@ -1,5 +1,6 @@
 """The content of a window: its members and scores, as Redis returns them, and as SQL and rest require."""
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -34,12 +35,10 @@ def settle_scores(
     state = stored[SENTINEL]
     wanted = dict(computed)
     is_cut = wanted.pop(SENTINEL) == CUT
+    floor = _find_floor(stored, moving)
+    settled = {member: score for member, score in wanted.items() if score >= floor and member not in moving}
     # SQL was asked for the newest rows alone, so that older members have nothing to be compared with.
     lowest_computed = min(wanted.values()) if is_cut else 0
-    floor = _find_floor(stored, moving)
-    settled = {}
-    if floor is not None:
-        settled = {member: score for member, score in wanted.items() if score >= floor and member not in moving}
     for member, score in stored.items():
         is_unknown = _is_id(member) and int(member) < lowest_computed
         if member in moving or is_unknown:
@@ -49,11 +48,12 @@ def settle_scores(
     return settled
 
 
-def _find_floor(stored: Mapping[str, float], moving: Collection[str]) -> int | None:
-    """Return the id from which on a warm window has all rows, or None if it has no such id."""
+def _find_floor(stored: Mapping[str, float], moving: Collection[str]) -> float:
+    """Return the id from which on a warm window has all rows, or infinity if it has no such id."""
     if stored[SENTINEL] != CUT:
         return 0
-    return min((int(member) for member in stored if _is_id(member) and member not in moving), default=None)
+    ids = [int(member) for member in stored if _is_id(member) and member not in moving]
+    return min(ids, default=math.inf)
 
 
 def _is_id(member: str) -> bool:

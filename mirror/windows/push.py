@@ -71,12 +71,9 @@ def push_slices(
     assert isinstance(mirror, WindowMirror)
 
     def are_whole(names: Sequence[str], markers: Sequence[bytes | None]) -> bool:
-        doubtful_names, doubtful_markers = [], []
-        for name, found in zip(names, markers, strict=True):
-            if found is None or known.get(name) != found:
-                doubtful_names.append(name)
-                doubtful_markers.append(found)
-        return marker.generations(redis, doubtful_names, doubtful_markers) is not None
+        # The known ones are not checked: they are of another incarnation, and therefore not valid.
+        doubtful = _find_unknown(names, markers, known)
+        return marker.generations(redis, list(doubtful), list(doubtful.values())) is not None
 
     # The calls of a transaction cannot be repeated one by one, so the slice begins again once the script is loaded.
     for knows_script in (False, True):
@@ -92,6 +89,12 @@ def push_slices(
                 raise
             deliver.script.load(redis)
     return Pushed(Outcome.LOST)
+
+
+def _find_unknown(names: Sequence[str], markers: Sequence[bytes | None], known: Markers) -> dict[str, bytes | None]:
+    """Return the markers that are missing or differ from the known ones, by mirror."""
+    found = dict(zip(names, markers, strict=True))
+    return {name: text for name, text in found.items() if text is None or known.get(name) != text}
 
 
 def push_first(mirror: str, source: str, keys: Sequence[str], redis: RedisClient) -> bool:
@@ -126,14 +129,9 @@ def push_keys(
     total = 0
     skipped: set[int] = set()
     while found := list(progress.pending(mirror, source, keys).exclude(id__in=skipped)[: spread.TOGETHER]):
-        busy_rows = deliver.find_busy(redis, mirror, [change.key for change in found]) if polite else set[str]()
-        free = []
-        for change in found:
-            if change.key in busy_rows:
-                skipped.add(change.id)
-            else:
-                free.append(change)
-        group = spread.together(free)
+        busy = _find_busy(found, redis) if polite else set[int]()
+        skipped |= busy
+        group = spread.together([change for change in found if change.id not in busy])
         if not group:
             continue
         if deadline.passed():
@@ -144,6 +142,12 @@ def push_keys(
         total += pushed.applied
         skipped |= failed
     return total, False
+
+
+def _find_busy(changes: Sequence[Change], redis: RedisClient) -> set[int]:
+    """Return the ids of the changes whose rows another process pushes."""
+    rows = deliver.find_busy(redis, changes[0].mirror, [change.key for change in changes])
+    return {change.id for change in changes if change.key in rows}
 
 
 def push_all(redis: RedisClient | None = None) -> int:

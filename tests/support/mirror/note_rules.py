@@ -121,9 +121,8 @@ class NoteRules(Machine):
         group = list(progress.pending("tfeed", Note._meta.db_table)[:3])
         if group:
             try:
-                push.push_slice(
-                    group, limit, at=crash_at(step) if killed else once(step, lambda: self.meanwhile(other))
-                )
+                at = crash_at(step) if killed else once(step, lambda: self.meanwhile(other))
+                push.push_slice(group, limit, at=at)
             except Crash:
                 return
 
