@@ -42,7 +42,8 @@ def lives(redis: Redis) -> Iterator[Lives]:
     """Return a Redis that can be reverted without a restart."""
     made = Lives(redis)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mirror.redis.pool.incarnation_of", lambda info: f"{incarnation_of(info)}/{made.number}")
+        for module in ("mirror.redis.pool", "mirror.cluster.client"):
+            patch.setattr(f"{module}.incarnation_of", lambda info: f"{incarnation_of(info)}/{made.number}")
         made.come_back({})
         yield made
     made.come_back({})
