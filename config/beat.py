@@ -5,12 +5,14 @@ while its worker is away: expired tasks stay there until a worker takes them.
 """
 
 import logging
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from datetime import timedelta
+from dataclasses import dataclass
 from typing import Any, Final
 
 from celery.beat import EmbeddedService, PersistentScheduler
 from celery.bootsteps import StartStopStep
+from celery.schedules import crontab
 from django.db import close_old_connections
 
 from mirror.relay import send
@@ -18,7 +20,7 @@ from mirror.utils import FailureLog
 
 failures: Final = FailureLog(logging.getLogger("celery.beat"))
 BROKER: Final = "broker"
-SHORT: Final = timedelta(seconds=10)  # tasks due at least so often take milliseconds when nothing is to be done
+SHORT_SECONDS: Final = 10.0  # tasks due at least so often take milliseconds when nothing is to be done
 THREADS: Final = 4
 
 
@@ -43,26 +45,53 @@ class Scheduler(PersistentScheduler):
             failures.end(BROKER, "Tasks are sent again")
 
 
+@dataclass
+class Short:
+    """A task of every few seconds. due: the monotonic time of its next run. run: the last one."""
+
+    name: str
+    seconds: float
+    due: float = 0.0
+    run: Future[None] | None = None
+
+
 class LocalScheduler(Scheduler):
     """A scheduler that runs the short tasks of every few seconds itself, in threads, without the broker.
 
-    Sending, taking and acknowledging such a task costs several times its work when nothing is to be done.
+    Sending, taking and acknowledging such a task costs several times its work when nothing is to be done. So does
+    Celery's way to find which task is due, which compares dates with time zones twice a task and second.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.pool = ThreadPoolExecutor(THREADS, "beat")
-        self.runs: dict[str, Future[None]] = {}
+        self.short: list[Short] = []
+        self._others_due = 0.0  # the monotonic time of the next task of the parent's schedule
         super().__init__(*args, **kwargs)
 
-    def apply_entry(self, entry: Any, producer: Any = None) -> None:
-        """Start a short task, unless its last run goes on. Send one that is due less often."""
-        if getattr(entry.schedule, "run_every", timedelta.max) > SHORT:  # a crontab has none
-            super().apply_entry(entry, producer)
-        elif entry.task not in self.runs or self.runs[entry.task].done():
-            self.runs[entry.task] = self.pool.submit(self._run, entry)
+    def merge_inplace(self, b: dict[str, dict[str, Any]]) -> None:
+        """Keep the short tasks of the setting here, and the others in the parent's schedule."""
+        seconds = {name: entry["schedule"] for name, entry in b.items() if not isinstance(entry["schedule"], crontab)}
+        short = {name for name, value in seconds.items() if value <= SHORT_SECONDS}
+        self.short = [Short(b[name]["task"], seconds[name]) for name in sorted(short)]
+        super().merge_inplace({name: entry for name, entry in b.items() if name not in short})
 
-    def _run(self, entry: Any) -> None:
-        self.app.tasks[entry.task].apply(entry.args, entry.kwargs)  # logs errors
+    def tick(self, *args: Any, **kwargs: Any) -> float:
+        """Start the short tasks that are due, unless their last run goes on, and send one of the others if it is due.
+
+        Return the seconds until the next call.
+        """
+        now = time.monotonic()
+        for task in self.short:
+            if task.due <= now:
+                task.due = now + task.seconds
+                if task.run is None or task.run.done():
+                    task.run = self.pool.submit(self._run, task.name)
+        if self._others_due <= now:
+            self._others_due = now + super().tick(*args, **kwargs)
+        return max(min([self._others_due, *(task.due for task in self.short)]) - time.monotonic(), 0.0)
+
+    def _run(self, name: str) -> None:
+        self.app.tasks[name].apply()  # logs errors
         close_old_connections()
 
 

@@ -118,6 +118,8 @@ TEMPLATES = [
 DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'db.sqlite3'}")}
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    # Opening the file costs as much as ten statements. Not longer, because the file may be replaced by a copy.
+    DATABASES["default"]["CONN_MAX_AGE"] = 10
     DATABASES["default"]["OPTIONS"] = {
         # A transaction takes the write lock when it begins, and not at its first write.
         "transaction_mode": "IMMEDIATE",
