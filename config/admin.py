@@ -10,9 +10,11 @@ from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from accounts.selectors import count_new_users
@@ -65,10 +67,10 @@ class Panel(NamedTuple):
     chart: Chart
     rows: Sequence[Row]
 
-    @property
-    def table_id(self) -> str:
-        """Return the id of the table's caption."""
-        return f"{self.id}-table"
+    def render(self) -> SafeString:
+        """Return the chart and its table."""
+        shown = {"chart": self.chart, "rows": self.rows, "heading": self.unit, "table_id": f"{self.id}-table"}
+        return render_to_string("loginlog/_chart_and_table.html", shown)
 
 
 def add_figures(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
@@ -88,7 +90,8 @@ def add_figures(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
     if may_see("loginlog.view_report"):
         active = Figure(_("active today"), count_active(None, today, today), reverse("loginlog:active"))
         tiles.append(Tile(_("Active readers"), [active]))
-        context = context | {"loginlog": dashboard.build_dashboard(today)}
+        shown = {"dashboard": dashboard.build_dashboard(today)}
+        context = context | {"loginlog": render_to_string("loginlog/_dashboard.html", shown, request)}
     if not tiles and may_see("catalog.view_book"):  # of staff who have no figures
         tiles.append(_build_catalogue(may_see("catalog.view_tag")))
     if may_see("mirror.view_state"):

@@ -111,7 +111,7 @@ del os.environ["DJANGO_SETTINGS_MODULE"]  # the workers of xdist inherit this en
 if _database == "sqlite":
     django_settings.DATABASES["default"].setdefault("TEST", {})["NAME"] = str(_folder / "test.sqlite3")
 
-from tests.support import crossing, fast_hashing, flush, real_data, reruns
+from tests.support import crossing, fast_hashing, flush, page_contexts, real_data, reruns
 from tests.support.fixtures import (
     django_db_setup,
     environment,
@@ -128,6 +128,7 @@ from tests.support.fixtures import (
 
 flush.install()
 fast_hashing.install()
+page_contexts.install()
 if state == "cluster":
     crossing.install()
 

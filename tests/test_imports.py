@@ -21,7 +21,7 @@ PROJECT: Final = ("config", "demo", "tools", "tests")
 # Packages with models, which Django loads before the rest of the package can be imported: their modules are public.
 WITH_MODELS: Final = {"accounts.audit", "catalog.search", "catalog.shelves"}
 # Found by Django in a fixed place.
-FIXED: Final = {"common.templatetags"}
+FIXED: Final = {"common.template_functions"}
 PUBLIC_MODULES: Final = signatures.find_sections()
 MAX_MODULES: Final = 15
 

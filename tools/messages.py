@@ -11,12 +11,13 @@ import ast
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import polib
+from jinja2 import Environment, nodes
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 LANGUAGES: Final = ("zh_Hans",)
@@ -43,6 +44,7 @@ class Message(NamedTuple):
     context: str = ""
 
 
+ReadMessages = Callable[[str], Iterator[tuple[int, Message | None]]]
 MessagePlaces = dict[Message, list[tuple[str, str]]]
 
 
@@ -71,16 +73,15 @@ def compile_all() -> None:
 
 def _parse_message(name: str, arguments: list[ast.expr]) -> Message | None:
     """Return the message of a call of ``name``, or None if an argument is not a string literal."""
+    return _make_message(name, [node.value if isinstance(node, ast.Constant) else None for node in arguments])
+
+
+def _make_message(name: str, arguments: Sequence[object]) -> Message | None:
+    """Return the message of a call of ``name``, or None if one of its parts is not a text."""
     parts = ARGUMENTS_BY_FUNCTION[_strip_ending(name)]
-    if len(arguments) < len(parts):
-        return None
-    values = {}
     # Not strict: the number of a plural form follows the texts.
-    for part, node in zip(parts, arguments, strict=False):
-        if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
-            return None
-        values[part] = node.value
-    return Message(**values)
+    texts = {part: value for part, value in zip(parts, arguments, strict=False) if isinstance(value, str)}
+    return Message(**texts) if len(texts) == len(parts) else None
 
 
 def _strip_ending(name: str) -> str:
@@ -97,7 +98,7 @@ def _extract_from_python(text: str) -> Iterator[tuple[int, Message | None]]:
 
 
 def _extract_from_template(text: str) -> Iterator[tuple[int, Message | None]]:
-    """Yield the messages of a template. Django converts it to text in which only the calls of gettext are Python."""
+    """Yield the messages of a template of Django's language, which Django converts to calls of gettext among text."""
     from django.utils.translation.template import templatize
 
     code = templatize(text)
@@ -106,6 +107,17 @@ def _extract_from_template(text: str) -> Iterator[tuple[int, Message | None]]:
         call = _parse_call(code[found.start() :])
         if call is not None:
             yield line, _parse_message(found[1], call.args)
+
+
+def _extract_from_page(text: str) -> Iterator[tuple[int, Message | None]]:
+    """Yield the messages of a template of Jinja2."""
+    from shop.pagecache.fragments import PlaceholderExtension
+
+    parsed = Environment(extensions=["jinja2.ext.i18n", PlaceholderExtension]).parse(text)
+    for call in parsed.find_all(nodes.Call):
+        if isinstance(call.node, nodes.Name) and call.node.name in ARGUMENTS_BY_FUNCTION:
+            values = [argument.value if isinstance(argument, nodes.Const) else None for argument in call.args]
+            yield call.lineno, _make_message(call.node.name, values)
 
 
 def _parse_call(text: str) -> ast.Call | None:
@@ -120,22 +132,27 @@ def _parse_call(text: str) -> ast.Call | None:
     return None
 
 
-def _find_source_files() -> Iterator[Path]:
-    for folder in FOLDERS:
-        for path in sorted((ROOT / folder).rglob("*")):
-            is_template = "templates" in path.parts and path.suffix in (".html", ".txt")
-            # Migrations repeat the labels of models, also of former ones.
-            is_code = path.suffix == ".py" and "migrations" not in path.parts
-            if is_template or is_code:
-                yield path
+SOURCES: Final = (
+    ("**/*.py", _extract_from_python),
+    ("**/jinja2/**/*.html", _extract_from_page),
+    ("**/templates/**/*.html", _extract_from_template),
+    ("**/templates/**/*.txt", _extract_from_template),
+)
+
+
+def _find_source_files() -> Iterator[tuple[Path, ReadMessages]]:
+    """Yield each file with messages, and the function that extracts them."""
+    for folder, (pattern, read) in product(FOLDERS, SOURCES):
+        for path in sorted((ROOT / folder).glob(pattern)):
+            if "migrations" not in path.parts:  # they repeat the labels of models, also of former ones
+                yield path, read
 
 
 def extract_messages() -> tuple[MessagePlaces, list[str]]:
     """Return all messages of the code with their places, and errors for calls without plain text."""
     messages: MessagePlaces = {}
     faults = []
-    for path in _find_source_files():
-        read = _extract_from_python if path.suffix == ".py" else _extract_from_template
+    for path, read in _find_source_files():
         name = str(path.relative_to(ROOT))
         for line, message in read(path.read_text(encoding="utf-8")):
             if message is None:

@@ -12,8 +12,10 @@ from catalog.books.series import split_title
 from catalog.shelves.forms import get_last_date
 from catalog.shelves.models import STARS, Shelf
 from catalog.shelves.selectors import BookReaders, ShelfSummary, count_readers, find_entries, find_entry
+from common.rendered import remember_rendered
 from common.web import get_visitor
 
+MAX_BYTES: Final = 8_000_000  # of remembered shelf buttons; each takes about 500 bytes
 CARD_TEMPLATE: Final = "catalog/shelves/_card.html"
 
 
@@ -57,17 +59,21 @@ def build_button_context(
 def render_card_shelf(
     book_id: int, title: str, entry: Mapping[str, Any] | None, *, is_anchor: bool, is_part: bool = False
 ) -> SafeString:
-    """Render the shelf button on a book's card, or the shelf of the visitor's entry. The result may be cached: it holds
-    no token.
+    """Render the shelf button on a book's card, or the shelf of the visitor's entry.
 
     is_anchor: whether it is the only one of its book on the page, so that it may have an id.
     is_part: whether htmx asked.
     """
-    shelf = Shelf(entry["shelf"]).label if entry else ""
+    return _render_card_shelf(book_id, title, str(entry["shelf"]) if entry else "", is_anchor, is_part)
+
+
+# Remembered, because it holds no token.
+@remember_rendered(MAX_BYTES)
+def _render_card_shelf(book_id: int, title: str, shelf: str, is_anchor: bool, is_part: bool) -> SafeString:
     context = {
         "book_id": book_id,
         "title": split_title(title)[0],
-        "shelf": shelf,
+        "shelf": Shelf(shelf).label if shelf else "",
         "is_anchor": is_anchor,
         "is_part": is_part,
     }

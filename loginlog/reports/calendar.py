@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import lru_cache
 from typing import Any, Final
 
 from django.utils.formats import date_format
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from accounts.models import User
 from loginlog import selectors
@@ -16,6 +17,7 @@ from loginlog.reports import heatmap, streaks
 from loginlog.reports.heatmap import Sheet
 from loginlog.reports.parameters import Range, year_range
 
+MAX_CACHED_DAYS: Final = 4096  # texts
 STREAK_LOOK_BACK: Final = timedelta(days=366)
 
 
@@ -95,14 +97,20 @@ def _find_current_streak(user: User | int, recent: Sequence[date], since: date, 
         since = earlier
 
 
+@lru_cache(maxsize=MAX_CACHED_DAYS)
+def _describe_day(day: date, has_login: bool, language: str | None) -> str:
+    """Return the day in words. ``language`` must be the active language."""
+    return f"{date_format(day)}: {_('logged in')}" if has_login else date_format(day)
+
+
 def _build_month(first: date, last: date, days: Sequence[date], today: date) -> Month:
     own = [day for day in days if first <= day <= last]
     count = ngettext("%(n)d day with a login", "%(n)d days with a login", len(own)) % {"n": len(own)}
     name = f"{heatmap.format_month(first)}: {count}" + (f": {heatmap.format_days(own)}" if own else "")
-    on = set(own)
+    on, language = set(own), get_language()
 
     def title(day: date) -> str:
-        return f"{date_format(day)}: {_('logged in')}" if day in on else date_format(day)
+        return _describe_day(day, day in on, language)
 
     levels = dict.fromkeys(own, heatmap.MAX_LEVEL)
     return Month(heatmap.draw_sheet(first, last, levels, name=name, day_title=title, today=today), own)

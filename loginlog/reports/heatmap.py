@@ -8,17 +8,19 @@ unreadable on a phone.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from typing import Final
 
 from django.utils.dates import WEEKDAYS_ABBR
 from django.utils.formats import date_format, get_format
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import pgettext
 
 from loginlog.days import last_day_of_month, list_days
 
 SQUARE_SIDE: Final = 24  # of a square, including the gap to the next
+MAX_CACHED_SQUARES: Final = 8192  # of 200 bytes
 MAX_LEVEL: Final = 4  # shades, in addition to an empty square
 
 
@@ -67,8 +69,7 @@ def draw_sheet(
         shade = "ahead" if day > today else f"l{levels.get(day, 0)}"
         if day == today:
             shade += " today"
-        x, y = column * SQUARE_SIDE, (row + 1) * SQUARE_SIDE
-        squares.append((shade, day_title(day), x + 1, y + 1, x + SQUARE_SIDE // 2, y + 16, day.day))
+        squares.append(_draw_square(column, row + 1, shade, day_title(day), day.day))
     rows = (start + last_day_of_month(first).day + 6) // 7 + 1
     picture = format_html(
         '<svg class="sheet-of-days" role="img" viewBox="0 0 {} {}" aria-label="{}"><g class="weekdays">{}</g>{}</svg>',
@@ -76,14 +77,26 @@ def draw_sheet(
         rows * SQUARE_SIDE,
         name,
         format_html_join("", '<text x="{}" y="16">{}</text>', _build_weekday_labels()),
-        format_html_join(
-            "",
-            '<g class="{}"><title>{}</title><rect x="{}" y="{}" width="22" height="22" rx="3"/>'
-            '<text x="{}" y="{}">{}</text></g>',
-            squares,
-        ),
+        mark_safe("".join(squares)),
     )
     return Sheet(first, picture)
+
+
+# Cached, because a calendar has hundreds of squares, and those of most days are equal for all readers.
+@lru_cache(maxsize=MAX_CACHED_SQUARES)
+def _draw_square(column: int, row: int, shade: str, title: str, number: int) -> SafeString:
+    x, y = column * SQUARE_SIDE, row * SQUARE_SIDE
+    return format_html(
+        '<g class="{}"><title>{}</title><rect x="{}" y="{}" width="22" height="22" rx="3"/>'
+        '<text x="{}" y="{}">{}</text></g>',
+        shade,
+        title,
+        x + 1,
+        y + 1,
+        x + SQUARE_SIDE // 2,
+        y + 16,
+        number,
+    )
 
 
 def format_days(days: Iterable[date]) -> str:

@@ -1,15 +1,15 @@
 """Prices, stock and recommendations on book pages, in their JSON and on book cards."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language, gettext
+from django.utils.translation import gettext
 
 from catalog.books import extras
 from common import clock
+from common.rendered import remember_rendered
 from mirror.read import read_from_sql
 from shop import keys
 from shop.mirrors import ProductMirror
@@ -18,7 +18,7 @@ from shop.products.prices import Price, get_price_at
 from shop.products.results import ProductRecord
 from shop.recommend import page
 
-MAX_CACHED_PRICES: Final = 4096  # rendered prices that are cached
+MAX_BYTES: Final = 1_000_000  # of remembered prices
 
 
 def register() -> None:
@@ -68,12 +68,11 @@ def render_card_price(product: ProductRecord | None) -> SafeString:
         return SafeString()
     fields = product.fields
     now = get_price_at(fields, clock.now().timestamp()) if fields["sales"] else Price(fields["price"])
-    return _render_price(now.cents, now.was, fields["available"] > 0, get_language() or "")
+    return _render_price(now.cents, now.was, fields["available"] > 0)
 
 
-@lru_cache(maxsize=MAX_CACHED_PRICES)
-def _render_price(cents: int, was: int | None, is_left: bool, language: str) -> SafeString:
-    """Render a price. ``language`` must be the active language; it is part of the cache key."""
+@remember_rendered(MAX_BYTES)
+def _render_price(cents: int, was: int | None, is_left: bool) -> SafeString:
     before = format_html(
         ' <s class="was"><span class="sr-only">{} </span>{}</s>', gettext("was"), format_money(was)
     ) if was else ""  # fmt: skip

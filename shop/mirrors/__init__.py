@@ -1,7 +1,8 @@
-"""Mirrors of the shop."""
+"""Mirrors of the shop. All are imported here, because mirrors must be registered when Django starts."""
 
+from shop.mirrors.carts import CartMirror
 from shop.mirrors.products import ProductMirror
 from shop.mirrors.recommendations import RecommendationMirror
 from shop.mirrors.sales import SaleMirror
 
-__all__ = ["ProductMirror", "RecommendationMirror", "SaleMirror"]
+__all__ = ["CartMirror", "ProductMirror", "RecommendationMirror", "SaleMirror"]

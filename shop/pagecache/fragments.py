@@ -17,18 +17,17 @@ The words state when the fragment is rendered. In all other cases the visitor ge
 
 import re
 import secrets
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, Final, NamedTuple
 
-from django.template import Context, NodeList, TemplateSyntaxError
-from django.template.base import Node, Parser, Template, Token
 from django.template.loader import get_template
-from django.utils.autoreload import file_changed
 from django.utils.safestring import SafeString, mark_safe
+from jinja2 import Template, TemplateSyntaxError, nodes
+from jinja2.ext import Extension
+from jinja2.parser import Parser
 
 FRAGMENT_WORDS: Final = frozenset({"person", "messages", "theme", "address", "reads", "always"})
 LIVE_WORDS: Final = frozenset({"reads", "always"})  # never served as they were when the page was cached
@@ -103,55 +102,51 @@ def _without_split() -> Generator[None, None, None]:
         _current_split.reset(token)
 
 
-class FragmentNode(Node):
-    """The node of the tag. placeholder: None in a template without a name, which cannot be part of a cached page."""
+class PlaceholderExtension(Extension):
+    """The tag ``placeholder`` of Jinja2. Its content is compiled to a block, which can be rendered alone."""
 
-    def __init__(self, placeholder: Fragment | None, nodelist: NodeList) -> None:
-        self.placeholder, self.nodelist = placeholder, nodelist
+    tags = {"placeholder"}
 
-    def render(self, context: Context) -> SafeString:
+    def parse(self, parser: Parser) -> nodes.Node:
+        """Compile the tag. Raises TemplateSyntaxError."""
+        line = next(parser.stream).lineno
+        name = parser.stream.next_if("string")
+        words = []
+        while word := parser.stream.next_if("name"):
+            words.append(word.value)
+        if name is None or not re.fullmatch("[a-z-]+", name.value) or not words or set(words) - FRAGMENT_WORDS:
+            text = f'{{% placeholder "name" words %}} takes a name and some of {sorted(FRAGMENT_WORDS)}'
+            raise TemplateSyntaxError(text, line, parser.name, parser.filename)
+        content = parser.parse_statements(("name:endplaceholder",), drop_needle=True)
+        block = nodes.Block(_name_block(name.value), content, False, False, lineno=line)
+        # A template of a string has no name, so its fragments could not be found again.
+        described: list[nodes.Expr] = [nodes.Const(value) for value in (parser.name, name.value, tuple(words))]
+        return nodes.CallBlock(self.call_method("_render", described), [], [], [block], lineno=line)
+
+    def _render(self, template: str | None, name: str, words: tuple[str, ...], caller: Callable[[], str]) -> str:
         """Return the enclosed part, or a placeholder."""
         cut = _current_split.get()
         if cut is None:
-            return self.nodelist.render(context)
-        if self.placeholder is None:
+            return caller()
+        if template is None:
             cut.is_broken = True
-            return self.nodelist.render(context)
-        if self.placeholder.words & LIVE_WORDS:
-            return cut.mark(self.placeholder, "")
+            return caller()
+        fragment = Fragment(template, name, frozenset(words))
+        if fragment.words & LIVE_WORDS:
+            return cut.mark(fragment, "")
         # A nested fragment is a part of the outer one.
         with _without_split():
-            return cut.mark(self.placeholder, self.nodelist.render(context))
+            return cut.mark(fragment, caller())
 
 
-def compile_fragment(parser: Parser, token: Token) -> FragmentNode:
-    """Compile the tag. Raises TemplateSyntaxError."""
-    _, *rest = token.split_contents()
-    quoted, words = (rest[0] if rest else ""), frozenset(rest[1:])
-    if not re.fullmatch(r'"[a-z-]+"', quoted) or not words or words - FRAGMENT_WORDS:
-        raise TemplateSyntaxError(f'{{% placeholder "name" words %}} takes a name and some of {sorted(FRAGMENT_WORDS)}')
-    nodelist = parser.parse(("endplaceholder",))
-    parser.delete_first_token()
-    template = getattr(parser.origin, "template_name", None)
-    return FragmentNode(Fragment(str(template), quoted.strip('"'), words) if template else None, nodelist)
+def _name_block(name: str) -> str:
+    return f"placeholder_{name.replace('-', '_')}"
 
 
-@cache
-def get_fragment_node(template: str, name: str) -> tuple[Template, FragmentNode]:
-    """Return the tag of this fragment and its template. Raises SplitError if the template has no such tag."""
-    whole: Template = get_template(template).template  # type: ignore[attr-defined]
-    found = whole.nodelist.get_nodes_by_type(FragmentNode)
-    nodes = [
-        node for node in found if isinstance(node, FragmentNode) and node.placeholder and node.placeholder.name == name
-    ]
-    if len(nodes) != 1:
-        raise SplitError(f"{len(nodes)} placeholders {name!r} in {template}")
-    return whole, nodes[0]
-
-
-def _clear_nodes(**kwargs: Any) -> None:
-    """Drop cached nodes when the development server sees a changed template."""
-    get_fragment_node.cache_clear()
-
-
-file_changed.connect(_clear_nodes, dispatch_uid="shop.pagecache.fragments")
+def render_fragment(fragment: Fragment, values: Mapping[str, Any]) -> str:
+    """Return a fragment rendered with these values. Raises SplitError if its template has no such placeholder."""
+    template: Template = get_template(fragment.template).template  # type: ignore[attr-defined]
+    block = template.blocks.get(_name_block(fragment.name))
+    if block is None:
+        raise SplitError(f"no placeholder {fragment.name!r} in {fragment.template}")
+    return "".join(block(template.new_context(dict(values))))

@@ -1,7 +1,6 @@
 """Render the cache fragments of a page when it is served."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from functools import cached_property
 from typing import Any, Final, cast
 
@@ -9,13 +8,13 @@ from django.conf import settings
 from django.core.handlers.exception import convert_exception_to_response
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import CsrfViewMiddleware, get_token
-from django.template import RequestContext
+from django.template.backends.utils import csrf_input_lazy, csrf_token_lazy
 from django.utils import translation
 from django.utils.module_loading import import_string
 
 from accounts.sessions import SessionStore
 from shop.pagecache import fragment_cache
-from shop.pagecache.fragments import Fragment, get_fragment_node
+from shop.pagecache.fragments import Fragment, render_fragment
 from shop.pagecache.requests import PageRequest, Visit
 from shop.pagecache.stored_page import StoredPage
 
@@ -130,13 +129,6 @@ def _make_response(
 
 def render_fragments(http: HttpRequest, placeholders: Iterable[Fragment], values: Mapping[str, Any]) -> list[str]:
     """Return the fragments rendered for this request."""
-    context, filled = RequestContext(http, dict(values)), list[str]()
-    places = [get_fragment_node(placeholder.template, placeholder.name) for placeholder in placeholders]
-    with ExitStack() as stack:
-        for template, node in places:
-            # The context processors run once for all fragments.
-            if context.template is None:
-                stack.enter_context(context.bind_template(template))
-            with context.render_context.push_state(template), context.push():
-                filled.append(node.nodelist.render(context))
-    return filled
+    # The same context as that of a page, as Django's backend makes it.
+    context = {**values, "request": http, "csrf_input": csrf_input_lazy(http), "csrf_token": csrf_token_lazy(http)}
+    return [render_fragment(placeholder, context) for placeholder in placeholders]

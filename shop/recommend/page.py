@@ -1,20 +1,19 @@
 """Recommendations on the page of a book and in its JSON."""
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, Final
 
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language
 
 from catalog.books import extras
 from catalog.listing import BookRecord
+from common.rendered import remember_rendered
 from shop import keys
 from shop.recommend import selectors
 from shop.recommend.selectors import RecommendationRecord, RecommendationStrips, Recommended
 
-MAX_CACHED_CARDS: Final = 8192  # rendered cards that are cached; each takes about 2 kB
+MAX_BYTES: Final = 12_000_000  # of remembered cards; each takes about 2 kB
 
 
 def register_extra() -> None:
@@ -67,11 +66,10 @@ def render_strips(strips: RecommendationStrips) -> SafeString:
 def _render_cards(strip: list[Recommended]) -> Iterator[SafeString]:
     for one in strip:
         price = one.product.now
-        yield _render_card(one.book.raw, price.cents, price.was, one.percent, get_language() or "")
+        yield _render_card(one.book.raw, price.cents, price.was, one.percent)
 
 
-@lru_cache(maxsize=MAX_CACHED_CARDS)
-def _render_card(raw: bytes, cents: int, was: int | None, percent: int | None, language: str) -> SafeString:
-    """Render a card. ``language`` must be the active language; it is part of the cache key."""
+@remember_rendered(MAX_BYTES)
+def _render_card(raw: bytes, cents: int, was: int | None, percent: int | None) -> SafeString:
     given = {"book": BookRecord(raw), "cents": cents, "was": was, "percent": percent}
-    return SafeString(render_to_string("shop/_recommended_book.html", given))
+    return render_to_string("shop/_recommended_book.html", given)

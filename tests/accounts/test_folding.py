@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.hashers import Argon2PasswordHasher as PlainArgon2
 from django.contrib.auth.hashers import make_password
 from django.test import Client
-from django.utils.html import escape
+from markupsafe import escape
 from pytest_django.fixtures import Settings
 
 from accounts.models import User

@@ -170,7 +170,7 @@ def test_a_failed_login_restores_the_previous_session(alice: User, failing: Any,
     assert request.user == auth.get_user(request) == bob
     assert not request.session.modified
     assert count_of(alice) == 0
-    assert client.get("/accounts/leaderboard/").context["user"] == bob
+    assert client.get("/accounts/leaderboard/").wsgi_request.user == bob
 
 
 def test_a_login_is_counted_in_one_statement(alice: User) -> None:

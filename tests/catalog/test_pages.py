@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from catalog.books.languages import get_language_name
 from catalog.books.records import BookRecord
 from catalog.models import Author, Book, Tag
-from catalog.templatetags.books import _render_cards, year
+from catalog.template_functions.books import _render_cards, year
 from tests.support.site.html import find_policy_violations
 
 pytestmark = pytest.mark.django_db
@@ -126,12 +126,12 @@ def test_cards_are_cached_by_record_and_language() -> None:
         b'{"id":%d,"title":"T","authors":[],"author_ids":[],"year":-1,"rating":null,"top_tags":[]}' % n
         for n in range(2)
     )
-    english = _render_cards(raws, NO_WORDS, "en")
-    assert _render_cards(raws, NO_WORDS, "en") is english
+    english = _render_cards(raws, NO_WORDS)
+    assert _render_cards(raws, NO_WORDS) is english
     changed = (raws[0], raws[1].replace(b'"T"', b'"U"'))
-    assert ">U</a>" in _render_cards(changed, NO_WORDS, "en")[1]
+    assert ">U</a>" in _render_cards(changed, NO_WORDS)[1]
     with translation.override("zh-hans"):
-        assert _render_cards(raws, NO_WORDS, "zh-hans") is not english
+        assert _render_cards(raws, NO_WORDS) is not english
     assert BookRecord(raws[0])["year"] == -1
 
 

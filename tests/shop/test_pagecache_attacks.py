@@ -146,7 +146,7 @@ def test_an_error_in_a_fragment_affects_only_that_page(
         warm_page_mirrors()
     get_page(client, page_path(product))
     with monkeypatch.context() as patch:
-        patch.setattr("social.templatetags.book_posts.get_posts_about", fails)
+        patch.setattr("social.template_functions.book_posts.get_posts_about", fails)
         Product.objects.filter(pk=product.pk).update(price=990)
         drain_all()
         answers = get_without_and_with_cache(page_path(product), client)

@@ -1,17 +1,18 @@
 """Cache fragments: the tag, the split of a page, and the protection against forged placeholders."""
 
-from pathlib import Path
-
 import pytest
+from django.contrib.auth.models import AnonymousUser
 from django.middleware.csrf import _get_new_csrf_string, _mask_cipher_secret  # type: ignore[attr-defined]
-from django.template import Context, Origin, Template, TemplateSyntaxError
-from django.test import Client
-from django.utils.autoreload import file_changed
+from django.template import engines
+from django.template.loader import render_to_string
+from django.test import Client, RequestFactory
+from jinja2 import DictLoader, Template, TemplateSyntaxError
 
+from accounts.sessions import SessionStore
 from mirror.relay.drains import drain_all
 from shop.models import Product
 from shop.pagecache import fragment_cache
-from shop.pagecache.fragments import Fragment, PageSplit, SplitError, get_fragment_node, split_pages
+from shop.pagecache.fragments import Fragment, PageSplit, SplitError, render_fragment, split_pages
 from tests.support.shop.page_cache import Made, get_page, made, page_path, product
 
 __all__ = ["made", "product"]
@@ -20,11 +21,13 @@ OTHER = Fragment("a.html", "b", frozenset({"always"}))
 
 
 def template(body: str) -> Template:
-    return Template("{% load placeholders %}" + body, origin=Origin("test", template_name="test.html"))
+    environment = engines["jinja2"].env.overlay(loader=DictLoader({"test.html": body}))  # type: ignore[attr-defined]
+    found: Template = environment.get_template("test.html")
+    return found
 
 
 def test_outside_of_the_cache_the_tag_renders_its_content() -> None:
-    found = template('a{% placeholder "one" person %}{{ text }}{% endplaceholder %}c').render(Context({"text": "<b>"}))
+    found = template('a{% placeholder "one" person %}{{ text }}{% endplaceholder %}c').render({"text": "<b>"})
     assert found == "a&lt;b&gt;c"
 
 
@@ -40,16 +43,14 @@ def test_a_nested_fragment_is_a_part_of_the_outer_one() -> None:
         'a{% placeholder "one" person %}b{% placeholder "two" always %}c{% endplaceholder %}d{% endplaceholder %}e'
     )
     with split_pages() as cut:
-        page = nested.render(Context())
+        page = nested.render()
     assert cut.split(page) == ["a", "e"]
     assert cut.placeholders == [(Fragment("test.html", "one", frozenset({"person"})), "bcd")]
 
 
 def test_live_fragments_are_not_rendered_with_the_page() -> None:
     with split_pages() as cut:
-        page = template('a{% placeholder "one" reads %}{{ text }}{% endplaceholder %}').render(
-            Context({"text": "mine"})
-        )
+        page = template('a{% placeholder "one" reads %}{{ text }}{% endplaceholder %}').render({"text": "mine"})
     assert (cut.split(page), [fill for _, fill in cut.placeholders]) == (["a", ""], [""])
 
 
@@ -59,7 +60,7 @@ def test_live_fragments_are_not_rendered_with_the_page() -> None:
 )
 def test_the_tag_requires_a_name_and_known_words(tag: str) -> None:
     with pytest.raises(TemplateSyntaxError, match="takes a name"):
-        Template(f"{{% load placeholders %}}{{% placeholder {tag} %}}{{% endplaceholder %}}")
+        template(f"{{% placeholder {tag} %}}{{% endplaceholder %}}")
 
 
 def test_text_of_a_reader_is_no_placeholder() -> None:
@@ -89,20 +90,17 @@ def test_each_page_has_its_own_placeholders() -> None:
 
 
 @pytest.mark.parametrize("name", ["person", "messages", "looks", "theme", "scheme", "timeline"])
-def test_the_base_template_has_these_fragments(name: str) -> None:
-    assert get_fragment_node("base.html", name)[1].placeholder
+def test_the_base_template_has_these_fragments(name: str, rf: RequestFactory) -> None:
+    http = rf.get("/")
+    http.session = SessionStore()
+    http.user = AnonymousUser()
+    whole = render_to_string("base.html", request=http)
+    assert render_fragment(Fragment("base.html", name, frozenset()), {"request": http}) in whole
 
 
 def test_a_missing_fragment_is_an_error() -> None:
     with pytest.raises(SplitError):
-        get_fragment_node("base.html", "nothing")
-
-
-def test_an_edited_template_of_a_fragment_is_reloaded() -> None:
-    _, before = get_fragment_node("base.html", "person")
-    assert get_fragment_node("base.html", "person")[1] is before
-    file_changed.send(sender="test", file_path=Path("common/templates/base.html").resolve())
-    assert get_fragment_node("base.html", "person")[1] is not before
+        render_fragment(Fragment("base.html", "nothing", frozenset()), {})
 
 
 @pytest.mark.django_db(transaction=True)

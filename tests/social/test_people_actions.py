@@ -37,7 +37,7 @@ def test_each_action_changes_its_relation(client: Client, alice: User, bob: User
     response = client.post(f"{BOB}follow/", follow=True)
     assert response.redirect_chain == [(BOB, 302)]
     page = response.content.decode()
-    assert "You now follow Bob O&#x27;Neil." in page
+    assert "You now follow Bob O&#39;Neil." in page
     assert f'action="{BOB}unfollow/"' in page
     assert Follow.objects.filter(follower=alice, followee=bob).exists()
 
@@ -118,7 +118,7 @@ def test_a_page_explains_a_block_first(client: Client, alice: User, bob: User) -
     assert response.headers["Location"] == "/accounts/login/?next=/u/Bob%2520O%27Neil/block/"
     client.force_login(alice)
     page = client.get(f"{BOB}block/").content.decode()
-    assert "Block Bob O&#x27;Neil?" in page
+    assert "Block Bob O&#39;Neil?" in page
     assert not Block.objects.exists()
     response = client.post(f"{BOB}block/", follow=True)
     assert response.redirect_chain == [("/people/blocked/", 302)]
@@ -205,7 +205,7 @@ def test_blocked_readers_can_block_and_unblock(client: Client, alice: User, bob:
     people.block(bob.pk, alice.pk)
     client.force_login(alice)
     assert client.post(f"{BOB}block/").headers["Location"] == "/people/blocked/"
-    assert "Bob O&#x27;Neil" in client.get("/people/blocked/").content.decode()
+    assert "Bob O&#39;Neil" in client.get("/people/blocked/").content.decode()
     people.unblock(bob.pk, alice.pk)
     assert "You have blocked this reader" in client.get(BOB).content.decode()
     assert client.post(f"{BOB}unblock/", headers=JSON).json()["is_changed"] is True

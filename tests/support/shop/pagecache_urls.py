@@ -15,11 +15,11 @@ from catalog.selectors import get_book
 from mirror.redis.clients import client
 from shop.pagecache.registry import CachedPage
 
-FRAME = "{% load placeholders %}<p>{{ text }}</p>"
+FRAME = "<p>{{ text }}</p>"
 
 
 def _page(request: HttpRequest, text: str = "well", body: str = FRAME) -> HttpResponse:
-    return HttpResponse(engines["django"].from_string(body).render({"text": text}, request))
+    return HttpResponse(engines["jinja2"].from_string(body).render({"text": text}, request))
 
 
 def well(request: HttpRequest, pk: int) -> HttpResponse:
@@ -111,7 +111,7 @@ def asks_sql(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def has_a_placeholder_without_a_name(request: HttpRequest, pk: int) -> HttpResponse:
-    return _page(request, body='{% load placeholders %}{% placeholder "one" always %}well{% endplaceholder %}')
+    return _page(request, body='{% placeholder "one" always %}well{% endplaceholder %}')
 
 
 VIEWS: dict[str, Any] = {

@@ -1,0 +1,30 @@
+"""Functions and filters of templates: books and shelves."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from catalog.books.languages import get_language_name
+from catalog.template_functions import books, shelves
+
+FUNCTIONS: Final[Mapping[str, Any]] = {
+    "absolute": books.absolute,
+    "book_readers": shelves.book_readers,
+    "book_tags": books.book_tags,
+    "cards": books.cards,
+    "cover": books.cover,
+    "cover_address": books.cover_address,
+    "description": books.description,
+    "filter_error": books.filter_error,
+    "filter_field": books.filter_field,
+    "series_line": books.series_line,
+    "series_places": books.series_places,
+    "shelf_button": shelves.shelf_button,
+    "structured_data": books.structured_data,
+    "tag_link": books.tag_link,
+}
+FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "authors_linked": books.authors_linked,
+    "language": get_language_name,
+    "short_title": books.short_title,
+    "year": books.year,
+}

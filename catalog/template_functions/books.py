@@ -1,0 +1,160 @@
+"""Books. HTML made of a record is remembered under the record itself, so it is never stale."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import orjson
+from django.conf import settings
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
+from jinja2 import pass_context
+from jinja2.runtime import Context
+
+from catalog import query
+from catalog.books import cover_images, covers, descriptions, extras
+from catalog.books.records import BookRecord
+from catalog.books.series import split_title
+from catalog.books.volumes import find_series_places
+from catalog.listing.results import BookList
+from catalog.shelves.widgets import render_card_shelf
+from catalog.tags.shown import build_tags_context
+from common.paths import make_path
+from common.rendered import remember_rendered
+from common.template_functions import render_part, visitor
+
+MAX_CARD_TAGS: Final = 3  # the most frequent tags, on a card
+MAX_BYTES: Final = 12_000_000  # of each kind of remembered part; a card takes about 3 kB, a page of cards 100 kB
+
+
+def cover(book: BookRecord) -> SafeString:
+    """Return the cover of a book, with its first author."""
+    authors = book["authors"]
+    return covers.draw_cover(book["id"], book["title"], authors[0] if authors else "")
+
+
+def cover_address(book: BookRecord) -> str:
+    """Return the path of the cover as PNG, with its version."""
+    authors = book["authors"]
+    version = cover_images.make_version(book["title"], authors[0] if authors else "")
+    return f"{reverse('catalog:cover', args=[book['id']])}?v={version}"
+
+
+def description(book: BookRecord) -> str:
+    """Return a description of a book in a few sentences."""
+    return descriptions.describe_book(book)
+
+
+def structured_data(book: BookRecord) -> SafeString:
+    """Return a book as JSON-LD."""
+    return descriptions.render_structured_data(book)
+
+
+def absolute(path: str) -> str:
+    """Return the absolute address of a path of this site, for link previews."""
+    return f"{settings.SITE_URL}{path}"
+
+
+def short_title(book: Mapping[str, Any]) -> str:
+    """Return the title without the series at its end."""
+    return split_title(book["title"])[0]
+
+
+def series_line(book: Mapping[str, Any]) -> SafeString:
+    """Return the series that a title names as a line of its own, or nothing."""
+    text = split_title(book["title"])[1]
+    return format_html('<p class="card-series" dir="auto">{}</p>', text) if text else SafeString()
+
+
+def series_places(book: BookRecord) -> SafeString:
+    """Show the book's places in its series, with links to the volumes before and after it."""
+    return render_to_string("catalog/_series.html", {"places": find_series_places(book)})
+
+
+@pass_context
+def book_tags(context: Context, book: BookRecord) -> SafeString:
+    """Show the book's tags, with forms for logged-in readers."""
+    me = visitor(context)
+    return render_part(context, "catalog/_tags.html", build_tags_context(book, me.pk if me else None))
+
+
+def authors_linked(book: Mapping[str, Any]) -> SafeString:
+    """Return the authors' names with links to their pages."""
+    authors = zip(book["author_ids"], book["authors"], strict=True)
+    links = ((make_path("author", pk), name) for pk, name in authors)
+    return format_html_join(", ", '<a href="{}"><bdi>{}</bdi></a>', links)
+
+
+def year(value: int) -> str:
+    """Return the text of a year: -750 -> "750 BC"."""
+    return str(value) if value >= 0 else gettext("%(year)d BC") % {"year": -value}
+
+
+@remember_rendered(MAX_BYTES)
+def tag_link(name: str, css: str = "chip") -> SafeString:
+    """Return a link to the books with a tag."""
+    given = urlencode({"q": query.format_query(query.Tag(name))})
+    return format_html('<a class="{}" href="{}?{}">{}</a>', css, make_path("catalog:list"), given, name)
+
+
+def filter_field(page: BookList, name: str, label: str, keyboard: str) -> SafeString:
+    """Return the text field of a filter's parameter. keyboard: its ``inputmode``."""
+    return format_html(
+        '<label for="f-{0}">{1}</label><input class="input" id="f-{0}" name="{0}" value="{2}" inputmode="{3}" '
+        'autocomplete="off"{4}>{5}',
+        name,
+        label,
+        page.chosen.given.get(name, ""),
+        keyboard,
+        format_html(' aria-invalid="true" aria-describedby="f-{}-error"', name) if name in page.chosen.errors else "",
+        filter_error(page, name),
+    )
+
+
+def filter_error(page: BookList, name: str) -> SafeString:
+    """Return the error message for a filter's parameter, or nothing."""
+    message = page.chosen.errors.get(name)
+    return format_html('<p class="errors" id="f-{}-error">{}</p>', name, message) if message else SafeString()
+
+
+def cards(page: BookList) -> list[SafeString]:
+    """Return the cards of a page, one for each of its books. Only the visitor's shelves differ between visitors."""
+    words = tuple(extras.render_card_extras(page.card_values))
+    if not words:
+        words = (SafeString(),) * len(page.books)
+    raws = tuple(book.raw for book in page.books)
+    shared = _render_cards(raws, words)
+    if page.entries is None:
+        return shared
+    made = []
+    for card, raw, entry in zip(shared, raws, page.entries, strict=True):
+        shelf = str(entry["shelf"]) if entry else ""
+        made.append(mark_safe(card + _render_shelf(raw, shelf)))
+    return made
+
+
+@remember_rendered(MAX_BYTES)
+def _render_shelf(raw: bytes, shelf: str) -> SafeString:
+    """Return the shelf button of a card, or the shelf of the book."""
+    book = orjson.loads(raw)
+    return render_card_shelf(book["id"], book["title"], {"shelf": shelf} if shelf else None, is_anchor=True)
+
+
+@remember_rendered(MAX_BYTES, measure=lambda made: sum(map(len, made)))
+def _render_cards(raws: tuple[bytes, ...], words: tuple[SafeString, ...]) -> list[SafeString]:
+    made = []
+    for raw, more in zip(raws, words, strict=True):
+        card, links = _render_card(raw)
+        made.append(mark_safe(card + more + links))
+    return made
+
+
+@remember_rendered(MAX_BYTES, measure=lambda card: len(card[0]) + len(card[1]))
+def _render_card(raw: bytes) -> tuple[SafeString, str]:
+    """Return the card and the tags below it."""
+    book = orjson.loads(raw)
+    links = "".join(tag_link(tag["name"], "tag") for tag in book["top_tags"][:MAX_CARD_TAGS])
+    return render_to_string("catalog/_card.html", {"book": book}), links and f'<p class="card-tags">{links}</p>'

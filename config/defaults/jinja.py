@@ -1,0 +1,48 @@
+"""The template engine of the pages: Jinja2, through Django's backend.
+
+Emails, Django admin and templates of libraries stay in Django's own language.
+"""
+
+from typing import Any, Final
+
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext, ngettext, npgettext, pgettext
+from jinja2 import ChainableUndefined, Environment, Template
+from jinja2.ext import Extension
+
+from accounts import template_functions as accounts
+from catalog import template_functions as catalog
+from catalog.search import template_functions as search
+from common import template_functions as common
+from loginlog import template_functions as loginlog
+from shop import template_functions as shop
+from shop.pagecache.fragments import PlaceholderExtension
+from social import template_functions as social
+
+APPLICATIONS: Final = (common, accounts, catalog, search, shop, social, loginlog)
+
+
+class SafeTemplate(Template):
+    """A template whose result is safe HTML, as that of Django's language, so that a page may contain it."""
+
+    def render(self, *args: Any, **kwargs: Any) -> SafeString:
+        """Return the HTML."""
+        return mark_safe(super().render(*args, **kwargs))
+
+
+def make_environment(**options: Any) -> Environment:
+    """Return the environment with the functions and filters of all applications.
+
+    A missing variable is empty, as in Django's language. Translations take keywords: ``_("Hello %(name)s", name=x)``.
+    """
+    options["undefined"] = ChainableUndefined  # in DEBUG, Django's default would show the names of missing variables
+    extensions: list[str | type[Extension]] = ["jinja2.ext.i18n", PlaceholderExtension]
+    environment = Environment(**options, extensions=extensions, keep_trailing_newline=True)
+    environment.template_class = SafeTemplate
+    environment.install_gettext_callables(  # type: ignore[attr-defined]  # added by the extension
+        gettext, ngettext, newstyle=True, pgettext=pgettext, npgettext=npgettext
+    )
+    for application in APPLICATIONS:
+        environment.globals.update(application.FUNCTIONS)
+        environment.filters.update(application.FILTERS)
+    return environment

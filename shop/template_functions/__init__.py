@@ -1,0 +1,21 @@
+"""Functions and filters of templates: prices, carts, sales and recommendations."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from catalog.books import covers
+from shop.money import format_money
+from shop.template_functions import buying, cart, recommended, viewed
+
+FUNCTIONS: Final[Mapping[str, Any]] = {
+    "buy_box": buying.buy_box,
+    "cart_link": cart.cart_link,
+    "countdown": viewed.countdown,
+    "last_viewed": viewed.last_viewed,
+    "most_viewed": viewed.most_viewed,
+    "on_sale": viewed.on_sale,
+    "recommended": recommended.recommended,
+    "small_cover": covers.draw_cover,
+    "strip_book": viewed.render_strip_book,
+}
+FILTERS: Final[Mapping[str, Callable[..., Any]]] = {"money": format_money}

@@ -1,0 +1,16 @@
+"""The buy box on the page of a book."""
+
+from django.utils.safestring import SafeString
+from jinja2 import pass_context
+from jinja2.runtime import Context
+
+from shop.catalog_hooks.buy_box import render_buy_box, render_buy_box_of
+
+
+@pass_context
+def buy_box(context: Context, book_id: int) -> SafeString:
+    """Render the buy box of a book. On its own page, the product was read with the book."""
+    book, extras = context.get("book"), context.get("extras")
+    if extras is not None and book is not None and book["id"] == book_id:
+        return render_buy_box_of(context["request"], extras["product"])
+    return render_buy_box(context["request"], book_id)

@@ -1,0 +1,71 @@
+"""Sections of pages: most viewed books, current sales and the visitor's last viewed books."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+from jinja2 import pass_context
+from jinja2.runtime import Context
+
+from catalog.listing import BookRecord
+from catalog.shelves.widgets import render_strip_shelves
+from common.rendered import remember_rendered
+from common.template_functions import render_part
+from shop.book_views import popularity, visits
+from shop.selectors.sales import SaleView, get_sales
+from shop.visitors import get_session_digest
+
+MAX_BYTES: Final = 8_000_000  # of remembered cards; each takes about 2 kB
+MAX_BOOKS: Final = 8  # per row, on wide screens
+
+
+@pass_context
+def most_viewed(context: Context) -> SafeString:
+    """Show the most viewed books. Two round trips, unless the page foresees them; one for shelves."""
+    popular = popularity.get_popular_books(MAX_BOOKS)
+    shown = {"is_viewed": popular.is_viewed, "books": _pair_with_shelves(context, popular.books)}
+    return render_part(context, "shop/_most_viewed.html", shown)
+
+
+@pass_context
+def on_sale(context: Context) -> SafeString:
+    """Show the current sale that ends first, or the next coming one. One round trip if it is the same as last time, and
+    one for the visitor's shelves.
+    """
+    sales = get_sales()
+    sale = next((each for each in sales if each.is_on), None) or min(sales, key=lambda each: each.starts, default=None)
+    offers = sale.offers[:MAX_BOOKS] if sale else []
+    shelves = render_strip_shelves(context["request"], [(offer.id, offer.title) for offer in offers])
+    shown = {"sale": sale, "offers": list(zip(offers, shelves, strict=True))}
+    return render_part(context, "shop/_on_sale.html", shown)
+
+
+@pass_context
+def last_viewed(context: Context) -> SafeString:
+    """Show the visitor's last viewed books; nothing, at no cost, for visitors without a session."""
+    request: HttpRequest = context["request"]
+    books = visits.get_last_viewed(get_session_digest(request), MAX_BOOKS)
+    return render_part(context, "shop/_last_viewed.html", {"books": _pair_with_shelves(context, books)})
+
+
+@remember_rendered(MAX_BYTES)
+def render_strip_book(raw: bytes) -> SafeString:
+    """Return the card of a book in a strip, from its record, without the button and the end tag that follow it."""
+    return render_to_string("shop/_strip_book.html", {"book": BookRecord(raw)})
+
+
+def _pair_with_shelves(context: Context, books: Sequence[BookRecord]) -> list[tuple[BookRecord, SafeString]]:
+    """Return each book with its shelf button."""
+    shelves = render_strip_shelves(context["request"], [(book["id"], book["title"]) for book in books])
+    return list(zip(books, shelves, strict=True))
+
+
+def countdown(sale: SaleView) -> SafeString:
+    """Show the time until a sale ends or begins, as text that a script counts down."""
+    left = sale.seconds_left
+    hours, minutes = left // 3600 % 24, left // 60 % 60
+    clock = f"{hours:02d}:{minutes:02d}:{left % 60:02d}"
+    shown = {"sale": sale, "days": left // 86_400, "clock": clock, "left": left}
+    return render_to_string("shop/_countdown.html", shown)

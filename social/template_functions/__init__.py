@@ -1,0 +1,17 @@
+"""Functions of templates: posts."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from social.template_functions import book_posts, posts
+
+FUNCTIONS: Final[Mapping[str, Any]] = {
+    "composer_about": posts.composer_about,
+    "max_characters": posts.max_characters,
+    "post_card": posts.post_card,
+    "post_cards": posts.post_cards,
+    "post_key": posts.post_key,
+    "posts_about_book": book_posts.posts_about_book,
+    "posts_about_books_by": book_posts.posts_about_books_by,
+}
+FILTERS: Final[Mapping[str, Callable[..., Any]]] = {}

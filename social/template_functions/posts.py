@@ -1,0 +1,116 @@
+"""Posts. Cards are remembered under the record itself, so none is ever stale."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple, Protocol
+
+import orjson
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
+from jinja2 import pass_context
+from jinja2.runtime import Context
+
+from accounts.names import make_public_path
+from catalog.books import covers
+from common.paths import make_path
+from common.rendered import remember_rendered
+from social.content.cleaning import MAX_CHARACTERS
+from social.content.html import to_html
+from social.models import new_key
+
+MAX_BYTES: Final = 8_000_000  # of remembered cards, and of remembered forms; each takes about 2 kB
+
+
+class Record(Protocol):
+    """The record of a post, with its JSON bytes."""
+
+    raw: bytes
+
+
+class Page(Protocol):
+    """A page of posts, such as ``social.timelines.pages.PostPage``."""
+
+    posts: Sequence[Any]
+    after: int | None
+
+
+class Card(NamedTuple):
+    """A rendered post, without the parts that only its author sees."""
+
+    id: int
+    author: int
+    html: SafeString
+
+
+def post_cards(page: Page, viewer: Any = None) -> list[SafeString]:
+    """Return one card for each post of a page.
+
+    ``viewer`` is a user or a user's id; None means a visitor without a login.
+    """
+    me = getattr(viewer, "pk", viewer)
+    return [_add_delete_link(get_card(post.raw), me) for post in page.posts]
+
+
+def post_card(post: Record, viewer: Any = None) -> SafeString:
+    """Return the card of one post."""
+    return _add_delete_link(get_card(post.raw), getattr(viewer, "pk", viewer))
+
+
+@pass_context
+def post_key(context: Context) -> str:
+    """Return a new key for a form, so that a repeated submission creates only one post.
+
+    In a form that is rendered for the cache, return the placeholder of the key.
+    """
+    return str(context.get("key_placeholder") or new_key())
+
+
+@pass_context
+def composer_about(context: Context, book: Mapping[str, Any], next_address: str) -> SafeString:
+    """Return the empty form for a post about a book. ``next_address`` is the address to redirect to after posting."""
+    before, between, after = _render_composer(book["id"], book["title"], next_address)
+    return mark_safe(before + str(context.get("csrf_token", "")) + between + new_key() + after)
+
+
+@remember_rendered(MAX_BYTES, measure=lambda parts: sum(map(len, parts)))
+def _render_composer(book_id: int, title: str, next_address: str) -> tuple[str, str, str]:
+    """Return the form in three parts, around the CSRF token and the key, which differ in each response."""
+    shown = {"book": {"id": book_id, "title": title}, "next_address": next_address, "request": HttpRequest()}
+    # Random, so that no book title can contain them.
+    token, key = secrets.token_hex(32), secrets.token_hex(16)
+    field = format_html('<input type="hidden" name="csrfmiddlewaretoken" value="{}">', token)
+    text = render_to_string("social/_composer.html", {**shown, "csrf_input": field, "key_placeholder": key})
+    before, _, rest = text.partition(token)
+    between, _, after = rest.partition(key)
+    return before, between, after
+
+
+def max_characters() -> int:
+    """Return the maximum number of characters in a post."""
+    return MAX_CHARACTERS
+
+
+@remember_rendered(MAX_BYTES, measure=lambda card: len(card.html))
+def get_card(raw: bytes) -> Card:
+    """Return the card of a record, identical for all viewers."""
+    post = orjson.loads(raw)
+    book = post["book"]
+    shown = {
+        "post": post,
+        "text": to_html(post["text"], post["mentions"]),
+        "time": datetime.fromisoformat(post["time"]),
+        "author_url": make_public_path(post["user"]["name"]),
+        "cover": covers.draw_cover(book["id"], book["title"], "") if book else "",
+    }
+    return Card(post["id"], post["user"]["id"], render_to_string("social/_post.html", shown))
+
+
+def _add_delete_link(card: Card, me: int | None) -> SafeString:
+    if card.author != me:
+        return card.html
+    link = '<p class="post-own"><a href="{}">{}</a></p>'
+    return mark_safe(card.html + format_html(link, make_path("social:delete_post", card.id), gettext("Delete")))

@@ -1,0 +1,24 @@
+"""The templates of the pages."""
+
+from pathlib import Path
+
+import pytest
+from django.template import engines
+from jinja2 import meta, nodes
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted(path for path in ROOT.glob("*/**/jinja2/**/*.html") if ".venv" not in path.parts)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: "/".join(path.parts[-2:]))
+def test_a_template_compiles_and_calls_only_known_functions(path: Path) -> None:
+    """Filters, functions and the templates that it extends or includes exist."""
+    environment = engines["jinja2"].env  # type: ignore[attr-defined]
+    source = path.read_text(encoding="utf-8")
+    environment.compile(source)
+    parsed = environment.parse(source)
+    for name in meta.find_referenced_templates(parsed):
+        if name is not None:  # the name is a variable
+            environment.get_template(name)
+    called = {call.node.name for call in parsed.find_all(nodes.Call) if isinstance(call.node, nodes.Name)}
+    assert called <= set(environment.globals)
