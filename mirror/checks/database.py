@@ -125,7 +125,7 @@ HIDDEN_TABLES: Final = """
     SELECT c.relname, string_agg(n.nspname, ', ' ORDER BY array_position(current_schemas(FALSE), n.nspname))
       FROM pg_class c
       JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = ANY(current_schemas(FALSE))
-     WHERE c.relname = ANY(%s) AND c.relkind IN ('r', 'p')
+     WHERE c.relname = ANY(%s::name[]) AND c.relkind IN ('r', 'p')
      GROUP BY c.relname
     HAVING count(*) > 1
      ORDER BY c.relname
