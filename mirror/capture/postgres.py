@@ -18,7 +18,18 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-from mirror.capture.plan import MARK, Capture, Definition, Insert, Operation, Relation, Trigger, literal, trigger_name, truncate
+from mirror.capture.plan import (
+    MARK,
+    Capture,
+    Definition,
+    Insert,
+    Operation,
+    Relation,
+    Trigger,
+    literal,
+    trigger_name,
+    truncate,
+)
 from mirror.capture.postgres_texts import IGNORE, NOTIFY, Texts
 
 SEARCH_PATH: Final = "pg_catalog, pg_temp"

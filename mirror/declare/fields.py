@@ -15,7 +15,6 @@ from uuid import UUID
 
 from django.db import models
 from django.db.models.constants import LOOKUP_SEP
-from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 
 from mirror.declare.paths import (
@@ -31,6 +30,7 @@ from mirror.declare.paths import (
     resolve_plain,
     resolve_relation,
 )
+from mirror.utils.compiled import Keys
 from mirror.utils.rows import all_rows
 
 
@@ -92,7 +92,7 @@ class Values:
         field: models.Field[Any, Any] = find_value_field(resolve_column(related, self.field).field)
         return field
 
-    def select(self, model: type[models.Model], pks: RawSQL) -> "models.QuerySet[Any, Any]":
+    def select(self, model: type[models.Model], pks: Keys) -> "models.QuerySet[Any, Any]":
         """Return the query for the primary key of the mirrored row and the value, for each related row."""
         relation = resolve_relation(model, self.relation)
         last = relation.prefix + "pk"

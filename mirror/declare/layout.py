@@ -9,7 +9,6 @@ from typing import Any
 
 from django.core.exceptions import EmptyResultSet, FullResultSet
 from django.db import models, transaction
-from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from mirror.conf import database
@@ -31,7 +30,7 @@ from mirror.declare.paths import (
     resolve_condition,
 )
 from mirror.declare.watches import Family
-from mirror.utils.compiled import KeyedQuery
+from mirror.utils.compiled import KeyedQuery, Keys
 from mirror.utils.rows import all_rows
 from mirror.utils.sql_away import is_sql_away
 
@@ -241,7 +240,7 @@ class Layout:
             if record_of_owner is not None:  # otherwise it was added after the query before
                 record_of_owner[name].append(make_plain(value, self.kinds[name]))
 
-    def _select_rows(self, pks: RawSQL) -> "models.QuerySet[Any, Any]":
+    def _select_rows(self, pks: Keys) -> "models.QuerySet[Any, Any]":
         rows = all_rows(self.model).filter(self.where or models.Q(), pk__in=pks).order_by()
         if self.expressions:
             named = {self.aliases[name]: expression for name, expression in self.expressions.items()}

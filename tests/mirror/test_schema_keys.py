@@ -161,6 +161,26 @@ class TestColumns:
         assert assert_equal(mirror)[str(large.pk)] == {"area": 9, "squares_area_sum": 16}
         assert mirror.top("tkinds:area", 2) == [small.pk, large.pk]
 
+    def test_child_of_a_model_with_a_foreign_object_is_equal(self, tables: Create, declare: Declare) -> None:
+        class Pair(Sample):
+            a, b = models.IntegerField(), models.IntegerField()
+
+            class Meta(Sample.Meta):
+                unique_together = (("a", "b"),)
+
+        class Half(Sample):
+            a, b, value = models.IntegerField(), models.IntegerField(), models.IntegerField(default=0)
+            pair = models.ForeignObject(Pair, models.CASCADE, ["a", "b"], ["a", "b"], related_name="halves")
+
+        class Quarter(Half):
+            name = models.TextField()
+
+        tables(Pair, Half, Quarter)
+        row = Quarter._base_manager.create(a=1, b=2, name="x")
+        mirror = declare(Quarter, fields=["name", "a"])
+        Half._base_manager.update(a=3)
+        assert assert_equal(mirror) == {str(row.pk): {"name": "x", "a": 3}}
+
 
 class TestRefusedKinds:
     """What cannot be watched is refused with the model and the alternative."""
