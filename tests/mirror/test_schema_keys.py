@@ -353,3 +353,11 @@ class TestOverlappingKeys:
         register(type("OddMirror", (Mirror,), kind))
         [message] = check_declarations()
         assert message.id == "mirror.E008"
+
+
+def test_primary_key_that_points_at_itself_is_refused() -> None:
+    class Loop(Sample):
+        before = models.OneToOneField("self", models.CASCADE, primary_key=True)
+
+    register(type("OddMirror", (Mirror,), {"model": Loop, "key": "tkind:{pk}", "fields": ["before"]}))
+    assert {message.id for message in check_declarations()} == {"mirror.E006"}
