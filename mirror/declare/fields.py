@@ -244,7 +244,7 @@ _PLAIN: Final[dict[type, Callable[[Any], Any]]] = {
     time: time.isoformat,
     timedelta: timedelta.total_seconds,
 }
-_LONG: Final = Context(prec=2000)  # a sum has more digits than its column, which has up to 1,000
+LONG: Final = Context(prec=2000)  # a sum has more digits than its column, which has up to 1,000
 
 
 def is_array(field: "models.Field[Any, Any]") -> bool:
@@ -280,7 +280,7 @@ def _write_decimal(value: Decimal, places: int | None) -> str:
     """Return a decimal with the decimal places of its column, which SQLite's sums lack."""
     if not value.is_finite():
         return str(value)
-    return format(value if places is None else value.quantize(Decimal(1).scaleb(-places), context=_LONG), "f")
+    return format(value if places is None else value.quantize(Decimal(1).scaleb(-places), context=LONG), "f")
 
 
 def make_plain(value: Any, field: "models.Field[Any, Any] | None" = None) -> Any:

@@ -171,6 +171,20 @@ def test_sums_of_decimals_have_the_places_of_their_column(tables: Create, declar
     assert ask(mirror, "tkinds:0.00") == {till.pk}
 
 
+@pytest.mark.parametrize("value", ["123456789012345.00000000000000000000", "100000000000000000000", "0.1", "-0.5"])
+def test_decimals_of_many_digits_are_found(tables: Create, declare: Declare, value: str) -> None:
+    class Weight(Sample):
+        grams = models.DecimalField(max_digits=60, decimal_places=20)
+
+    tables(Weight)
+    row = Weight._base_manager.create(grams=Decimal(value))
+    mirror = declare(Weight, fields=["grams"], indexes=[SetOf("tkinds:{value}", over="grams")])
+    record = mirror.get(row.pk)
+    assert record
+    assert Decimal(record["grams"]) == Decimal(value)
+    assert ask(mirror, f"tkinds:{record['grams']}") == {row.pk}
+
+
 def test_links_that_lead_nowhere_are_left_out(tables: Create, declare: Declare) -> None:
     class Topic(Sample):
         name = models.TextField()
