@@ -12,8 +12,11 @@ from mirror import Count, Ids, Mirror, Names, Ranking, SetOf, Sum, Watch, regist
 from mirror.checks import check_declarations
 from mirror.models import Change
 from mirror.outbox.changes import WHOLE
+from mirror.redis.clients import relay_client
 from mirror.relay import drains
+from mirror.warm import marker
 from tests.support.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = [
     pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated"),
@@ -301,6 +304,26 @@ class TestValues:
         assert [*assert_equal(mirror)] == ["*", "b"]
         Code._base_manager.update(name="c")
         assert assert_equal(mirror)["*"] == {"name": "c"}
+
+    def test_row_with_the_key_of_a_change_of_everything_leads_to_rebuilds(
+        self, tables: Create, declare: Declare
+    ) -> None:
+        class Code(Sample):
+            code = models.TextField(primary_key=True)
+            name = models.TextField()
+
+        tables(Code)
+        mirror = declare(Code, fields=["name"], indexes=[SetOf("tkinds:{value}", over="name")])
+        row = Code._base_manager.create(code=WHOLE, name="a")
+        drains.drain_all()
+        assert not marker.is_warm(relay_client(), "odd")
+        rebuild(["odd"])
+        assert assert_equal(mirror) == {WHOLE: {"name": "a"}}
+        row.delete()
+        drains.drain_all()
+        rebuild(["odd"])
+        assert assert_equal(mirror) == {}
+        assert mirror.members("tkinds:a") == set()
 
     def test_a_ranking_over_a_nullable_column_of_a_hash_is_refused(self) -> None:
         class Dated(Sample):

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from mirror import Alphabetical, Column, Count, Ids, Lookup, Mirror, Names, Ranking, SetOf, Sum, register, registry
 from mirror.checks import check_declarations
 from mirror.checks.database import check_queries
+from mirror.models import Change
 from mirror.relay import drains
 from mirror.relay.sql_only import sql_only
 from mirror.verify import runs
@@ -91,6 +92,22 @@ def test_infinite_numbers_are_texts(tables: Create, declare: Declare) -> None:
     assert_equal(mirror)
     assert mirror.top("tkinds_ranked", 5) == [plain.pk, high.pk, low.pk]
     assert ask(mirror, "tkinds:inf") == set()
+
+
+@pytest.mark.only_on("postgres")  # SQLite stores NULL in place of NaN
+def test_row_without_a_possible_score_is_read_from_sql(tables: Create, declare: Declare) -> None:
+    class Gauge(Sample):
+        level = models.FloatField()
+
+    tables(Gauge)
+    plain = Gauge._base_manager.create(level=1.5)
+    mirror = declare(Gauge, fields=["level"], indexes=[Ranking("tkinds_ranked", score="level")])
+    odd = Gauge._base_manager.create(level=float("nan"))
+    while Change.objects.pending().exists():
+        drains.drain_all()
+    assert [change.key for change in Change.objects.quarantined()] == [str(odd.pk)]
+    with sql_only():
+        assert mirror.get_many([plain.pk, odd.pk]) == {plain.pk: {"level": 1.5}, odd.pk: {"level": "nan"}}
 
 
 def test_members_of_an_enum_are_their_values(tables: Create, declare: Declare) -> None:
