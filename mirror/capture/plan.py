@@ -6,7 +6,7 @@
 import hashlib
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from django.apps import apps as django_apps
@@ -43,6 +43,13 @@ class Insert(NamedTuple):
     def named(self) -> set[str]:
         """Return all columns in the statement."""
         return {*self.columns, *self.compared}
+
+    def rename(self, name_of: Callable[[str], str]) -> "Insert":
+        """Return this statement with other names of columns."""
+        columns, primary, compared, uuids = (
+            tuple(map(name_of, names)) for names in (self.columns, self.primary, self.compared, self.uuids)
+        )
+        return self._replace(columns=columns, primary=primary, compared=compared, uuids=uuids)
 
     def head(self, table: str) -> str:
         """Return the beginning of the INSERT into the outbox, up to the key."""
@@ -106,7 +113,7 @@ class Capture(ABC):
 
     def survey(self) -> tuple[list[Trigger], list[Gap]]:
         """Return these triggers, and the watched tables with changes that none of them captures."""
-        by_table = inserts()
+        by_table = {table: [insert.rename(self.name_column) for insert in found] for table, found in inserts().items()}
         relations = self.relations([*dict.fromkeys([*by_table, *own_tables()])])
         if self.outbox not in relations:
             return [], [Gap(self.outbox, "no such table", tuple(mirror.name for mirror in registry.all_mirrors()))]
@@ -128,6 +135,10 @@ class Capture(ABC):
                 if (concerned := _for(operation, present))
             ]
         return found + self.wanted_on_own({table: relations[table] for table in own_tables() if table in relations})
+
+    def name_column(self, column: str) -> str:
+        """Return the name that the database gives to a column which a model calls ``column``."""
+        return column
 
     def wanted_on_own(self, relations: Mapping[str, Relation]) -> list[Trigger]:
         """Return the triggers of the mirror's own tables."""
@@ -186,6 +197,11 @@ class Capture(ABC):
     @abstractmethod
     def drop(self, definition: Definition) -> list[str]:
         """Return the SQL that drops a trigger."""
+
+
+def truncate(name: str) -> str:
+    """Return a name as PostgreSQL keeps it: without the bytes, or the half character, beyond its limit."""
+    return name.encode()[:LONGEST_NAME].decode(errors="ignore")
 
 
 def literal(text: str) -> str:

@@ -18,7 +18,18 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-from mirror.capture.plan import MARK, Capture, Definition, Insert, Operation, Relation, Trigger, literal, trigger_name
+from mirror.capture.plan import (
+    MARK,
+    Capture,
+    Definition,
+    Insert,
+    Operation,
+    Relation,
+    Trigger,
+    literal,
+    trigger_name,
+    truncate,
+)
 from mirror.capture.postgres_texts import IGNORE, NOTIFY, Texts
 
 SEARCH_PATH: Final = "pg_catalog, pg_temp"
@@ -127,6 +138,9 @@ class PostgresCapture(Capture):
                 table: Relation(name, frozenset(columns or ()), obstacle or "", has_parts)
                 for table, name, columns, obstacle, has_parts in cursor.fetchall()
             }
+
+    def name_column(self, column: str) -> str:
+        return truncate(column)
 
     def wanted_on_own(self, relations: Mapping[str, Relation]) -> list[Trigger]:
         notifying = Trigger(trigger_name(self.outbox, "insert"), relations[self.outbox], "insert", ())

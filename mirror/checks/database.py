@@ -18,7 +18,7 @@ from mirror.models import Change
 @register(Tags.database)
 def check_triggers(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """Check that every watched table has its triggers. ``migrate`` skips this check, because it installs them."""
-    if not _is_checked(databases) or sys.argv[1:2] == ["migrate"]:
+    if not _is_checked(databases) or _is_migrate():
         return []
     try:
         faults = install.missing()
@@ -51,19 +51,33 @@ def _report_lasting(fault: install.Fault) -> Iterator[CheckMessage]:
 
 @register(Tags.database)
 def check_queries(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
-    """Check that the database can execute the queries of all declarations: it may lack a lookup."""
+    """Check that the database can execute the queries of all declarations: it may lack a lookup or a function.
+
+    ``migrate`` only compiles them, because its migrations may create functions, columns and tables.
+    """
     if not _is_checked(databases):
         return []
     messages: list[CheckMessage] = []
+    unmigrated = _find_unmigrated()
     for mirror in registry.all_mirrors():
         if not mirror.layout or not mirror.layout.fields:
             continue
-        fault = mirror.layout.find_obstacle(setting("DATABASE"))
+        is_executed = not _is_migrate() and mirror.name not in unmigrated
+        fault = mirror.layout.find_obstacle(setting("DATABASE"), is_executed=is_executed)
         if fault:
             text = f"The database cannot select the rows of mirror {mirror.name!r}: {fault}."
-            hint = "Use another lookup or value in the conditions of where."
+            hint = "Use another lookup or value in the conditions of where, or create what is missing by a migration."
             messages.append(Error(text, hint=hint, obj=type(mirror), id="mirror.E001"))
     return messages
+
+
+def _find_unmigrated() -> set[str]:
+    """Return the mirrors that watch a table or column which does not exist (yet). Another check reports them."""
+    try:
+        _, gaps = install.capture_for().survey()
+    except ImproperlyConfigured:
+        return {mirror.name for mirror in registry.all_mirrors()}
+    return {name for gap in gaps for name in gap.mirrors}
 
 
 @register(Tags.database)
@@ -125,7 +139,7 @@ HIDDEN_TABLES: Final = """
     SELECT c.relname, string_agg(n.nspname, ', ' ORDER BY array_position(current_schemas(FALSE), n.nspname))
       FROM pg_class c
       JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = ANY(current_schemas(FALSE))
-     WHERE c.relname = ANY(%s) AND c.relkind IN ('r', 'p')
+     WHERE c.relname = ANY(%s::name[]) AND c.relkind IN ('r', 'p')
      GROUP BY c.relname
     HAVING count(*) > 1
      ORDER BY c.relname
@@ -150,6 +164,10 @@ def check_schemas(*, databases: Sequence[str] | None = None, **kwargs: Any) -> l
     text = f"Tables exist in several schemas of the search path, and only the first is mirrored: {'; '.join(found)}."
     hint = 'Let every process use one schema with mirrored tables, and give each schema its own MIRROR["PREFIX"].'
     return [Warning(text, hint=hint, id="mirror.W015")]
+
+
+def _is_migrate() -> bool:
+    return sys.argv[1:2] == ["migrate"]
 
 
 def _is_checked(databases: Sequence[str] | None) -> bool:

@@ -15,7 +15,6 @@ from uuid import UUID
 
 from django.db import models
 from django.db.models.constants import LOOKUP_SEP
-from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 
 from mirror.declare.paths import (
@@ -31,6 +30,7 @@ from mirror.declare.paths import (
     resolve_plain,
     resolve_relation,
 )
+from mirror.utils.compiled import Keys
 from mirror.utils.rows import all_rows
 
 
@@ -92,7 +92,7 @@ class Values:
         field: models.Field[Any, Any] = find_value_field(resolve_column(related, self.field).field)
         return field
 
-    def select(self, model: type[models.Model], pks: RawSQL) -> "models.QuerySet[Any, Any]":
+    def select(self, model: type[models.Model], pks: Keys) -> "models.QuerySet[Any, Any]":
         """Return the query for the primary key of the mirrored row and the value, for each related row."""
         relation = resolve_relation(model, self.relation)
         last = relation.prefix + "pk"
@@ -244,7 +244,7 @@ _PLAIN: Final[dict[type, Callable[[Any], Any]]] = {
     time: time.isoformat,
     timedelta: timedelta.total_seconds,
 }
-_LONG: Final = Context(prec=2000)  # a sum has more digits than its column, which has up to 1,000
+LONG: Final = Context(prec=2000)  # a sum has more digits than its column, which has up to 1,000
 
 
 def is_array(field: "models.Field[Any, Any]") -> bool:
@@ -280,7 +280,7 @@ def _write_decimal(value: Decimal, places: int | None) -> str:
     """Return a decimal with the decimal places of its column, which SQLite's sums lack."""
     if not value.is_finite():
         return str(value)
-    return format(value if places is None else value.quantize(Decimal(1).scaleb(-places), context=_LONG), "f")
+    return format(value if places is None else value.quantize(Decimal(1).scaleb(-places), context=LONG), "f")
 
 
 def make_plain(value: Any, field: "models.Field[Any, Any] | None" = None) -> Any:

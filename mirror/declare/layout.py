@@ -2,13 +2,13 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC
 from functools import cached_property, partial
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet, FullResultSet
-from django.db import models
-from django.db.models.expressions import RawSQL
+from django.db import models, transaction
 from django.utils import timezone
 
 from mirror.conf import database
@@ -30,8 +30,9 @@ from mirror.declare.paths import (
     resolve_condition,
 )
 from mirror.declare.watches import Family
-from mirror.utils.compiled import KeyedQuery
+from mirror.utils.compiled import KeyedQuery, Keys
 from mirror.utils.rows import all_rows
+from mirror.utils.sql_away import is_sql_away
 
 Record = dict[str, Any]
 # Fields with values that JSON has. Other values are converted one by one, which every row of a rebuild would pay for.
@@ -174,18 +175,23 @@ class Layout:
             if name in index.template.names:
                 raise DeclarationError(f'{index!r}: {name!r} is a list; write over={name!r} and "{{value}}" in the key')
 
-    def find_obstacle(self, using: str) -> str:
-        """Return why a database cannot execute the queries of this layout, or "". No query is executed."""
-        nobody = RawSQL("SELECT 1", ())
-        queries = [field.select(self.model, nobody) for field in self.lists.values()]
-        queries.append(self._select_rows(nobody))
-        for rows in queries:
-            try:
-                rows.query.get_compiler(using).as_sql()
-            except (EmptyResultSet, FullResultSet):  # a condition that no row or each row meets
-                continue
-            except Exception as error:
-                return f"{type(error).__name__}: {error}"
+    def find_obstacle(self, using: str, *, is_executed: bool) -> str:
+        """Return why a database cannot execute the queries of this layout, or "".
+
+        is_executed: execute them for the first row. Otherwise they are only compiled.
+        """
+        first: Any = all_rows(self.model, using).order_by("pk").values("pk")[:1]
+        queries = [field.select(self.model, first) for field in self.lists.values()]
+        queries.append(self._select_rows(first))
+        try:
+            with timezone.override(UTC):
+                for rows in queries:
+                    _try_query(rows, using, is_executed)
+        except Exception as error:
+            if is_sql_away(error):
+                raise
+            reason = str(error).partition("\n")[0]  # PostgreSQL repeats the statement below
+            return f"{type(error).__name__}: {reason}"
         return ""
 
     def _digest(self) -> str:
@@ -234,7 +240,7 @@ class Layout:
             if record_of_owner is not None:  # otherwise it was added after the query before
                 record_of_owner[name].append(make_plain(value, self.kinds[name]))
 
-    def _select_rows(self, pks: RawSQL) -> "models.QuerySet[Any, Any]":
+    def _select_rows(self, pks: Keys) -> "models.QuerySet[Any, Any]":
         rows = all_rows(self.model).filter(self.where or models.Q(), pk__in=pks).order_by()
         if self.expressions:
             named = {self.aliases[name]: expression for name, expression in self.expressions.items()}
@@ -274,6 +280,16 @@ class Layout:
         """Return the beginnings of the keys of earlier layouts with buckets."""
         divisible = [index for index in self.indexes if index.can_divide and index.buckets == 1]
         return [find_bucket_start(index.template.start) for index in divisible]
+
+
+def _try_query(rows: "models.QuerySet[Any, Any]", using: str, is_executed: bool) -> None:
+    """Raise the error of a query that cannot be compiled or executed."""
+    if not is_executed:
+        with suppress(EmptyResultSet, FullResultSet):  # a condition that no row or each row meets
+            rows.query.get_compiler(using).as_sql()
+        return
+    with transaction.atomic(using=using):  # an error would also end a transaction around the check
+        list(rows.using(using)[:1])
 
 
 def _check_attributes(mirror: type[Mirror]) -> None:

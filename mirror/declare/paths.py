@@ -108,10 +108,17 @@ def find_alias(model: type[models.Model], name: str) -> str:
 
 
 def find_value_field(field: Any) -> Any:
-    """Return the field that determines a column's values: the target of a foreign key, the output of an expression."""
+    """Return the field that determines a column's values: the target of a foreign key, the output of an expression.
+
+    It is a foreign key if it points at itself, which no database can have and a check refuses.
+    """
     # In a loop, because a foreign key may point at another foreign key (a one-to-one primary key).
+    passed: list[Any] = []
     while True:
+        if field in passed:
+            return field
         if isinstance(field, models.ForeignKey):
+            passed.append(field)
             field = field.target_field
         elif isinstance(field, models.GeneratedField):
             field = field.output_field

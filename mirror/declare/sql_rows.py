@@ -15,7 +15,7 @@ from django.db import connections, models
 from django.db.models.functions import Cast, Collate, Round
 
 from mirror.conf import setting
-from mirror.declare.fields import Column, Values, is_array, make_plain
+from mirror.declare.fields import LONG, Column, Values, is_array, make_plain
 from mirror.declare.indexes import Index, write_text
 from mirror.declare.paths import find_alias, find_value_field, prefix_condition, resolve_column, resolve_relation
 from mirror.utils.rows import all_rows
@@ -102,7 +102,7 @@ def _convert(field: "models.Field[Any, Any]", text: str) -> Any:
         places: int | None = field.decimal_places  # type: ignore[attr-defined]
         if places is None:
             return value
-        return value.quantize(Decimal(1).scaleb(-places))
+        return value.quantize(Decimal(1).scaleb(-places), context=LONG)
     if isinstance(value, datetime) and settings.USE_TZ:
         return value.astimezone(UTC) if value.tzinfo else None
     return value

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from mirror import registry
-from mirror.conf import database, setting
 from mirror.declare import values
 from mirror.declare.mirrors import Mirror
 from mirror.declare.questions import AskSql, Outcome, Question, slot
@@ -62,9 +61,10 @@ class Answers:
 
 
 def _load_states(mirror: Mirror, kind: Kind, pks: Sequence[str]) -> dict[str, Any]:
-    """Return the values of the rows' own keys as SQL has them, or the read replica if it was asked."""
-    if database() == setting("DATABASE"):
-        return {pk: target.own for pk, target in kind.targets(pks).items()}
+    """Return the values of the rows' own keys as SQL has them, or the read replica if it was asked.
+
+    Their entries are left out: a row is quarantined if one of them cannot be made (the score NaN), and is read here.
+    """
     states = {}
     for pk, row in mirror.load(pks).items():
         record = mirror.record(row)

@@ -6,9 +6,20 @@ from typing import Any, Final, NamedTuple
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connections, models
-from django.db.models.expressions import RawSQL
+from django.db.models.expressions import Expression, RawSQL
 
 KEYS: Final = "\0keys"  # stands for the keys among the parameters
+
+
+class Keys(RawSQL):
+    """The right-hand side of a comparison with keys.
+
+    Django looks for names of inherited columns in a ``RawSQL``, for which it joins the parents' tables. It fails for a
+    parent with a field that has no column (a ``ForeignObject``).
+    """
+
+    def resolve_expression(self, *args: Any, **kwargs: Any) -> Any:
+        return Expression.resolve_expression(self, *args, **kwargs)
 
 
 class _Compiled(NamedTuple):
@@ -23,7 +34,7 @@ class KeyedQuery:
     build: returns the query for values, given the right-hand side of ``__in``. Everything else in it is constant.
     """
 
-    def __init__(self, field: "models.Field[Any, Any]", build: Callable[[RawSQL], "models.QuerySet[Any, Any]"]) -> None:
+    def __init__(self, field: "models.Field[Any, Any]", build: Callable[[Keys], "models.QuerySet[Any, Any]"]) -> None:
         self.field, self.build = field, build
 
     def fetch(self, keys: Iterable[Any], using: str) -> Iterable[Sequence[Any]]:
@@ -46,7 +57,7 @@ class KeyedQuery:
         keys = (
             f"SELECT unnest(%s::{kind}[])" if connection.vendor == "postgresql" else "SELECT value FROM json_each(%s)"
         )
-        compiler = self.build(RawSQL(keys, [KEYS])).query.get_compiler(connection=connection)
+        compiler = self.build(Keys(keys, [KEYS])).query.get_compiler(connection=connection)
         try:
             sql, parameters = compiler.as_sql()
         except EmptyResultSet:

@@ -1,7 +1,11 @@
 """Removal of strays."""
 
-from mirror.comparison import scan
+from collections.abc import Sequence
+
+from mirror.comparison import plan, scan
+from mirror.comparison.compare import Difference
 from mirror.declare.mirrors import Mirror
+from mirror.outbox.changes import WHOLE
 from mirror.redis.session import Session
 from mirror.redis.types import RedisClient
 from mirror.verify import repair, runs
@@ -16,6 +20,18 @@ def remove(mirror: Mirror, redis: RedisClient) -> int:
             if old:
                 session.ask([("UNLINK", key) for key in old])
     differences = runs.verify([mirror.name], redis=redis, all_strays=True)
-    repair.order(differences)
-    repair.carry_out(differences, redis=redis)
+    named = [difference for difference in differences if difference.pk != WHOLE]
+    _remove_at_once([difference for difference in differences if difference.pk == WHOLE], redis)
+    repair.order(named)
+    repair.carry_out(named, redis=redis)
     return sum(difference.kind == "stray" for difference in differences)
+
+
+def _remove_at_once(differences: Sequence[Difference], redis: RedisClient) -> None:
+    """Remove the strays of a row whose key is ``WHOLE``. Its change would be one of everything, and lead here again."""
+    strays = [difference for difference in differences if difference.kind == "stray"]
+    commands = plan.commands([stray.entry for stray in strays if stray.entry is not None], ())
+    commands += [("UNLINK", stray.key) for stray in strays if stray.entry is None]
+    if commands:
+        with Session(redis) as session:
+            session.ask(commands)

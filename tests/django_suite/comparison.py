@@ -68,7 +68,9 @@ class Comparison:
         """Call ``work(test)`` if the test uses the mirrored database and its transaction works."""
         if "default" not in case.databases:
             return
-        if connection.needs_rollback or not connection.is_usable() or not apps.is_installed("mirror"):
+        is_closed = connection.connection is None  # the next statement opens it
+        is_usable = is_closed or connection.is_usable()
+        if connection.needs_rollback or not is_usable or not apps.is_installed("mirror"):
             self.uncompared += work == self.compare
             return
         try:

@@ -12,8 +12,11 @@ from mirror import Count, Ids, Mirror, Names, Ranking, SetOf, Sum, Watch, regist
 from mirror.checks import check_declarations
 from mirror.models import Change
 from mirror.outbox.changes import WHOLE
+from mirror.redis.clients import relay_client
 from mirror.relay import drains
+from mirror.warm import marker
 from tests.support.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = [
     pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated"),
@@ -161,6 +164,26 @@ class TestColumns:
         assert assert_equal(mirror)[str(large.pk)] == {"area": 9, "squares_area_sum": 16}
         assert mirror.top("tkinds:area", 2) == [small.pk, large.pk]
 
+    def test_child_of_a_model_with_a_foreign_object_is_equal(self, tables: Create, declare: Declare) -> None:
+        class Pair(Sample):
+            a, b = models.IntegerField(), models.IntegerField()
+
+            class Meta(Sample.Meta):
+                unique_together = (("a", "b"),)
+
+        class Half(Sample):
+            a, b, value = models.IntegerField(), models.IntegerField(), models.IntegerField(default=0)
+            pair = models.ForeignObject(Pair, models.CASCADE, ["a", "b"], ["a", "b"], related_name="halves")
+
+        class Quarter(Half):
+            name = models.TextField()
+
+        tables(Pair, Half, Quarter)
+        row = Quarter._base_manager.create(a=1, b=2, name="x")
+        mirror = declare(Quarter, fields=["name", "a"])
+        Half._base_manager.update(a=3)
+        assert assert_equal(mirror) == {str(row.pk): {"name": "x", "a": 3}}
+
 
 class TestRefusedKinds:
     """What cannot be watched is refused with the model and the alternative."""
@@ -282,6 +305,26 @@ class TestValues:
         Code._base_manager.update(name="c")
         assert assert_equal(mirror)["*"] == {"name": "c"}
 
+    def test_row_with_the_key_of_a_change_of_everything_leads_to_rebuilds(
+        self, tables: Create, declare: Declare
+    ) -> None:
+        class Code(Sample):
+            code = models.TextField(primary_key=True)
+            name = models.TextField()
+
+        tables(Code)
+        mirror = declare(Code, fields=["name"], indexes=[SetOf("tkinds:{value}", over="name")])
+        row = Code._base_manager.create(code=WHOLE, name="a")
+        drains.drain_all()
+        assert not marker.is_warm(relay_client(), "odd")
+        rebuild(["odd"])
+        assert assert_equal(mirror) == {WHOLE: {"name": "a"}}
+        row.delete()
+        drains.drain_all()
+        rebuild(["odd"])
+        assert assert_equal(mirror) == {}
+        assert mirror.members("tkinds:a") == set()
+
     def test_a_ranking_over_a_nullable_column_of_a_hash_is_refused(self) -> None:
         class Dated(Sample):
             at = models.DateTimeField(null=True)
@@ -333,3 +376,11 @@ class TestOverlappingKeys:
         register(type("OddMirror", (Mirror,), kind))
         [message] = check_declarations()
         assert message.id == "mirror.E008"
+
+
+def test_primary_key_that_points_at_itself_is_refused() -> None:
+    class Loop(Sample):
+        before = models.OneToOneField("self", models.CASCADE, primary_key=True)
+
+    register(type("OddMirror", (Mirror,), {"model": Loop, "key": "tkind:{pk}", "fields": ["before"]}))
+    assert {message.id for message in check_declarations()} == {"mirror.E006"}

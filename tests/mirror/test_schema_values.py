@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from mirror import Alphabetical, Column, Count, Ids, Lookup, Mirror, Names, Ranking, SetOf, Sum, register, registry
 from mirror.checks import check_declarations
 from mirror.checks.database import check_queries
+from mirror.models import Change
 from mirror.relay import drains
 from mirror.relay.sql_only import sql_only
 from mirror.verify import runs
@@ -93,6 +94,22 @@ def test_infinite_numbers_are_texts(tables: Create, declare: Declare) -> None:
     assert ask(mirror, "tkinds:inf") == set()
 
 
+@pytest.mark.only_on("postgres")  # SQLite stores NULL in place of NaN
+def test_row_without_a_possible_score_is_read_from_sql(tables: Create, declare: Declare) -> None:
+    class Gauge(Sample):
+        level = models.FloatField()
+
+    tables(Gauge)
+    plain = Gauge._base_manager.create(level=1.5)
+    mirror = declare(Gauge, fields=["level"], indexes=[Ranking("tkinds_ranked", score="level")])
+    odd = Gauge._base_manager.create(level=float("nan"))
+    while Change.objects.pending().exists():
+        drains.drain_all()
+    assert [change.key for change in Change.objects.quarantined()] == [str(odd.pk)]
+    with sql_only():
+        assert mirror.get_many([plain.pk, odd.pk]) == {plain.pk: {"level": 1.5}, odd.pk: {"level": "nan"}}
+
+
 def test_members_of_an_enum_are_their_values(tables: Create, declare: Declare) -> None:
     class Paint(Sample):
         color = ColorField(max_length=9, null=True)
@@ -169,6 +186,20 @@ def test_sums_of_decimals_have_the_places_of_their_column(tables: Create, declar
     Sale._base_manager.all().delete()
     assert_equal(mirror)
     assert ask(mirror, "tkinds:0.00") == {till.pk}
+
+
+@pytest.mark.parametrize("value", ["123456789012345.00000000000000000000", "100000000000000000000", "0.1", "-0.5"])
+def test_decimals_of_many_digits_are_found(tables: Create, declare: Declare, value: str) -> None:
+    class Weight(Sample):
+        grams = models.DecimalField(max_digits=60, decimal_places=20)
+
+    tables(Weight)
+    row = Weight._base_manager.create(grams=Decimal(value))
+    mirror = declare(Weight, fields=["grams"], indexes=[SetOf("tkinds:{value}", over="grams")])
+    record = mirror.get(row.pk)
+    assert record
+    assert Decimal(record["grams"]) == Decimal(value)
+    assert ask(mirror, f"tkinds:{record['grams']}") == {row.pk}
 
 
 def test_links_that_lead_nowhere_are_left_out(tables: Create, declare: Declare) -> None:
