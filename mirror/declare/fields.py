@@ -18,6 +18,7 @@ from django.db.models.constants import LOOKUP_SEP
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 
+from mirror.declare.conditions import prefix_condition, resolve_condition
 from mirror.declare.paths import (
     DeclarationError,
     Use,
@@ -25,9 +26,8 @@ from mirror.declare.paths import (
     find_field,
     find_value_field,
     is_loose_link,
-    prefix_condition,
+    list_custom_methods,
     resolve_column,
-    resolve_condition,
     resolve_plain,
     resolve_relation,
 )
@@ -259,8 +259,7 @@ def _is_range(field: "models.Field[Any, Any]") -> bool:
 
 def is_converted(field: "models.Field[Any, Any]") -> bool:
     """Return whether a field of a project or library converts its values, so that SQL may have others than Python."""
-    methods = [name for kind in type(field).__mro__ if not kind.__module__.startswith("django.") for name in vars(kind)]
-    return not CONVERSIONS.isdisjoint(methods)
+    return not CONVERSIONS.isdisjoint(list_custom_methods(field))
 
 
 def check_json(path: str, field: "models.Field[Any, Any]") -> None:

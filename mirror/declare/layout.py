@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from mirror.conf import database
 from mirror.declare.buckets import find_bucket_start
+from mirror.declare.conditions import resolve_condition
 from mirror.declare.entries import Contribution
 from mirror.declare.fields import Column, Count, Sum, Values, is_array, is_converted, make_plain
 from mirror.declare.indexes import Index, parse_template
@@ -27,7 +28,6 @@ from mirror.declare.paths import (
     is_nullable,
     require_plain_key,
     resolve_column,
-    resolve_condition,
 )
 from mirror.declare.watches import Family
 from mirror.utils.compiled import KeyedQuery

@@ -15,9 +15,10 @@ from django.db import connections, models
 from django.db.models.functions import Cast, Collate, Round
 
 from mirror.conf import setting
+from mirror.declare.conditions import prefix_condition
 from mirror.declare.fields import Column, Values, is_array, make_plain
 from mirror.declare.indexes import Index, write_text
-from mirror.declare.paths import find_alias, find_value_field, prefix_condition, resolve_column, resolve_relation
+from mirror.declare.paths import find_alias, find_value_field, resolve_column, resolve_relation
 from mirror.utils.rows import all_rows
 
 if TYPE_CHECKING:
