@@ -187,6 +187,16 @@ class Index:
         return self.when if isinstance(self.when, str) else ""
 
     @property
+    def score_field(self) -> str:
+        """Return the field with the scores, or ""."""
+        return ""
+
+    @property
+    def form(self) -> tuple[Any, ...]:
+        """Return what is equal for all indexes with one key: each entry says which row it is of, and has one score."""
+        return (type(self), self.buckets)
+
+    @property
     def can_divide(self) -> bool:
         """Whether the index may have buckets."""
         return self.has_buckets and can_divide(self.template.start, not self.template.names)
@@ -296,6 +306,10 @@ class SetOf(Index):
         """Return the parsed member."""
         return Template(self.member)
 
+    @property
+    def form(self) -> tuple[Any, ...]:
+        return (*super().form, self.member)
+
     def check(self) -> None:
         super().check()
         template = self.member_template
@@ -344,6 +358,14 @@ class Ranking(Index):
     kind = "zset"
     has_buckets = True
 
+    @property
+    def score_field(self) -> str:
+        return self.score if isinstance(self.score, str) else ""
+
+    @property
+    def form(self) -> tuple[Any, ...]:
+        return (*super().form, self.score)
+
     def check(self) -> None:
         super().check()
         if self.score == "":
@@ -353,8 +375,8 @@ class Ranking(Index):
 
     def find_fields(self) -> set[str]:
         found = super().find_fields()
-        if isinstance(self.score, str):
-            found.add(self.score)
+        if self.score_field:
+            found.add(self.score_field)
         return found
 
     def build_entries(self, pk: str, keys: list[str], record: Record) -> Iterable[Contribution]:
