@@ -95,15 +95,13 @@ class Values:
     def select(self, model: type[models.Model], pks: RawSQL) -> "models.QuerySet[Any, Any]":
         """Return the query for the primary key of the mirrored row and the value, for each related row."""
         relation = resolve_relation(model, self.relation)
-        last = relation.prefix + "pk"
-        column = relation.prefix + self.field
-        if relation.other is not None and self.field == "pk":
-            column = relation.other.attname
+        # A link contains the primary key of its related row, so that row need not be joined for it.
+        key = "pk" if relation.other is None else relation.other.attname
+        column = key if self.field == "pk" else relation.prefix + self.field
         of_these_rows = models.Q(**{f"{relation.own.name}__in": pks})
         condition = prefix_condition(self.where, relation.prefix)
         rows = all_rows(relation.link).filter(relation.is_complete, condition, of_these_rows)
-        order = relation.other.attname if relation.other is not None else last
-        return rows.order_by(order).values_list(relation.own.attname, column)
+        return rows.order_by(key).values_list(relation.own.attname, column)
 
 
 class Names(Values):
@@ -177,10 +175,12 @@ class Sum:
 
     def find_column(self, model: type[models.Model]) -> "models.Field[Any, Any]":
         """Return a field that determines the values."""
-        field: models.Field[Any, Any] = find_value_field(
-            find_field(resolve_plain(model, self.relation).related, self.field)
-        )
-        return models.BigIntegerField() if isinstance(field, models.IntegerField) else field.clone()
+        related = resolve_plain(model, self.relation).related
+        field: models.Field[Any, Any] = find_value_field(find_field(related, self.field))
+        if isinstance(field, models.IntegerField):
+            # A sum can exceed the range of its column.
+            return models.BigIntegerField()
+        return field.clone()
 
     def build_expression(self, model: type[models.Model]) -> models.expressions.Combinable:
         """Return the sum as a subquery."""
@@ -194,7 +194,6 @@ RecordField = str | Column | Values | Count | Sum
 def _find_uses(model: type[models.Model], name: str, where: models.Q | None, column: str) -> list[Use]:
     """Return the columns of the relation, of its condition, and the column of the related rows, if any."""
     relation = resolve_plain(model, name)
-    own = relation.own.column
     related = resolve_condition(relation.related, where)
     if column:
         related += resolve_column(relation.related, column).uses
@@ -202,19 +201,19 @@ def _find_uses(model: type[models.Model], name: str, where: models.Q | None, col
         raise DeclarationError(f"{name!r} depends on rows that point at the related ones, and cannot be watched")
     direct = [use for use in related if not use.path]
     further = [use._replace(path=f"{name}{LOOKUP_SEP}{use.path}") for use in related if use.path]
+    own = relation.own.column
     if relation.other is None:
         # The related rows point at the mirrored row, so their own changes name it.
         uses = [Use(relation.link, str(field.column), key=own) for field in relation.link._meta.pk_fields]
         uses += [use._replace(key=own) for use in direct]
         return uses + further
     # Only the links point at the mirrored row. The rows behind them are found by the path.
-    uses = [Use(relation.link, relation.other.column, key=own)]
-    uses += [use._replace(path=name) for use in direct]
-    uses += further
+    behind = [use._replace(path=name) for use in direct] + further
     if is_loose_link(relation.other):
         # A link may precede its row: then each path over the links is loose as well.
-        return [use._replace(is_loose=True) if use.path else use for use in uses]
-    return uses
+        behind = [use._replace(is_loose=True) for use in behind]
+    link = Use(relation.link, relation.other.column, key=own)
+    return [link, *behind]
 
 
 def _aggregate(
@@ -232,14 +231,25 @@ def _aggregate(
     return Coalesce(models.Subquery(summed, output_field=output), models.Value(0, output_field=output))
 
 
+def _write_float(value: float) -> float | str:
+    return value if isfinite(value) else str(value)
+
+
+def _write_moment(value: datetime) -> str:
+    # In UTC, so that equal moments are equal texts
+    if value.tzinfo is not None:
+        value = value.astimezone(UTC)
+    return value.isoformat()
+
+
 CONVERSIONS: Final = frozenset(
     ["from_db_value", "to_python", "get_prep_value", "get_db_prep_value", "db_type", "value_to_string"]
 )
 JSON: Final = (str, int, list, dict, type(None))
 _PLAIN: Final[dict[type, Callable[[Any], Any]]] = {
-    float: lambda value: value if isfinite(value) else str(value),
+    float: _write_float,
     UUID: str,
-    datetime: lambda value: (value if value.tzinfo is None else value.astimezone(UTC)).isoformat(),
+    datetime: _write_moment,
     date: date.isoformat,
     time: time.isoformat,
     timedelta: timedelta.total_seconds,
@@ -279,7 +289,9 @@ def _write_decimal(value: Decimal, places: int | None) -> str:
     """Return a decimal with the decimal places of its column, which SQLite's sums lack."""
     if not value.is_finite():
         return str(value)
-    return format(value if places is None else value.quantize(Decimal(1).scaleb(-places), context=_LONG), "f")
+    if places is not None:
+        value = value.quantize(Decimal(1).scaleb(-places), context=_LONG)
+    return format(value, "f")
 
 
 def make_plain(value: Any, field: "models.Field[Any, Any] | None" = None) -> Any:
@@ -292,7 +304,8 @@ def make_plain(value: Any, field: "models.Field[Any, Any] | None" = None) -> Any
     if type(value) is str:  # the usual value
         return value
     if type(value) is list:
-        return [make_plain(part, getattr(field, "base_field", None)) for part in value]
+        base_field = getattr(field, "base_field", None)
+        return [make_plain(part, base_field) for part in value]
     if isinstance(value, Enum):
         return make_plain(value.value, field)
     if isinstance(value, str):
@@ -302,4 +315,7 @@ def make_plain(value: Any, field: "models.Field[Any, Any] | None" = None) -> Any
     convert = _PLAIN.get(type(value))
     if convert is not None:
         return convert(value)
-    return value if field is None or isinstance(value, JSON) else make_plain(field.get_prep_value(value))
+    if field is None or isinstance(value, JSON):
+        return value
+    # A type of the project, whose field knows its form in SQL
+    return make_plain(field.get_prep_value(value))
