@@ -23,14 +23,12 @@ def check_triggers(*, databases: Sequence[str] | None = None, **kwargs: Any) -> 
     try:
         faults = install.missing()
     except ImproperlyConfigured:
-        return []  # reported by the checks above
+        return []  # reported by the checks of declarations
     messages: list[CheckMessage] = []
-    repaired = []
     for fault in faults:
         if fault.is_lasting:
             messages += _report_lasting(fault)
-        else:
-            repaired.append(str(fault))
+    repaired = [str(fault) for fault in faults if not fault.is_lasting]
     if repaired:
         text = f"Changes are not captured as declared: {'; '.join(repaired)}."
         hint = "Run migrate: it creates the triggers, and schedules rebuilds after missed changes."
@@ -94,30 +92,29 @@ def check_connection(*, databases: Sequence[str] | None = None, **kwargs: Any) -
         return []
     connection = connections[setting("DATABASE")]
     if not connection.settings_dict["AUTOCOMMIT"]:
-        return [
-            Error(
-                f"AUTOCOMMIT is off in DATABASES[{connection.alias!r}], so the relay could commit nothing.",
-                hint="Remove it. Code that commits by hand may call transaction.set_autocommit(False) meanwhile.",
-                id="mirror.E027",
-            )
-        ]
-    if connection.vendor == "sqlite" and _fetch_value("PRAGMA recursive_triggers") != "1":
-        return [
-            Error(
-                "SQLite's recursive_triggers is off: rows deleted by REPLACE are not captured.",
-                hint='Put "PRAGMA recursive_triggers=ON" into the init_command of DATABASES\' OPTIONS.',
-                id="mirror.E011",
-            )
-        ]
-    if connection.vendor == "postgresql" and (level := _fetch_value("SHOW transaction_isolation")) != "read committed":
-        return [
-            Error(
-                f"The isolation level is {level!r}, but the relay must see changes committed during its transaction.",
-                hint="Leave the isolation level of DATABASES at READ COMMITTED.",
-                id="mirror.E012",
-            )
-        ]
-    return []
+        text = f"AUTOCOMMIT is off in DATABASES[{connection.alias!r}], so the relay could commit nothing."
+        hint = "Remove it. Code that commits by hand may call transaction.set_autocommit(False) meanwhile."
+        return [Error(text, hint=hint, id="mirror.E027")]
+    if connection.vendor == "sqlite":
+        return list(_check_sqlite())
+    if connection.vendor == "postgresql":
+        return list(_check_postgres())
+    return []  # another check refuses such a database
+
+
+def _check_sqlite() -> Iterator[CheckMessage]:
+    if _fetch_value("PRAGMA recursive_triggers") != "1":
+        text = "SQLite's recursive_triggers is off: rows deleted by REPLACE are not captured."
+        hint = 'Put "PRAGMA recursive_triggers=ON" into the init_command of DATABASES\' OPTIONS.'
+        yield Error(text, hint=hint, id="mirror.E011")
+
+
+def _check_postgres() -> Iterator[CheckMessage]:
+    level = _fetch_value("SHOW transaction_isolation")
+    if level != "read committed":
+        text = f"The isolation level is {level!r}, but the relay must see changes committed during its transaction."
+        hint = "Leave the isolation level of DATABASES at READ COMMITTED."
+        yield Error(text, hint=hint, id="mirror.E012")
 
 
 # Tables that exist several times on the search path. A writer with another path writes to another one.
@@ -144,16 +141,20 @@ def check_schemas(*, databases: Sequence[str] | None = None, **kwargs: Any) -> l
         return []  # another check reports the declaration
     with connection.cursor() as cursor:
         cursor.execute(HIDDEN_TABLES, [tables])
-        found = [f"{table} ({schemas})" for table, schemas in cursor.fetchall()]
-    if not found:
+        rows = cursor.fetchall()
+    if not rows:
         return []
+    found = [f"{table} ({schemas})" for table, schemas in rows]
     text = f"Tables exist in several schemas of the search path, and only the first is mirrored: {'; '.join(found)}."
     hint = 'Let every process use one schema with mirrored tables, and give each schema its own MIRROR["PREFIX"].'
     return [Warning(text, hint=hint, id="mirror.W015")]
 
 
 def _is_checked(databases: Sequence[str] | None) -> bool:
-    return setting("DATABASE") in (databases or ())
+    # Without databases, as in a plain ``check``, no check may open a connection.
+    if databases is None:
+        return False
+    return setting("DATABASE") in databases
 
 
 def _fetch_value(sql: str) -> str:
@@ -161,4 +162,5 @@ def _fetch_value(sql: str) -> str:
     using = setting("DATABASE")
     with transaction.atomic(using=using), connections[using].cursor() as cursor:
         cursor.execute(sql)
-        return str(cursor.fetchone()[0])
+        (value,) = cursor.fetchone()
+    return str(value)

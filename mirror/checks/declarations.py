@@ -58,7 +58,9 @@ def _check_mirror(mirror: Mirror) -> list[CheckMessage]:
 
 
 def _end(sentence: str) -> str:
-    return sentence if sentence.endswith("?") else f"{sentence.rstrip('.')}."
+    if sentence.endswith("?"):
+        return sentence
+    return f"{sentence.rstrip('.')}."
 
 
 def _hint_of(fault: str) -> str:
@@ -108,19 +110,7 @@ def _check_prefix() -> Iterator[CheckMessage]:
 
 
 def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:
-    kind = kind_of(mirror)
-    base = kind.declaration
-    given = {"record_key"} if mirror.key else set()
-    if mirror.layout and mirror.layout.fields:
-        given |= {"load", "record"}
-    if mirror.layout and mirror.layout.indexes:
-        given.add("families")
-    lacking = []
-    for name in kind.needed:
-        is_inherited = getattr(type(mirror), name) is getattr(base, name)
-        if is_inherited and name not in given:
-            # Declarations give the template ``key``, not the method that fills it.
-            lacking.append("key" if name == "record_key" else f"{name}()")
+    lacking = _find_lacking(mirror)
     if lacking:
         names = ", ".join(lacking)
         hint = (
@@ -130,18 +120,44 @@ def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:
         yield Error(f"Mirror {mirror.name!r} does not define {names}.", hint=hint, obj=type(mirror), id="mirror.E003")
 
 
+def _find_lacking(mirror: Mirror) -> list[str]:
+    """Return the methods that a declaration neither defines nor has derived."""
+    kind = kind_of(mirror)
+    derived = _find_derived(mirror)
+    lacking: list[str] = []
+    for name in kind.needed:
+        is_inherited = getattr(type(mirror), name) is getattr(kind.declaration, name)
+        if is_inherited and name not in derived:
+            # Declarations give the template ``key``, not the method that fills it.
+            lacking.append("key" if name == "record_key" else f"{name}()")
+    return lacking
+
+
+def _find_derived(mirror: Mirror) -> set[str]:
+    """Return the methods that follow from the attributes of a declaration."""
+    derived: set[str] = set()
+    if mirror.key:
+        derived.add("record_key")
+    if mirror.layout and mirror.layout.fields:
+        derived |= {"load", "record"}
+    if mirror.layout and mirror.layout.indexes:
+        derived.add("families")
+    return derived
+
+
 def _check_record_key(mirror: Mirror) -> Iterator[CheckMessage]:
     """Check that rows have different keys. Otherwise they would overwrite one another's records."""
     if not mirror.has_record or any(watch.whole for watch in mirror.watches):
         return
-    if unknown := _find_unknown(mirror):
+    unknown = _find_unknown(mirror)
+    if unknown:
         message = f"The key {mirror.key!r} of mirror {mirror.name!r} contains {unknown!r}, which it cannot know."
         hint = 'A record has the primary key in its key, and nothing else: key = "book:{pk}".'
         yield Error(message, hint=hint, obj=type(mirror), id="mirror.E025")
         return
     with suppress(Exception):  # reported with the families
-        key = mirror.record_key("1")
-        if key == mirror.record_key("2"):
+        key, other = map(mirror.record_key, ("1", "2"))
+        if key == other:
             message = f"Mirror {mirror.name!r} has the same key for all rows: {key!r}."
             hint = 'Put the primary key into it: key = "book:{pk}".'
             yield Error(message, hint=hint, obj=type(mirror), id="mirror.E025")
@@ -150,24 +166,22 @@ def _check_record_key(mirror: Mirror) -> Iterator[CheckMessage]:
 def _find_unknown(mirror: Mirror) -> str:
     """Return a placeholder of the record's key that is not the primary key, or ""."""
     with suppress(DeclarationError):  # reported with the families
-        return next((name for name in parse_template(mirror.key).names if name != "pk"), "")
+        for name in parse_template(mirror.key).names:
+            if name != "pk":
+                return name
     return ""
 
 
 def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:
-    hint = "families() lists the key families of the entries; verify needs it to find strays."
     try:
         families = mirror.families()
-        record = _record_start(mirror)
+        record = _find_record_start(mirror)
     except Exception as error:
-        if _find_unknown(mirror):  # reported with the record's key
-            return
-        message = f"Mirror {mirror.name!r} fails to list its key families: {error!r}."
-        yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
+        if not _find_unknown(mirror):  # reported with the record's key
+            yield _report_families(mirror, f"fails to list its key families: {error!r}")
         return
     if not families and type(mirror).index is not Mirror.index:
-        message = f"Mirror {mirror.name!r} has no key family for its entries."
-        yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
+        yield _report_families(mirror, "has no key family for its entries")
     for family in families:
         if family.kind not in get_args(Kind):
             message = f"Mirror {mirror.name!r} has a key family of the unknown kind {family.kind!r}."
@@ -176,30 +190,45 @@ def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:
     starts = [family.start for family in families]
     for start in [*starts, record]:
         if start == "":
-            message = f"Mirror {mirror.name!r} has a key family with an empty prefix, which would contain all keys."
-            yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
+            yield _report_families(mirror, "has a key family with an empty prefix, which would contain all keys")
 
 
-def _record_start(mirror: Mirror) -> str | None:
+def _report_families(mirror: Mirror, fault: str) -> CheckMessage:
+    hint = "families() lists the key families of the entries; verify needs it to find strays."
+    return Error(f"Mirror {mirror.name!r} {fault}.", hint=hint, obj=type(mirror), id="mirror.E007")
+
+
+def _find_record_start(mirror: Mirror) -> str | None:
     """Return the common beginning of the records' keys (for a summary: the key), or None without records."""
-    return mirror.record_key("\0").partition("\0")[0] if mirror.has_record else None
+    if not mirror.has_record:
+        return None
+    start, _, _ = mirror.record_key("\0").partition("\0")
+    return start
 
 
 def _check_own_keys(mirror: Mirror) -> Iterator[CheckMessage]:
     """Check that no key can belong to two structures of a mirror: they would overwrite each other."""
     with suppress(Exception):  # reported for the families themselves
-        families = list(mirror.families())
-        if not all(family.start for family in families):
-            return  # a family without a beginning contains all keys, as reported by _check_families
-        for _, key in _list_examples(mirror):
-            if _count_structures(mirror, families, key) > 1:
-                yield Error(
-                    f"Keys such as {key!r} belong to several structures of mirror {mirror.name!r}.",
-                    hint="Begin the key of each structure in another way.",
-                    obj=type(mirror),
-                    id="mirror.E008",
-                )
-                return
+        key = _find_shared_key(mirror)
+        if key is not None:
+            yield Error(
+                f"Keys such as {key!r} belong to several structures of mirror {mirror.name!r}.",
+                hint="Begin the key of each structure in another way.",
+                obj=type(mirror),
+                id="mirror.E008",
+            )
+
+
+def _find_shared_key(mirror: Mirror) -> str | None:
+    """Return a key that can belong to several structures of a mirror, or None."""
+    families = list(mirror.families())
+    if not all(family.start for family in families):
+        # A family without a beginning contains all keys, as reported by _check_families.
+        return None
+    for _, key in _list_examples(mirror):
+        if _count_structures(mirror, families, key) > 1:
+            return key
+    return None
 
 
 def _count_structures(mirror: Mirror, families: list[Family], key: str) -> int:
@@ -220,18 +249,18 @@ def _check_starts() -> list[CheckMessage]:
             if all(start for start, _ in own):  # otherwise it contains all keys, as reported above
                 examples += [(start, key, mirror.name) for start, key in own]
                 owned[mirror.name] = Owned(mirror)
-    found: dict[tuple[str, ...], str] = {}
+    shared: dict[tuple[str, ...], str] = {}
     for start, key, name in sorted(examples):
         owners = {other for other, keys in owned.items() if keys.has(key)}
         owners.add(name)
-        if len(owners) > 1:
-            # One message for the same mirrors, however many of their keys are equal.
-            found.setdefault(tuple(sorted(owners)), start)
+        # One message for the same mirrors, however many of their keys are equal.
+        shared.setdefault(tuple(sorted(owners)), start)
     messages: list[CheckMessage] = []
-    for names, start in found.items():
-        text = f"Keys that start with {start!r} belong to several mirrors: {', '.join(names)}."
-        hint = "Give each mirror its own keys: entries of one mirror would be strays of the other."
-        messages.append(Error(text, hint=hint, id="mirror.E008"))
+    for names, start in shared.items():
+        if len(names) > 1:
+            text = f"Keys that start with {start!r} belong to several mirrors: {', '.join(names)}."
+            hint = "Give each mirror its own keys: entries of one mirror would be strays of the other."
+            messages.append(Error(text, hint=hint, id="mirror.E008"))
     return messages
 
 
@@ -244,7 +273,7 @@ def _list_examples(mirror: Mirror) -> Iterator[tuple[str, str]]:
             for text in EXAMPLES:
                 yield family.start, f"{family.start}{text}{family.end}"
     if mirror.has_record:
-        start = str(_record_start(mirror))
+        start = str(_find_record_start(mirror))
         # The key of a summary is the same for both.
         keys = {mirror.record_key(text): None for text in EXAMPLES}
         for key in keys:
