@@ -264,9 +264,11 @@ class Readers(Generic[R]):
         def read_sql() -> int | None:
             found = structure.find_in_sql()
             rows = found.filter_members(structure.parse_pks([pk]))
-            for _, score in found.list_scores(rows):
-                return found.count_above(score) + 1
-            return None
+            scores = found.list_scores(rows)
+            if not scores:
+                return None
+            ((_, score),) = scores
+            return found.count_above(score) + 1
 
         return _answer(structure, add_commands, read_replies, read_sql)
 
