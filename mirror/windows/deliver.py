@@ -52,7 +52,7 @@ class Deliveries:
     """
 
     def __init__(self, session: Session, mirror: WindowMirror, rows: Sequence[str]) -> None:
-        self.session, self._mirror = session, mirror
+        self.session = session
         self._guards = name_guards(mirror.name, rows)
         self.mirrors = [mirror.name]
         self.mirrors += [after.mirror for after in mirror.after]

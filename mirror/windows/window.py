@@ -52,7 +52,8 @@ def count_warm(mirror: WindowMirror, owners: Sequence[str], redis: RedisClient) 
     pipe = redis.pipeline(transaction=False)
     for owner in owners:
         pipe.zscore(mirror.record_key(owner), SENTINEL)
-    return sum(state in (WHOLE, CUT) for state in pipe.execute())
+    states = pipe.execute()
+    return states.count(WHOLE) + states.count(CUT)
 
 
 def warm_soon(mirror: WindowMirror, owner: str) -> None:
