@@ -110,7 +110,8 @@ def _keep_stamps(capture: Capture, before: dict[str, str], replaced: set[str]) -
     table = str(Identity._meta.db_table)
     identity = capture.relations([table]).get(table)
     if identity is None or "triggers" not in identity.columns:
-        return  # the migration of this column follows
+        # The migration of this column follows.
+        return
     rows = Identity.objects.using(capture.connection.alias).filter(pk=1)
     known = rows.values_list("triggers", flat=True).first()
     saved = known or {}
@@ -205,7 +206,8 @@ def _after_migrations(*, using: str, **kwargs: Any) -> None:
         with suppress(LookupError):
             layouts.record(using, kwargs.get("apps"))
         database_identity.cache_clear()
-        with suppress(LookupError):  # the model does not exist after a migration backwards
+        # The model does not exist after a migration backwards.
+        with suppress(LookupError):
             # Here, because its first use may be in a transaction that is rolled back.
             identities = kwargs.get("apps", apps).get_model("mirror", "Identity")._base_manager
             identities.using(using).get_or_create(pk=1)

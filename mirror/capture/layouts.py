@@ -34,7 +34,8 @@ def record(using: str, apps: Any = None) -> None:
     states = (apps or present_apps).get_model("mirror", "State")
     columns = {field.name for field in states._meta.get_fields()}
     if not columns.issuperset(Recorded._fields):
-        return  # the migrations of these columns follow
+        # The migrations of these columns follow.
+        return
     rows = states._base_manager.using(using)
     known = _read_recorded(rows)
     wanted = {mirror.name: Recorded(str(mirror.version), digest_methods(mirror)) for mirror in registry.all_mirrors()}

@@ -126,6 +126,7 @@ class Capture(ABC):
                 continue
             # The migration of a column may follow. Then the next migrate installs its triggers.
             present = [insert for insert in wanted if insert.named <= relation.columns]
+            # One trigger for all mirrors, because each one costs every write.
             for operation in self.operations(relation):
                 concerned = _select_inserts(operation, present)
                 if concerned:

@@ -57,7 +57,8 @@ class SqliteCapture(Capture):
         definitions: dict[str, Definition] = {}
         for name, table, sql in rows:
             head, mark, body = sql.partition(MARK)
-            if mark:  # otherwise it is a trigger of the site's own
+            # Without it, this is a trigger of the site's own.
+            if mark:
                 definitions[name] = Definition(name, table, (head,), mark + body)
         return definitions
 

@@ -22,7 +22,8 @@ def check_aliases() -> Iterator[CheckMessage]:
     """Check that no watched table is written through another database, where no trigger captures the change."""
     mirrored = str(setting("DATABASE"))
     if mirrored not in settings.DATABASES:
-        return  # reported by the doctor
+        # The doctor reports it.
+        return
     watched = _find_watched_models()
     for alias in connections:
         if alias == mirrored or _has_same_data(alias, mirrored):

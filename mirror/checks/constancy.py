@@ -79,7 +79,8 @@ def _find_calls(declaration: type[Mirror]) -> list[str]:
     try:
         source = textwrap.dedent(inspect.getsource(declaration))
         [written] = ast.parse(source).body
-    except (OSError, TypeError, SyntaxError, ValueError):  # made without a source
+    except (OSError, TypeError, SyntaxError, ValueError):
+        # The class was made without a source, as in a shell.
         return []
     assert isinstance(written, ast.ClassDef)
     calls: list[str] = []

@@ -23,7 +23,8 @@ def check_triggers(*, databases: Sequence[str] | None = None, **kwargs: Any) -> 
     try:
         faults = install.missing()
     except ImproperlyConfigured:
-        return []  # reported by the checks of declarations
+        # The checks of declarations report it.
+        return []
     messages: list[CheckMessage] = []
     for fault in faults:
         if fault.is_lasting:
@@ -55,6 +56,7 @@ def check_queries(*, databases: Sequence[str] | None = None, **kwargs: Any) -> l
     messages: list[CheckMessage] = []
     for mirror in registry.all_mirrors():
         if not mirror.layout or not mirror.layout.fields:
+            # Its own load() makes the queries.
             continue
         fault = mirror.layout.find_obstacle(setting("DATABASE"))
         if fault:
@@ -71,7 +73,8 @@ def check_methods(*, databases: Sequence[str] | None = None, **kwargs: Any) -> l
         return []
     try:
         changed = layouts.find_changed()
-    except DatabaseError:  # the column does not exist yet
+    except DatabaseError:
+        # The column does not exist yet.
         return []
     hint = "Increase version if keys, records or entries have changed: the mirror is rebuilt. Then run migrate."
     return [
@@ -99,7 +102,8 @@ def check_connection(*, databases: Sequence[str] | None = None, **kwargs: Any) -
         return list(_check_sqlite())
     if connection.vendor == "postgresql":
         return list(_check_postgres())
-    return []  # another check refuses such a database
+    # Another check refuses such a database.
+    return []
 
 
 def _check_sqlite() -> Iterator[CheckMessage]:
@@ -138,7 +142,8 @@ def check_schemas(*, databases: Sequence[str] | None = None, **kwargs: Any) -> l
     try:
         tables = [*inserts(), Change._meta.db_table]
     except ImproperlyConfigured:
-        return []  # another check reports the declaration
+        # Another check reports the declaration.
+        return []
     with connection.cursor() as cursor:
         cursor.execute(HIDDEN_TABLES, [tables])
         rows = cursor.fetchall()

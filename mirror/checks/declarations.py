@@ -66,7 +66,8 @@ def _end(sentence: str) -> str:
 def _hint_of(fault: str) -> str:
     if not fault.startswith("is wrong"):
         return "A mirror needs a unique name, a model, and a list of watches on models."
-    if ";" in fault and "has no field" not in fault:  # the fault itself says what to do
+    if ";" in fault and "has no field" not in fault:
+        # The fault itself says what to do in its second half.
         return "Without fields and indexes, load(), record() and index() may compute anything; declare their watches."
     return "fields, indexes and where contain names of columns and relations of the model, and classes of mirror."
 
@@ -155,7 +156,8 @@ def _check_record_key(mirror: Mirror) -> Iterator[CheckMessage]:
         hint = 'A record has the primary key in its key, and nothing else: key = "book:{pk}".'
         yield Error(message, hint=hint, obj=type(mirror), id="mirror.E025")
         return
-    with suppress(Exception):  # reported with the families
+    # An error is reported with the families.
+    with suppress(Exception):
         key, other = map(mirror.record_key, ("1", "2"))
         if key == other:
             message = f"Mirror {mirror.name!r} has the same key for all rows: {key!r}."
@@ -165,7 +167,8 @@ def _check_record_key(mirror: Mirror) -> Iterator[CheckMessage]:
 
 def _find_unknown(mirror: Mirror) -> str:
     """Return a placeholder of the record's key that is not the primary key, or ""."""
-    with suppress(DeclarationError):  # reported with the families
+    # An error is reported with the families.
+    with suppress(DeclarationError):
         for name in parse_template(mirror.key).names:
             if name != "pk":
                 return name
@@ -177,7 +180,8 @@ def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:
         families = mirror.families()
         record = _find_record_start(mirror)
     except Exception as error:
-        if not _find_unknown(mirror):  # reported with the record's key
+        # An unknown placeholder is reported with the record's key.
+        if not _find_unknown(mirror):
             yield _report_families(mirror, f"fails to list its key families: {error!r}")
         return
     if not families and type(mirror).index is not Mirror.index:
@@ -208,7 +212,8 @@ def _find_record_start(mirror: Mirror) -> str | None:
 
 def _check_own_keys(mirror: Mirror) -> Iterator[CheckMessage]:
     """Check that no key can belong to two structures of a mirror: they would overwrite each other."""
-    with suppress(Exception):  # reported for the families themselves
+    # An error is reported for the families themselves.
+    with suppress(Exception):
         key = _find_shared_key(mirror)
         if key is not None:
             yield Error(
@@ -244,9 +249,11 @@ def _check_starts() -> list[CheckMessage]:
     owned: dict[str, Owned] = {}
     examples: list[tuple[str, str, str]] = []
     for mirror in registry.all_mirrors():
-        with suppress(Exception):  # reported for the mirror itself
+        # An error is reported for the mirror itself.
+        with suppress(Exception):
             own = list(_list_examples(mirror))
-            if all(start for start, _ in own):  # otherwise it contains all keys, as reported above
+            # A family without a beginning contains all keys, as reported above.
+            if all(start for start, _ in own):
                 examples += [(start, key, mirror.name) for start, key in own]
                 owned[mirror.name] = Owned(mirror)
     shared: dict[tuple[str, ...], str] = {}

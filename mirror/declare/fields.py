@@ -14,7 +14,6 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import models
-from django.db.models.constants import LOOKUP_SEP
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 
@@ -30,6 +29,7 @@ from mirror.declare.paths import (
     resolve_column,
     resolve_plain,
     resolve_relation,
+    sort_uses,
 )
 from mirror.utils.rows import all_rows
 
@@ -164,6 +164,7 @@ class Sum:
     def find_uses(self, model: type[models.Model]) -> list[Use]:
         """Return the columns that the sum depends on."""
         field = find_value_field(find_field(resolve_plain(model, self.relation).related, self.field))
+        # Verification would show a difference between two sums of the same rows.
         if isinstance(field, models.FloatField):
             raise DeclarationError(
                 f"{self.field!r} of {self.relation!r} is a float, and a sum of floats depends on the order in which "
@@ -199,16 +200,13 @@ def _find_uses(model: type[models.Model], name: str, where: models.Q | None, col
         related += resolve_column(relation.related, column).uses
     if any(use.key for use in related):
         raise DeclarationError(f"{name!r} depends on rows that point at the related ones, and cannot be watched")
-    direct = [use for use in related if not use.path]
-    further = [use._replace(path=f"{name}{LOOKUP_SEP}{use.path}") for use in related if use.path]
+    related = sort_uses(related)
     own = relation.own.column
     if relation.other is None:
-        # The related rows point at the mirrored row, so their own changes name it.
         uses = [Use(relation.link, str(field.column), key=own) for field in relation.link._meta.pk_fields]
-        uses += [use._replace(key=own) for use in direct]
-        return uses + further
+        return uses + [use.from_target(name, own) for use in related]
     # Only the links point at the mirrored row. The rows behind them are found by the path.
-    behind = [use._replace(path=name) for use in direct] + further
+    behind = [use.behind(name) for use in related]
     if is_loose_link(relation.other):
         # A link may precede its row: then each path over the links is loose as well.
         behind = [use._replace(is_loose=True) for use in behind]
@@ -309,7 +307,8 @@ def make_plain(value: Any, field: "models.Field[Any, Any] | None" = None) -> Any
     if isinstance(value, Enum):
         return make_plain(value.value, field)
     if isinstance(value, str):
-        return str.__str__(value)  # of a subclass, whose own text may be another
+        # Of a subclass, whose own text may be another
+        return str.__str__(value)
     if isinstance(value, Decimal):
         return _write_decimal(value, getattr(field, "decimal_places", None))
     convert = _PLAIN.get(type(value))

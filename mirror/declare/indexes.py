@@ -50,8 +50,9 @@ class Template:
         """Return the text for a row. Fields without a value are empty."""
         if not self.names:
             return self.start
+        # In few expressions, because each entry of a drain gets its key here.
         texts = [pk if n == "pk" else write_text(value if n == "value" else record[n]) for n in self.names]
-        if len(texts) == 1:  # the usual template
+        if len(texts) == 1:
             return f"{self.start}{texts[0]}{self.end}"
         found = iter(texts)
         return "".join([literal if name is None else literal + next(found) for literal, name in self.parts])
@@ -127,14 +128,16 @@ def write_text(value: Any) -> str:
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, float):
-        return str(value + 0.0)  # -0.0 is equal to 0.0 in SQL
+        # -0.0 is equal to 0.0 in SQL, so both have one text.
+        return str(value + 0.0)
     return "" if value is None else str(value)
 
 
 def read_score(value: Any) -> float:
     """Return a field's value as a score: a number, or a time in seconds since 1970."""
     if isinstance(value, (int, float)):
-        return +value  # an integer remains one, and so its text in feeds and addresses; True becomes 1
+        # An integer remains one, and so its text in feeds and addresses. True becomes 1.
+        return +value
     try:
         return float(value)
     except ValueError:
@@ -328,6 +331,7 @@ class SetOf(Index):
     def build_entries(self, pk: str, keys: list[str], record: Record) -> Iterable[Contribution]:
         member = self.member_template.fill(pk, None, record)
         if len(keys) > 1:
+            # One entry for all sets, which is as cheap as one for a single set
             return [Members(keys, member)]
         return [Member(key, member) for key in keys]
 

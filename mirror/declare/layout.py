@@ -59,7 +59,8 @@ class Layout:
         # A method computes the entries; the indexes then only describe them to readers.
         self.is_computed = mirror.index is not Mirror.index or not mirror.has_record
         self.fields = _make_fields(mirror.fields)
-        uses = self._find_uses()  # first, because it explains wrong names and conditions
+        # First, because it explains wrong names and conditions
+        uses = self._find_uses()
         self.kinds = {name: field.find_column(self.model) for name, field in self.fields.items()}
         self._sort_fields()
         if self.is_hash:
@@ -113,6 +114,7 @@ class Layout:
         return uses
 
     def _check_hash(self) -> None:
+        # Each field of a hash has one text.
         for name in self.lists:
             raise DeclarationError(f"a hash cannot contain the list {name!r}")
         for name, kind in self.kinds.items():
@@ -149,7 +151,8 @@ class Layout:
         index.check()
         if self.is_hash and index.when_field:
             raise DeclarationError(f'{index!r}: a hash has only text, and "0" is true; use a function as when=')
-        if self.fields:  # otherwise record() is a method, and nobody knows the names in its result
+        # Without fields, record() is a method, and nobody knows the names in its result.
+        if self.fields:
             for name in sorted(index.find_fields() - self.fields.keys()):
                 raise DeclarationError(f"{index!r} needs the field {name!r}, which fields does not contain")
         self._check_texts(index)
@@ -209,7 +212,8 @@ class Layout:
         for rows in queries:
             try:
                 rows.query.get_compiler(using).as_sql()
-            except (EmptyResultSet, FullResultSet):  # a condition that no row or each row meets
+            except (EmptyResultSet, FullResultSet):
+                # No row or each row meets the condition, which Django finds out by itself.
                 continue
             except Exception as error:
                 return f"{type(error).__name__}: {error}"
@@ -244,9 +248,11 @@ class Layout:
         found = self._rows.fetch(possible, using)
         records = {str(pk): dict(zip(names, values, strict=False)) for pk, *values in found}
         for name in names:
-            if name not in self.plain:
-                for record in records.values():
-                    record[name] = make_plain(record[name], self.kinds.get(name))
+            if name in self.plain:
+                continue
+            kind = self.kinds[name]
+            for record in records.values():
+                record[name] = make_plain(record[name], kind)
         for name in self.lists:
             self._add_list(name, records, using)
         return records
@@ -255,12 +261,14 @@ class Layout:
         """Add a field of several values to these records."""
         if not records:
             return
+        kind = self.kinds[name]
         for record in records.values():
             record[name] = []
         for owner, value in self._lists[name].fetch(map(self.pk.to_python, records), using):
             record_of_owner = records.get(str(owner))
-            if record_of_owner is not None:  # otherwise it was added after the query before
-                record_of_owner[name].append(make_plain(value, self.kinds[name]))
+            # Another row was added after the query before.
+            if record_of_owner is not None:
+                record_of_owner[name].append(make_plain(value, kind))
 
     def _select_rows(self, pks: RawSQL) -> "models.QuerySet[Any, Any]":
         rows = all_rows(self.model).filter(self.where or models.Q(), pk__in=pks).order_by()
@@ -287,6 +295,7 @@ class Layout:
         """Return a row's entries by two records, without those of indexes whose fields are equal in both."""
         old: list[Contribution] = []
         new: list[Contribution] = []
+        # Most updates change few fields, so that most indexes need no entries.
         for names, index_row in zip(self.index_fields, self.index_rows, strict=True):
             if names is None or any(before[name] != after[name] for name in names):
                 old += index_row(pk, before)

@@ -115,6 +115,7 @@ class Mirror(Readers[R]):
 
     def pk_of(self, key: str) -> str | None:
         """Return the row with this key of its record, or None if this mirror has no such key."""
+        # A zero byte, which no key contains, marks the place of the primary key.
         start, _, end = self.record_key("\0").partition("\0")
         if not (key.startswith(start) and key.endswith(end)):
             return None
@@ -160,7 +161,7 @@ def _list_key_fields(watch: Watch) -> "list[Field[Any, Any]]":
 def can_hold(field: "Field[Any, Any]", text: str) -> bool:
     """Return whether a column can hold the value that ``text`` represents."""
     field = find_value_field(field)
-    # a fast path for nearly all keys
+    # A fast path for nearly all keys, because drains and verifications ask for each of them
     if len(text) < 10 and text.isdecimal() and text.isascii() and isinstance(field, IntegerField):
         return text == "0" or text[0] != "0"
     try:
@@ -169,6 +170,7 @@ def can_hold(field: "Field[Any, Any]", text: str) -> bool:
             field.run_validators(value)  # checks the range
     except ValidationError:
         return False
+    # Another text of the same value, such as "01", is no key: the row would be in Redis twice.
     return str(value) == text
 
 

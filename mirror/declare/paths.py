@@ -1,6 +1,7 @@
 """Paths in queries, resolved: the columns and relations of models that they lead to, and the columns behind them."""
 
 import difflib
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, cast
 
 from django.core.exceptions import FieldDoesNotExist
@@ -30,6 +31,20 @@ class Use(NamedTuple):
     path: str = ""
     key: str = ""
     is_loose: bool = False
+
+    def behind(self, path: str) -> "Use":
+        """Return the same use by a row from which ``path`` leads to the present one."""
+        return self._replace(path=_join(path, self.path))
+
+    def from_target(self, name: str, key: str) -> "Use":
+        """Return the same use by the row at which the present one points with the column ``key``.
+
+        name: the relation from that row to the present one.
+        """
+        if self.path:
+            return self.behind(name)
+        # A change of the present row names the other one, so no relation has to be followed.
+        return self._replace(key=self.key or key)
 
 
 class Resolved(NamedTuple):
@@ -101,6 +116,7 @@ def find_field(model: type[models.Model], name: str) -> Any:
 
 
 def _get_field(model: type[models.Model], name: str) -> Any:
+    # The alias of queries, which get_field does not know
     if name == "pk":
         return model._meta.pk
     try:
@@ -128,6 +144,7 @@ def list_names(model: type[models.Model]) -> set[str]:
 
 def find_alias(model: type[models.Model], name: str) -> str:
     """Return ``name`` for an annotation, with underscores until no field of the model has it."""
+    # Django refuses an annotation with the name of a field.
     taken = list_names(model)
     while name in taken:
         name += "_x"
@@ -217,6 +234,7 @@ class _Walk:
         """Add a field's column, which belongs to the table of the model that defines it, and the way to that table."""
         owner = self.before
         for link in find_parent_links(self.here, field.model):
+            # Changes of primary keys are captured in any case.
             if not link.primary_key:
                 self._use(link.model, link.column, owner)
             self.is_loose |= is_loose_link(link)
@@ -237,7 +255,7 @@ class _Walk:
             # The value at which the key points can pass from one row to another, so its column is used as well.
             target = resolve_column(self.here, link.target_field.name)
             for use in target.uses:
-                self.uses.append(use._replace(path=_join(self.before, use.path), is_loose=True))
+                self.uses.append(use.behind(self.before)._replace(is_loose=True))
 
     def _resolve_reverse(self, relation: Any, rest: list[str]) -> Resolved:
         """Resolve the path from the other side of a one-to-one relation on."""
@@ -256,10 +274,14 @@ class _Walk:
                 f"{self.path!r}: {name!r} cannot be followed by another such relation, because the primary key of "
                 f"{label} is not that of {self.model._meta.label}; mirror {label} instead"
             )
-        # The rows of this relation point at the mirrored row, so their own changes name it.
-        self.uses += [use._replace(key=use.key or link.column) for use in last.uses if not use.path]
-        self.uses += [use._replace(path=_join(name, use.path)) for use in last.uses if use.path]
+        self.uses += [use.from_target(name, link.column) for use in sort_uses(last.uses)]
         return last._replace(uses=self.uses)
+
+
+def sort_uses(uses: Iterable[Use]) -> list[Use]:
+    """Return the columns of the row itself, and then those behind paths."""
+    # Otherwise in the given order, because the order of the columns is that in the triggers.
+    return sorted(uses, key=lambda use: use.path != "")
 
 
 def _join(before: str, name: str) -> str:
@@ -297,6 +319,7 @@ def _require_key_of(model: type[models.Model], link: Any) -> None:
 
 def require_plain_key(model: type[models.Model]) -> None:
     """Refuse a model whose rows Python and the triggers name in different ways."""
+    # Triggers write a key as the text of its value in SQL, and Python as str() of its own value.
     field = find_value_field(model._meta.pk)
     methods = list_custom_methods(field)
     if methods & {"from_db_value", "get_prep_value", "get_db_prep_value"}:
@@ -327,6 +350,7 @@ def is_nullable(model: type[models.Model], path: str) -> bool:
     here: Any = model
     for name in path.split(LOOKUP_SEP):
         field = find_field(here, name)
+        # The row on the other side of a one-to-one relation may be missing as well.
         if not field.concrete or field.null:
             return True
         here = field.related_model

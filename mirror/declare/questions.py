@@ -101,7 +101,8 @@ class _Replay:
     """The answers to the questions that a function asked in its earlier runs, in their order."""
 
     def __init__(self) -> None:
-        self.known: list[tuple[list[Sequence[str]], list[Outcome]]] = []  # the mirrors of the questions, and answers
+        # The mirrors of the questions, and the answers
+        self.known: list[tuple[list[Sequence[str]], list[Outcome]]] = []
         self.position = 0
 
     def take(self, questions: Sequence[Question[Any]]) -> list[Outcome]:
@@ -137,6 +138,7 @@ class Pending(Generic[T]):
 
     def run(self) -> Sequence[Question[Any]]:
         """Run the function with the known answers. Return its next questions; none if it has returned."""
+        # The function begins again, and gets the known answers in their order.
         self._replay.position = 0
         token = _replay.set(self._replay)
         try:
@@ -177,6 +179,7 @@ def _run_calls(calls: Sequence[Pending[Any]]) -> list[Pending[Any]]:
     waiting: list[Pending[Any]] = []
     asked: list[Sequence[Question[Any]]] = []
     questions_of_all: list[Question[Any]] = []
+    # All calls first, so that their questions share the round trip
     for call in calls:
         questions = call.run()
         if questions:

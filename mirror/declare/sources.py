@@ -25,7 +25,8 @@ def digest_methods(mirror: Mirror) -> str:
     """
     declaration = type(mirror)
     texts: list[str] = []
-    for name in dir(declaration):  # sorted
+    # In the order of their names, which dir() returns
+    for name in dir(declaration):
         function = _find_function(inspect.getattr_static(declaration, name))
         if function is not None and not function.__module__.startswith(INHERITED):
             texts.append(f"{name}: {_normalize(function)}")
@@ -49,7 +50,8 @@ def _normalize(function: FunctionType) -> str:
     """Return the source of a function without comments, docstrings and layout, or "" if it cannot be read."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, SyntaxError):  # created without a file; a lambda within an expression
+    except (OSError, SyntaxError):
+        # It was created without a file, or is a lambda within an expression.
         return ""
     for node in ast.walk(tree):
         if isinstance(node, WITH_DOCSTRINGS) and ast.get_docstring(node):

@@ -124,7 +124,7 @@ def _match_values(layout: "Layout", index: Index, values: Mapping[str, str]) -> 
     for placeholder, text in values.items():
         name = index.over if placeholder == "value" else placeholder
         if name == index.over and text == "":
-            # Values without a text have no structure of their own.
+            # Values without a text have no structure of their own, as in ``Index.compile``.
             return None
         equal = _match_value(layout, name, text)
         if equal is None:

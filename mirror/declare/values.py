@@ -33,7 +33,8 @@ _ID: Final = frozenset([int])
 
 def list_entries(mirror: str, pk: str, made: Iterable[Contribution]) -> list[Contribution]:
     """Return the entries of a row. Raise TypeError for one of the wrong type, or with NaN as its score."""
-    found: object = made  # a declaration without types may return anything
+    # A declaration without types may return anything.
+    found: object = made
     if not isinstance(found, Iterable):
         raise TypeError(f"{mirror}: the entries of {pk!r} are {made!r}, and have to be a list")
     entries = list(made)
@@ -43,7 +44,8 @@ def list_entries(mirror: str, pk: str, made: Iterable[Contribution]) -> list[Con
 
 def check_keys(mirror: str, method: str, keys: Sequence[Any]) -> None:
     """Raise TypeError unless all keys that a method returned are text."""
-    if _TEXT.issuperset(map(type, keys)):  # the usual case, in one step
+    # The usual case, in one step. A drain calls this with each batch of rows.
+    if _TEXT.issuperset(map(type, keys)):
         return
     for key in keys:
         if type(key) is not str:

@@ -134,9 +134,11 @@ class Kind:
         """Return the entries for which a state accounts, or none for a state that is not this declaration's."""
         try:
             return list(self.before(pk, stored))
-        except Exception as error:  # a record of another layout or from another writer may raise anything
-            raise_if_away(error)  # ``index`` may look an unchangeable row up
-            return []  # verification finds the entries
+        except Exception as error:
+            # A record of another layout or from another writer may raise anything. Verification finds its entries.
+            # ``index`` may look an unchangeable row up, so SQL may be away.
+            raise_if_away(error)
+            return []
 
     def difference(
         self, pk: str, stored: Stored, strays: Sequence[Entry], target: Target

@@ -115,7 +115,8 @@ class JsonKind(Kind):
         try:
             record = self.decode(stored) or {}
             before, after = layout.list_changes(pk, record, target.record)
-        except Exception as error:  # as in ``accounted``
+        except Exception as error:
+            # As in ``accounted``
             raise_if_away(error)
             return None
         remove, add = plan.difference(before, after)

@@ -70,7 +70,8 @@ class TableKind(Kind):
         list_rows: Callable[[], Sequence[str]],
         limit: int,
     ) -> list[Difference]:
-        return []  # a sample is compared because Redis lost data; these rows are in SQL
+        # A sample is compared because Redis lost data. These rows are in SQL.
+        return []
 
     def find_differences(self, pks: Sequence[str]) -> list[Difference]:
         """Return the stored rows that differ from their source rows in every comparison."""

@@ -42,7 +42,8 @@ def step(changes: Sequence[Change], redis: RedisClient | None = None) -> list[st
     """
     first = changes[0]
     find_rows = _find_lookup(first.mirror, first.source)
-    if find_rows is None:  # no mirror watches this source any more
+    if find_rows is None:
+        # No mirror watches this source any more.
         return _save_slice(changes, [], None, done=True)
     mirror = registry.get(first.mirror)
     for extension in list_extensions():

@@ -95,7 +95,8 @@ def own_mirrors() -> Generator[None, None, None]:
 
 def _remove_keys() -> None:
     """Remove the keys of this test run. Raises ImproperlyConfigured outside of a test database."""
-    prefix.current()  # enters the namespace
+    # This enters the namespace of the test database.
+    prefix.current()
     if not namespace.current():
         raise ImproperlyConfigured("mirror.testing needs a test database: otherwise it would remove the site's keys.")
     breaker.reset()

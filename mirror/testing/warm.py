@@ -38,7 +38,8 @@ def _write_rows(mirrors: Sequence[Mirror], redis: RedisClient) -> None:
     applied: list[int] = []
     for mirror in mirrors:
         has_rows = _write_mirror(mirror, filled, redis)
-        if has_rows and isinstance(mirror, TableMirror):  # its drains have written rows of other mirrors
+        if has_rows and isinstance(mirror, TableMirror):
+            # Its drains have written rows of other mirrors.
             filled = find_filled_tables(mirrors)
         if not registry.chained(mirror.name):
             applied += sources[mirror.name]
@@ -51,7 +52,8 @@ def _write_mirror(mirror: Mirror, filled: set[str], redis: RedisClient) -> bool:
     """Write all rows of a mirror. Return whether there are any."""
     size = kind_of(mirror).limit_batch(int(setting("CHUNK")))
     has_rows = False
-    for read in list_readers(mirror, filled):  # none for lazy windows, which are filled when they are read
+    # No functions for lazy windows, which are filled when they are read
+    for read in list_readers(mirror, filled):
         cursor = None
         while pks := read(cursor, size):
             apply.drain(mirror, pks, redis=redis, full=True)

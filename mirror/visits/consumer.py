@@ -62,7 +62,8 @@ def consume(
             done += len(entries)
             if deadline.passed():
                 return done
-            if len(entries) < size:  # all that waited
+            if len(entries) < size:
+                # These were all that waited.
                 break
     return done
 
@@ -111,7 +112,8 @@ class _Run:
 
     def _create_group(self, session: Session) -> None:
         # From the first entry, because visits may have come before the group.
-        with suppress(ResponseError):  # another process was faster
+        # An error means that another process was faster.
+        with suppress(ResponseError):
             session.ask([("XGROUP", "CREATE", self.stream, GROUP, "0", "MKSTREAM")])
 
     def write(self, entries: Sequence[Entry]) -> None:
@@ -153,6 +155,7 @@ class _Run:
         if not visits:
             return
         try:
+            # Durable: an outer transaction could be rolled back when the entries are already removed.
             with transaction.atomic(using=str(setting("DATABASE")), durable=True):
                 self.kind.save(visits)
         except Exception as error:

@@ -50,7 +50,8 @@ def _restore_slice(kind: VisitKind, redis: RedisClient) -> bool:
         (found,) = session.ask([("GET", place)])
         stamp = stamps.start(session.incarnation)
         after = stamps.get_text(found, session.incarnation)
-        if after is None:  # the first slice after a loss
+        if after is None:
+            # The first slice after a loss
             session.ask([("SET", place, stamp)])
             found, after = stamp.encode(), ""
         following = kind.restore(redis, after)
@@ -60,7 +61,8 @@ def _restore_slice(kind: VisitKind, redis: RedisClient) -> bool:
         change = ("RENAME", place, done) if is_last else ("SET", place, f"{stamp}{following}")
         try:
             if session.watch_and_ask([place], [("GET", place)]) != [found]:
-                return False  # Redis was lost again, or another process was faster
+                # Redis was lost again, or another process was faster.
+                return False
             session.execute([change])
         except Conflict:
             return False

@@ -131,7 +131,8 @@ class Deliveries:
         guards: list[bytes | None] = [self._token.encode()] * len(self._guards)
         self._expected = guards + others
         self._refuse_change(found)
-        return others[:-1]  # the last one is the fence
+        # The last one is the fence.
+        return others[:-1]
 
     def _refuse_change(self, found: Sequence[Any]) -> None:
         if list(found) != self._expected:

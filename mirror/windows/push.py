@@ -142,7 +142,8 @@ def push_keys(
             return total, True
         pushed, failed = _push_group(group, deadline, redis, known)
         if pushed.outcome is Outcome.COLD:
-            break  # a task sent now would find the same, so nothing counts as left: the sweep sends the next one
+            # A task sent now would find the same, so nothing counts as left: the sweep sends the next one.
+            break
         total += pushed.applied
         skipped |= failed
     return total, False
@@ -179,7 +180,8 @@ def _repeat_source(mirror: str, source: str, redis: RedisClient, known: Markers)
         keys = [change.key for change in group]
         applied, _ = push_keys(mirror, source, keys, redis=redis, known=known, polite=False)
         if not applied:
-            break  # a mirror is cold, or the rows fail: the same rows would be found again
+            # A mirror is cold, or the rows fail: the same rows would be found again.
+            break
     return not lost.exists()
 
 
@@ -225,9 +227,11 @@ def send_pending(redis: RedisClient) -> None:
 def _send_push(mirror: str, source: str, redis: RedisClient) -> None:
     lease = _name_lease(mirror, source)
     if not redis.set(lease, "1", px=int(PUSH_LEASE_SECONDS * 1000), nx=True):
-        return  # such a task is running
+        # Such a task is running.
+        return
     if not send.push(mirror, source):
-        redis.delete(lease)  # no task was sent, so the next sweep tries again at once
+        # No task was sent, so the next sweep tries again at once.
+        redis.delete(lease)
 
 
 def work(mirror: str, source: str, keys: Sequence[str]) -> int:

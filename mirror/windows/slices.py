@@ -78,7 +78,8 @@ class Slices:
             for batch in deliver.make_batches(self.mirror, worth_it, self.deliveries.claim_token):
                 self.at("deliver")
                 self.windows += batch.windows
-                self.deliveries.post_batch(batch)  # meanwhile SQL saves the progress and reads the next slice
+                # Redis executes it while SQL saves the progress and reads the next slice.
+                self.deliveries.post_batch(batch)
                 if delivered:
                     # Not before: ``post_batch`` has just checked the last batch of that slice.
                     self._save_progress(delivered)
@@ -122,7 +123,8 @@ class Slices:
         owners = list(dict.fromkeys(one.owner for one in reached))
         if len(reached) <= WORTH_A_LOOK * len(owners):
             return reached
-        self.deliveries.finish_batch()  # first: a session keeps count of one list of replies at a time
+        # First, because a session keeps count of one list of replies at a time.
+        self.deliveries.finish_batch()
         asks: list[Command] = [("ZSCORE", self.mirror.record_key(owner), SENTINEL) for owner in owners]
         scores = self.session.ask(asks)
         warm = {owner for owner, score in zip(owners, scores, strict=True) if score is not None}

@@ -74,7 +74,8 @@ class Windows:
     def _find_suspects(self, owners: Sequence[str]) -> list[str]:
         """Return the owners whose windows differ at first sight, where pending changes are ignored."""
         asks = self.kind.ask(owners)
-        self.session.post(asks)  # Redis answers while SQL is read
+        # Redis answers while SQL is read.
+        self.session.post(asks)
         targets = self.kind.targets(owners)
         stored = self._read_windows(owners, scan.collect(self.session, asks))
         suspects: list[str] = []

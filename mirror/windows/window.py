@@ -67,7 +67,8 @@ def warm_soon(mirror: WindowMirror, owner: str) -> None:
         if not redis.set(lease, "1", px=int(WARM_REQUEST_SECONDS * 1000), nx=True):
             return
         if not send.warm(mirror.name, owner):
-            redis.delete(lease)  # no task was sent, so the next reader tries again
+            # No task was sent, so the next reader tries again.
+            redis.delete(lease)
 
     try_redis(request, lambda: None, logger, "The window %s of %s stays cold: %s", owner, mirror.name)
 

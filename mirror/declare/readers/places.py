@@ -59,6 +59,7 @@ class PlaceRange(NamedTuple):
         high = write_bound(self.high, "+inf")
         for name in structure.keys:
             if self.after is not None:
+                # A script, because no command begins behind a member of which others have the score.
                 (member,) = structure.write_members([self.after.pk])
                 score = repr(float(self.after.score))
                 is_descending = int(self.is_descending)
@@ -90,6 +91,7 @@ class PlaceRange(NamedTuple):
         beyond = "lt" if self.is_descending else "gt"
         if self.after is not None:
             score = convert_score(self.after.score, found.score_field)
+            # Redis orders equal scores by the bytes of the members.
             tie = Q(**{found.score: score, f"{TEXT}__{beyond}": str(self.after.pk)})
             rows = rows.filter(Q(**{f"{found.score}__{beyond}": score}) | tie)
         ordered = _order_rows(rows, found.score, self.is_descending)
@@ -146,6 +148,7 @@ class NameRange(NamedTuple):
         rows = found.with_text().annotate(**{NAME: text})
         if self.prefix:
             start = Left(F(NAME), len(self.prefix))
+            # Not startswith, which ignores case on SQLite. The second condition can use an index.
             rows = rows.filter(models.lookups.Exact(start, Value(self.prefix)), **{f"{NAME}__gte": self.prefix})
         if self.after is not None:
             beyond = "lt" if self.is_descending else "gt"

@@ -56,6 +56,7 @@ class Structure:
     def write_members(self, pks: Iterable[Any]) -> list[str]:
         """Return the members that have these primary keys. Raises TypeError for an index with longer members."""
         if not isinstance(self.index, SetOf):
+            # The members of a ranking are the primary keys.
             return list(map(str, pks))
         template = self.index.member_template
         if template.names != ["pk"]:
@@ -64,12 +65,14 @@ class Structure:
 
     def parse_pks(self, pks: Iterable[Any]) -> list[Any]:
         """Return the primary keys among ``pks`` that the column can hold."""
+        # Redis would answer that other keys are no members. SQL would refuse them.
         parsed = [parse_value(self.layout.value_pk, str(pk)) for pk in pks]
         return [value for value in parsed if value is not None]
 
     def find_in_sql(self) -> "SqlStructure":
         """Return the members in SQL."""
-        with timezone.override(UTC):  # as in ``Layout.load``
+        # Years and dates in conditions are those of UTC, as in ``Layout.load``.
+        with timezone.override(UTC):
             if self.index.sql is not None:
                 values = self.indexes[0].candidates[0]
                 return SqlStructure(*self.index.sql(values))
@@ -175,17 +178,21 @@ def find_structure(declaration: "type[Readers[Any]]", key: str, *kinds: type[Ind
     indexes: list[Index] = []
     if layout:
         indexes = [index for index in layout.indexes if isinstance(index, kinds)]
+    # Several indexes may share a structure, if their keys are templates of one form.
     found = _match_indexes(indexes, key)
     if not layout or not found:
         known = ", ".join(repr(index.key) for index in indexes) or "none"
         names = " or ".join(kind.__name__ for kind in kinds)
         raise LookupError(f"{declaration.__qualname__} has no {names} at {key!r} (its keys are: {known})")
     for index, _ in found:
-        if index.sql is None and not layout.can_derive(index):
-            raise TypeError(
-                f"{index!r}: SQL cannot answer for it without fields, or with a function as when=; give sql="
-            )
+        _require_sql(layout, index)
     return Structure(mirror, layout, key, found)
+
+
+def _require_sql(layout: "Layout", index: Index) -> None:
+    """Refuse an index whose readers would fail without Redis. A system check reports it as well."""
+    if index.sql is None and not layout.can_derive(index):
+        raise TypeError(f"{index!r}: SQL cannot answer for it without fields, or with a function as when=; give sql=")
 
 
 def _match_indexes(indexes: Iterable[Index], key: str) -> list[FoundIndex]:
