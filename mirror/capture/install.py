@@ -114,12 +114,12 @@ def _keep_stamps(capture: Capture, before: dict[str, str], replaced: set[str]) -
         return
     rows = Identity.objects.using(capture.connection.alias).filter(pk=1)
     known = rows.values_list("triggers", flat=True).first()
-    saved = known or {}
     stamps: dict[str, str | None] = {}
     for name, stamp in capture.stamps().items():
-        # Without any saved stamps this is the first installation, or the first one with stamps.
-        is_fine = known is None or name in replaced or saved.get(name) == before.get(name)
-        stamps[name] = stamp if is_fine else saved.get(name)
+        stamps[name] = stamp
+        # Without any saved stamps this is the first installation.
+        if known is not None and name not in replaced and known.get(name) != before.get(name):
+            stamps[name] = known.get(name)
     if stamps != known:
         rows.update(triggers=stamps)
 
@@ -180,8 +180,14 @@ def _before_migrations(*, using: str, plan: list[tuple[Any, bool]], **kwargs: An
     if using != setting("DATABASE") or not plan:
         return
     if any(migration.app_label == "mirror" for migration, _ in plan):
-        uninstall(using)  # the outbox itself is being altered or removed
-        return
+        # The outbox itself is being altered or removed.
+        uninstall(using)
+    else:
+        _drop_unwanted(using)
+
+
+def _drop_unwanted(using: str) -> None:
+    """Drop the triggers with a statement that no declaration wants."""
     capture = capture_for(using)
     wanted: dict[str, set[str]] = {}
     for trigger in capture.wanted():

@@ -6,7 +6,7 @@
 import hashlib
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from django.apps import apps as django_apps
@@ -122,16 +122,18 @@ class Capture(ABC):
         found: list[Trigger] = []
         for table, wanted in sorted(by_table.items()):
             relation = relations.get(table)
-            if relation is None or relation.obstacle:
-                continue
-            # The migration of a column may follow. Then the next migrate installs its triggers.
-            present = [insert for insert in wanted if insert.named <= relation.columns]
-            # One trigger for all mirrors, because each one costs every write.
-            for operation in self.operations(relation):
-                concerned = _select_inserts(operation, present)
-                if concerned:
-                    found.append(Trigger(trigger_name(table, operation), relation, operation, concerned))
+            if relation is not None and not relation.obstacle:
+                found += self._list_triggers(table, relation, wanted)
         return found
+
+    def _list_triggers(self, table: str, relation: Relation, wanted: Iterable[Insert]) -> Iterator[Trigger]:
+        """Yield one trigger for each operation, for all mirrors together: each trigger costs every write."""
+        # The migration of a column may follow. Then the next migrate installs its triggers.
+        present = [insert for insert in wanted if insert.named <= relation.columns]
+        for operation in self.operations(relation):
+            inserts = _select_inserts(operation, present)
+            if inserts:
+                yield Trigger(trigger_name(table, operation), relation, operation, inserts)
 
     def wanted_on_own(self, relations: Mapping[str, Relation]) -> list[Trigger]:
         """Return the triggers of the mirror's own tables."""

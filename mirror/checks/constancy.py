@@ -32,12 +32,9 @@ def check_constancy(mirror: Mirror) -> Iterator[CheckMessage]:
 def _check_managers(mirror: Mirror, watch: Watch) -> Iterator[CheckMessage]:
     for name, other in _find_rewritten(watch):
         column = f"{watch.model._meta.label}.{name}"
-        yield Error(
-            f"Mirror {mirror.name!r} reads {column}, but the model's manager reads {other}.",
-            hint=f'Name the columns that contain the values: Column("{other}", name="{name}").',
-            obj=type(mirror),
-            id="mirror.E028",
-        )
+        text = f"Mirror {mirror.name!r} reads {column}, but the model's manager reads {other}."
+        hint = f'Name the columns that contain the values: Column("{other}", name="{name}").'
+        yield Error(text, hint=hint, obj=type(mirror), id="mirror.E028")
 
 
 def _check_conditions(mirror: Mirror) -> Iterator[CheckMessage]:
@@ -46,12 +43,9 @@ def _check_conditions(mirror: Mirror) -> Iterator[CheckMessage]:
     for field in mirror.fields:
         found += _find_moments(getattr(field, "where", None))
     if found:
-        yield Error(
-            f"A condition of mirror {mirror.name!r} depends on the moment or the process: {', '.join(found)}.",
-            hint="Use constants. Leave out rows by time where they are read, or store the state in a column.",
-            obj=type(mirror),
-            id="mirror.E029",
-        )
+        text = f"A condition of mirror {mirror.name!r} depends on the moment or the process: {', '.join(found)}."
+        hint = "Use constants. Leave out rows by time where they are read, or store the state in a column."
+        yield Error(text, hint=hint, obj=type(mirror), id="mirror.E029")
 
 
 def _find_rewritten(watch: Watch) -> Iterator[tuple[str, str]]:

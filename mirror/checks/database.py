@@ -26,10 +26,12 @@ def check_triggers(*, databases: Sequence[str] | None = None, **kwargs: Any) -> 
         # The checks of declarations report it.
         return []
     messages: list[CheckMessage] = []
+    repaired: list[str] = []
     for fault in faults:
         if fault.is_lasting:
             messages += _report_lasting(fault)
-    repaired = [str(fault) for fault in faults if not fault.is_lasting]
+        else:
+            repaired.append(str(fault))
     if repaired:
         text = f"Changes are not captured as declared: {'; '.join(repaired)}."
         hint = "Run migrate: it creates the triggers, and schedules rebuilds after missed changes."
@@ -40,12 +42,11 @@ def check_triggers(*, databases: Sequence[str] | None = None, **kwargs: Any) -> 
 def _report_lasting(fault: install.Fault) -> Iterator[CheckMessage]:
     """Yield a message for each mirror that watches a table without a possible trigger."""
     for name in fault.mirrors:
-        yield Error(
-            f"Mirror {name!r} watches {fault.table!r}, which {fault.problem}: no trigger can capture all its changes.",
-            hint="Watch the tables that have its rows instead: in watches, with Watch(model, via=...) if keys differ.",
-            obj=type(registry.get(name)),
-            id="mirror.E026",
+        text = (
+            f"Mirror {name!r} watches {fault.table!r}, which {fault.problem}: no trigger can capture all its changes."
         )
+        hint = "Watch the tables that have its rows instead: in watches, with Watch(model, via=...) if keys differ."
+        yield Error(text, hint=hint, obj=type(registry.get(name)), id="mirror.E026")
 
 
 @register(Tags.database)

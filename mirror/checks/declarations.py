@@ -187,14 +187,19 @@ def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:
     if not families and type(mirror).index is not Mirror.index:
         yield _report_families(mirror, "has no key family for its entries")
     for family in families:
-        if family.kind not in get_args(Kind):
-            message = f"Mirror {mirror.name!r} has a key family of the unknown kind {family.kind!r}."
-            kinds = f"The kinds are {', '.join(get_args(Kind))}."
-            yield Error(message, hint=kinds, obj=type(mirror), id="mirror.E007")
+        yield from _check_kind(mirror, family)
     starts = [family.start for family in families]
     for start in [*starts, record]:
         if start == "":
             yield _report_families(mirror, "has a key family with an empty prefix, which would contain all keys")
+
+
+def _check_kind(mirror: Mirror, family: Family) -> Iterator[CheckMessage]:
+    kinds = get_args(Kind)
+    if family.kind not in kinds:
+        text = f"Mirror {mirror.name!r} has a key family of the unknown kind {family.kind!r}."
+        hint = f"The kinds are {', '.join(kinds)}."
+        yield Error(text, hint=hint, obj=type(mirror), id="mirror.E007")
 
 
 def _report_families(mirror: Mirror, fault: str) -> CheckMessage:
@@ -216,12 +221,9 @@ def _check_own_keys(mirror: Mirror) -> Iterator[CheckMessage]:
     with suppress(Exception):
         key = _find_shared_key(mirror)
         if key is not None:
-            yield Error(
-                f"Keys such as {key!r} belong to several structures of mirror {mirror.name!r}.",
-                hint="Begin the key of each structure in another way.",
-                obj=type(mirror),
-                id="mirror.E008",
-            )
+            text = f"Keys such as {key!r} belong to several structures of mirror {mirror.name!r}."
+            hint = "Begin the key of each structure in another way."
+            yield Error(text, hint=hint, obj=type(mirror), id="mirror.E008")
 
 
 def _find_shared_key(mirror: Mirror) -> str | None:
@@ -246,6 +248,16 @@ def _count_structures(mirror: Mirror, families: list[Family], key: str) -> int:
 
 def _check_starts() -> list[CheckMessage]:
     """Check that no two mirrors own the same keys: each would delete the other's keys as strays."""
+    messages: list[CheckMessage] = []
+    for names, start in _find_shared_starts().items():
+        text = f"Keys that start with {start!r} belong to several mirrors: {', '.join(names)}."
+        hint = "Give each mirror its own keys: entries of one mirror would be strays of the other."
+        messages.append(Error(text, hint=hint, id="mirror.E008"))
+    return messages
+
+
+def _find_shared_starts() -> dict[tuple[str, ...], str]:
+    """Return the mirrors that own the same keys, each time with the beginning of one of these keys."""
     owned: dict[str, Owned] = {}
     examples: list[tuple[str, str, str]] = []
     for mirror in registry.all_mirrors():
@@ -260,15 +272,10 @@ def _check_starts() -> list[CheckMessage]:
     for start, key, name in sorted(examples):
         owners = {other for other, keys in owned.items() if keys.has(key)}
         owners.add(name)
-        # One message for the same mirrors, however many of their keys are equal.
-        shared.setdefault(tuple(sorted(owners)), start)
-    messages: list[CheckMessage] = []
-    for names, start in shared.items():
-        if len(names) > 1:
-            text = f"Keys that start with {start!r} belong to several mirrors: {', '.join(names)}."
-            hint = "Give each mirror its own keys: entries of one mirror would be strays of the other."
-            messages.append(Error(text, hint=hint, id="mirror.E008"))
-    return messages
+        if len(owners) > 1:
+            # Once for the same mirrors, however many of their keys are equal
+            shared.setdefault(tuple(sorted(owners)), start)
+    return shared
 
 
 def _list_examples(mirror: Mirror) -> Iterator[tuple[str, str]]:
@@ -276,16 +283,16 @@ def _list_examples(mirror: Mirror) -> Iterator[tuple[str, str]]:
     for family in mirror.families():
         if family.whole:
             yield family.start, family.start
-        else:
-            for text in EXAMPLES:
-                yield family.start, f"{family.start}{text}{family.end}"
-    if mirror.has_record:
-        start = str(_find_record_start(mirror))
-        # The key of a summary is the same for both.
-        keys = {mirror.record_key(text): None for text in EXAMPLES}
-        for key in keys:
-            if mirror.pk_of(key) is not None:
-                yield start, key
+            continue
+        for text in EXAMPLES:
+            yield family.start, f"{family.start}{text}{family.end}"
+    start = _find_record_start(mirror)
+    if start is None:
+        return
+    # The key of a summary is the same for both.
+    for key in dict.fromkeys(map(mirror.record_key, EXAMPLES)):
+        if mirror.pk_of(key) is not None:
+            yield start, key
 
 
 @register()

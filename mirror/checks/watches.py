@@ -35,12 +35,9 @@ def _check_lookups(mirror: Mirror) -> Iterator[CheckMessage]:
             lookups[watch.source].add(watch.via)
     for table, of_table in lookups.items():
         if len(of_table) > 1:
-            yield Error(
-                f"Mirror {mirror.name!r} has several watches with different lookups on {table!r}.",
-                hint="A change names only its table: write one via, or push, for each table.",
-                obj=type(mirror),
-                id="mirror.E019",
-            )
+            text = f"Mirror {mirror.name!r} has several watches with different lookups on {table!r}."
+            hint = "A change names only its table: write one via, or push, for each table."
+            yield Error(text, hint=hint, obj=type(mirror), id="mirror.E019")
 
 
 def _check_columns(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMessage]:
@@ -48,45 +45,33 @@ def _check_columns(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMe
     has_default_key = not watch.columns and not watch.whole
     primary = tuple(str(field.column) for field in watch.model._meta.pk_fields)
     if has_default_key and len(primary) > 1:
-        yield Error(
-            f"{where}: its primary key has several columns.",
-            hint=f"Watch({watch.model.__name__}, {primary}) in an EdgeMirror, or give the model a key of one column.",
-            obj=type(mirror),
-            id="mirror.E004",
-        )
+        text = f"{where}: its primary key has several columns."
+        hint = f"Watch({watch.model.__name__}, {primary}) in an EdgeMirror, or give the model a key of one column."
+        yield Error(text, hint=hint, obj=type(mirror), id="mirror.E004")
         return
     unknown = unknown_columns(watch)
     if unknown:
-        yield Error(
-            f"{where}: the table {watch.table!r} has no column {unknown[0]!r}.",
-            hint="Use the names of columns in SQL: those of foreign keys end in _id.",
-            obj=type(mirror),
-            id="mirror.E004",
-        )
+        text = f"{where}: the table {watch.table!r} has no column {unknown[0]!r}."
+        hint = "Use the names of columns in SQL: those of foreign keys end in _id."
+        yield Error(text, hint=hint, obj=type(mirror), id="mirror.E004")
 
 
 def _check_key_types(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMessage]:
     """Check that triggers and Python write the values of a key in the same way."""
     for field in watch.model._meta.concrete_fields:
         if field.column in watch.key_columns and not isinstance(find_value_field(field), KEYS):
-            yield Error(
-                f"{where}: {field.column!r} is neither an integer nor text nor a UUID.",
-                hint="SQL and Python format other types differently, so that keys would not match.",
-                obj=type(mirror),
-                id="mirror.E006",
-            )
+            text = f"{where}: {field.column!r} is neither an integer nor text nor a UUID."
+            hint = "SQL and Python format other types differently, so that keys would not match."
+            yield Error(text, hint=hint, obj=type(mirror), id="mirror.E006")
 
 
 def _check_options(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMessage]:
     """Check ``via``, ``whole`` and ``pushed``."""
     via: object = watch.via
     if via is not None and not callable(via):
-        yield Error(
-            f"{where}: via is not callable.",
-            hint="via(values, after, limit) returns the keys of the rows that depend on the values.",
-            obj=type(mirror),
-            id="mirror.E005",
-        )
+        text = f"{where}: via is not callable."
+        hint = "via(values, after, limit) returns the keys of the rows that depend on the values."
+        yield Error(text, hint=hint, obj=type(mirror), id="mirror.E005")
     fault = _find_fault_of_whole(mirror, watch)
     if fault:
         hint = 'The key of such a watch is always "": it is for a mirror whose only key that is.'
@@ -113,16 +98,10 @@ def check_chains() -> Iterator[CheckMessage]:
     for mirror in registry.all_mirrors():
         unknown = [name for name in registry.ahead(mirror.name) if not registry.is_known(name)]
         for name in unknown:
-            yield Error(
-                f"Mirror {mirror.name!r} comes after {name!r}, which is not a mirror.",
-                hint="after lists the names of other mirrors.",
-                obj=type(mirror),
-                id="mirror.E020",
-            )
+            text = f"Mirror {mirror.name!r} comes after {name!r}, which is not a mirror."
+            hint = "after lists the names of other mirrors."
+            yield Error(text, hint=hint, obj=type(mirror), id="mirror.E020")
         if mirror.name in registry.all_ahead(mirror.name):
-            yield Error(
-                f"Mirror {mirror.name!r} comes after itself.",
-                hint="Each change of such mirrors would cause another one, without end.",
-                obj=type(mirror),
-                id="mirror.E021",
-            )
+            text = f"Mirror {mirror.name!r} comes after itself."
+            hint = "Each change of such mirrors would cause another one, without end."
+            yield Error(text, hint=hint, obj=type(mirror), id="mirror.E021")

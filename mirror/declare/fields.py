@@ -34,17 +34,32 @@ from mirror.declare.paths import (
 from mirror.utils.rows import all_rows
 
 
+class NamedField:
+    """A field of a record. name: the declared one, or "" for the default."""
+
+    name: str
+
+    @property
+    def default_name(self) -> str:
+        """Return the name of a field without a declared one."""
+        raise NotImplementedError
+
+    @property
+    def record_name(self) -> str:
+        """Return the name in the record."""
+        return self.name or self.default_name
+
+
 @dataclass(frozen=True)
-class Column:
+class Column(NamedField):
     """A column under another name than its path: ``Column("publisher__name", name="publisher")``."""
 
     path: str
     name: str = ""
 
     @property
-    def record_name(self) -> str:
-        """Return the name in the record."""
-        return self.name or self.path
+    def default_name(self) -> str:
+        return self.path
 
     def find_uses(self, model: type[models.Model]) -> list[Use]:
         """Return the columns on the path."""
@@ -61,7 +76,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Values:
+class Values(NamedField):
     """A list of one column of related rows, in the order of their primary keys.
 
     relation: a many-to-many relation, or the other side of a foreign key, as in queries. field: a column of the related
@@ -74,9 +89,8 @@ class Values:
     where: models.Q | None = None
 
     @property
-    def record_name(self) -> str:
-        """Return the name in the record."""
-        return self.name or self.relation
+    def default_name(self) -> str:
+        return self.relation
 
     def find_uses(self, model: type[models.Model]) -> list[Use]:
         """Return the columns that the list depends on."""
@@ -122,7 +136,7 @@ class Ids(Values):
 
 
 @dataclass(frozen=True)
-class Count:
+class Count(NamedField):
     """The number of related rows. name: of the field in the record; default: ``<relation>_count``."""
 
     relation: str
@@ -130,9 +144,8 @@ class Count:
     where: models.Q | None = None
 
     @property
-    def record_name(self) -> str:
-        """Return the name in the record."""
-        return self.name or f"{self.relation}_count"
+    def default_name(self) -> str:
+        return f"{self.relation}_count"
 
     def find_uses(self, model: type[models.Model]) -> list[Use]:
         """Return the columns that the number depends on."""
@@ -148,7 +161,7 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Sum:
+class Sum(NamedField):
     """The sum of a column of related rows; 0 without any. name: default: ``<relation>_<field>_sum``."""
 
     relation: str
@@ -157,9 +170,8 @@ class Sum:
     where: models.Q | None = None
 
     @property
-    def record_name(self) -> str:
-        """Return the name in the record."""
-        return self.name or f"{self.relation}_{self.field}_sum"
+    def default_name(self) -> str:
+        return f"{self.relation}_{self.field}_sum"
 
     def find_uses(self, model: type[models.Model]) -> list[Use]:
         """Return the columns that the sum depends on."""
@@ -206,12 +218,12 @@ def _find_uses(model: type[models.Model], name: str, where: models.Q | None, col
         uses = [Use(relation.link, str(field.column), key=own) for field in relation.link._meta.pk_fields]
         return uses + [use.from_target(name, own) for use in related]
     # Only the links point at the mirrored row. The rows behind them are found by the path.
-    behind = [use.behind(name) for use in related]
-    if is_loose_link(relation.other):
+    uses = [Use(relation.link, relation.other.column, key=own)]
+    is_loose = is_loose_link(relation.other)
+    for use in related:
         # A link may precede its row: then each path over the links is loose as well.
-        behind = [use._replace(is_loose=True) for use in behind]
-    link = Use(relation.link, relation.other.column, key=own)
-    return [link, *behind]
+        uses.append(use.behind(name)._replace(is_loose=use.is_loose or is_loose))
+    return uses
 
 
 def _aggregate(

@@ -246,7 +246,9 @@ class Index:
     def compile(self) -> Callable[[str, Record], Iterable[Contribution]]:
         """Return a function from a row's key and record to its entries."""
         # Called for each row of a drain, so all that is the same for all rows is looked up here.
-        fill, over, when = self.template.fill, self.over, self._compile_when()
+        fill = self.template.fill
+        over = self.over
+        when = self._compile_when()
         build = self.build_entries if self.buckets == 1 else self._build_in_bucket
 
         def list_entries(pk: str, record: Record) -> Iterable[Contribution]:

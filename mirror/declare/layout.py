@@ -248,14 +248,17 @@ class Layout:
         found = self._rows.fetch(possible, using)
         records = {str(pk): dict(zip(names, values, strict=False)) for pk, *values in found}
         for name in names:
-            if name in self.plain:
-                continue
-            kind = self.kinds[name]
-            for record in records.values():
-                record[name] = make_plain(record[name], kind)
+            if name not in self.plain:
+                self._convert_field(name, records)
         for name in self.lists:
             self._add_list(name, records, using)
         return records
+
+    def _convert_field(self, name: str, records: Mapping[str, Record]) -> None:
+        """Give a field of these records the form that it has in JSON."""
+        kind = self.kinds[name]
+        for record in records.values():
+            record[name] = make_plain(record[name], kind)
 
     def _add_list(self, name: str, records: Mapping[str, Record], using: str) -> None:
         """Add a field of several values to these records."""
@@ -313,8 +316,8 @@ class Layout:
     def retired(self) -> list[str]:
         """Return the beginnings of the keys of earlier layouts with buckets."""
         # An index that still has buckets owns these keys, whatever their number was.
-        undivided = [index for index in self.indexes if index.can_divide and index.buckets == 1]
-        return [find_bucket_start(index.template.start) for index in undivided]
+        undivided = [index.template.start for index in self.indexes if index.can_divide and index.buckets == 1]
+        return list(map(find_bucket_start, undivided))
 
 
 def _check_attributes(mirror: type[Mirror]) -> None:

@@ -217,18 +217,21 @@ class _Walk:
         while True:
             name, *rest = names
             field = find_field(self.here, name)
-            if field.one_to_many or field.many_to_many:
-                raise DeclarationError(
-                    f"{self.path!r} of {self.model._meta.label} leads to many rows; use Names, Ids, Values, Count or "
-                    f"Sum for {name!r} in fields, because no condition can contain it"
-                )
-            if field.auto_created and field.is_relation and not field.concrete:
+            self._require_one_row(field, name)
+            if field.one_to_one and not field.concrete:
                 return self._resolve_reverse(field, rest)
             self._use_column(field)
             if _is_last(field, rest):
                 return Resolved(field, self.uses, LOOKUP_SEP.join(rest))
             self._follow(field, name)
             names = rest
+
+    def _require_one_row(self, field: Any, name: str) -> None:
+        if field.one_to_many or field.many_to_many:
+            raise DeclarationError(
+                f"{self.path!r} of {self.model._meta.label} leads to many rows; use Names, Ids, Values, Count or Sum "
+                f"for {name!r} in fields, because no condition can contain it"
+            )
 
     def _use_column(self, field: Any) -> None:
         """Add a field's column, which belongs to the table of the model that defines it, and the way to that table."""

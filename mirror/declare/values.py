@@ -44,7 +44,7 @@ def list_entries(mirror: str, pk: str, made: Iterable[Contribution]) -> list[Con
 
 def check_keys(mirror: str, method: str, keys: Sequence[Any]) -> None:
     """Raise TypeError unless all keys that a method returned are text."""
-    # The usual case, in one step. A drain calls this with each batch of rows.
+    # The usual case, in one step. A rebuild calls this with each batch of rows.
     if _TEXT.issuperset(map(type, keys)):
         return
     for key in keys:

@@ -85,9 +85,11 @@ def find_awaited(
     """
     period: Any
     if _is_postgres():
-        lately, period = "STATEMENT_TIMESTAMP() - %s * INTERVAL '1 second'", seconds
+        lately = "STATEMENT_TIMESTAMP() - %s * INTERVAL '1 second'"
+        period = seconds
     else:
-        lately, period = _SQLITE_NOW[:-1] + ", %s)", f"-{seconds} seconds"
+        lately = _SQLITE_NOW[:-1] + ", %s)"
+        period = f"-{seconds} seconds"
     pairs = " OR ".join(["(mirror = %s AND source = %s)"] * len(pushed)) or "1 = 0"
     return Query(
         f"SELECT {columns} FROM mirror_change WHERE applied_at IS NULL"

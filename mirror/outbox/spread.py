@@ -81,8 +81,8 @@ def together(found: Sequence[Change]) -> list[Change]:
         # One that has begun is continued alone.
         return list(found[:1])
     first = found[0]
-    of_source = [change for change in found if (change.mirror, change.source) == (first.mirror, first.source)]
-    return [change for change in of_source if change.cursor is None]
+    wanted = (first.mirror, first.source, None)
+    return [change for change in found if (change.mirror, change.source, change.cursor) == wanted]
 
 
 def find_waiting(mirror: str) -> set[str] | None:

@@ -53,7 +53,8 @@ def _restore_slice(kind: VisitKind, redis: RedisClient) -> bool:
         if after is None:
             # The first slice after a loss
             session.ask([("SET", place, stamp)])
-            found, after = stamp.encode(), ""
+            found = stamp.encode()
+            after = ""
         following = kind.restore(redis, after)
         is_last = following is None
         # At the end the stamp, without a position, moves to the key that proves complete data.

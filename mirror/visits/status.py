@@ -54,8 +54,10 @@ def _read_statuses(kinds: list[VisitKind], redis: RedisClient) -> list[VisitsSta
     pipe.time()
     *replies, (seconds, microseconds) = pipe.execute()
     now = seconds * 1000 + microseconds // 1000
-    numbers, oldest_entries, known_stamps = replies[0::3], replies[1::3], replies[2::3]
-    restored = stamps.are_current(redis, known_stamps)
+    # Three replies for each kind, in the order of the commands
+    numbers = replies[0::3]
+    oldest_entries = replies[1::3]
+    restored = stamps.are_current(redis, replies[2::3])
     found: list[VisitsStatus] = []
     for kind, waiting, oldest, is_restored in zip(kinds, numbers, oldest_entries, restored, strict=True):
         is_complete = is_restored or not kind.has_restore

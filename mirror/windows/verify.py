@@ -141,7 +141,8 @@ class Windows:
         # A missing window is cold, which is no fault: its next reader has it made.
         if not stored:
             return []
-        name, key = self.mirror.name, self.mirror.record_key(owner)
+        name = self.mirror.name
+        key = self.mirror.record_key(owner)
         computed = get_scores(target)
         # Members that move in other windows leave nothing open about this one.
         moving = {member for member in moving if member in stored or member in computed}
@@ -151,7 +152,8 @@ class Windows:
         wanted = get_scores(settled)
         found: list[Difference] = []
         for member in wanted | stored:
-            expected, present = wanted.get(member), stored.get(member)
+            expected = wanted.get(member)
+            present = stored.get(member)
             if member not in moving and expected != present:
                 entry = Scored(key, member, present or 0.0)
                 found.append(_describe_member(name, owner, entry, expected, present))

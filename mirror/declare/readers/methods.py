@@ -292,12 +292,12 @@ class Readers(Generic[R]):
 
         def read_replies(replies: list[Any]) -> dict[K, float]:
             scores: dict[K, float] = {}
-            for reply in replies:
-                # Each bucket answers for all members, and at most one bucket contains a member.
-                for pk, score in zip(asked, reply, strict=True):
+            # Each bucket answers for all members, and at most one bucket contains a member.
+            for pk, *of_buckets in zip(asked, *replies, strict=True):
+                for score in of_buckets:
                     if score is not None:
-                        scores.setdefault(pk, float(score))
-            return {pk: scores[pk] for pk in asked if pk in scores}
+                        scores[pk] = float(score)
+            return scores
 
         def read_sql() -> dict[K, float]:
             found = structure.find_in_sql()

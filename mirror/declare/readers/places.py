@@ -53,13 +53,15 @@ class PlaceRange(NamedTuple):
     def add_commands(self, pipe: "RedisPipeline", structure: Structure) -> None:
         """Add one command for each bucket."""
         end = self.start + self.size
-        # One key skips by itself; of several, all parts are merged first.
-        start, size = (self.start, self.size) if len(structure.keys) == 1 else (0, end)
+        start, size = self.start, self.size
+        if len(structure.keys) > 1:
+            # The places to skip are known when the parts of all buckets are merged.
+            start, size = 0, end
         low = write_bound(self.low, "-inf")
         high = write_bound(self.high, "+inf")
         for name in structure.keys:
             if self.after is not None:
-                # A script, because no command begins behind a member of which others have the score.
+                # A script, because no command of Redis continues within equal scores.
                 (member,) = structure.write_members([self.after.pk])
                 score = repr(float(self.after.score))
                 is_descending = int(self.is_descending)
@@ -120,7 +122,8 @@ class NameRange(NamedTuple):
     def limits(self) -> tuple[bytes, bytes]:
         """Return the lowest and the highest text in the form of Redis."""
         prefix = self.prefix.encode()
-        low, high = b"[" + prefix, b"(" + prefix + LAST_BYTE
+        low = b"[" + prefix
+        high = b"(" + prefix + LAST_BYTE
         if self.after is None:
             return low, high
         place = b"(" + f"{self.after.text}{SEPARATOR}{self.after.pk}".encode()
@@ -148,7 +151,7 @@ class NameRange(NamedTuple):
         rows = found.with_text().annotate(**{NAME: text})
         if self.prefix:
             start = Left(F(NAME), len(self.prefix))
-            # Not startswith, which ignores case on SQLite. The second condition can use an index.
+            # Not startswith, which ignores case on SQLite
             rows = rows.filter(models.lookups.Exact(start, Value(self.prefix)), **{f"{NAME}__gte": self.prefix})
         if self.after is not None:
             beyond = "lt" if self.is_descending else "gt"
@@ -161,7 +164,8 @@ class NameRange(NamedTuple):
 
 def _order_rows(rows: "models.QuerySet[Any, Any]", column: str, is_descending: bool) -> "models.QuerySet[Any, Any]":
     """Return rows in the order of a column, and of equal values by the text of the member."""
-    first, second = F(column), F(TEXT)
+    first = F(column)
+    second = F(TEXT)
     if is_descending:
         return rows.order_by(first.desc(), second.desc())
     return rows.order_by(first.asc(), second.asc())

@@ -50,7 +50,8 @@ class Structure:
 
     def read_members(self, members: Iterable[bytes]) -> list[Any]:
         """Return primary keys as Django returns them, from members in Redis."""
-        convert, find_pk = self.layout.value_pk.to_python, self.index.find_pk
+        convert = self.layout.value_pk.to_python
+        find_pk = self.index.find_pk
         return [convert(find_pk(self.key, member.decode())) for member in members]
 
     def write_members(self, pks: Iterable[Any]) -> list[str]:
@@ -181,9 +182,9 @@ def find_structure(declaration: "type[Readers[Any]]", key: str, *kinds: type[Ind
     # Several indexes may share a structure, if their keys are templates of one form.
     found = _match_indexes(indexes, key)
     if not layout or not found:
-        known = ", ".join(repr(index.key) for index in indexes) or "none"
         names = " or ".join(kind.__name__ for kind in kinds)
-        raise LookupError(f"{declaration.__qualname__} has no {names} at {key!r} (its keys are: {known})")
+        known = ", ".join(repr(index.key) for index in indexes)
+        raise LookupError(f"{declaration.__qualname__} has no {names} at {key!r} (its keys are: {known or 'none'})")
     for index, _ in found:
         _require_sql(layout, index)
     return Structure(mirror, layout, key, found)
