@@ -30,7 +30,7 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
     """Check everything about declarations that needs no database."""
     found: list[CheckMessage] = []
     for declaration, fault in registry.refused():
-        text = f"{declaration.__module__}.{declaration.__qualname__} {_end(fault)}"
+        text = f"{declaration.__module__}.{declaration.__qualname__} {_end_sentence(fault)}"
         found.append(Error(text, hint=_hint_of(fault), id="mirror.E001"))
     for mirror in registry.all_mirrors():
         found += _check_mirror(mirror)
@@ -57,7 +57,7 @@ def _check_mirror(mirror: Mirror) -> list[CheckMessage]:
     return found
 
 
-def _end(sentence: str) -> str:
+def _end_sentence(sentence: str) -> str:
     if sentence.endswith("?"):
         return sentence
     return f"{sentence.rstrip('.')}."

@@ -58,15 +58,15 @@ def _resolve_value(model: type[models.Model], path: str, value: Any) -> list[Use
         return resolve_column(model, _get_name(value)).uses
     if hasattr(value, "resolve_expression"):
         raise DeclarationError(
-            f"the value of {path!r} is {_describe(value)}, and no trigger can tell when an expression changes; use a "
-            "plain value or F(field) alone"
+            f"the value of {path!r} is {_describe_value(value)}, and no trigger can tell when an expression changes; "
+            "use a plain value or F(field) alone"
         )
     if isinstance(value, models.Model):
         raise DeclarationError(f"the value of {path!r} is a row, whose text can change; use its primary key")
     return []
 
 
-def _describe(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     if isinstance(value, models.QuerySet):
         # repr() would execute the query.
         return f"a {type(value).__name__}"

@@ -157,7 +157,7 @@ class Count(NamedField):
 
     def build_expression(self, model: type[models.Model]) -> models.expressions.Combinable:
         """Return the number as a subquery."""
-        return _aggregate(model, self.relation, self.where, models.Count("*"), self.find_column(model))
+        return _build_aggregate(model, self.relation, self.where, models.Count("*"), self.find_column(model))
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class Sum(NamedField):
     def build_expression(self, model: type[models.Model]) -> models.expressions.Combinable:
         """Return the sum as a subquery."""
         column = resolve_plain(model, self.relation).prefix + self.field
-        return _aggregate(model, self.relation, self.where, models.Sum(column), self.find_column(model))
+        return _build_aggregate(model, self.relation, self.where, models.Sum(column), self.find_column(model))
 
 
 RecordField = str | Column | Values | Count | Sum
@@ -226,7 +226,7 @@ def _find_uses(model: type[models.Model], name: str, where: models.Q | None, col
     return uses
 
 
-def _aggregate(
+def _build_aggregate(
     model: type[models.Model], name: str, where: models.Q | None, aggregate: Any, output: "models.Field[Any, Any]"
 ) -> models.expressions.Combinable:
     """Return an aggregate over the related rows as a subquery of the mirrored row."""

@@ -69,7 +69,7 @@ class Layout:
         self._compile_indexes()
         uses += resolve_condition(self.model, self.where)
         self.watches = build_watches(self.model, uses)
-        self.version = self._digest()
+        self.version = self._compute_version()
         self._rows = KeyedQuery(self.pk, self._select_rows)
         self._lists: dict[str, KeyedQuery] = {}
         for name, field in self.lists.items():
@@ -188,8 +188,8 @@ class Layout:
             depth += 1
         if _has_no_text(kind) or depth > 1:
             raise DeclarationError(
-                f"{index!r}: {name!r} is {_describe(kind)}, and its text is no part of a key or member; name a column "
-                "or relation"
+                f"{index!r}: {name!r} is {_describe_kind(kind)}, and its text is no part of a key or member; name a "
+                "column or relation"
             )
         return depth == 1
 
@@ -219,7 +219,7 @@ class Layout:
                 return f"{type(error).__name__}: {error}"
         return ""
 
-    def _digest(self) -> str:
+    def _compute_version(self) -> str:
         parts: list[Any] = [self.model._meta.label, self.key, self.where, self.is_hash]
         parts += self.fields.items()
         for path in self.paths.values():
@@ -237,9 +237,9 @@ class Layout:
         """Return the records of the existing rows that meet the condition, in one query and one more for each list."""
         # Years and dates in conditions are those of UTC, in each process and under each visitor's time zone.
         with timezone.override(UTC):
-            return self._load(pks)
+            return self._load_records(pks)
 
-    def _load(self, pks: Sequence[str]) -> Mapping[str, Record]:
+    def _load_records(self, pks: Sequence[str]) -> Mapping[str, Record]:
         using = database()
         # In the order in which ``_select_rows`` selects their values
         names = [*self.paths, *self.expressions]
@@ -392,7 +392,7 @@ def _count_lists(field: Any) -> int:
     return count
 
 
-def _describe(field: "models.Field[Any, Any]") -> str:
+def _describe_kind(field: "models.Field[Any, Any]") -> str:
     if isinstance(field, models.JSONField):
         return "JSON"
     if is_array(field):

@@ -34,7 +34,7 @@ class Use(NamedTuple):
 
     def behind(self, path: str) -> "Use":
         """Return the same use by a row from which ``path`` leads to the present one."""
-        return self._replace(path=_join(path, self.path))
+        return self._replace(path=_join_paths(path, self.path))
 
     def from_target(self, name: str, key: str) -> "Use":
         """Return the same use by the row at which the present one points with the column ``key``.
@@ -191,10 +191,10 @@ def resolve_column(model: type[models.Model], path: str) -> Resolved:
 
     Raises DeclarationError for unknown names and for relations to many rows.
     """
-    return _Walk(model, path).resolve()
+    return _PathWalk(model, path).resolve()
 
 
-class _Walk:
+class _PathWalk:
     """The way along a path, with the columns that were used on it.
 
     here: the model whose field comes next. before: the path to that model. is_loose: whether a new row can already be
@@ -223,7 +223,7 @@ class _Walk:
             self._use_column(field)
             if _is_last(field, rest):
                 return Resolved(field, self.uses, LOOKUP_SEP.join(rest))
-            self._follow(field, name)
+            self._follow_link(field, name)
             names = rest
 
     def _require_one_row(self, field: Any, name: str) -> None:
@@ -239,18 +239,18 @@ class _Walk:
         for link in find_parent_links(self.here, field.model):
             # Changes of primary keys are captured in any case.
             if not link.primary_key:
-                self._use(link.model, link.column, owner)
+                self._add_use(link.model, link.column, owner)
             self.is_loose |= is_loose_link(link)
-            owner = _join(owner, link.name)
-        self._use(field.model, field.column, owner)
+            owner = _join_paths(owner, link.name)
+        self._add_use(field.model, field.column, owner)
 
-    def _use(self, model: type[models.Model], column: str, path: str) -> None:
+    def _add_use(self, model: type[models.Model], column: str, path: str) -> None:
         self.uses.append(Use(model, column, path, is_loose=self.is_loose))
 
-    def _follow(self, link: Any, name: str) -> None:
+    def _follow_link(self, link: Any, name: str) -> None:
         """Go to the model at which a foreign key points."""
         self.here = link.related_model
-        self.before = _join(self.before, name)
+        self.before = _join_paths(self.before, name)
         require_plain_key(self.here)
         _require_findable(link)
         self.is_loose |= is_loose_link(link)
@@ -287,7 +287,7 @@ def sort_uses(uses: Iterable[Use]) -> list[Use]:
     return sorted(uses, key=lambda use: use.path != "")
 
 
-def _join(before: str, name: str) -> str:
+def _join_paths(before: str, name: str) -> str:
     if before and name:
         return f"{before}{LOOKUP_SEP}{name}"
     return before or name

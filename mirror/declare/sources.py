@@ -29,7 +29,7 @@ def digest_methods(mirror: Mirror) -> str:
     for name in dir(declaration):
         function = _find_function(inspect.getattr_static(declaration, name))
         if function is not None and not function.__module__.startswith(INHERITED):
-            texts.append(f"{name}: {_normalize(function)}")
+            texts.append(f"{name}: {_normalize_source(function)}")
     if not texts:
         return ""
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12]
@@ -46,7 +46,7 @@ def _find_function(attribute: Any) -> FunctionType | None:
     return None
 
 
-def _normalize(function: FunctionType) -> str:
+def _normalize_source(function: FunctionType) -> str:
     """Return the source of a function without comments, docstrings and layout, or "" if it cannot be read."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))

@@ -99,7 +99,7 @@ class Readers(Generic[R]):
             found = structure.find_in_sql()
             return set(found.list_members(found.rows[:limit]))
 
-        return _answer(structure, add_commands, read_replies, read_sql)
+        return _answer_question(structure, add_commands, read_replies, read_sql)
 
     @classmethod
     def filter_members(cls, key: str, pks: Collection[K]) -> set[K]:
@@ -133,22 +133,22 @@ class Readers(Generic[R]):
             present = set(map(str, found.list_members(rows)))
             return {pk for pk in asked if str(pk) in present}
 
-        return _answer(structure, add_commands, read_replies, read_sql)
+        return _answer_question(structure, add_commands, read_replies, read_sql)
 
     @classmethod
     def intersection(cls, key: str, *others: str) -> set[Any]:
         """Return the members of all these sets."""
-        return cls._combine("SINTER", (key, *others), set.intersection)
+        return cls._combine_sets("SINTER", (key, *others), set.intersection)
 
     @classmethod
     def union(cls, key: str, *others: str) -> set[Any]:
         """Return the members of any of these sets."""
-        return cls._combine("SUNION", (key, *others), set.union)
+        return cls._combine_sets("SUNION", (key, *others), set.union)
 
     @classmethod
     def difference(cls, key: str, *others: str) -> set[Any]:
         """Return the members of the set at ``key`` that none of the others has."""
-        return cls._combine("SDIFF", (key, *others), set.difference)
+        return cls._combine_sets("SDIFF", (key, *others), set.difference)
 
     # --- rankings ---
 
@@ -209,7 +209,7 @@ class Readers(Generic[R]):
             found = structure.find_in_sql()
             return filter_scores(found, found.rows, low, high).count()
 
-        return _answer(structure, add_commands, _add_up, read_sql)
+        return _answer_question(structure, add_commands, _add_up, read_sql)
 
     @classmethod
     def counts(cls, key: str, scores: Iterable[S]) -> dict[S, int]:
@@ -235,7 +235,7 @@ class Readers(Generic[R]):
         def read_sql() -> dict[S, int]:
             return structure.find_in_sql().count_scores(asked)
 
-        return _answer(structure, add_commands, read_replies, read_sql)
+        return _answer_question(structure, add_commands, read_replies, read_sql)
 
     @classmethod
     def rank(cls, key: str, pk: object) -> int | None:
@@ -270,7 +270,7 @@ class Readers(Generic[R]):
             ((_, score),) = scores
             return found.count_above(score) + 1
 
-        return _answer(structure, add_commands, read_replies, read_sql)
+        return _answer_question(structure, add_commands, read_replies, read_sql)
 
     @classmethod
     def score(cls, key: str, pk: object) -> float | None:
@@ -306,7 +306,7 @@ class Readers(Generic[R]):
             by_text = {str(pk): score for pk, score in found.list_scores(rows)}
             return {pk: by_text[str(pk)] for pk in asked if str(pk) in by_text}
 
-        return _answer(structure, add_commands, read_replies, read_sql)
+        return _answer_question(structure, add_commands, read_replies, read_sql)
 
     # --- names and look-ups ---
 
@@ -322,7 +322,7 @@ class Readers(Generic[R]):
         asked = NameRange(count, prefix, after, descending)
         if count <= 0:
             return []
-        return _answer(
+        return _answer_question(
             structure,
             lambda pipe: asked.add_commands(pipe, structure),
             lambda replies: asked.read(structure, replies[0]),
@@ -347,7 +347,7 @@ class Readers(Generic[R]):
             members = structure.find_in_sql().list_members()
             return next(iter(members), None)
 
-        return _answer(structure, add_commands, read_replies, read_sql)
+        return _answer_question(structure, add_commands, read_replies, read_sql)
 
     # --- asynchronous twins ---
 
@@ -454,7 +454,7 @@ class Readers(Generic[R]):
         structure = find_structure(cls, key, Ranking)
         if asked.size <= 0:
             return []
-        return _answer(
+        return _answer_question(
             structure,
             lambda pipe: asked.add_commands(pipe, structure),
             lambda replies: asked.read(structure, replies),
@@ -470,10 +470,10 @@ class Readers(Generic[R]):
         def read_sql() -> int:
             return structure.find_in_sql().count_above(score)
 
-        return _answer(structure, add_commands, _add_up, read_sql)
+        return _answer_question(structure, add_commands, _add_up, read_sql)
 
     @classmethod
-    def _combine(cls, command: str, keys: Sequence[str], join: Join) -> set[Any]:
+    def _combine_sets(cls, command: str, keys: Sequence[str], join: Join) -> set[Any]:
         """Combine sets in Redis if each has one key in one slot, and otherwise in the process."""
         structures = [find_structure(cls, key, SetOf) for key in keys]
         if len(structures) == 1:
@@ -490,7 +490,7 @@ def _combine_in_redis(command: str, structures: Sequence[Structure], join: Join)
     def read_replies(replies: list[Any]) -> set[Any]:
         return set(structures[0].read_members(replies[0]))
 
-    return _answer(structures[0], add_commands, read_replies, lambda: _combine_sql(structures, join))
+    return _answer_question(structures[0], add_commands, read_replies, lambda: _combine_sql(structures, join))
 
 
 def _combine_here(structures: Sequence[Structure], join: Join) -> set[Any]:
@@ -509,7 +509,7 @@ def _combine_here(structures: Sequence[Structure], join: Join) -> set[Any]:
             sets.append(set(structure.read_members(members)))
         return join(*sets)
 
-    return _answer(structures[0], add_commands, read_replies, lambda: _combine_sql(structures, join))
+    return _answer_question(structures[0], add_commands, read_replies, lambda: _combine_sql(structures, join))
 
 
 def _combine_sql(structures: Sequence[Structure], join: Join) -> set[Any]:
@@ -529,7 +529,7 @@ def _can_combine(structures: Sequence[Structure]) -> bool:
     return len(forms) == 1
 
 
-def _answer(
+def _answer_question(
     structure: Structure,
     add_commands: Callable[["RedisPipeline"], object],
     read_replies: Callable[[list[Any]], T],
