@@ -40,14 +40,17 @@ class Fault(NamedTuple):
     is_lasting: bool = False
 
     def __str__(self) -> str:
-        return f"{self.problem}: {self.operation} on {self.table}" if self.trigger else f"{self.table}: {self.problem}"
+        if self.trigger:
+            return f"{self.problem}: {self.operation} on {self.table}"
+        return f"{self.table}: {self.problem}"
 
 
 def connect() -> None:
     """Connect the signals that install the triggers after the last application's migrations."""
     with_models = [app for app in apps.get_app_configs() if app.models_module is not None]
-    pre_migrate.connect(_before, sender=with_models[0], dispatch_uid="mirror.capture.install")
-    post_migrate.connect(_after, sender=with_models[-1], dispatch_uid="mirror.capture.install")
+    # Django sends these signals for each application with models.
+    pre_migrate.connect(_before_migrations, sender=with_models[0], dispatch_uid="mirror.capture.install")
+    post_migrate.connect(_after_migrations, sender=with_models[-1], dispatch_uid="mirror.capture.install")
 
 
 def capture_for(using: str | None = None) -> Capture:
@@ -69,20 +72,33 @@ def install(using: str | None = None) -> list[str]:
     capture = capture_for(using)
     with transaction.atomic(using=capture.connection.alias):
         capture.lock()
-        found, before, names, replaced = capture.found(), capture.stamps(), set[str](), set[str]()
-        for trigger in capture.wanted():
-            should, is_now = capture.define(trigger), found.pop(trigger.name, None)
-            if should != is_now:
-                capture.run(capture.drop(is_now) if is_now else ())
-                capture.run(capture.create(should))
-                replaced.add(trigger.name)
-                names |= _affected(capture, trigger, should, is_now)
-        for left_over in found.values():
-            capture.run(capture.drop(left_over))
-        cold = [mirror.name for mirror in registry.all_mirrors() if mirror.name in names]
+        found = capture.found()
+        # After them, so that a trigger which is altered meanwhile has another stamp than the saved one.
+        stamps = capture.stamps()
+        replaced, affected = _replace_triggers(capture, found)
+        cold = [mirror.name for mirror in registry.all_mirrors() if mirror.name in affected]
         made(cold, capture.connection.alias)
-        _keep_stamps(capture, before, replaced)
+        _keep_stamps(capture, stamps, replaced)
     return cold
+
+
+def _replace_triggers(capture: Capture, found: dict[str, Definition]) -> tuple[set[str], set[str]]:
+    """Make the triggers as they should be. Return the names of the new ones, and of the affected mirrors."""
+    replaced: set[str] = set()
+    affected: set[str] = set()
+    for trigger in capture.wanted():
+        should = capture.define(trigger)
+        is_now = found.pop(trigger.name, None)
+        if should == is_now:
+            continue
+        if is_now is not None:
+            capture.run(capture.drop(is_now))
+        capture.run(capture.create(should))
+        replaced.add(trigger.name)
+        affected |= _find_affected(capture, trigger, should, is_now)
+    for left_over in found.values():
+        capture.run(capture.drop(left_over))
+    return replaced, affected
 
 
 def _keep_stamps(capture: Capture, before: dict[str, str], replaced: set[str]) -> None:
@@ -94,40 +110,51 @@ def _keep_stamps(capture: Capture, before: dict[str, str], replaced: set[str]) -
     table = str(Identity._meta.db_table)
     identity = capture.relations([table]).get(table)
     if identity is None or "triggers" not in identity.columns:
-        return  # the migration of this column follows
+        # The migration of this column follows.
+        return
     rows = Identity.objects.using(capture.connection.alias).filter(pk=1)
-    known, now = rows.values_list("triggers", flat=True).first(), capture.stamps()
-    fine = replaced | {name for name in now if known is None or known.get(name) == before.get(name)}
-    stamps = {name: stamp if name in fine else (known or {}).get(name) for name, stamp in now.items()}
+    known = rows.values_list("triggers", flat=True).first()
+    stamps: dict[str, str | None] = {}
+    for name, stamp in capture.stamps().items():
+        stamps[name] = stamp
+        # Without any saved stamps this is the first installation.
+        if known is not None and name not in replaced and known.get(name) != before.get(name):
+            stamps[name] = known.get(name)
     if stamps != known:
         rows.update(triggers=stamps)
 
 
-def _affected(capture: Capture, trigger: Trigger, should: Definition, was: Definition | None) -> set[str]:
+def _find_affected(capture: Capture, trigger: Trigger, should: Definition, was: Definition | None) -> set[str]:
     """Return the mirrors with a statement in this trigger that the existing trigger lacks."""
-    alive = was is not None and capture.is_alive(should, was)
-    lines = was.body.split("\n") if was and alive else []
+    lines: list[str] = []
+    if was is not None and capture.is_alive(should, was):
+        lines = was.body.split("\n")
     return {insert.mirror for insert in trigger.inserts if capture.statement(insert, trigger.operation) not in lines}
 
 
 def missing(using: str | None = None) -> list[Fault]:
     """Return the faults that ``install`` would repair, and the tables that can have no trigger. Changes nothing."""
     capture = capture_for(using)
-    found, (wanted, gaps) = capture.found(), capture.survey()
-    faults = [_describe(gap) for gap in gaps]
+    found = capture.found()
+    wanted, gaps = capture.survey()
+    faults = [_describe_gap(gap) for gap in gaps]
     for trigger in wanted:
-        should, is_now = capture.define(trigger), found.pop(trigger.name, None)
-        if should != is_now:
-            # On PostgreSQL a function outlives its table and its trigger.
-            problem = "out of date" if is_now and is_now.table else "missing"
-            mirrors = _affected(capture, trigger, should, is_now)
-            faults.append(Fault(should.table, trigger.operation, problem, trigger.name, tuple(sorted(mirrors))))
+        should = capture.define(trigger)
+        is_now = found.pop(trigger.name, None)
+        if should == is_now:
+            continue
+        # On PostgreSQL a function outlives its table and its trigger.
+        problem = "out of date" if is_now and is_now.table else "missing"
+        mirrors = sorted(_find_affected(capture, trigger, should, is_now))
+        faults.append(Fault(should.table, trigger.operation, problem, trigger.name, tuple(mirrors)))
     for name, left_over in found.items():
-        faults.append(Fault(left_over.table or "a table that is gone", name.rpartition("_")[2], "left over", name, ()))
+        table = left_over.table or "a table that is gone"
+        _, _, operation = name.rpartition("_")
+        faults.append(Fault(table, operation, "left over", name, ()))
     return faults
 
 
-def _describe(gap: Gap) -> Fault:
+def _describe_gap(gap: Gap) -> Fault:
     return Fault(gap.table, "", gap.reason, "", gap.mirrors, gap.is_lasting)
 
 
@@ -143,37 +170,50 @@ def made(mirrors: Iterable[str], using: str | None = None) -> None:
     """Order a rebuild of these mirrors, because they may have missed changes. The relay carries it out."""
     capture = capture_for(using)
     table = capture.quote(capture.outbox)
-    capture.run(
-        # Without the model, which may have columns that a later migration adds.
-        f"INSERT INTO {table} (mirror, source, key) VALUES ({literal(name)}, '', {literal(WHOLE)})"
-        for name in mirrors
-    )
+    # Without the model, which may have columns that a later migration adds.
+    head = f"INSERT INTO {table} (mirror, source, key)"
+    capture.run(f"{head} VALUES ({literal(name)}, '', {literal(WHOLE)})" for name in mirrors)
 
 
-def _before(*, using: str, plan: list[tuple[Any, bool]], **kwargs: Any) -> None:
-    """Drop triggers that would break during migrations. ``_after`` orders rebuilds for changes missed meanwhile."""
+def _before_migrations(*, using: str, plan: list[tuple[Any, bool]], **kwargs: Any) -> None:
+    """Drop triggers that would break during migrations. The installation after them orders rebuilds."""
     if using != setting("DATABASE") or not plan:
         return
     if any(migration.app_label == "mirror" for migration, _ in plan):
-        uninstall(using)  # the outbox itself is being altered or removed
-        return
+        # The outbox itself is being altered or removed.
+        uninstall(using)
+    else:
+        _drop_unwanted(using)
+
+
+def _drop_unwanted(using: str) -> None:
+    """Drop the triggers with a statement that no declaration wants."""
     capture = capture_for(using)
-    wanted = {trigger.name: capture.define(trigger).body for trigger in capture.wanted()}
+    wanted: dict[str, set[str]] = {}
+    for trigger in capture.wanted():
+        wanted[trigger.name] = _split_body(capture.define(trigger))
     with transaction.atomic(using=using):
         for name, definition in capture.found().items():
             # A statement that is no longer wanted may name a column that is about to be renamed or dropped.
-            if not set(definition.body.split("\n")) <= set(wanted.get(name, "").split("\n")):
+            unwanted = _split_body(definition) - wanted.get(name, set())
+            if unwanted:
                 capture.run(capture.drop(definition))
 
 
-def _after(*, using: str, **kwargs: Any) -> None:
+def _split_body(definition: Definition) -> set[str]:
+    """Return the lines of a trigger. Each statement for a mirror is one line."""
+    return set(definition.body.split("\n"))
+
+
+def _after_migrations(*, using: str, **kwargs: Any) -> None:
     """Install the triggers on the mirrored database. ``flush`` sends this signal too, and has deleted the identity."""
     if using == setting("DATABASE"):
         install(using)
         with suppress(LookupError):
             layouts.record(using, kwargs.get("apps"))
         database_identity.cache_clear()
-        with suppress(LookupError):  # the model does not exist after a migration backwards
+        # The model does not exist after a migration backwards.
+        with suppress(LookupError):
             # Here, because its first use may be in a transaction that is rolled back.
             identities = kwargs.get("apps", apps).get_model("mirror", "Identity")._base_manager
             identities.using(using).get_or_create(pk=1)

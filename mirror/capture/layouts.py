@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from django.apps import apps as present_apps
+from django.db import models
 
 from mirror import registry
 from mirror.conf import setting
@@ -29,13 +30,14 @@ UNREGISTERED: Final = Recorded("", "")
 
 def record(using: str, apps: Any = None) -> None:
     """Record the layouts of the registered mirrors, and forget those of unregistered ones."""
+    # In ``post_migrate``, the models as they are at this migration
     states = (apps or present_apps).get_model("mirror", "State")
-    if not {"layout", "methods"} <= {field.name for field in states._meta.get_fields()}:
-        return  # the migrations of these columns follow
+    columns = {field.name for field in states._meta.get_fields()}
+    if not columns.issuperset(Recorded._fields):
+        # The migrations of these columns follow.
+        return
     rows = states._base_manager.using(using)
-    known = {
-        name: Recorded(layout, methods) for name, layout, methods in rows.values_list("mirror", "layout", "methods")
-    }
+    known = _read_recorded(rows)
     wanted = {mirror.name: Recorded(str(mirror.version), digest_methods(mirror)) for mirror in registry.all_mirrors()}
     unknown = wanted.keys() - known.keys()
     rows.bulk_create([states(mirror=name, **wanted[name]._asdict()) for name in unknown])
@@ -43,6 +45,14 @@ def record(using: str, apps: Any = None) -> None:
         present = wanted.get(name, UNREGISTERED)
         if recorded != present:
             rows.filter(mirror=name).update(**present._asdict())
+
+
+def _read_recorded(rows: "models.QuerySet[Any]") -> dict[str, Recorded]:
+    """Return what these rows record, by mirror."""
+    recorded: dict[str, Recorded] = {}
+    for name, layout, methods in rows.values_list("mirror", "layout", "methods"):
+        recorded[name] = Recorded(layout, methods)
+    return recorded
 
 
 def find_outdated(states: Iterable[State] | None = None) -> Mapping[str, str]:
@@ -65,15 +75,12 @@ def find_outdated(states: Iterable[State] | None = None) -> Mapping[str, str]:
 def find_changed() -> list[str]:
     """Return the mirrors whose methods differ from the recorded ones, although their layouts are equal (one query)."""
     rows = State.objects.using(setting("DATABASE")).exclude(layout="").exclude(methods="")
-    found = {
-        name: Recorded(layout, methods) for name, layout, methods in rows.values_list("mirror", "layout", "methods")
-    }
+    found = _read_recorded(rows)
     changed: list[str] = []
     for mirror in registry.all_mirrors():
-        recorded = found.get(mirror.name)
-        if recorded is None or recorded.layout != str(mirror.version):
-            continue
-        if recorded.methods != digest_methods(mirror):
+        recorded = found.get(mirror.name, UNREGISTERED)
+        is_same_layout = recorded.layout == str(mirror.version)
+        if is_same_layout and recorded.methods != digest_methods(mirror):
             changed.append(mirror.name)
     return changed
 

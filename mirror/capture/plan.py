@@ -6,7 +6,7 @@
 import hashlib
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from django.apps import apps as django_apps
@@ -114,10 +114,14 @@ class Capture(ABC):
     def survey(self) -> tuple[list[Trigger], list[Gap]]:
         """Return these triggers, and the watched tables with changes that none of them captures."""
         by_table = {table: [insert.rename(self.name_column) for insert in found] for table, found in inserts().items()}
-        relations = self.relations([*dict.fromkeys([*by_table, *own_tables()])])
+        tables = dict.fromkeys(by_table) | dict.fromkeys(own_tables())
+        relations = self.relations(list(tables))
         if self.outbox not in relations:
-            return [], [Gap(self.outbox, "no such table", tuple(mirror.name for mirror in registry.all_mirrors()))]
-        return self._find_wanted(by_table, relations), _find_gaps(by_table, relations)
+            every_mirror = tuple(mirror.name for mirror in registry.all_mirrors())
+            return [], [Gap(self.outbox, "no such table", every_mirror)]
+        wanted = self._find_wanted(by_table, relations)
+        own = {table: relations[table] for table in own_tables() if table in relations}
+        return wanted + self.wanted_on_own(own), _find_gaps(by_table, relations)
 
     def _find_wanted(
         self, by_table: Mapping[str, Sequence[Insert]], relations: Mapping[str, Relation]
@@ -125,16 +129,18 @@ class Capture(ABC):
         found: list[Trigger] = []
         for table, wanted in sorted(by_table.items()):
             relation = relations.get(table)
-            if relation is None or relation.obstacle:
-                continue
-            # The migration of a column may follow. Then the next migrate installs its triggers.
-            present = [insert for insert in wanted if insert.named <= relation.columns]
-            found += [
-                Trigger(trigger_name(table, operation), relation, operation, concerned)
-                for operation in self.operations(relation)
-                if (concerned := _for(operation, present))
-            ]
-        return found + self.wanted_on_own({table: relations[table] for table in own_tables() if table in relations})
+            if relation is not None and not relation.obstacle:
+                found += self._list_triggers(table, relation, wanted)
+        return found
+
+    def _list_triggers(self, table: str, relation: Relation, wanted: Iterable[Insert]) -> Iterator[Trigger]:
+        """Yield one trigger for each operation, for all mirrors together: each trigger costs every write."""
+        # The migration of a column may follow. Then the next migrate installs its triggers.
+        present = [insert for insert in wanted if insert.named <= relation.columns]
+        for operation in self.operations(relation):
+            inserts = _select_inserts(operation, present)
+            if inserts:
+                yield Trigger(trigger_name(table, operation), relation, operation, inserts)
 
     def name_column(self, column: str) -> str:
         """Return the name that the database gives to a column which a model calls ``column``."""
@@ -211,10 +217,12 @@ def literal(text: str) -> str:
 
 def inserts() -> dict[str, list[Insert]]:
     """Return the statements that the registered mirrors need, by table, without duplicates."""
+    # Dictionaries with the value None are ordered sets: the order is that of the lines in the triggers.
     by_table: dict[str, dict[Insert, None]] = defaultdict(dict)
     for mirror in registry.all_mirrors():
         for watch in mirror.watches:
-            by_table[watch.table][_insert(mirror.name, watch)] = None
+            insert = _build_insert(mirror.name, watch)
+            by_table[watch.table][insert] = None
     return {table: list(found) for table, found in by_table.items()}
 
 
@@ -225,7 +233,7 @@ def own_tables() -> list[str]:
 
 
 def _find_gaps(by_table: Mapping[str, Sequence[Insert]], relations: Mapping[str, Relation]) -> list[Gap]:
-    found = []
+    found: list[Gap] = []
     for table, wanted in sorted(by_table.items()):
         relation = relations.get(table)
         if relation is None:
@@ -233,46 +241,72 @@ def _find_gaps(by_table: Mapping[str, Sequence[Insert]], relations: Mapping[str,
         elif relation.obstacle:
             found.append(Gap(table, relation.obstacle, _mirrors_of(wanted), is_lasting=True))
         else:
-            for column in sorted(set[str]().union(*(insert.named for insert in wanted)) - relation.columns):
-                losing = [insert for insert in wanted if column in insert.named]
-                found.append(Gap(table, f"no column {column!r}", _mirrors_of(losing)))
+            found += _find_missing_columns(table, wanted, relation)
     return found
 
 
+def _find_missing_columns(table: str, wanted: Sequence[Insert], relation: Relation) -> list[Gap]:
+    """Return a gap for each column that statements name and the table does not have."""
+    losing: dict[str, list[Insert]] = defaultdict(list)
+    for insert in wanted:
+        for column in insert.named - relation.columns:
+            losing[column].append(insert)
+    return [Gap(table, f"no column {column!r}", _mirrors_of(inserts)) for column, inserts in sorted(losing.items())]
+
+
 def _mirrors_of(inserts: Iterable[Insert]) -> tuple[str, ...]:
-    return tuple(sorted({insert.mirror for insert in inserts}))
+    names = {insert.mirror for insert in inserts}
+    return tuple(sorted(names))
 
 
-def _for(operation: Operation, inserts: Iterable[Insert]) -> tuple[Insert, ...]:
+def _select_inserts(operation: Operation, inserts: Iterable[Insert]) -> tuple[Insert, ...]:
+    """Return the statements of a trigger, each once."""
+    if operation == "insert":
+        return tuple(insert for insert in inserts if insert.inserts)
     if operation == "row":
         # A partition key or a row filter turns an UPDATE into an INSERT or a DELETE.
-        return tuple(dict.fromkeys(insert._replace(inserts=True) for insert in inserts))
-    concerned = [insert for insert in inserts if insert.inserts or operation != "insert"]
-    if operation == "truncate":
-        return tuple(dict.fromkeys(Insert(insert.mirror) for insert in concerned))
-    return tuple(concerned)
+        inserts = [insert._replace(inserts=True) for insert in inserts]
+    elif operation == "truncate":
+        # A change of everything, whatever the key is
+        inserts = [Insert(insert.mirror) for insert in inserts]
+    return tuple(dict.fromkeys(inserts))
 
 
-def _insert(mirror: str, watch: Watch) -> Insert:
-    if unknown := unknown_columns(watch):
+def _build_insert(mirror: str, watch: Watch) -> Insert:
+    unknown = unknown_columns(watch)
+    if unknown:
         # Such a trigger would make every write fail.
         raise ImproperlyConfigured(f"mirror {mirror!r} watches {watch.table}.{unknown[0]}, and there is no such column")
-    key, primary = watch.key_columns, tuple(str(field.column) for field in watch.model._meta.pk_fields)
-    unique = set(primary) <= set(key)
-    fields = {str(field.column): find_value_field(field) for field in watch.model._meta.concrete_fields}
-    uuids = tuple(column for column in key if isinstance(fields[column], models.UUIDField))
+    key = watch.key_columns
+    primary = tuple(str(field.column) for field in watch.model._meta.pk_fields)
+    insert = Insert(
+        mirror,
+        watch.source,
+        columns=key,
+        unique=set(primary) <= set(key),
+        inserts=watch.inserts,
+        uuids=_find_uuids(watch),
+    )
     if not watch.only:
-        return Insert(mirror, watch.source, key, unique, inserts=watch.inserts, uuids=uuids)
+        return insert
     # The primary key is compared too, because a row's data may depend on it.
-    compared = tuple(dict.fromkeys((*primary, *key, *watch.only)))
-    return Insert(mirror, watch.source, key, unique, primary, compared, watch.inserts, uuids)
+    compared = dict.fromkeys(primary + key + tuple(watch.only))
+    return insert._replace(primary=primary, compared=tuple(compared))
+
+
+def _find_uuids(watch: Watch) -> tuple[str, ...]:
+    """Return the columns of the key that hold UUIDs."""
+    fields = {str(field.column): find_value_field(field) for field in watch.model._meta.concrete_fields}
+    return tuple(column for column in watch.key_columns if isinstance(fields[column], models.UUIDField))
 
 
 def unknown_columns(watch: Watch) -> list[str]:
     """Return the watched columns that the model's own table does not have."""
     model = watch.model._meta.concrete_model or watch.model
     known = {field.column for field in model._meta.local_concrete_fields}
-    return [column for column in (*watch.key_columns, *watch.only) if column not in known]
+    named = list(watch.key_columns)
+    named += watch.only
+    return [column for column in named if column not in known]
 
 
 def trigger_name(table: str, operation: Operation) -> str:

@@ -16,7 +16,7 @@ operators.
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from mirror.capture.plan import (
     MARK,
@@ -35,6 +35,7 @@ from mirror.capture.postgres_texts import IGNORE, NOTIFY, Texts
 SEARCH_PATH: Final = "pg_catalog, pg_temp"
 # pg_trigger.tgtype of an AFTER ... FOR EACH STATEMENT trigger (bits as in PostgreSQL's pg_trigger.h)
 TYPES: Final[dict[Operation, int]] = {"insert": 4, "delete": 8, "update": 16, "truncate": 32, "row": 1 + 4 + 8 + 16}
+PER_ROW: Final = 1
 BEFORE: Final = 2
 TRANSITIONS: Final[dict[Operation, str]] = {
     "insert": "NEW TABLE AS new_rows",
@@ -98,7 +99,6 @@ STAMPS: Final = """
      WHERE a.attrelid IN (SELECT tgrelid FROM ours) AND a.attnum > 0 AND NOT a.attisdropped
     HAVING count(*) > 0
 """
-ENABLED: Final = 2  # index in a definition's shape of the state that enables the trigger
 # A trigger fires for ordinary writes; in sessions with session_replication_role = replica; in both.
 ORDINARY, REPLICA, ALWAYS = "O", "R", "A"
 ENABLE: Final = {ORDINARY: "ENABLE", REPLICA: "ENABLE REPLICA", ALWAYS: "ENABLE ALWAYS"}
@@ -122,6 +122,21 @@ RELATIONS: Final = """
 """
 
 
+class Shape(NamedTuple):
+    """When a trigger fires, and with which rights: a row of ``FOUND``, as text."""
+
+    trigger: str
+    type: str  # pg_trigger.tgtype
+    enabled: str  # ``ORDINARY``, ``REPLICA`` or ``ALWAYS``, or "D" if it is disabled
+    old_rows: str  # the name of the transition table, or "None"
+    new_rows: str
+    is_unconditional: str
+    has_rights_of_owner: str
+    owner_can_write: str
+    partitions_without: str  # the number of those where it does not fire in the same way
+    settings: str
+
+
 class PostgresCapture(Capture):
     """Definitions are compared by their rows in the system catalogs."""
 
@@ -129,31 +144,37 @@ class PostgresCapture(Capture):
         self.run(["SELECT pg_advisory_xact_lock(hashtext('mirror.capture.install'))"])
 
     def operations(self, relation: Relation) -> tuple[Operation, ...]:
-        return ("truncate", "row") if relation.has_parts else ("insert", "update", "delete", "truncate", "row")
+        if relation.has_parts:
+            return ("truncate", "row")
+        return ("insert", "update", "delete", "truncate", "row")
 
     def relations(self, tables: Sequence[str]) -> dict[str, Relation]:
         with self.connection.cursor() as cursor:
             cursor.execute(RELATIONS, [list(tables), list(map(self.quote, tables))])
-            return {
-                table: Relation(name, frozenset(columns or ()), obstacle or "", has_parts)
-                for table, name, columns, obstacle, has_parts in cursor.fetchall()
-            }
+            rows = cursor.fetchall()
+        relations: dict[str, Relation] = {}
+        for table, name, columns, obstacle, has_parts in rows:
+            relations[table] = Relation(name, frozenset(columns or ()), obstacle or "", has_parts)
+        return relations
 
     def name_column(self, column: str) -> str:
         return truncate(column)
 
     def wanted_on_own(self, relations: Mapping[str, Relation]) -> list[Trigger]:
         notifying = Trigger(trigger_name(self.outbox, "insert"), relations[self.outbox], "insert", ())
-        return [
-            notifying,
-            *(Trigger(trigger_name(table, "row"), relation, "row", ()) for table, relation in relations.items()),
-        ]
+        triggers = [notifying]
+        for table, relation in relations.items():
+            triggers.append(Trigger(trigger_name(table, "row"), relation, "row", ()))
+        return triggers
 
     def found(self) -> dict[str, Definition]:
         with self.connection.cursor() as cursor:
             cursor.execute(FOUND, [self.quote(self.outbox), MARK])
             rows = cursor.fetchall()
-        return {name: Definition(name, table, tuple(map(str, shape)), body) for name, table, *shape, body in rows}
+        definitions: dict[str, Definition] = {}
+        for name, table, *shape, body in rows:
+            definitions[name] = Definition(name, table, tuple(map(str, shape)), body)
+        return definitions
 
     def stamps(self) -> dict[str, str]:
         with self.connection.cursor() as cursor:
@@ -161,57 +182,73 @@ class PostgresCapture(Capture):
             return dict(cursor.fetchall())
 
     def weak(self) -> list[str]:
-        found, statements = self.found(), []
-        for should in map(self.define, self.wanted()):
+        statements = [f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'"]
+        found = self.found()
+        for trigger in self.wanted():
+            should = self.define(trigger)
             is_now = found.get(should.name)
             if is_now and is_now.shape != should.shape and self.is_alive(should, is_now):
-                statements.append(self._enable(should))
-        return [f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'", *statements] if statements else []
+                statements.append(self._enable_trigger(should))
+        if len(statements) == 1:
+            return []
+        return statements
 
     def is_alive(self, should: Definition, was: Definition) -> bool:
-        enabled = was.shape[ENABLED] if was.shape[ENABLED] in (ORDINARY, ALWAYS) else should.shape[ENABLED]
-        expected = (*should.shape[:ENABLED], enabled, *should.shape[ENABLED + 1 :])
+        expected = Shape(*should.shape)
+        enabled = Shape(*was.shape).enabled
+        if enabled in (ORDINARY, ALWAYS):
+            # It captures ordinary writes, whatever it does in the other sessions.
+            expected = expected._replace(enabled=enabled)
         return (was.table, was.shape) == (should.table, expected)
 
-    def _enable(self, definition: Definition) -> str:
-        enable = ENABLE[definition.shape[ENABLED]]
+    def _enable_trigger(self, definition: Definition) -> str:
+        shape = Shape(*definition.shape)
+        enable = ENABLE[shape.enabled]
         return f"ALTER TABLE {definition.table} {enable} TRIGGER {self.quote(definition.name)}"
 
     def define(self, trigger: Trigger) -> Definition:
-        operation, relation = trigger.operation, trigger.relation
-        transitions = TRANSITIONS[operation] if trigger.inserts else ""
-        shape = (
-            trigger.name,
-            TYPES[operation] + (BEFORE if _is_ignoring(trigger) else 0),
-            _fires(trigger),
-            "old_rows" if "OLD" in transitions else None,
-            "new_rows" if "NEW" in transitions else None,
-            True,
-            not _is_ignoring(trigger),  # PostgreSQL shows the kind of a worker to its own user only
-            True,
-            0,
-            [f"search_path={SEARCH_PATH}"],
+        transitions = TRANSITIONS[trigger.operation] if trigger.inserts else ""
+        is_ignoring = _is_ignoring(trigger)
+        number = TYPES[trigger.operation]
+        if is_ignoring:
+            number += BEFORE
+        shape = Shape(
+            trigger=trigger.name,
+            type=str(number),
+            enabled=_find_enabled(trigger),
+            old_rows="old_rows" if "OLD" in transitions else "None",
+            new_rows="new_rows" if "NEW" in transitions else "None",
+            is_unconditional="True",
+            has_rights_of_owner=str(not is_ignoring),  # PostgreSQL shows the kind of a worker to its own user only
+            owner_can_write="True",
+            partitions_without="0",
+            settings=str([f"search_path={SEARCH_PATH}"]),
         )
-        own = IGNORE if _is_ignoring(trigger) else NOTIFY
-        body = self._texts.body(trigger.inserts, operation) if trigger.inserts else own
-        return Definition(trigger.name, relation.name, tuple(map(str, shape)), body)
+        return Definition(trigger.name, trigger.relation.name, shape, self._write_body(trigger))
+
+    def _write_body(self, trigger: Trigger) -> str:
+        if trigger.inserts:
+            return self._texts.body(trigger.inserts, trigger.operation)
+        if _is_ignoring(trigger):
+            return IGNORE
+        return NOTIFY
 
     def create(self, definition: Definition) -> list[str]:
+        shape = Shape(*definition.shape)
         name = self.quote(definition.name)
-        function, number = f"{self._schema}.{name}", definition.shape[1]
-        is_per_row = int(number) & 1
-        tables = [f"{rows.split('_')[0].upper()} TABLE AS {rows}" for rows in definition.shape[3:5] if rows != "None"]
-        referencing = f" REFERENCING {' '.join(tables)}" if tables else ""
-        moment, each = "BEFORE" if int(number) & BEFORE else "AFTER", "ROW" if is_per_row else "STATEMENT"
-        rights = "INVOKER" if int(number) & BEFORE else "DEFINER"
-        when = f"{moment} {EVENTS[number]} ON {definition.table}{referencing} FOR EACH {each}"
+        function = f"{self._schema}.{name}"
+        is_before = bool(int(shape.type) & BEFORE)
+        moment = "BEFORE" if is_before else "AFTER"
+        rights = "INVOKER" if is_before else "DEFINER"
+        each = "ROW" if int(shape.type) & PER_ROW else "STATEMENT"
+        when = f"{moment} {EVENTS[shape.type]} ON {definition.table}{_write_referencing(shape)} FOR EACH {each}"
         return [
             f"CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql SECURITY {rights}"
             f" SET search_path = {SEARCH_PATH} AS {literal(definition.body)}",
             # Nobody else may attach it to a table of their own and write to the outbox.
             f"REVOKE ALL ON FUNCTION {function}() FROM PUBLIC",
             f"CREATE TRIGGER {name} {when} EXECUTE FUNCTION {function}()",
-            self._enable(definition),
+            self._enable_trigger(definition),
         ]
 
     def drop(self, definition: Definition) -> list[str]:
@@ -240,10 +277,26 @@ def _is_ignoring(trigger: Trigger) -> bool:
     return trigger.operation == "row" and not trigger.inserts
 
 
-def _fires(trigger: Trigger) -> str:
+def _find_enabled(trigger: Trigger) -> str:
     """Return when a trigger fires. Exactly one of the triggers for statements and for rows fires for a write."""
-    if trigger.operation == "truncate" or not (trigger.inserts or _is_ignoring(trigger)):
+    is_notifying = not trigger.inserts and not _is_ignoring(trigger)
+    if is_notifying or trigger.operation == "truncate":
         return ALWAYS
-    if trigger.operation == "row":
-        return ALWAYS if trigger.relation.has_parts else REPLICA
-    return ORDINARY
+    if trigger.operation != "row":
+        return ORDINARY
+    if trigger.relation.has_parts:
+        # Such a table has no triggers for statements.
+        return ALWAYS
+    return REPLICA
+
+
+def _write_referencing(shape: Shape) -> str:
+    """Return the clause for the transition tables that a trigger has."""
+    tables: list[str] = []
+    if shape.old_rows != "None":
+        tables.append(f"OLD TABLE AS {shape.old_rows}")
+    if shape.new_rows != "None":
+        tables.append(f"NEW TABLE AS {shape.new_rows}")
+    if not tables:
+        return ""
+    return f" REFERENCING {' '.join(tables)}"

@@ -43,33 +43,36 @@ class Texts:
     def body(self, inserts: Sequence[Insert], operation: Operation) -> str:
         """Return a function for these statements."""
         mirrors = dict.fromkeys(insert.mirror for insert in inserts)
-        return "\n".join(
-            [
-                f"BEGIN {MARK}",
-                # One statement for all mirrors, because each one also fires the trigger that notifies the relay.
-                f"INSERT INTO {self.outbox} (mirror, source, key)",
-                "\nUNION ALL\n".join(self.select(insert, operation) for insert in inserts),
-                ";",
-                "RETURN NULL;",
-                "EXCEPTION WHEN OTHERS THEN",
-                "BEGIN",
-                # A program that wrote ids of its own into the outbox left the sequence behind.
-                f"IF SQLSTATE = '23505' THEN PERFORM {self._advance()}; END IF;",
-                *map(self._note, mirrors),
-                # The outbox is gone or was altered, or its owner was changed.
-                "EXCEPTION WHEN syntax_error_or_access_rule_violation THEN",
-                "RAISE WARNING 'mirror: changes of % are not captured: %', TG_TABLE_NAME, SQLERRM;",
-                "END;",
-                "RETURN NULL;",
-                "END",
-            ]
-        )
+        changes = "\nUNION ALL\n".join(self.select(insert, operation) for insert in inserts)
+        lines = [
+            f"BEGIN {MARK}",
+            # One statement for all mirrors, because each one also fires the trigger that notifies the relay.
+            f"INSERT INTO {self.outbox} (mirror, source, key)",
+            changes,
+            ";",
+            "RETURN NULL;",
+            "EXCEPTION WHEN OTHERS THEN",
+            "BEGIN",
+            # A program that wrote ids of its own into the outbox left the sequence behind.
+            f"IF SQLSTATE = '23505' THEN PERFORM {self._advance_sequence()}; END IF;",
+        ]
+        lines += map(self._append_failure, mirrors)
+        lines += [
+            # The outbox is gone or was altered, or its owner was changed.
+            "EXCEPTION WHEN syntax_error_or_access_rule_violation THEN",
+            "RAISE WARNING 'mirror: changes of % are not captured: %', TG_TABLE_NAME, SQLERRM;",
+            "END;",
+            "RETURN NULL;",
+            "END",
+        ]
+        return "\n".join(lines)
 
-    def _advance(self) -> str:
+    def _advance_sequence(self) -> str:
         sequence = f"pg_get_serial_sequence({literal(self.outbox)}, 'id')"
         return f"setval({sequence}, GREATEST((SELECT max(id) FROM {self.outbox}), nextval({sequence})))"
 
-    def _note(self, mirror: str) -> str:
+    def _append_failure(self, mirror: str) -> str:
+        """Return the statement that makes a mirror cold, with the error."""
         values = f"{literal(mirror)}, '', {literal(WHOLE)}, left(SQLERRM, 2000)"
         return f"INSERT INTO {self.outbox} (mirror, source, key, error) VALUES ({values});"
 
@@ -80,48 +83,54 @@ class Texts:
             return f"{head} {literal(WHOLE)}"
         if operation == "row":
             return f"{head} {self._keys_of_row(insert)}"
-        return f"{head} key FROM ({self._keys(insert, operation)}) AS keys WHERE key IS NOT NULL"
+        return f"{head} key FROM ({self._select_keys(insert, operation)}) AS keys WHERE key IS NOT NULL"
 
     def _keys_of_row(self, insert: Insert) -> str:
         """Return the rest of the query in a trigger for each row, whose OLD or NEW may be null."""
-        both = f"(VALUES ({self._key(insert, 'OLD.')}), ({self._key(insert, 'NEW.')})) AS keys(key)"
+        old = self._write_key(insert, "OLD.")
+        new = self._write_key(insert, "NEW.")
+        both = f"(VALUES ({old}), ({new})) AS keys(key)"
         condition = "key IS NOT NULL"
         if insert.compared:
-            condition += f" AND (TG_OP <> 'UPDATE' OR {self._differ(insert, 'OLD', 'NEW')})"
+            condition += f" AND (TG_OP <> 'UPDATE' OR {self._compare_rows(insert, 'OLD', 'NEW')})"
         return f"key FROM {both} WHERE {condition} GROUP BY key"
 
-    def _keys(self, insert: Insert, operation: Operation) -> str:
+    def _select_keys(self, insert: Insert, operation: Operation) -> str:
         """Return the query for the keys, each once."""
         if operation == "update" and insert.compared:
-            return self._changed_keys(insert)
+            return self._select_changed_keys(insert)
         rows = "old_rows" if operation == "delete" else "new_rows"
-        key = self._key(insert)
+        key = self._write_key(insert)
         if not insert.columns:
             return f"SELECT {key} AS key WHERE EXISTS (SELECT FROM {rows})"
         if operation == "update":
             return f"SELECT {key} AS key FROM old_rows UNION SELECT {key} FROM new_rows"
-        return f"SELECT{'' if insert.unique else ' DISTINCT'} {key} AS key FROM {rows}"
+        select = "SELECT" if insert.unique else "SELECT DISTINCT"
+        return f"{select} {key} AS key FROM {rows}"
 
-    def _changed_keys(self, insert: Insert) -> str:
+    def _select_changed_keys(self, insert: Insert) -> str:
         """Return the query for the old and new keys of rows with a bytewise difference.
 
         NULL is compared like any value. A row with a changed primary key has no partner in the join, so it differs.
         """
         partner = " AND ".join(f"o.{c} = n.{c}" for c in map(self.quote, insert.primary))
-        changed = (
-            f"FROM old_rows AS o FULL JOIN new_rows AS n ON {partner}",
-            f"WHERE {self._differ(insert, 'o', 'n')}",
-        )
+        pairs = f"FROM old_rows AS o FULL JOIN new_rows AS n ON {partner}"
+        differ = f"WHERE {self._compare_rows(insert, 'o', 'n')}"
         if not insert.columns:
-            return f"SELECT '' AS key WHERE EXISTS (SELECT {' '.join(changed)})"
-        both = f"(VALUES ({self._key(insert, 'o.')}), ({self._key(insert, 'n.')})) AS either(key)"
-        return f"SELECT DISTINCT either.key AS key {changed[0]} CROSS JOIN LATERAL {both} {changed[1]}"
+            return f"SELECT '' AS key WHERE EXISTS (SELECT {pairs} {differ})"
+        both = f"(VALUES ({self._write_key(insert, 'o.')}), ({self._write_key(insert, 'n.')})) AS either(key)"
+        return f"SELECT DISTINCT either.key AS key {pairs} CROSS JOIN LATERAL {both} {differ}"
 
-    def _differ(self, insert: Insert, before: str, after: str) -> str:
-        old, new = (", ".join(f"{row}.{self.quote(c)}" for c in insert.compared) for row in (before, after))
+    def _compare_rows(self, insert: Insert, before: str, after: str) -> str:
+        """Return the condition that two rows differ in one of the compared columns."""
+        columns = list(map(self.quote, insert.compared))
+        old = ", ".join(f"{before}.{column}" for column in columns)
+        new = ", ".join(f"{after}.{column}" for column in columns)
         return f"ROW({old})::record *<> ROW({new})::record"
 
-    def _key(self, insert: Insert, row: str = "") -> str:
+    def _write_key(self, insert: Insert, row: str = "") -> str:
+        """Return the expression of a change's key: the values of its columns, joined with colons."""
+        texts = [f"{row}{self.quote(column)}::text" for column in insert.columns]
+        key = " || ':' || ".join(texts) or "''"
         # Bytewise, whatever the column's collation: "A" and "a" are two keys in Redis.
-        texts = (f"{row}{self.quote(column)}::text" for column in insert.columns)
-        return (" || ':' || ".join(texts) or "''") + ' COLLATE "C"'
+        return f'{key} COLLATE "C"'

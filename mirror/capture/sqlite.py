@@ -38,26 +38,29 @@ class SqliteCapture(Capture):
     def relations(self, tables: Sequence[str]) -> dict[str, Relation]:
         by_name = {table.strip('"'): table for table in tables}  # Django leaves a quoted name as it is
         columns: dict[str, set[str]] = defaultdict(set)
-        obstacles = {}
+        obstacles: dict[str, str] = {}
         with self.connection.cursor() as cursor:
             cursor.execute(COLUMNS, [json.dumps(list(by_name))])
             for name, kind, sql, column in cursor.fetchall():
                 columns[name].add(column)
                 obstacles[name] = _find_obstacle(kind, sql)
-        return {
-            by_name[name]: Relation(self.quote(by_name[name]), frozenset(found), obstacles[name])
-            for name, found in columns.items()
-        }
+        relations: dict[str, Relation] = {}
+        for name, obstacle in obstacles.items():
+            table = by_name[name]
+            relations[table] = Relation(self.quote(table), frozenset(columns[name]), obstacle)
+        return relations
 
     def found(self) -> dict[str, Definition]:
         with self.connection.cursor() as cursor:
             cursor.execute("SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger'")
             rows = cursor.fetchall()
-        return {
-            name: Definition(name, table, (head,), mark + body)
-            for name, table, (head, mark, body) in ((n, t, sql.partition(MARK)) for n, t, sql in rows)
-            if mark
-        }
+        definitions: dict[str, Definition] = {}
+        for name, table, sql in rows:
+            head, mark, body = sql.partition(MARK)
+            # Without it, this is a trigger of the site's own.
+            if mark:
+                definitions[name] = Definition(name, table, (head,), mark + body)
+        return definitions
 
     def stamps(self) -> dict[str, str]:
         with self.connection.cursor() as cursor:
@@ -67,8 +70,10 @@ class SqliteCapture(Capture):
     def define(self, trigger: Trigger) -> Definition:
         table = trigger.relation.name
         head = f"CREATE TRIGGER {self.quote(trigger.name)} AFTER {trigger.operation.upper()} ON {table} BEGIN "
-        statements = (self.statement(insert, trigger.operation) for insert in trigger.inserts)
-        return Definition(trigger.name, table.strip('"'), (head,), "\n".join([MARK, *statements, "END"]))
+        lines = [MARK]
+        lines += [self.statement(insert, trigger.operation) for insert in trigger.inserts]
+        lines.append("END")
+        return Definition(trigger.name, table.strip('"'), (head,), "\n".join(lines))
 
     def create(self, definition: Definition) -> list[str]:
         return [definition.shape[0] + definition.body]
@@ -77,31 +82,39 @@ class SqliteCapture(Capture):
         return [f"DROP TRIGGER IF EXISTS {self.quote(definition.name)}"]
 
     def statement(self, insert: Insert, operation: Operation) -> str:
-        old, new = self._key("OLD", insert), self._key("NEW", insert)
+        old = self._write_key("OLD", insert)
+        new = self._write_key("NEW", insert)
         head = insert.head(self.quote(self.outbox))
         if operation == "delete":
             return f"{head} {old} WHERE {old} IS NOT NULL;"
         if operation == "insert":
             return f"{head} {new} WHERE {new} IS NOT NULL;"
-        told = f" AND ({self._differ(insert.compared)})" if insert.compared else ""
-        statement = f"{head} {new} WHERE {new} IS NOT NULL{told};"
+        condition = f"{new} IS NOT NULL"
+        if insert.compared:
+            condition += f" AND ({self._compare_rows(insert.compared)})"
+        statement = f"{head} {new} WHERE {condition};"
         if not insert.columns:
             return statement
-        return f"{statement} {head} {old} WHERE ({self._differ(insert.columns)}) AND {old} IS NOT NULL;"
+        # If the key itself changed, there is a change of the old key as well.
+        return f"{statement} {head} {old} WHERE ({self._compare_rows(insert.columns)}) AND {old} IS NOT NULL;"
 
-    def _differ(self, columns: Sequence[str]) -> str:
+    def _compare_rows(self, columns: Sequence[str]) -> str:
+        """Return the condition that a row differs in one of these columns."""
         # Binary, whatever the column's collation: "A" and "a" are two keys in Redis.
         return " OR ".join(f"OLD.{c} IS NOT NEW.{c} COLLATE BINARY" for c in map(self.quote, columns))
 
-    def _key(self, row: str, insert: Insert) -> str:
-        texts = (self._text(f"{row}.{self.quote(column)}", column in insert.uuids) for column in insert.columns)
-        return " || ':' || ".join(texts) or "''"
+    def _write_key(self, row: str, insert: Insert) -> str:
+        """Return the expression of a change's key: the values of its columns, joined with colons."""
+        if not insert.columns:
+            return "''"
+        texts = [self._write_text(f"{row}.{self.quote(column)}", column in insert.uuids) for column in insert.columns]
+        return " || ':' || ".join(texts)
 
-    def _text(self, value: str, is_uuid: bool) -> str:
+    def _write_text(self, value: str, is_uuid: bool) -> str:
         if not is_uuid:
             return f"CAST({value} AS TEXT)"
         # SQLite keeps the 32 digits, and Python writes a UUID with dashes.
-        groups = (f"substr({value}, {start}, {length})" for start, length in UUID_GROUPS)
+        groups = [f"substr({value}, {start}, {length})" for start, length in UUID_GROUPS]
         joined = " || '-' || ".join(groups)
         return f"lower({joined})"
 
@@ -110,4 +123,6 @@ def _find_obstacle(kind: str, sql: str) -> str:
     """Return why SQLite has no triggers after changes of this table or view, or ""."""
     if kind == "view":
         return "is a view"
-    return "is a virtual table" if sql.upper().startswith("CREATE VIRTUAL") else ""
+    if sql.upper().startswith("CREATE VIRTUAL"):
+        return "is a virtual table"
+    return ""

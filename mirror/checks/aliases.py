@@ -22,34 +22,46 @@ def check_aliases() -> Iterator[CheckMessage]:
     """Check that no watched table is written through another database, where no trigger captures the change."""
     mirrored = str(setting("DATABASE"))
     if mirrored not in settings.DATABASES:
-        return  # reported by the doctor
-    models: set[type[Model]] = set()
-    for mirror in registry.all_mirrors():
-        models.update(watch.model for watch in mirror.watches)
+        # The doctor reports it.
+        return
+    watched = _find_watched_models()
     for alias in connections:
         if alias == mirrored or _has_same_data(alias, mirrored):
             continue
-        found = [model._meta.label for model in models if _can_write(alias, model)]
-        if found:
-            labels = ", ".join(sorted(found))
+        labels = [model._meta.label for model in watched if _can_write(alias, model)]
+        if labels:
+            listed = ", ".join(sorted(labels))
             hint = (
                 "Let a router refuse these models there (allow_migrate, db_for_write). If the alias leads to the "
                 f"mirrored database or to a replica of it, its TEST must contain 'MIRROR': {mirrored!r}."
             )
-            text = f"Writes of mirrored models through the database {alias!r} are not captured: {labels}."
+            text = f"Writes of mirrored models through the database {alias!r} are not captured: {listed}."
             yield Error(text, hint=hint, id="mirror.E013")
+
+
+def _find_watched_models() -> set[type[Model]]:
+    watched: set[type[Model]] = set()
+    for mirror in registry.all_mirrors():
+        watched.update(watch.model for watch in mirror.watches)
+    return watched
 
 
 def _can_write(alias: str, model: type[Model]) -> bool:
     """Return whether the routers let a database have the table of a model, or send its writes there."""
-    return bool(router.allow_migrate_model(alias, model)) or router.db_for_write(model) == alias
+    if router.allow_migrate_model(alias, model):
+        return True
+    return router.db_for_write(model) == alias
 
 
 def _has_same_data(alias: str, mirrored: str) -> bool:
     """Return whether an alias leads to the mirrored database, or is declared as its replica."""
-    other, ours = connections[alias].settings_dict, connections[mirrored].settings_dict
-    if (other.get("TEST") or {}).get("MIRROR") == mirrored:
+    ours = connections[mirrored].settings_dict
+    other = connections[alias].settings_dict
+    options = other.get("TEST") or {}
+    if options.get("MIRROR") == mirrored:
         return True
     if ours["NAME"] == ":memory:":
-        return False  # each connection to this name has a database of its own
+        # Each connection to this name has a database of its own.
+        return False
+    # Other settings, such as USER, do not tell which database it is.
     return all(other[name] == ours[name] for name in SAME)

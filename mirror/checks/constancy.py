@@ -25,35 +25,38 @@ INCONSTANT: Final = {
 def check_constancy(mirror: Mirror) -> Iterator[CheckMessage]:
     """Check that no column is rewritten by a manager, and that no condition contains the moment of the import."""
     for watch in mirror.watches:
-        for name, other in _find_rewritten(watch):
-            column = f"{watch.model._meta.label}.{name}"
-            yield Error(
-                f"Mirror {mirror.name!r} reads {column}, but the model's manager reads {other}.",
-                hint=f'Name the columns that contain the values: Column("{other}", name="{name}").',
-                obj=type(mirror),
-                id="mirror.E028",
-            )
-    conditions = [mirror.where, *(getattr(field, "where", None) for field in mirror.fields)]
+        yield from _check_managers(mirror, watch)
+    yield from _check_conditions(mirror)
+
+
+def _check_managers(mirror: Mirror, watch: Watch) -> Iterator[CheckMessage]:
+    for name, other in _find_rewritten(watch):
+        column = f"{watch.model._meta.label}.{name}"
+        text = f"Mirror {mirror.name!r} reads {column}, but the model's manager reads {other}."
+        hint = f'Name the columns that contain the values: Column("{other}", name="{name}").'
+        yield Error(text, hint=hint, obj=type(mirror), id="mirror.E028")
+
+
+def _check_conditions(mirror: Mirror) -> Iterator[CheckMessage]:
     found = _find_calls(type(mirror))
-    for condition in conditions:
-        found += _find_moments(condition)
+    found += _find_moments(mirror.where)
+    for field in mirror.fields:
+        found += _find_moments(getattr(field, "where", None))
     if found:
-        yield Error(
-            f"A condition of mirror {mirror.name!r} depends on the moment or the process: {', '.join(found)}.",
-            hint="Use constants. Leave out rows by time where they are read, or store the state in a column.",
-            obj=type(mirror),
-            id="mirror.E029",
-        )
+        text = f"A condition of mirror {mirror.name!r} depends on the moment or the process: {', '.join(found)}."
+        hint = "Use constants. Leave out rows by time where they are read, or store the state in a column."
+        yield Error(text, hint=hint, obj=type(mirror), id="mirror.E029")
 
 
 def _find_rewritten(watch: Watch) -> Iterator[tuple[str, str]]:
     """Yield the watched columns for which queries of the default manager read others (translations of a field)."""
-    manager: models.Manager[Any] = watch.model._default_manager
-    for field in watch.model._meta.concrete_fields:
-        if field.column in watch.only and field.model is watch.model:
-            read = _find_selected(manager, field.attname)
-            if read and read != [field.column]:
-                yield field.name, ", ".join(read)
+    model = watch.model
+    manager: models.Manager[Any] = model._default_manager
+    own = [field for field in model._meta.concrete_fields if field.model is model and field.column in watch.only]
+    for field in own:
+        columns = _find_selected(manager, field.attname)
+        if columns and columns != [field.column]:
+            yield field.name, ", ".join(columns)
 
 
 def _find_selected(manager: "models.Manager[Any]", name: str) -> list[str]:
@@ -68,29 +71,33 @@ def _find_selected(manager: "models.Manager[Any]", name: str) -> list[str]:
 def _find_calls(declaration: type[Mirror]) -> list[str]:
     """Return the calls of inconstant functions in the conditions that the class writes."""
     try:
-        [written] = ast.parse(textwrap.dedent(inspect.getsource(declaration))).body
-    except (OSError, TypeError, SyntaxError, ValueError):  # made without a source
+        source = textwrap.dedent(inspect.getsource(declaration))
+        [written] = ast.parse(source).body
+    except (OSError, TypeError, SyntaxError, ValueError):
+        # The class was made without a source, as in a shell.
         return []
     assert isinstance(written, ast.ClassDef)
-    calls = []
+    calls: list[str] = []
     for statement in written.body:
         # Conditions are assigned, so they are evaluated once, at the import. Methods run later.
-        if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
-            continue
-        calls += [ast.unparse(node) for node in ast.walk(statement.value) if _is_inconstant(node)]
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+            calls += [ast.unparse(node) for node in ast.walk(statement.value) if _is_inconstant(node)]
     return calls
 
 
 def _is_inconstant(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in INCONSTANT
+    if not isinstance(node, ast.Call):
+        return False
+    _, _, name = ast.unparse(node.func).rpartition(".")
+    return name in INCONSTANT
 
 
 def _find_moments(condition: Any) -> Iterator[str]:
     """Yield the values that are moments of an import (written ones have no microseconds) or have no constant text."""
     if isinstance(condition, models.Q):
-        for child in condition.children:
-            yield from _find_moments(child[1] if isinstance(child, tuple) else child)
+        yield from _find_moments(condition.children)
     elif isinstance(condition, list | tuple):
+        # The name in a pair of name and value is constant.
         for part in condition:
             yield from _find_moments(part)
     elif isinstance(condition, datetime | time):

@@ -23,9 +23,10 @@ def check_triggers(*, databases: Sequence[str] | None = None, **kwargs: Any) -> 
     try:
         faults = install.missing()
     except ImproperlyConfigured:
-        return []  # reported by the checks above
+        # The checks of declarations report it.
+        return []
     messages: list[CheckMessage] = []
-    repaired = []
+    repaired: list[str] = []
     for fault in faults:
         if fault.is_lasting:
             messages += _report_lasting(fault)
@@ -41,12 +42,11 @@ def check_triggers(*, databases: Sequence[str] | None = None, **kwargs: Any) -> 
 def _report_lasting(fault: install.Fault) -> Iterator[CheckMessage]:
     """Yield a message for each mirror that watches a table without a possible trigger."""
     for name in fault.mirrors:
-        yield Error(
-            f"Mirror {name!r} watches {fault.table!r}, which {fault.problem}: no trigger can capture all its changes.",
-            hint="Watch the tables that have its rows instead: in watches, with Watch(model, via=...) if keys differ.",
-            obj=type(registry.get(name)),
-            id="mirror.E026",
+        text = (
+            f"Mirror {name!r} watches {fault.table!r}, which {fault.problem}: no trigger can capture all its changes."
         )
+        hint = "Watch the tables that have its rows instead: in watches, with Watch(model, via=...) if keys differ."
+        yield Error(text, hint=hint, obj=type(registry.get(name)), id="mirror.E026")
 
 
 @register(Tags.database)
@@ -61,6 +61,7 @@ def check_queries(*, databases: Sequence[str] | None = None, **kwargs: Any) -> l
     unmigrated = _find_unmigrated()
     for mirror in registry.all_mirrors():
         if not mirror.layout or not mirror.layout.fields:
+            # Its own load() makes the queries.
             continue
         is_executed = not _is_migrate() and mirror.name not in unmigrated
         fault = mirror.layout.find_obstacle(setting("DATABASE"), is_executed=is_executed)
@@ -87,7 +88,8 @@ def check_methods(*, databases: Sequence[str] | None = None, **kwargs: Any) -> l
         return []
     try:
         changed = layouts.find_changed()
-    except DatabaseError:  # the column does not exist yet
+    except DatabaseError:
+        # The column does not exist yet.
         return []
     hint = "Increase version if keys, records or entries have changed: the mirror is rebuilt. Then run migrate."
     return [
@@ -108,30 +110,30 @@ def check_connection(*, databases: Sequence[str] | None = None, **kwargs: Any) -
         return []
     connection = connections[setting("DATABASE")]
     if not connection.settings_dict["AUTOCOMMIT"]:
-        return [
-            Error(
-                f"AUTOCOMMIT is off in DATABASES[{connection.alias!r}], so the relay could commit nothing.",
-                hint="Remove it. Code that commits by hand may call transaction.set_autocommit(False) meanwhile.",
-                id="mirror.E027",
-            )
-        ]
-    if connection.vendor == "sqlite" and _fetch_value("PRAGMA recursive_triggers") != "1":
-        return [
-            Error(
-                "SQLite's recursive_triggers is off: rows deleted by REPLACE are not captured.",
-                hint='Put "PRAGMA recursive_triggers=ON" into the init_command of DATABASES\' OPTIONS.',
-                id="mirror.E011",
-            )
-        ]
-    if connection.vendor == "postgresql" and (level := _fetch_value("SHOW transaction_isolation")) != "read committed":
-        return [
-            Error(
-                f"The isolation level is {level!r}, but the relay must see changes committed during its transaction.",
-                hint="Leave the isolation level of DATABASES at READ COMMITTED.",
-                id="mirror.E012",
-            )
-        ]
+        text = f"AUTOCOMMIT is off in DATABASES[{connection.alias!r}], so the relay could commit nothing."
+        hint = "Remove it. Code that commits by hand may call transaction.set_autocommit(False) meanwhile."
+        return [Error(text, hint=hint, id="mirror.E027")]
+    if connection.vendor == "sqlite":
+        return list(_check_sqlite())
+    if connection.vendor == "postgresql":
+        return list(_check_postgres())
+    # Another check refuses such a database.
     return []
+
+
+def _check_sqlite() -> Iterator[CheckMessage]:
+    if _fetch_value("PRAGMA recursive_triggers") != "1":
+        text = "SQLite's recursive_triggers is off: rows deleted by REPLACE are not captured."
+        hint = 'Put "PRAGMA recursive_triggers=ON" into the init_command of DATABASES\' OPTIONS.'
+        yield Error(text, hint=hint, id="mirror.E011")
+
+
+def _check_postgres() -> Iterator[CheckMessage]:
+    level = _fetch_value("SHOW transaction_isolation")
+    if level != "read committed":
+        text = f"The isolation level is {level!r}, but the relay must see changes committed during its transaction."
+        hint = "Leave the isolation level of DATABASES at READ COMMITTED."
+        yield Error(text, hint=hint, id="mirror.E012")
 
 
 # Tables that exist several times on the search path. A writer with another path writes to another one.
@@ -155,12 +157,14 @@ def check_schemas(*, databases: Sequence[str] | None = None, **kwargs: Any) -> l
     try:
         tables = [*inserts(), Change._meta.db_table]
     except ImproperlyConfigured:
-        return []  # another check reports the declaration
+        # Another check reports the declaration.
+        return []
     with connection.cursor() as cursor:
         cursor.execute(HIDDEN_TABLES, [tables])
-        found = [f"{table} ({schemas})" for table, schemas in cursor.fetchall()]
-    if not found:
+        rows = cursor.fetchall()
+    if not rows:
         return []
+    found = [f"{table} ({schemas})" for table, schemas in rows]
     text = f"Tables exist in several schemas of the search path, and only the first is mirrored: {'; '.join(found)}."
     hint = 'Let every process use one schema with mirrored tables, and give each schema its own MIRROR["PREFIX"].'
     return [Warning(text, hint=hint, id="mirror.W015")]
@@ -171,7 +175,10 @@ def _is_migrate() -> bool:
 
 
 def _is_checked(databases: Sequence[str] | None) -> bool:
-    return setting("DATABASE") in (databases or ())
+    # Without databases, as in a plain ``check``, no check may open a connection.
+    if databases is None:
+        return False
+    return setting("DATABASE") in databases
 
 
 def _fetch_value(sql: str) -> str:
@@ -179,4 +186,5 @@ def _fetch_value(sql: str) -> str:
     using = setting("DATABASE")
     with transaction.atomic(using=using), connections[using].cursor() as cursor:
         cursor.execute(sql)
-        return str(cursor.fetchone()[0])
+        (value,) = cursor.fetchone()
+    return str(value)

@@ -30,7 +30,7 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
     """Check everything about declarations that needs no database."""
     found: list[CheckMessage] = []
     for declaration, fault in registry.refused():
-        text = f"{declaration.__module__}.{declaration.__qualname__} {_end(fault)}"
+        text = f"{declaration.__module__}.{declaration.__qualname__} {_end_sentence(fault)}"
         found.append(Error(text, hint=_hint_of(fault), id="mirror.E001"))
     for mirror in registry.all_mirrors():
         found += _check_mirror(mirror)
@@ -57,14 +57,17 @@ def _check_mirror(mirror: Mirror) -> list[CheckMessage]:
     return found
 
 
-def _end(sentence: str) -> str:
-    return sentence if sentence.endswith("?") else f"{sentence.rstrip('.')}."
+def _end_sentence(sentence: str) -> str:
+    if sentence.endswith("?"):
+        return sentence
+    return f"{sentence.rstrip('.')}."
 
 
 def _hint_of(fault: str) -> str:
     if not fault.startswith("is wrong"):
         return "A mirror needs a unique name, a model, and a list of watches on models."
-    if ";" in fault and "has no field" not in fault:  # the fault itself says what to do
+    if ";" in fault and "has no field" not in fault:
+        # The fault itself says what to do in its second half.
         return "Without fields and indexes, load(), record() and index() may compute anything; declare their watches."
     return "fields, indexes and where contain names of columns and relations of the model, and classes of mirror."
 
@@ -108,19 +111,7 @@ def _check_prefix() -> Iterator[CheckMessage]:
 
 
 def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:
-    kind = kind_of(mirror)
-    base = kind.declaration
-    given = {"record_key"} if mirror.key else set()
-    if mirror.layout and mirror.layout.fields:
-        given |= {"load", "record"}
-    if mirror.layout and mirror.layout.indexes:
-        given.add("families")
-    lacking = []
-    for name in kind.needed:
-        is_inherited = getattr(type(mirror), name) is getattr(base, name)
-        if is_inherited and name not in given:
-            # Declarations give the template ``key``, not the method that fills it.
-            lacking.append("key" if name == "record_key" else f"{name}()")
+    lacking = _find_lacking(mirror)
     if lacking:
         names = ", ".join(lacking)
         hint = (
@@ -130,18 +121,45 @@ def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:
         yield Error(f"Mirror {mirror.name!r} does not define {names}.", hint=hint, obj=type(mirror), id="mirror.E003")
 
 
+def _find_lacking(mirror: Mirror) -> list[str]:
+    """Return the methods that a declaration neither defines nor has derived."""
+    kind = kind_of(mirror)
+    derived = _find_derived(mirror)
+    lacking: list[str] = []
+    for name in kind.needed:
+        is_inherited = getattr(type(mirror), name) is getattr(kind.declaration, name)
+        if is_inherited and name not in derived:
+            # Declarations give the template ``key``, not the method that fills it.
+            lacking.append("key" if name == "record_key" else f"{name}()")
+    return lacking
+
+
+def _find_derived(mirror: Mirror) -> set[str]:
+    """Return the methods that follow from the attributes of a declaration."""
+    derived: set[str] = set()
+    if mirror.key:
+        derived.add("record_key")
+    if mirror.layout and mirror.layout.fields:
+        derived |= {"load", "record"}
+    if mirror.layout and mirror.layout.indexes:
+        derived.add("families")
+    return derived
+
+
 def _check_record_key(mirror: Mirror) -> Iterator[CheckMessage]:
     """Check that rows have different keys. Otherwise they would overwrite one another's records."""
     if not mirror.has_record or any(watch.whole for watch in mirror.watches):
         return
-    if unknown := _find_unknown(mirror):
+    unknown = _find_unknown(mirror)
+    if unknown:
         message = f"The key {mirror.key!r} of mirror {mirror.name!r} contains {unknown!r}, which it cannot know."
         hint = 'A record has the primary key in its key, and nothing else: key = "book:{pk}".'
         yield Error(message, hint=hint, obj=type(mirror), id="mirror.E025")
         return
-    with suppress(Exception):  # reported with the families
-        key = mirror.record_key("1")
-        if key == mirror.record_key("2"):
+    # An error is reported with the families.
+    with suppress(Exception):
+        key, other = map(mirror.record_key, ("1", "2"))
+        if key == other:
             message = f"Mirror {mirror.name!r} has the same key for all rows: {key!r}."
             hint = 'Put the primary key into it: key = "book:{pk}".'
             yield Error(message, hint=hint, obj=type(mirror), id="mirror.E025")
@@ -149,57 +167,75 @@ def _check_record_key(mirror: Mirror) -> Iterator[CheckMessage]:
 
 def _find_unknown(mirror: Mirror) -> str:
     """Return a placeholder of the record's key that is not the primary key, or ""."""
-    with suppress(DeclarationError):  # reported with the families
-        return next((name for name in parse_template(mirror.key).names if name != "pk"), "")
+    # An error is reported with the families.
+    with suppress(DeclarationError):
+        for name in parse_template(mirror.key).names:
+            if name != "pk":
+                return name
     return ""
 
 
 def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:
-    hint = "families() lists the key families of the entries; verify needs it to find strays."
     try:
         families = mirror.families()
-        record = _record_start(mirror)
+        record = _find_record_start(mirror)
     except Exception as error:
-        if _find_unknown(mirror):  # reported with the record's key
-            return
-        message = f"Mirror {mirror.name!r} fails to list its key families: {error!r}."
-        yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
+        # An unknown placeholder is reported with the record's key.
+        if not _find_unknown(mirror):
+            yield _report_families(mirror, f"fails to list its key families: {error!r}")
         return
     if not families and type(mirror).index is not Mirror.index:
-        message = f"Mirror {mirror.name!r} has no key family for its entries."
-        yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
+        yield _report_families(mirror, "has no key family for its entries")
     for family in families:
-        if family.kind not in get_args(Kind):
-            message = f"Mirror {mirror.name!r} has a key family of the unknown kind {family.kind!r}."
-            kinds = f"The kinds are {', '.join(get_args(Kind))}."
-            yield Error(message, hint=kinds, obj=type(mirror), id="mirror.E007")
+        yield from _check_kind(mirror, family)
     starts = [family.start for family in families]
     for start in [*starts, record]:
         if start == "":
-            message = f"Mirror {mirror.name!r} has a key family with an empty prefix, which would contain all keys."
-            yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
+            yield _report_families(mirror, "has a key family with an empty prefix, which would contain all keys")
 
 
-def _record_start(mirror: Mirror) -> str | None:
+def _check_kind(mirror: Mirror, family: Family) -> Iterator[CheckMessage]:
+    kinds = get_args(Kind)
+    if family.kind not in kinds:
+        text = f"Mirror {mirror.name!r} has a key family of the unknown kind {family.kind!r}."
+        hint = f"The kinds are {', '.join(kinds)}."
+        yield Error(text, hint=hint, obj=type(mirror), id="mirror.E007")
+
+
+def _report_families(mirror: Mirror, fault: str) -> CheckMessage:
+    hint = "families() lists the key families of the entries; verify needs it to find strays."
+    return Error(f"Mirror {mirror.name!r} {fault}.", hint=hint, obj=type(mirror), id="mirror.E007")
+
+
+def _find_record_start(mirror: Mirror) -> str | None:
     """Return the common beginning of the records' keys (for a summary: the key), or None without records."""
-    return mirror.record_key("\0").partition("\0")[0] if mirror.has_record else None
+    if not mirror.has_record:
+        return None
+    start, _, _ = mirror.record_key("\0").partition("\0")
+    return start
 
 
 def _check_own_keys(mirror: Mirror) -> Iterator[CheckMessage]:
     """Check that no key can belong to two structures of a mirror: they would overwrite each other."""
-    with suppress(Exception):  # reported for the families themselves
-        families = list(mirror.families())
-        if not all(family.start for family in families):
-            return  # a family without a beginning contains all keys, as reported by _check_families
-        for _, key in _list_examples(mirror):
-            if _count_structures(mirror, families, key) > 1:
-                yield Error(
-                    f"Keys such as {key!r} belong to several structures of mirror {mirror.name!r}.",
-                    hint="Begin the key of each structure in another way.",
-                    obj=type(mirror),
-                    id="mirror.E008",
-                )
-                return
+    # An error is reported for the families themselves.
+    with suppress(Exception):
+        key = _find_shared_key(mirror)
+        if key is not None:
+            text = f"Keys such as {key!r} belong to several structures of mirror {mirror.name!r}."
+            hint = "Begin the key of each structure in another way."
+            yield Error(text, hint=hint, obj=type(mirror), id="mirror.E008")
+
+
+def _find_shared_key(mirror: Mirror) -> str | None:
+    """Return a key that can belong to several structures of a mirror, or None."""
+    families = list(mirror.families())
+    if not all(family.start for family in families):
+        # A family without a beginning contains all keys, as reported by _check_families.
+        return None
+    for _, key in _list_examples(mirror):
+        if _count_structures(mirror, families, key) > 1:
+            return key
+    return None
 
 
 def _count_structures(mirror: Mirror, families: list[Family], key: str) -> int:
@@ -212,27 +248,34 @@ def _count_structures(mirror: Mirror, families: list[Family], key: str) -> int:
 
 def _check_starts() -> list[CheckMessage]:
     """Check that no two mirrors own the same keys: each would delete the other's keys as strays."""
-    owned: dict[str, Owned] = {}
-    examples: list[tuple[str, str, str]] = []
-    for mirror in registry.all_mirrors():
-        with suppress(Exception):  # reported for the mirror itself
-            own = list(_list_examples(mirror))
-            if all(start for start, _ in own):  # otherwise it contains all keys, as reported above
-                examples += [(start, key, mirror.name) for start, key in own]
-                owned[mirror.name] = Owned(mirror)
-    found: dict[tuple[str, ...], str] = {}
-    for start, key, name in sorted(examples):
-        owners = {other for other, keys in owned.items() if keys.has(key)}
-        owners.add(name)
-        if len(owners) > 1:
-            # One message for the same mirrors, however many of their keys are equal.
-            found.setdefault(tuple(sorted(owners)), start)
     messages: list[CheckMessage] = []
-    for names, start in found.items():
+    for names, start in _find_shared_starts().items():
         text = f"Keys that start with {start!r} belong to several mirrors: {', '.join(names)}."
         hint = "Give each mirror its own keys: entries of one mirror would be strays of the other."
         messages.append(Error(text, hint=hint, id="mirror.E008"))
     return messages
+
+
+def _find_shared_starts() -> dict[tuple[str, ...], str]:
+    """Return the mirrors that own the same keys, each time with the beginning of one of these keys."""
+    owned: dict[str, Owned] = {}
+    examples: list[tuple[str, str, str]] = []
+    for mirror in registry.all_mirrors():
+        # An error is reported for the mirror itself.
+        with suppress(Exception):
+            own = list(_list_examples(mirror))
+            # A family without a beginning contains all keys, as reported above.
+            if all(start for start, _ in own):
+                examples += [(start, key, mirror.name) for start, key in own]
+                owned[mirror.name] = Owned(mirror)
+    shared: dict[tuple[str, ...], str] = {}
+    for start, key, name in sorted(examples):
+        owners = {other for other, keys in owned.items() if keys.has(key)}
+        owners.add(name)
+        if len(owners) > 1:
+            # Once for the same mirrors, however many of their keys are equal
+            shared.setdefault(tuple(sorted(owners)), start)
+    return shared
 
 
 def _list_examples(mirror: Mirror) -> Iterator[tuple[str, str]]:
@@ -240,16 +283,16 @@ def _list_examples(mirror: Mirror) -> Iterator[tuple[str, str]]:
     for family in mirror.families():
         if family.whole:
             yield family.start, family.start
-        else:
-            for text in EXAMPLES:
-                yield family.start, f"{family.start}{text}{family.end}"
-    if mirror.has_record:
-        start = str(_record_start(mirror))
-        # The key of a summary is the same for both.
-        keys = {mirror.record_key(text): None for text in EXAMPLES}
-        for key in keys:
-            if mirror.pk_of(key) is not None:
-                yield start, key
+            continue
+        for text in EXAMPLES:
+            yield family.start, f"{family.start}{text}{family.end}"
+    start = _find_record_start(mirror)
+    if start is None:
+        return
+    # The key of a summary is the same for both.
+    for key in dict.fromkeys(map(mirror.record_key, EXAMPLES)):
+        if mirror.pk_of(key) is not None:
+            yield start, key
 
 
 @register()

@@ -1,8 +1,8 @@
 """System checks of watches and of ``after``."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error
 from django.db import models
@@ -22,70 +22,70 @@ def check_watches(mirror: Mirror) -> Iterator[CheckMessage]:
     for watch in mirror.watches:
         where = f"Mirror {mirror.name!r}, watch on {watch.model._meta.label}"
         yield from _check_columns(mirror, watch, where)
-        yield from _check_fields(mirror, watch, where)
+        yield from _check_key_types(mirror, watch, where)
+        yield from _check_options(mirror, watch, where)
     yield from _check_lookups(mirror)
 
 
 def _check_lookups(mirror: Mirror) -> Iterator[CheckMessage]:
     """Check that each table has one lookup: a change names only its table, so it cannot choose between two."""
-    lookups = {(watch.source, watch.via) for watch in mirror.watches if watch.source}
-    counts = Counter(source for source, _ in lookups)
-    for table, count in counts.items():
-        if count > 1:
-            yield Error(
-                f"Mirror {mirror.name!r} has several watches with different lookups on {table!r}.",
-                hint="A change names only its table: write one via, or push, for each table.",
-                obj=type(mirror),
-                id="mirror.E019",
-            )
+    lookups: dict[str, set[Any]] = defaultdict(set)
+    for watch in mirror.watches:
+        if watch.source:
+            lookups[watch.source].add(watch.via)
+    for table, of_table in lookups.items():
+        if len(of_table) > 1:
+            text = f"Mirror {mirror.name!r} has several watches with different lookups on {table!r}."
+            hint = "A change names only its table: write one via, or push, for each table."
+            yield Error(text, hint=hint, obj=type(mirror), id="mirror.E019")
 
 
 def _check_columns(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMessage]:
-    has_default_key = not (watch.columns or watch.whole)
+    """Check that the columns of the key and those in ``only`` exist."""
+    has_default_key = not watch.columns and not watch.whole
+    primary = tuple(str(field.column) for field in watch.model._meta.pk_fields)
+    if has_default_key and len(primary) > 1:
+        text = f"{where}: its primary key has several columns."
+        hint = f"Watch({watch.model.__name__}, {primary}) in an EdgeMirror, or give the model a key of one column."
+        yield Error(text, hint=hint, obj=type(mirror), id="mirror.E004")
+        return
     unknown = unknown_columns(watch)
-    if has_default_key and len(watch.model._meta.pk_fields) > 1:
-        names = tuple(str(field.column) for field in watch.model._meta.pk_fields)
-        yield Error(
-            f"{where}: its primary key has several columns.",
-            hint=f"Watch({watch.model.__name__}, {names}) in an EdgeMirror, or give the model a key of one column.",
-            obj=type(mirror),
-            id="mirror.E004",
-        )
-    elif unknown:
-        yield Error(
-            f"{where}: the table {watch.table!r} has no column {unknown[0]!r}.",
-            hint="Use the names of columns in SQL: those of foreign keys end in _id.",
-            obj=type(mirror),
-            id="mirror.E004",
-        )
+    if unknown:
+        text = f"{where}: the table {watch.table!r} has no column {unknown[0]!r}."
+        hint = "Use the names of columns in SQL: those of foreign keys end in _id."
+        yield Error(text, hint=hint, obj=type(mirror), id="mirror.E004")
+
+
+def _check_key_types(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMessage]:
+    """Check that triggers and Python write the values of a key in the same way."""
     for field in watch.model._meta.concrete_fields:
         if field.column in watch.key_columns and not isinstance(find_value_field(field), KEYS):
-            yield Error(
-                f"{where}: {field.column!r} is neither an integer nor text nor a UUID.",
-                hint="SQL and Python format other types differently, so that keys would not match.",
-                obj=type(mirror),
-                id="mirror.E006",
-            )
+            text = f"{where}: {field.column!r} is neither an integer nor text nor a UUID."
+            hint = "SQL and Python format other types differently, so that keys would not match."
+            yield Error(text, hint=hint, obj=type(mirror), id="mirror.E006")
 
 
-def _check_fields(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMessage]:
+def _check_options(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMessage]:
+    """Check ``via``, ``whole`` and ``pushed``."""
     via: object = watch.via
     if via is not None and not callable(via):
-        yield Error(
-            f"{where}: via is not callable.",
-            hint="via(values, after, limit) returns the keys of the rows that depend on the values.",
-            obj=type(mirror),
-            id="mirror.E005",
-        )
-    if watch.whole and (fault := _fault_of_whole(mirror, watch)):
+        text = f"{where}: via is not callable."
+        hint = "via(values, after, limit) returns the keys of the rows that depend on the values."
+        yield Error(text, hint=hint, obj=type(mirror), id="mirror.E005")
+    fault = _find_fault_of_whole(mirror, watch)
+    if fault:
         hint = 'The key of such a watch is always "": it is for a mirror whose only key that is.'
         yield Error(f"{where}: {fault}.", hint=hint, obj=type(mirror), id="mirror.E017")
-    if watch.pushed and (fault := kind_of(mirror).find_fault_of_push(watch)):
-        hint = "Rows are pushed into the windows of a lazy WindowMirror that its reach() returns."
-        yield Error(f"{where}: {fault}.", hint=hint, obj=type(mirror), id="mirror.E018")
+    if watch.pushed:
+        fault = kind_of(mirror).find_fault_of_push(watch)
+        if fault:
+            hint = "Rows are pushed into the windows of a lazy WindowMirror that its reach() returns."
+            yield Error(f"{where}: {fault}.", hint=hint, obj=type(mirror), id="mirror.E018")
 
 
-def _fault_of_whole(mirror: Mirror, watch: Watch) -> str:
+def _find_fault_of_whole(mirror: Mirror, watch: Watch) -> str:
+    if not watch.whole:
+        return ""
     if watch.columns:
         return "whole cannot be combined with columns"
     if watch.via is not None or watch.pushed:
@@ -96,18 +96,12 @@ def _fault_of_whole(mirror: Mirror, watch: Watch) -> str:
 def check_chains() -> Iterator[CheckMessage]:
     """Check that ``after`` names existing mirrors and has no cycles."""
     for mirror in registry.all_mirrors():
-        for name in registry.ahead(mirror.name):
-            if not registry.is_known(name):
-                yield Error(
-                    f"Mirror {mirror.name!r} comes after {name!r}, which is not a mirror.",
-                    hint="after lists the names of other mirrors.",
-                    obj=type(mirror),
-                    id="mirror.E020",
-                )
+        unknown = [name for name in registry.ahead(mirror.name) if not registry.is_known(name)]
+        for name in unknown:
+            text = f"Mirror {mirror.name!r} comes after {name!r}, which is not a mirror."
+            hint = "after lists the names of other mirrors."
+            yield Error(text, hint=hint, obj=type(mirror), id="mirror.E020")
         if mirror.name in registry.all_ahead(mirror.name):
-            yield Error(
-                f"Mirror {mirror.name!r} comes after itself.",
-                hint="Each change of such mirrors would cause another one, without end.",
-                obj=type(mirror),
-                id="mirror.E021",
-            )
+            text = f"Mirror {mirror.name!r} comes after itself."
+            hint = "Each change of such mirrors would cause another one, without end."
+            yield Error(text, hint=hint, obj=type(mirror), id="mirror.E021")

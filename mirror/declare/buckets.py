@@ -14,22 +14,28 @@ def find_bucket_key(key: str, row: str, buckets: int) -> str:
     if buckets == 1:
         return key
     # Not hash(), whose result for a text is another one in each process.
-    return _name(key, crc32(row.encode()) % buckets)
+    number = crc32(row.encode()) % buckets
+    return _name_bucket(key, number)
 
 
 def list_bucket_keys(key: str, buckets: int) -> list[str]:
     """Return the keys of all buckets."""
-    return [key] if buckets == 1 else [_name(key, number) for number in range(buckets)]
+    if buckets == 1:
+        return [key]
+    return [_name_bucket(key, number) for number in range(buckets)]
 
 
 def find_bucket_start(start: str) -> str:
     """Return the common beginning of all buckets, for any number of them, of the keys that begin with ``start``."""
-    return _name(start, "").partition("}")[0]
+    return _name_bucket(start, "").partition("}")[0]
 
 
 def can_divide(start: str, is_whole: bool) -> bool:
     """Return whether keys that begin with ``start`` may have buckets: a whole key, or those with one hash tag."""
-    return "}" in start if start.startswith("{") else is_whole
+    if start.startswith("{"):
+        # The tag ends before the first placeholder, so it is the same for all keys.
+        return "}" in start
+    return is_whole
 
 
 def merge_top(replies: Iterable[Iterable[tuple[bytes, float]]]) -> list[bytes]:
@@ -43,6 +49,7 @@ def merge_top(replies: Iterable[Iterable[tuple[bytes, float]]]) -> list[bytes]:
     return [member for _, member in pairs]
 
 
-def _name(key: str, number: int | str) -> str:
-    tagged = key if key.startswith("{") else f"{{{key}}}"
-    return tagged.replace("}", f".bucket{number}}}", 1)
+def _name_bucket(key: str, number: int | str) -> str:
+    if not key.startswith("{"):
+        key = f"{{{key}}}"
+    return key.replace("}", f".bucket{number}}}", 1)

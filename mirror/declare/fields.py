@@ -14,9 +14,9 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import models
-from django.db.models.constants import LOOKUP_SEP
 from django.db.models.functions import Coalesce
 
+from mirror.declare.conditions import prefix_condition, resolve_condition
 from mirror.declare.paths import (
     DeclarationError,
     Use,
@@ -24,27 +24,42 @@ from mirror.declare.paths import (
     find_field,
     find_value_field,
     is_loose_link,
-    prefix_condition,
+    list_custom_methods,
     resolve_column,
-    resolve_condition,
     resolve_plain,
     resolve_relation,
+    sort_uses,
 )
 from mirror.utils.compiled import Keys
 from mirror.utils.rows import all_rows
 
 
+class NamedField:
+    """A field of a record. name: the declared one, or "" for the default."""
+
+    name: str
+
+    @property
+    def default_name(self) -> str:
+        """Return the name of a field without a declared one."""
+        raise NotImplementedError
+
+    @property
+    def record_name(self) -> str:
+        """Return the name in the record."""
+        return self.name or self.default_name
+
+
 @dataclass(frozen=True)
-class Column:
+class Column(NamedField):
     """A column under another name than its path: ``Column("publisher__name", name="publisher")``."""
 
     path: str
     name: str = ""
 
     @property
-    def record_name(self) -> str:
-        """Return the name in the record."""
-        return self.name or self.path
+    def default_name(self) -> str:
+        return self.path
 
     def find_uses(self, model: type[models.Model]) -> list[Use]:
         """Return the columns on the path."""
@@ -61,7 +76,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Values:
+class Values(NamedField):
     """A list of one column of related rows, in the order of their primary keys.
 
     relation: a many-to-many relation, or the other side of a foreign key, as in queries. field: a column of the related
@@ -74,9 +89,8 @@ class Values:
     where: models.Q | None = None
 
     @property
-    def record_name(self) -> str:
-        """Return the name in the record."""
-        return self.name or self.relation
+    def default_name(self) -> str:
+        return self.relation
 
     def find_uses(self, model: type[models.Model]) -> list[Use]:
         """Return the columns that the list depends on."""
@@ -95,15 +109,13 @@ class Values:
     def select(self, model: type[models.Model], pks: Keys) -> "models.QuerySet[Any, Any]":
         """Return the query for the primary key of the mirrored row and the value, for each related row."""
         relation = resolve_relation(model, self.relation)
-        last = relation.prefix + "pk"
-        column = relation.prefix + self.field
-        if relation.other is not None and self.field == "pk":
-            column = relation.other.attname
+        # A link contains the primary key of its related row, so that row need not be joined for it.
+        key = "pk" if relation.other is None else relation.other.attname
+        column = key if self.field == "pk" else relation.prefix + self.field
         of_these_rows = models.Q(**{f"{relation.own.name}__in": pks})
         condition = prefix_condition(self.where, relation.prefix)
         rows = all_rows(relation.link).filter(relation.is_complete, condition, of_these_rows)
-        order = relation.other.attname if relation.other is not None else last
-        return rows.order_by(order).values_list(relation.own.attname, column)
+        return rows.order_by(key).values_list(relation.own.attname, column)
 
 
 class Names(Values):
@@ -124,7 +136,7 @@ class Ids(Values):
 
 
 @dataclass(frozen=True)
-class Count:
+class Count(NamedField):
     """The number of related rows. name: of the field in the record; default: ``<relation>_count``."""
 
     relation: str
@@ -132,9 +144,8 @@ class Count:
     where: models.Q | None = None
 
     @property
-    def record_name(self) -> str:
-        """Return the name in the record."""
-        return self.name or f"{self.relation}_count"
+    def default_name(self) -> str:
+        return f"{self.relation}_count"
 
     def find_uses(self, model: type[models.Model]) -> list[Use]:
         """Return the columns that the number depends on."""
@@ -146,11 +157,11 @@ class Count:
 
     def build_expression(self, model: type[models.Model]) -> models.expressions.Combinable:
         """Return the number as a subquery."""
-        return _aggregate(model, self.relation, self.where, models.Count("*"), self.find_column(model))
+        return _build_aggregate(model, self.relation, self.where, models.Count("*"), self.find_column(model))
 
 
 @dataclass(frozen=True)
-class Sum:
+class Sum(NamedField):
     """The sum of a column of related rows; 0 without any. name: default: ``<relation>_<field>_sum``."""
 
     relation: str
@@ -159,13 +170,13 @@ class Sum:
     where: models.Q | None = None
 
     @property
-    def record_name(self) -> str:
-        """Return the name in the record."""
-        return self.name or f"{self.relation}_{self.field}_sum"
+    def default_name(self) -> str:
+        return f"{self.relation}_{self.field}_sum"
 
     def find_uses(self, model: type[models.Model]) -> list[Use]:
         """Return the columns that the sum depends on."""
         field = find_value_field(find_field(resolve_plain(model, self.relation).related, self.field))
+        # Verification would show a difference between two sums of the same rows.
         if isinstance(field, models.FloatField):
             raise DeclarationError(
                 f"{self.field!r} of {self.relation!r} is a float, and a sum of floats depends on the order in which "
@@ -177,15 +188,17 @@ class Sum:
 
     def find_column(self, model: type[models.Model]) -> "models.Field[Any, Any]":
         """Return a field that determines the values."""
-        field: models.Field[Any, Any] = find_value_field(
-            find_field(resolve_plain(model, self.relation).related, self.field)
-        )
-        return models.BigIntegerField() if isinstance(field, models.IntegerField) else field.clone()
+        related = resolve_plain(model, self.relation).related
+        field: models.Field[Any, Any] = find_value_field(find_field(related, self.field))
+        if isinstance(field, models.IntegerField):
+            # A sum can exceed the range of its column.
+            return models.BigIntegerField()
+        return field.clone()
 
     def build_expression(self, model: type[models.Model]) -> models.expressions.Combinable:
         """Return the sum as a subquery."""
         column = resolve_plain(model, self.relation).prefix + self.field
-        return _aggregate(model, self.relation, self.where, models.Sum(column), self.find_column(model))
+        return _build_aggregate(model, self.relation, self.where, models.Sum(column), self.find_column(model))
 
 
 RecordField = str | Column | Values | Count | Sum
@@ -194,30 +207,26 @@ RecordField = str | Column | Values | Count | Sum
 def _find_uses(model: type[models.Model], name: str, where: models.Q | None, column: str) -> list[Use]:
     """Return the columns of the relation, of its condition, and the column of the related rows, if any."""
     relation = resolve_plain(model, name)
-    own = relation.own.column
     related = resolve_condition(relation.related, where)
     if column:
         related += resolve_column(relation.related, column).uses
     if any(use.key for use in related):
         raise DeclarationError(f"{name!r} depends on rows that point at the related ones, and cannot be watched")
-    direct = [use for use in related if not use.path]
-    further = [use._replace(path=f"{name}{LOOKUP_SEP}{use.path}") for use in related if use.path]
+    related = sort_uses(related)
+    own = relation.own.column
     if relation.other is None:
-        # The related rows point at the mirrored row, so their own changes name it.
         uses = [Use(relation.link, str(field.column), key=own) for field in relation.link._meta.pk_fields]
-        uses += [use._replace(key=own) for use in direct]
-        return uses + further
+        return uses + [use.from_target(name, own) for use in related]
     # Only the links point at the mirrored row. The rows behind them are found by the path.
     uses = [Use(relation.link, relation.other.column, key=own)]
-    uses += [use._replace(path=name) for use in direct]
-    uses += further
-    if is_loose_link(relation.other):
+    is_loose = is_loose_link(relation.other)
+    for use in related:
         # A link may precede its row: then each path over the links is loose as well.
-        return [use._replace(is_loose=True) if use.path else use for use in uses]
+        uses.append(use.behind(name)._replace(is_loose=use.is_loose or is_loose))
     return uses
 
 
-def _aggregate(
+def _build_aggregate(
     model: type[models.Model], name: str, where: models.Q | None, aggregate: Any, output: "models.Field[Any, Any]"
 ) -> models.expressions.Combinable:
     """Return an aggregate over the related rows as a subquery of the mirrored row."""
@@ -232,14 +241,25 @@ def _aggregate(
     return Coalesce(models.Subquery(summed, output_field=output), models.Value(0, output_field=output))
 
 
+def _write_float(value: float) -> float | str:
+    return value if isfinite(value) else str(value)
+
+
+def _write_moment(value: datetime) -> str:
+    # In UTC, so that equal moments are equal texts
+    if value.tzinfo is not None:
+        value = value.astimezone(UTC)
+    return value.isoformat()
+
+
 CONVERSIONS: Final = frozenset(
     ["from_db_value", "to_python", "get_prep_value", "get_db_prep_value", "db_type", "value_to_string"]
 )
 JSON: Final = (str, int, list, dict, type(None))
 _PLAIN: Final[dict[type, Callable[[Any], Any]]] = {
-    float: lambda value: value if isfinite(value) else str(value),
+    float: _write_float,
     UUID: str,
-    datetime: lambda value: (value if value.tzinfo is None else value.astimezone(UTC)).isoformat(),
+    datetime: _write_moment,
     date: date.isoformat,
     time: time.isoformat,
     timedelta: timedelta.total_seconds,
@@ -259,8 +279,7 @@ def _is_range(field: "models.Field[Any, Any]") -> bool:
 
 def is_converted(field: "models.Field[Any, Any]") -> bool:
     """Return whether a field of a project or library converts its values, so that SQL may have others than Python."""
-    methods = [name for kind in type(field).__mro__ if not kind.__module__.startswith("django.") for name in vars(kind)]
-    return not CONVERSIONS.isdisjoint(methods)
+    return not CONVERSIONS.isdisjoint(list_custom_methods(field))
 
 
 def check_json(path: str, field: "models.Field[Any, Any]") -> None:
@@ -280,7 +299,9 @@ def _write_decimal(value: Decimal, places: int | None) -> str:
     """Return a decimal with the decimal places of its column, which SQLite's sums lack."""
     if not value.is_finite():
         return str(value)
-    return format(value if places is None else value.quantize(Decimal(1).scaleb(-places), context=LONG), "f")
+    if places is not None:
+        value = value.quantize(Decimal(1).scaleb(-places), context=LONG)
+    return format(value, "f")
 
 
 def make_plain(value: Any, field: "models.Field[Any, Any] | None" = None) -> Any:
@@ -293,14 +314,19 @@ def make_plain(value: Any, field: "models.Field[Any, Any] | None" = None) -> Any
     if type(value) is str:  # the usual value
         return value
     if type(value) is list:
-        return [make_plain(part, getattr(field, "base_field", None)) for part in value]
+        base_field = getattr(field, "base_field", None)
+        return [make_plain(part, base_field) for part in value]
     if isinstance(value, Enum):
         return make_plain(value.value, field)
     if isinstance(value, str):
-        return str.__str__(value)  # of a subclass, whose own text may be another
+        # Of a subclass, whose own text may be another
+        return str.__str__(value)
     if isinstance(value, Decimal):
         return _write_decimal(value, getattr(field, "decimal_places", None))
     convert = _PLAIN.get(type(value))
     if convert is not None:
         return convert(value)
-    return value if field is None or isinstance(value, JSON) else make_plain(field.get_prep_value(value))
+    if field is None or isinstance(value, JSON):
+        return value
+    # A type of the project, whose field knows its form in SQL
+    return make_plain(field.get_prep_value(value))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import cache, cached_property
+from operator import itemgetter
 from string import Formatter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
@@ -23,32 +24,35 @@ SEPARATOR = "\0"  # between the text of a sorted member and its row's key
 
 
 class Template:
-    """A parsed template of a key or member. Raises DeclarationError if it is none."""
+    """A parsed template of a key or member. Raises DeclarationError if it is none.
+
+    parts: texts, each with the name of the placeholder behind it, or None. start, end: the text before the first and
+    behind the last placeholder.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
-        try:
-            parsed = list(Formatter().parse(text))
-        except ValueError as error:
-            raise DeclarationError(f"{text!r} is no template: {error}; write a brace twice") from None
-        if any(form or conversion for _, _, form, conversion in parsed):
-            raise DeclarationError(f"{text!r} formats a value; a placeholder has only a name")
-        self.parts = [(literal, name) for literal, name, *_ in parsed]
+        self.parts = _parse_parts(text)
         self.names = [name for _, name in self.parts if name is not None]
         if "" in self.names:
             raise DeclarationError(f"{text!r} has a placeholder without a name")
+        literals = [literal for literal, _ in self.parts]
         # Formatter ends a part at each double brace, so several parts may precede the first placeholder.
         places = [place for place, (_, name) in enumerate(self.parts) if name is not None]
-        first, last = (places[0], places[-1]) if places else (len(self.parts), len(self.parts))
-        self.start = "".join(literal for literal, _ in self.parts[: first + 1])
-        self.end = "".join(literal for literal, _ in self.parts[last + 1 :])
+        if places:
+            self.start = "".join(literals[: places[0] + 1])
+            self.end = "".join(literals[places[-1] + 1 :])
+        else:
+            self.start = "".join(literals)
+            self.end = ""
 
     def fill(self, pk: str, value: Any, record: Record) -> str:
         """Return the text for a row. Fields without a value are empty."""
         if not self.names:
             return self.start
+        # In few expressions, because each entry of a drain gets its key here.
         texts = [pk if n == "pk" else write_text(value if n == "value" else record[n]) for n in self.names]
-        if len(texts) == 1:  # the usual template
+        if len(texts) == 1:
             return f"{self.start}{texts[0]}{self.end}"
         found = iter(texts)
         return "".join([literal if name is None else literal + next(found) for literal, name in self.parts])
@@ -65,9 +69,24 @@ class Template:
         return _match_parts(self.parts, text, {})
 
 
-def _match_parts(
-    parts: Sequence[tuple[str, str | None]], text: str, values: dict[str, str]
-) -> Iterator[dict[str, str]]:
+Parts = Sequence[tuple[str, str | None]]  # texts, each with the name of the placeholder behind it
+
+
+def _parse_parts(text: str) -> Parts:
+    try:
+        parsed = list(Formatter().parse(text))
+    except ValueError as error:
+        raise DeclarationError(f"{text!r} is no template: {error}; write a brace twice") from None
+    parts: list[tuple[str, str | None]] = []
+    for literal, name, form, conversion in parsed:
+        if form or conversion:
+            raise DeclarationError(f"{text!r} formats a value; a placeholder has only a name")
+        parts.append((literal, name))
+    return parts
+
+
+def _match_parts(parts: Parts, text: str, values: dict[str, str]) -> Iterator[dict[str, str]]:
+    """Yield the values that make ``text`` of the remaining parts, given those of earlier placeholders."""
     if not parts:
         if text == "":
             yield values
@@ -79,16 +98,23 @@ def _match_parts(
     if name is None:
         yield from _match_parts(rest, text, values)
     elif name in values:
-        if text.startswith(values[name]):
-            yield from _match_parts(rest, text[len(values[name]) :], values)
+        # The second place of a placeholder has the value of the first one.
+        known = values[name]
+        if text.startswith(known):
+            yield from _match_parts(rest, text[len(known) :], values)
     else:
-        following = rest[0][0] if rest else ""
-        is_last = all(name is None for _, name in rest)
+        for end in _list_ends(rest, text):
+            yield from _match_parts(rest, text[end:], {**values, name: text[:end]})
+
+
+def _list_ends(rest: Parts, text: str) -> list[int]:
+    """Return the places at which the value of a placeholder may end, the last one first. rest: the parts behind it."""
+    if all(name is None for _, name in rest):
+        # Without another placeholder, all text that follows is known.
         ending = "".join(literal for literal, _ in rest)
-        ends = [len(text) - len(ending)] if is_last else range(len(text), -1, -1)
-        for end in ends:
-            if end >= 0 and text.startswith(following, end):
-                yield from _match_parts(rest, text[end:], {**values, name: text[:end]})
+        return [len(text) - len(ending)] if text.endswith(ending) else []
+    following, _ = rest[0]
+    return [end for end in range(len(text), -1, -1) if text.startswith(following, end)]
 
 
 @cache
@@ -102,19 +128,22 @@ def write_text(value: Any) -> str:
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, float):
-        return str(value + 0.0)  # -0.0 is equal to 0.0 in SQL
+        # -0.0 is equal to 0.0 in SQL, so both have one text.
+        return str(value + 0.0)
     return "" if value is None else str(value)
 
 
 def read_score(value: Any) -> float:
     """Return a field's value as a score: a number, or a time in seconds since 1970."""
     if isinstance(value, (int, float)):
-        return +value  # an integer remains one, and so its text in feeds and addresses; True becomes 1
+        # An integer remains one, and so its text in feeds and addresses. True becomes 1.
+        return +value
     try:
         return float(value)
     except ValueError:
         moment = datetime.fromisoformat(value)
-        return (moment - datetime(1970, 1, 1, tzinfo=moment.tzinfo)).total_seconds()
+        epoch = datetime(1970, 1, 1, tzinfo=moment.tzinfo)
+        return (moment - epoch).total_seconds()
 
 
 class SqlMembers(NamedTuple):
@@ -156,13 +185,31 @@ class Index:
         return Template(self.key)
 
     @property
+    def when_field(self) -> str:
+        """Return the field ``when``, or "" for none and for a function."""
+        return self.when if isinstance(self.when, str) else ""
+
+    @property
+    def score_field(self) -> str:
+        """Return the field with the scores, or ""."""
+        return ""
+
+    @property
+    def form(self) -> tuple[Any, ...]:
+        """Return what is equal for all indexes with one key: each entry says which row it is of, and has one score."""
+        return (type(self), self.buckets)
+
+    @property
     def can_divide(self) -> bool:
         """Whether the index may have buckets."""
         return self.has_buckets and can_divide(self.template.start, not self.template.names)
 
     def describe(self) -> str:
         """Return the declaration as text that is equal in all processes. A function is described by its name."""
-        parts = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("sql", "owner")}
+        # Versions of mirrors contain this text. Another one would rebuild the mirrors of all sites.
+        parts = {one.name: getattr(self, one.name) for one in fields(self)}
+        # Neither determines the entries.
+        del parts["sql"], parts["owner"]
         if self.buckets == 1:
             del parts["buckets"]
         if callable(self.when):
@@ -172,15 +219,23 @@ class Index:
     def find_fields(self) -> set[str]:
         """Return the fields of the record that the entries are made of."""
         # A field may be called "value" as well: only in the key this is the placeholder.
-        placeholders = set(self.template.names) - {"pk", "value"}
-        return ({self.over, self.when if isinstance(self.when, str) else ""} | placeholders) - {""}
+        found = set(self.template.names) - {"pk", "value"}
+        if self.over:
+            found.add(self.over)
+        if self.when_field:
+            found.add(self.when_field)
+        return found
 
     def check(self) -> None:
         """Raise DeclarationError if a key does not say which row contributed an entry."""
-        if "value" in self.template.names and not self.over:
+        names = set(self.template.names)
+        if self.over:
+            if names.isdisjoint({"value", self.over, "pk"}):
+                raise DeclarationError(
+                    f'{self!r}: the key needs "{{value}}"; all values of {self.over!r} would share it'
+                )
+        elif "value" in names:
             raise DeclarationError(f'{self!r}: "{{value}}" needs over=')
-        if self.over and not {"value", self.over, "pk"} & set(self.template.names):
-            raise DeclarationError(f'{self!r}: the key needs "{{value}}"; all values of {self.over!r} would share it')
         if self.buckets < 1:
             raise DeclarationError(f"{self!r}: buckets= must be at least 1")
         if self.buckets > 1 and not self.can_divide:
@@ -190,20 +245,31 @@ class Index:
 
     def compile(self) -> Callable[[str, Record], Iterable[Contribution]]:
         """Return a function from a row's key and record to its entries."""
-        template, over, when = self.template, self.over, self.when
+        # Called for each row of a drain, so all that is the same for all rows is looked up here.
+        fill = self.template.fill
+        over = self.over
+        when = self._compile_when()
         build = self.build_entries if self.buckets == 1 else self._build_in_bucket
 
         def list_entries(pk: str, record: Record) -> Iterable[Contribution]:
-            if when and not (when(record) if callable(when) else record[when]):
+            if when and not when(record):
                 return ()
             if not over:
-                return build(pk, [template.fill(pk, None, record)], record)
+                return build(pk, [fill(pk, None, record)], record)
             found = record[over]
             values = dict.fromkeys(found) if isinstance(found, list) else [found]
-            keys = [template.fill(pk, value, record) for value in values if value is not None and value != ""]
+            keys = [fill(pk, value, record) for value in values if value is not None and value != ""]
             return build(pk, keys, record)
 
         return list_entries
+
+    def _compile_when(self) -> Callable[[Record], object] | None:
+        """Return a function that tells whether a row with this record contributes, or None if all rows do."""
+        if callable(self.when):
+            return self.when
+        if self.when:
+            return itemgetter(self.when)
+        return None
 
     def _build_in_bucket(self, pk: str, keys: list[str], record: Record) -> Iterable[Contribution]:
         return self.build_entries(pk, [find_bucket_key(key, pk, self.buckets) for key in keys], record)
@@ -245,12 +311,18 @@ class SetOf(Index):
         """Return the parsed member."""
         return Template(self.member)
 
+    @property
+    def form(self) -> tuple[Any, ...]:
+        return (*super().form, self.member)
+
     def check(self) -> None:
         super().check()
         template = self.member_template
         if "pk" not in template.names:
             raise DeclarationError(f'{self!r}: member= needs "{{pk}}", because rows may have equal members otherwise')
-        if len(template.names) > 1 and not _ends_with_key(template):
+        if len(template.names) == 1:
+            return
+        if not _ends_with_key(template):
             raise DeclarationError(
                 f'{self!r}: member= has to end with "\\0{{pk}}", because a value may contain any other separator'
             )
@@ -260,19 +332,25 @@ class SetOf(Index):
 
     def build_entries(self, pk: str, keys: list[str], record: Record) -> Iterable[Contribution]:
         member = self.member_template.fill(pk, None, record)
-        return [Members(keys, member)] if len(keys) > 1 else [Member(key, member) for key in keys]
+        if len(keys) > 1:
+            # One entry for all sets, which is as cheap as one for a single set
+            return [Members(keys, member)]
+        return [Member(key, member) for key in keys]
 
     def find_pk(self, key: str, member: str) -> str:
         if len(self.member_template.names) > 1:
             return member.rpartition(SEPARATOR)[2]
-        found = self.member_template.match(member)
-        return found["pk"] if found else member
+        values = self.member_template.match(member)
+        # A stray may have any form.
+        return values["pk"] if values else member
 
 
 def _ends_with_key(template: Template) -> bool:
     """Return whether a template ends with the primary key behind a zero byte."""
+    if template.names.count("pk") > 1:
+        return False
     literal, name = template.parts[-1]
-    return name == "pk" and literal.endswith(SEPARATOR) and template.names.count("pk") == 1
+    return name == "pk" and literal.endswith(SEPARATOR)
 
 
 @dataclass(frozen=True)
@@ -286,6 +364,14 @@ class Ranking(Index):
     kind = "zset"
     has_buckets = True
 
+    @property
+    def score_field(self) -> str:
+        return self.score if isinstance(self.score, str) else ""
+
+    @property
+    def form(self) -> tuple[Any, ...]:
+        return (*super().form, self.score)
+
     def check(self) -> None:
         super().check()
         if self.score == "":
@@ -294,11 +380,17 @@ class Ranking(Index):
             raise DeclarationError(f"{self!r}: score= is the name of a field, or a number")
 
     def find_fields(self) -> set[str]:
-        return super().find_fields() | ({self.score} if isinstance(self.score, str) else set())
+        found = super().find_fields()
+        if self.score_field:
+            found.add(self.score_field)
+        return found
 
     def build_entries(self, pk: str, keys: list[str], record: Record) -> Iterable[Contribution]:
         score = record[self.score] if isinstance(self.score, str) else self.score
-        return [] if score is None else [Scored(key, pk, read_score(score)) for key in keys]
+        if score is None:
+            return []
+        number = read_score(score)
+        return [Scored(key, pk, number) for key in keys]
 
 
 @dataclass(frozen=True)
@@ -317,7 +409,8 @@ class Alphabetical(Index):
         return super().find_fields() | {self.by}
 
     def build_entries(self, pk: str, keys: list[str], record: Record) -> Iterable[Contribution]:
-        return [Scored(key, f"{write_text(record[self.by])}{SEPARATOR}{pk}", 0) for key in keys]
+        member = f"{write_text(record[self.by])}{SEPARATOR}{pk}"
+        return [Scored(key, member, 0) for key in keys]
 
     def find_pk(self, key: str, member: str) -> str:
         return member.rpartition(SEPARATOR)[2]

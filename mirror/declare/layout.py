@@ -1,7 +1,7 @@
 """Layouts: from the fields and indexes of a declaration to watches, rows, records, entries and key families."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC
 from functools import cached_property, partial
@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from mirror.conf import database
 from mirror.declare.buckets import find_bucket_start
+from mirror.declare.conditions import resolve_condition
 from mirror.declare.entries import Contribution
 from mirror.declare.fields import Column, Count, Sum, Values, is_array, is_converted, make_plain
 from mirror.declare.indexes import Index, parse_template
@@ -27,7 +28,6 @@ from mirror.declare.paths import (
     is_nullable,
     require_plain_key,
     resolve_column,
-    resolve_condition,
 )
 from mirror.declare.watches import Family
 from mirror.utils.compiled import KeyedQuery, Keys
@@ -39,6 +39,7 @@ Record = dict[str, Any]
 PLAIN = (models.IntegerField, models.CharField, models.TextField, models.BooleanField)
 AnyField = Column | Values | Count | Sum
 FIELDS = (Column, Values, Count, Sum)
+IndexRow = Callable[[str, Mapping[str, Any]], Iterable[Contribution]]
 NUMBERS_AND_TIMES = (models.IntegerField, models.FloatField, models.DecimalField, models.DateField, models.BooleanField)
 
 
@@ -50,28 +51,42 @@ class Layout:
 
     def __init__(self, mirror: type[Mirror]) -> None:
         _check_attributes(mirror)
-        self.model, self.where, self.indexes = mirror.model, mirror.where, tuple(mirror.indexes)
-        self.pk, self.key = get_primary(self.model), mirror.key
+        self.model = mirror.model
+        self.where = mirror.where
+        self.indexes = tuple(mirror.indexes)
+        self.pk = get_primary(self.model)
+        self.key = mirror.key
         self.is_hash = mirror.record_kind == "hash"
         # A method computes the entries; the indexes then only describe them to readers.
         self.is_computed = mirror.index is not Mirror.index or not mirror.has_record
         self.fields = _make_fields(mirror.fields)
-        uses = self._find_uses()  # first, because it explains wrong names and conditions
+        # First, because it explains wrong names and conditions
+        uses = self._find_uses()
         self.kinds = {name: field.find_column(self.model) for name, field in self.fields.items()}
         self._sort_fields()
         if self.is_hash:
             self._check_hash()
         self._check_indexes()
-        compiled = () if self.is_computed else self.indexes
-        self.index_rows = [index.compile() for index in compiled]
-        # None: a function of the record, which may use any field.
-        self.index_fields = [None if callable(index.when) else sorted(index.find_fields()) for index in compiled]
-        self.watches = build_watches(self.model, [*uses, *resolve_condition(self.model, self.where)])
-        self.version = self._digest()
+        self._compile_indexes()
+        uses += resolve_condition(self.model, self.where)
+        self.watches = build_watches(self.model, uses)
+        self.version = self._compute_version()
         self._rows = KeyedQuery(self.pk, self._select_rows)
-        self._lists = {
-            name: KeyedQuery(self.pk, partial(field.select, self.model)) for name, field in self.lists.items()
-        }
+        self._lists: dict[str, KeyedQuery] = {}
+        for name, field in self.lists.items():
+            self._lists[name] = KeyedQuery(self.pk, partial(field.select, self.model))
+
+    def _compile_indexes(self) -> None:
+        """Prepare the functions that compute entries, and for each the fields of the record that it uses."""
+        self.index_rows: list[IndexRow] = []
+        self.index_fields: list[list[str] | None] = []
+        if self.is_computed:
+            return
+        for index in self.indexes:
+            self.index_rows.append(index.compile())
+            # None: a function of the record, which may use any field.
+            used = None if callable(index.when) else sorted(index.find_fields())
+            self.index_fields.append(used)
 
     def _sort_fields(self) -> None:
         """Sort the fields by the way in which SQL reads them: columns, lists and expressions."""
@@ -100,6 +115,7 @@ class Layout:
         return uses
 
     def _check_hash(self) -> None:
+        # Each field of a hash has one text.
         for name in self.lists:
             raise DeclarationError(f"a hash cannot contain the list {name!r}")
         for name, kind in self.kinds.items():
@@ -114,66 +130,80 @@ class Layout:
 
     def can_derive(self, index: Index) -> bool:
         """Return whether the members of an index in SQL follow from the declaration."""
-        return bool(self.fields) and not self.is_computed and not callable(index.when)
+        if self.is_computed or callable(index.when):
+            return False
+        return bool(self.fields)
 
     def _check_indexes(self) -> None:
         known: dict[str, Index] = {}
         for index in self.indexes:
             if not isinstance(index, Index):
                 raise DeclarationError(f"indexes contains {index!r}, which is no index")
-            if not self.is_computed:
-                other = known.setdefault(index.key, index)
-                if not _can_share(other, index):
-                    raise DeclarationError(f"{index!r} has the key of {other!r}; give each a key of its own")
-                self._check_index(index)
-            elif index.sql is None:
-                raise DeclarationError(f"{index!r}: a method computes its entries; give sql= for its readers")
+            if self.is_computed:
+                if index.sql is None:
+                    raise DeclarationError(f"{index!r}: a method computes its entries; give sql= for its readers")
+                continue
+            other = known.setdefault(index.key, index)
+            if other.form != index.form:
+                raise DeclarationError(f"{index!r} has the key of {other!r}; give each a key of its own")
+            self._check_index(index)
 
     def _check_index(self, index: Index) -> None:
         index.check()
-        if self.is_hash and isinstance(index.when, str) and index.when:
+        if self.is_hash and index.when_field:
             raise DeclarationError(f'{index!r}: a hash has only text, and "0" is true; use a function as when=')
         # Without fields, record() is a method, and nobody knows the names in its result.
-        unknown = index.find_fields() - self.fields.keys() if self.fields else ()
-        for name in sorted(unknown):
-            raise DeclarationError(f"{index!r} needs the field {name!r}, which fields does not contain")
+        if self.fields:
+            for name in sorted(index.find_fields() - self.fields.keys()):
+                raise DeclarationError(f"{index!r} needs the field {name!r}, which fields does not contain")
         self._check_texts(index)
         self._check_score(index)
 
     def _check_score(self, index: Index) -> None:
-        score = getattr(index, "score", "")
-        kind = self.kinds.get(score) if isinstance(score, str) else None
-        if kind is None:
+        name = index.score_field
+        if name not in self.kinds:
             return
-        if score in self.lists or not isinstance(kind, NUMBERS_AND_TIMES) or is_converted(kind):
-            raise DeclarationError(f"{index!r}: {score!r} is neither a number nor a date nor a time with a date")
-        if self.is_hash and score in self.paths and is_nullable(self.model, self.paths[score]):
-            raise DeclarationError(f"{index!r}: in a hash, a missing {score!r} is an empty text and no number")
+        kind = self.kinds[name]
+        is_number = isinstance(kind, NUMBERS_AND_TIMES) and not is_converted(kind)
+        if name in self.lists or not is_number:
+            raise DeclarationError(f"{index!r}: {name!r} is neither a number nor a date nor a time with a date")
+        if self.is_hash and name in self.paths and is_nullable(self.model, self.paths[name]):
+            raise DeclarationError(f"{index!r}: in a hash, a missing {name!r} is an empty text and no number")
 
     def _check_texts(self, index: Index) -> None:
         """Refuse fields whose values have no text that SQL could look up, as a part of a key or as ``when``."""
-        when = index.when if isinstance(index.when, str) else ""
-        parts = {index.over, when, *index.template.names} & self.fields.keys()
-        named = index.find_fields() - {getattr(index, "score", "")} | parts
-        for name in sorted(named & self.fields.keys()):
-            kind = self.kinds[name]
-            depth = _count_lists(kind) + (1 if name in self.lists else 0)
-            if _has_no_text(kind) or depth > 1:
-                raise DeclarationError(
-                    f"{index!r}: {name!r} is {_describe(kind)}, and its text is no part of a key or member; name a "
-                    "column or relation"
-                )
-            if name in parts and is_converted(kind):
-                raise DeclarationError(
-                    f"{index!r}: SQL cannot look up {name!r}, whose values {type(kind).__name__} converts; write "
-                    "index(), or name another column"
-                )
-            if depth == 0:
-                continue
-            if name not in parts:
+        in_keys = {index.over, index.when_field, *index.template.names}
+        in_members = index.find_fields() - {index.score_field}
+        for name in sorted(self.fields.keys() & (in_keys | in_members)):
+            is_list = self._check_text(index, name)
+            if name in in_keys:
+                self._check_lookup(index, name, is_list)
+            elif is_list:
                 raise DeclarationError(f"{index!r}: {name!r} is a list, and its text is no part of a member")
-            if name in index.template.names:
-                raise DeclarationError(f'{index!r}: {name!r} is a list; write over={name!r} and "{{value}}" in the key')
+
+    def _check_text(self, index: Index, name: str) -> bool:
+        """Refuse a field whose values have no text. Return whether it has a list of texts."""
+        kind = self.kinds[name]
+        depth = _count_lists(kind)
+        if name in self.lists:
+            depth += 1
+        if _has_no_text(kind) or depth > 1:
+            raise DeclarationError(
+                f"{index!r}: {name!r} is {_describe_kind(kind)}, and its text is no part of a key or member; name a "
+                "column or relation"
+            )
+        return depth == 1
+
+    def _check_lookup(self, index: Index, name: str, is_list: bool) -> None:
+        """Refuse a field by whose text, as a part of a key, SQL finds no rows."""
+        kind = self.kinds[name]
+        if is_converted(kind):
+            raise DeclarationError(
+                f"{index!r}: SQL cannot look up {name!r}, whose values {type(kind).__name__} converts; write index(), "
+                "or name another column"
+            )
+        if is_list and name in index.template.names:
+            raise DeclarationError(f'{index!r}: {name!r} is a list; write over={name!r} and "{{value}}" in the key')
 
     def find_obstacle(self, using: str, *, is_executed: bool) -> str:
         """Return why a database cannot execute the queries of this layout, or "".
@@ -194,7 +224,7 @@ class Layout:
             return f"{type(error).__name__}: {reason}"
         return ""
 
-    def _digest(self) -> str:
+    def _compute_version(self) -> str:
         parts: list[Any] = [self.model._meta.label, self.key, self.where, self.is_hash]
         parts += self.fields.items()
         for path in self.paths.values():
@@ -212,10 +242,11 @@ class Layout:
         """Return the records of the existing rows that meet the condition, in one query and one more for each list."""
         # Years and dates in conditions are those of UTC, in each process and under each visitor's time zone.
         with timezone.override(UTC):
-            return self._load(pks)
+            return self._load_records(pks)
 
-    def _load(self, pks: Sequence[str]) -> Mapping[str, Record]:
+    def _load_records(self, pks: Sequence[str]) -> Mapping[str, Record]:
         using = database()
+        # In the order in which ``_select_rows`` selects their values
         names = [*self.paths, *self.expressions]
         # A key in Redis may be a stray that no row can have, and whose text the column would refuse.
         possible = [self.pk.to_python(pk) for pk in dict.fromkeys(pks) if can_hold(self.pk, pk)]
@@ -223,28 +254,34 @@ class Layout:
         records = {str(pk): dict(zip(names, values, strict=False)) for pk, *values in found}
         for name in names:
             if name not in self.plain:
-                for record in records.values():
-                    record[name] = make_plain(record[name], self.kinds.get(name))
+                self._convert_field(name, records)
         for name in self.lists:
             self._add_list(name, records, using)
         return records
+
+    def _convert_field(self, name: str, records: Mapping[str, Record]) -> None:
+        """Give a field of these records the form that it has in JSON."""
+        kind = self.kinds[name]
+        for record in records.values():
+            record[name] = make_plain(record[name], kind)
 
     def _add_list(self, name: str, records: Mapping[str, Record], using: str) -> None:
         """Add a field of several values to these records."""
         if not records:
             return
+        kind = self.kinds[name]
         for record in records.values():
             record[name] = []
         for owner, value in self._lists[name].fetch(map(self.pk.to_python, records), using):
             record_of_owner = records.get(str(owner))
-            if record_of_owner is not None:  # otherwise it was added after the query before
-                record_of_owner[name].append(make_plain(value, self.kinds[name]))
+            # Another row was added after the query before.
+            if record_of_owner is not None:
+                record_of_owner[name].append(make_plain(value, kind))
 
     def _select_rows(self, pks: Keys) -> "models.QuerySet[Any, Any]":
         rows = all_rows(self.model).filter(self.where or models.Q(), pk__in=pks).order_by()
-        if self.expressions:
-            named = {self.aliases[name]: expression for name, expression in self.expressions.items()}
-            rows = rows.annotate(**named)
+        named = {self.aliases[name]: expression for name, expression in self.expressions.items()}
+        rows = rows.annotate(**named)
         return rows.values_list("pk", *self.paths.values(), *self.aliases.values())
 
     def build_record(self, row: Record) -> Record:
@@ -255,13 +292,18 @@ class Layout:
 
     def list_entries(self, pk: str, record: Mapping[str, Any]) -> list[Contribution]:
         """Return the entries of a row."""
-        return [entry for index_row in self.index_rows for entry in index_row(pk, record)]
+        entries: list[Contribution] = []
+        for index_row in self.index_rows:
+            entries += index_row(pk, record)
+        return entries
 
     def list_changes(
         self, pk: str, before: Mapping[str, Any], after: Mapping[str, Any]
     ) -> tuple[list[Contribution], list[Contribution]]:
         """Return a row's entries by two records, without those of indexes whose fields are equal in both."""
-        old, new = list[Contribution](), list[Contribution]()
+        old: list[Contribution] = []
+        new: list[Contribution] = []
+        # Most updates change few fields, so that most indexes need no entries.
         for names, index_row in zip(self.index_fields, self.index_rows, strict=True):
             if names is None or any(before[name] != after[name] for name in names):
                 old += index_row(pk, before)
@@ -278,8 +320,9 @@ class Layout:
 
     def retired(self) -> list[str]:
         """Return the beginnings of the keys of earlier layouts with buckets."""
-        divisible = [index for index in self.indexes if index.can_divide and index.buckets == 1]
-        return [find_bucket_start(index.template.start) for index in divisible]
+        # An index that still has buckets owns these keys, whatever their number was.
+        undivided = [index.template.start for index in self.indexes if index.can_divide and index.buckets == 1]
+        return list(map(find_bucket_start, undivided))
 
 
 def _try_query(rows: "models.QuerySet[Any, Any]", using: str, is_executed: bool) -> None:
@@ -319,11 +362,12 @@ def _make_fields(declared: Iterable[Any]) -> dict[str, AnyField]:
             raise DeclarationError(
                 f"fields contains {field!r}; a field is a name, or made by Column, Names, Ids, Values, Count or Sum"
             )
-        if made.record_name == "pk":
+        name = made.record_name
+        if name == "pk":
             raise DeclarationError('no field can be called "pk", which is the primary key in templates')
-        if made.record_name in fields:
-            raise DeclarationError(f"two fields are called {made.record_name!r}; give one of them another name=")
-        fields[made.record_name] = made
+        if name in fields:
+            raise DeclarationError(f"two fields are called {name!r}; give one of them another name=")
+        fields[name] = made
     return fields
 
 
@@ -331,26 +375,22 @@ def _make_text(value: Any) -> str:
     """Return a value as a hash stores it: "0" and "1" for booleans, "" for None."""
     if value is None:
         return ""
-    return str(int(value)) if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(int(value))
+    return str(value)
 
 
 def _make_families(index: Index) -> Iterator[Family]:
     """Yield the family of an index, and that of its divided form."""
-    template = index.template
-    is_whole = not template.names
-    end = "" if is_whole else template.end
-    yield Family(template.start, index.kind, index.find_owner, whole=is_whole, end=end)
-    if index.buckets > 1:
+    start, end = index.template.start, index.template.end
+    is_whole = not index.template.names
+    yield Family(start, index.kind, index.find_owner, whole=is_whole, end=end)
+    if index.buckets == 1:
+        return
+    if is_whole:
         # With the text behind the hash tag. Divided structures with one tag would otherwise be one family.
-        end = "}" + template.start.partition("}")[2] if is_whole else template.end
-        yield Family(find_bucket_start(template.start), index.kind, index.find_owner, end=end)
-
-
-def _can_share(one: Index, other: Index) -> bool:
-    """Return whether two indexes may have one key: each entry says which row it is of, and has one score."""
-    if type(one) is not type(other) or one.buckets != other.buckets:
-        return False
-    return all(getattr(one, name, None) == getattr(other, name, None) for name in ("score", "member"))
+        end = "}" + start.partition("}")[2]
+    yield Family(find_bucket_start(start), index.kind, index.find_owner, end=end)
 
 
 def _has_no_text(field: "models.Field[Any, Any]") -> bool:
@@ -360,13 +400,19 @@ def _has_no_text(field: "models.Field[Any, Any]") -> bool:
 
 def _count_lists(field: Any) -> int:
     """Return the number of lists around each value of a column: 1 for an array."""
-    return 1 + _count_lists(field.base_field) if is_array(field) else 0
+    count = 0
+    while is_array(field):
+        count += 1
+        field = field.base_field
+    return count
 
 
-def _describe(field: "models.Field[Any, Any]") -> str:
+def _describe_kind(field: "models.Field[Any, Any]") -> str:
     if isinstance(field, models.JSONField):
         return "JSON"
-    return "a list of lists" if is_array(field) else "a dict or list"
+    if is_array(field):
+        return "a list of lists"
+    return "a dict or list"
 
 
 def _is_plain(field: "models.Field[Any, Any]") -> bool:

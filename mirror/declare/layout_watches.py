@@ -41,7 +41,8 @@ def build_watches(model: type[models.Model], uses: Iterable[Use]) -> tuple[Watch
     watches: list[Watch] = []
     for (table, key), columns in own.items():
         # Without any used column the rows still come and go, which a change of the primary key stands for.
-        watches.append(Watch(table, key, only=tuple(columns) or (str(get_primary(table).column),)))
+        only = tuple(columns) or (str(get_primary(table).column),)
+        watches.append(Watch(table, key, only=only))
     for table, found in behind.items():
         via = partial(find_rows_behind, model, tuple(found.paths))
         watches.append(Watch(table, via=via, only=tuple(found.columns), inserts=found.is_loose))
@@ -51,7 +52,8 @@ def build_watches(model: type[models.Model], uses: Iterable[Use]) -> tuple[Watch
 def _is_own_part(model: type[models.Model], use: Use) -> bool:
     """Return whether a path leads to the part of the row itself in its parent's table, which has the same key."""
     links = find_parent_links(model, use.model)
-    return use.path == LOOKUP_SEP.join(link.name for link in links) and all(link.primary_key for link in links)
+    path_to_part = LOOKUP_SEP.join(link.name for link in links)
+    return use.path == path_to_part and all(link.primary_key for link in links)
 
 
 def find_rows_behind(

@@ -115,25 +115,23 @@ class Mirror(Readers[R]):
 
     def pk_of(self, key: str) -> str | None:
         """Return the row with this key of its record, or None if this mirror has no such key."""
+        # A zero byte, which no key contains, marks the place of the primary key.
         start, _, end = self.record_key("\0").partition("\0")
         if not (key.startswith(start) and key.endswith(end)):
             return None
         pk = key[len(start) : len(key) - len(end)]
-        return pk if can_hold(get_primary(self.model), pk) else None
+        if can_hold(get_primary(self.model), pk):
+            return pk
+        # A stray, or a key of another mirror that begins like this one's
+        return None
 
     def is_possible(self, pk: str) -> bool:
         """Return whether a row could have this key, by the types of the key columns (a stray's key may be anything)."""
-        watch = next(
-            (w for w in self.watches if not w.source and get_concrete(w.model) is get_concrete(self.model)), None
-        )
-        if watch is None:
-            return True
-        columns = watch.key_columns
-        if not columns:
-            return pk == ""
-        parts = pk.split(":") if len(columns) > 1 else [pk]
-        fields = [f for c in columns for f in watch.model._meta.concrete_fields if f.column == c]
-        return len(parts) == len(fields) and all(map(can_hold, fields, parts))
+        table = get_concrete(self.model)
+        for watch in self.watches:
+            if not watch.source and get_concrete(watch.model) is table:
+                return _is_possible(watch, pk)
+        return True
 
 
 def get_primary(model: type[Model]) -> "Field[Any, Any]":
@@ -143,10 +141,27 @@ def get_primary(model: type[Model]) -> "Field[Any, Any]":
     return pk
 
 
+def _is_possible(watch: Watch, key: str) -> bool:
+    """Return whether the key columns of a watch could hold the values in a key."""
+    columns = watch.key_columns
+    if not columns:
+        return key == ""
+    # The text of a single column may contain the separator.
+    parts = key.split(":") if len(columns) > 1 else [key]
+    fields = _list_key_fields(watch)
+    return len(parts) == len(fields) and all(map(can_hold, fields, parts))
+
+
+def _list_key_fields(watch: Watch) -> "list[Field[Any, Any]]":
+    """Return the fields of the columns that form the key of a change."""
+    known = watch.model._meta.concrete_fields
+    return [field for column in watch.key_columns for field in known if field.column == column]
+
+
 def can_hold(field: "Field[Any, Any]", text: str) -> bool:
     """Return whether a column can hold the value that ``text`` represents."""
     field = find_value_field(field)
-    # a fast path for nearly all keys
+    # A fast path for nearly all keys, because drains and verifications ask for each of them
     if len(text) < 10 and text.isdecimal() and text.isascii() and isinstance(field, IntegerField):
         return text == "0" or text[0] != "0"
     try:
@@ -155,6 +170,7 @@ def can_hold(field: "Field[Any, Any]", text: str) -> bool:
             field.run_validators(value)  # checks the range
     except ValidationError:
         return False
+    # Another text of the same value, such as "01", is no key: the row would be in Redis twice.
     return str(value) == text
 
 
@@ -182,16 +198,17 @@ class EdgeMirror(Mirror):
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         """Return the next ``limit`` edges, ordered by the key columns of the first watch."""
         watch = self.watches[0]
-        fields = [f.attname for c in watch.key_columns for f in watch.model._meta.concrete_fields if f.column == c]
-        rows = all_rows(watch.model).order_by(*fields)
+        names = [field.attname for field in _list_key_fields(watch)]
+        rows = all_rows(watch.model).order_by(*names)
         if after is not None:
-            rows = rows.filter(_greater(fields, after.split(":")))
-        return [":".join(map(str, values)) for values in rows.values_list(*fields)[:limit]]
+            rows = rows.filter(_build_greater(names, after.split(":")))
+        return [":".join(map(str, values)) for values in rows.values_list(*names)[:limit]]
 
 
-def _greater(fields: Sequence[str], values: Sequence[str]) -> Q:
+def _build_greater(fields: Sequence[str], values: Sequence[str]) -> Q:
     """Return the condition (a, b) > (x, y)."""
-    condition, same = Q(pk__in=[]), Q()
+    condition = Q(pk__in=[])
+    same = Q()
     for field, value in zip(fields, values, strict=True):
         condition |= same & Q(**{f"{field}__gt": value})
         same &= Q(**{field: value})
@@ -214,7 +231,10 @@ class SummaryMirror(Mirror):
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
         """Return the list for each key, or nothing if it is empty."""
         items = self.items()
-        return dict.fromkeys(pks, items) if items else {}
+        if not items:
+            # Redis has no empty list: the key is missing.
+            return {}
+        return dict.fromkeys(pks, items)
 
     def record(self, row: Any) -> Any:
         """Return the list."""
@@ -228,7 +248,9 @@ class SummaryMirror(Mirror):
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         """Return the single key ""."""
-        return [""] if after is None else []
+        if after is None:
+            return [""]
+        return []
 
 
 class TableMirror(Mirror):

@@ -1,14 +1,14 @@
 """Paths in queries, resolved: the columns and relations of models that they lead to, and the columns behind them."""
 
 import difflib
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, cast
 
-from django.core.exceptions import FieldDoesNotExist, FieldError, ValidationError
+from django.core.exceptions import FieldDoesNotExist
 from django.db import connections, models
 from django.db.models.constants import LOOKUP_SEP
 
 from mirror.conf import setting
-from mirror.utils.rows import all_rows
 
 # Collations under which only equal texts are equal
 BINARY_COLLATIONS: Final = frozenset(["binary", "c", "c.utf8", "c.utf-8", "posix", "ucs_basic", "pg_c_utf8"])
@@ -31,6 +31,20 @@ class Use(NamedTuple):
     path: str = ""
     key: str = ""
     is_loose: bool = False
+
+    def behind(self, path: str) -> "Use":
+        """Return the same use by a row from which ``path`` leads to the present one."""
+        return self._replace(path=_join_paths(path, self.path))
+
+    def from_target(self, name: str, key: str) -> "Use":
+        """Return the same use by the row at which the present one points with the column ``key``.
+
+        name: the relation from that row to the present one.
+        """
+        if self.path:
+            return self.behind(name)
+        # A change of the present row names the other one, so no relation has to be followed.
+        return self._replace(key=self.key or key)
 
 
 class Resolved(NamedTuple):
@@ -58,50 +72,80 @@ class Relation(NamedTuple):
     @property
     def related(self) -> type[models.Model]:
         """Return the model of the related rows."""
-        return self.link if self.other is None else self.other.related_model
+        if self.other is None:
+            return self.link
+        return self.other.related_model
 
     @property
     def prefix(self) -> str:
         """Return the path from a link to the related row, with its separator."""
-        return "" if self.other is None else f"{self.other.name}{LOOKUP_SEP}"
+        if self.other is None:
+            return ""
+        return f"{self.other.name}{LOOKUP_SEP}"
 
     @property
     def is_complete(self) -> models.Q:
         """Return the condition that a link leads to a row: a through model may have links that lead nowhere."""
-        is_nullable = self.other is not None and self.other.null
-        return models.Q(**{f"{self.prefix}isnull": False}) if is_nullable else models.Q()
+        condition = models.Q()
+        if self.other is not None and self.other.null:
+            condition &= models.Q(**{f"{self.prefix}isnull": False})
+        return condition
 
 
 def find_field(model: type[models.Model], name: str) -> Any:
     """Return a field or relation of a model. Raises DeclarationError, which suggests a similar name."""
-    found: Any
-    try:
-        found = model._meta.pk if name == "pk" else model._meta.get_field(name)
-    except FieldDoesNotExist:
-        names = [field.name for field in model._meta.get_fields()]
-        similar = difflib.get_close_matches(name, names, 1)
-        hint = f"; did you mean {similar[0]!r}?" if similar else f"; it has: {', '.join(sorted(names))}"
-        raise DeclarationError(f"{model._meta.label} has no field {name!r}{hint}") from None
-    reference = found.field if found.auto_created and not found.concrete else found
+    found = _get_field(model, name)
+    reference = found
+    if found.auto_created and not found.concrete:
+        # The other side of a relation is watched by its foreign key.
+        reference = found.field
+    label = model._meta.label
     if hasattr(reference, "object_id_field_name") or hasattr(reference, "ct_field"):
         raise DeclarationError(
-            f"{model._meta.label}.{name} is generic, and generic relations cannot be watched; write load() and "
-            "record(), with a Watch on each table"
+            f"{label}.{name} is generic, and generic relations cannot be watched; write load() and record(), with a "
+            "Watch on each table"
         )
     if isinstance(reference, models.ForeignObject) and not isinstance(reference, models.ForeignKey):
         raise DeclarationError(
-            f"{model._meta.label}.{name} is a ForeignObject without a column of its own, and cannot be watched; use a "
-            "ForeignKey, or write load() and record(), with a Watch on each table"
+            f"{label}.{name} is a ForeignObject without a column of its own, and cannot be watched; use a ForeignKey, "
+            "or write load() and record(), with a Watch on each table"
         )
     if isinstance(found, models.CompositePrimaryKey):
-        raise DeclarationError(f"the primary key of {model._meta.label} has several columns; name one of them")
+        raise DeclarationError(f"the primary key of {label} has several columns; name one of them")
     return found
+
+
+def _get_field(model: type[models.Model], name: str) -> Any:
+    # The alias of queries, which get_field does not know
+    if name == "pk":
+        return model._meta.pk
+    try:
+        return model._meta.get_field(name)
+    except FieldDoesNotExist:
+        hint = _suggest_field(model, name)
+        raise DeclarationError(f"{model._meta.label} has no field {name!r}; {hint}") from None
+
+
+def _suggest_field(model: type[models.Model], name: str) -> str:
+    """Return a hint for a wrong name: the field that is probably meant, or all fields."""
+    names = sorted(field.name for field in model._meta.get_fields())
+    similar = difflib.get_close_matches(name, names, 1)
+    if similar:
+        return f"did you mean {similar[0]!r}?"
+    return f"it has: {', '.join(names)}"
+
+
+def list_names(model: type[models.Model]) -> set[str]:
+    """Return the names that a query of a model knows: of its fields and relations, and of the ids in foreign keys."""
+    names = {field.name for field in model._meta.get_fields()}
+    names |= {field.attname for field in model._meta.concrete_fields}
+    return names
 
 
 def find_alias(model: type[models.Model], name: str) -> str:
     """Return ``name`` for an annotation, with underscores until no field of the model has it."""
-    taken = {field.name for field in model._meta.get_fields()}
-    taken |= {field.attname for field in model._meta.concrete_fields}
+    # Django refuses an annotation with the name of a field.
+    taken = list_names(model)
     while name in taken:
         name += "_x"
     return name
@@ -154,68 +198,115 @@ def resolve_column(model: type[models.Model], path: str) -> Resolved:
 
     Raises DeclarationError for unknown names and for relations to many rows.
     """
-    uses: list[Use] = []
-    here, before, names = model, "", path.split(LOOKUP_SEP)
-    is_loose = False
-    if "" in names:
-        raise DeclarationError(f"{path!r} is no path")
-    for position, name in enumerate(names):
-        field, rest = find_field(here, name), names[position + 1 :]
+    return _PathWalk(model, path).resolve()
+
+
+class _PathWalk:
+    """The way along a path, with the columns that were used on it.
+
+    here: the model whose field comes next. before: the path to that model. is_loose: whether a new row can already be
+    pointed at by this path (``Use.is_loose``).
+    """
+
+    def __init__(self, model: type[models.Model], path: str) -> None:
+        self.model = model
+        self.path = path
+        self.here = model
+        self.before = ""
+        self.is_loose = False
+        self.uses: list[Use] = []
+
+    def resolve(self) -> Resolved:
+        """Return the column at the end."""
+        names = self.path.split(LOOKUP_SEP)
+        if "" in names:
+            raise DeclarationError(f"{self.path!r} is no path")
+        while True:
+            name, *rest = names
+            field = find_field(self.here, name)
+            self._require_one_row(field, name)
+            if field.one_to_one and not field.concrete:
+                return self._resolve_reverse(field, rest)
+            self._use_column(field)
+            if _is_last(field, rest):
+                return Resolved(field, self.uses, LOOKUP_SEP.join(rest))
+            self._follow_link(field, name)
+            names = rest
+
+    def _require_one_row(self, field: Any, name: str) -> None:
         if field.one_to_many or field.many_to_many:
             raise DeclarationError(
-                f"{path!r} of {model._meta.label} leads to many rows; use Names, Ids, Values, Count or Sum for "
-                f"{name!r} in fields, because no condition can contain it"
+                f"{self.path!r} of {self.model._meta.label} leads to many rows; use Names, Ids, Values, Count or Sum "
+                f"for {name!r} in fields, because no condition can contain it"
             )
-        if field.auto_created and field.is_relation and not field.concrete:  # the other side of a one-to-one relation
-            if before:
-                raise DeclarationError(f"{path!r}: {name!r} can only come first in a path")
-            _require_key_of(model, field.field)
-            uses.append(Use(field.related_model, field.field.column, key=field.field.column))
-            key = field.field.column
-        else:
-            # An inherited column belongs to the table of the model that defines it.
-            owner = before
-            for link in find_parent_links(here, field.model):
-                if not link.primary_key:
-                    uses.append(Use(link.model, link.column, owner, is_loose=is_loose))
-                is_loose |= is_loose_link(link)
-                owner = _join(owner, link.name)
-            uses.append(Use(field.model, field.column, owner, is_loose=is_loose))
-            key = ""
-        if not rest or not field.is_relation or _is_lookup(field, rest[0]):
-            return Resolved(field if field.concrete else field.field, uses, LOOKUP_SEP.join(rest))
-        here, before = field.related_model, LOOKUP_SEP.join(names[: position + 1])
-        if not key:
-            require_plain_key(here)
-            _require_findable(field)
-            is_loose |= is_loose_link(field)
-            if not field.target_field.primary_key:
-                target = resolve_column(here, field.target_field.name).uses
-                uses += [use._replace(path=_join(before, use.path), is_loose=True) for use in target]
-        if key:  # the columns of such a row are watched by its own key
-            last = resolve_column(here, LOOKUP_SEP.join(rest))
-            if any(use.key for use in last.uses) and not field.field.primary_key:
-                raise DeclarationError(
-                    f"{path!r}: {name!r} cannot be followed by another such relation, because the primary key of "
-                    f"{here._meta.label} is not that of {model._meta.label}; mirror {here._meta.label} instead"
-                )
-            direct = [use._replace(key=use.key or key) for use in last.uses if not use.path]
-            further = [use._replace(path=_join(before, use.path)) for use in last.uses if use.path]
-            return last._replace(uses=[*uses, *direct, *further])
-    raise AssertionError("a path has at least one name")
+
+    def _use_column(self, field: Any) -> None:
+        """Add a field's column, which belongs to the table of the model that defines it, and the way to that table."""
+        owner = self.before
+        for link in find_parent_links(self.here, field.model):
+            # Changes of primary keys are captured in any case.
+            if not link.primary_key:
+                self._add_use(link.model, link.column, owner)
+            self.is_loose |= is_loose_link(link)
+            owner = _join_paths(owner, link.name)
+        self._add_use(field.model, field.column, owner)
+
+    def _add_use(self, model: type[models.Model], column: str, path: str) -> None:
+        self.uses.append(Use(model, column, path, is_loose=self.is_loose))
+
+    def _follow_link(self, link: Any, name: str) -> None:
+        """Go to the model at which a foreign key points."""
+        self.here = link.related_model
+        self.before = _join_paths(self.before, name)
+        require_plain_key(self.here)
+        _require_findable(link)
+        self.is_loose |= is_loose_link(link)
+        if not link.target_field.primary_key:
+            # The value at which the key points can pass from one row to another, so its column is used as well.
+            target = resolve_column(self.here, link.target_field.name)
+            for use in target.uses:
+                self.uses.append(use.behind(self.before)._replace(is_loose=True))
+
+    def _resolve_reverse(self, relation: Any, rest: list[str]) -> Resolved:
+        """Resolve the path from the other side of a one-to-one relation on."""
+        name = relation.name
+        if self.before:
+            raise DeclarationError(f"{self.path!r}: {name!r} can only come first in a path")
+        link = relation.field
+        _require_key_of(self.model, link)
+        self.uses.append(Use(relation.related_model, link.column, key=link.column))
+        if _is_last(relation, rest):
+            return Resolved(link, self.uses, LOOKUP_SEP.join(rest))
+        last = resolve_column(relation.related_model, LOOKUP_SEP.join(rest))
+        if any(use.key for use in last.uses) and not link.primary_key:
+            label = relation.related_model._meta.label
+            raise DeclarationError(
+                f"{self.path!r}: {name!r} cannot be followed by another such relation, because the primary key of "
+                f"{label} is not that of {self.model._meta.label}; mirror {label} instead"
+            )
+        self.uses += [use.from_target(name, link.column) for use in sort_uses(last.uses)]
+        return last._replace(uses=self.uses)
 
 
-def _join(before: str, name: str) -> str:
+def sort_uses(uses: Iterable[Use]) -> list[Use]:
+    """Return the columns of the row itself, and then those behind paths."""
+    # Otherwise in the given order, because the order of the columns is that in the triggers.
+    return sorted(uses, key=lambda use: use.path != "")
+
+
+def _join_paths(before: str, name: str) -> str:
     if before and name:
         return f"{before}{LOOKUP_SEP}{name}"
     return before or name
 
 
-def _is_lookup(field: Any, name: str) -> bool:
-    """Return whether a name after a relation is a lookup of its foreign key (``isnull``), and no field behind it."""
-    known = {found.name for found in field.related_model._meta.get_fields()} | {"pk"}
-    known |= {found.attname for found in field.related_model._meta.concrete_fields}
-    return name not in known and field.get_lookup(name) is not None
+def _is_last(field: Any, rest: list[str]) -> bool:
+    """Return whether a path ends with a field: ``rest`` is empty, or a lookup (``isnull``)."""
+    if not rest or not field.is_relation:
+        return True
+    name = rest[0]
+    is_field = name == "pk" or name in list_names(field.related_model)
+    return not is_field and field.get_lookup(name) is not None
 
 
 def _require_key_of(model: type[models.Model], link: Any) -> None:
@@ -238,19 +329,30 @@ def _require_key_of(model: type[models.Model], link: Any) -> None:
 
 def require_plain_key(model: type[models.Model]) -> None:
     """Refuse a model whose rows Python and the triggers name in different ways."""
+    # Triggers write a key as the text of its value in SQL, and Python as str() of its own value.
     field = find_value_field(model._meta.pk)
-    methods = {name for kind in type(field).__mro__ if not kind.__module__.startswith("django.") for name in vars(kind)}
+    methods = list_custom_methods(field)
     if methods & {"from_db_value", "get_prep_value", "get_db_prep_value"}:
         raise DeclarationError(
             f"Python converts the primary key of {model._meta.label} ({type(field).__name__}), so that triggers name "
             "its rows in another way; write load(), record() and keys_after(), with keys as SQL has them"
         )
-    if "db_type" in methods:
-        kind = str(field.db_type(connections[setting("DATABASE")])).lower()
-        if kind.startswith(("char(", "character(", "bpchar")):
-            raise DeclarationError(
-                f"the primary key of {model._meta.label} has the type {kind}, which pads texts with blanks; use varchar"
-            )
+    if "db_type" not in methods:
+        return
+    kind = str(field.db_type(connections[setting("DATABASE")])).lower()
+    if kind.startswith(("char(", "character(", "bpchar")):
+        raise DeclarationError(
+            f"the primary key of {model._meta.label} has the type {kind}, which pads texts with blanks; use varchar"
+        )
+
+
+def list_custom_methods(field: Any) -> set[str]:
+    """Return the names of the attributes that a project or library, and not Django, defines for a kind of field."""
+    names: set[str] = set()
+    for kind in type(field).__mro__:
+        if not kind.__module__.startswith("django."):
+            names |= vars(kind).keys()
+    return names
 
 
 def is_nullable(model: type[models.Model], path: str) -> bool:
@@ -258,6 +360,7 @@ def is_nullable(model: type[models.Model], path: str) -> bool:
     here: Any = model
     for name in path.split(LOOKUP_SEP):
         field = find_field(here, name)
+        # The row on the other side of a one-to-one relation may be missing as well.
         if not field.concrete or field.null:
             return True
         here = field.related_model
@@ -267,14 +370,16 @@ def is_nullable(model: type[models.Model], path: str) -> bool:
 def find_inner_path(model: type[models.Model], path: str) -> str:
     """Return the beginning of a path that Django joins with INNER, although a row behind it may not exist, or ""."""
     here: Any = model
-    names, required = path.split(LOOKUP_SEP), ""
+    names = path.split(LOOKUP_SEP)
+    required = ""
     for position, name in enumerate(names[:-1]):
-        field = find_field(here, name)
-        if not field.concrete or field.null:
+        link = find_field(here, name)
+        if not link.concrete or link.null:
+            # Django joins this relation, and all behind it, with LEFT OUTER.
             break
-        if not field.db_constraint:
+        if not link.db_constraint:
             required = LOOKUP_SEP.join(names[: position + 2])
-        here = field.related_model
+        here = link.related_model
     return required
 
 
@@ -300,16 +405,21 @@ def resolve_relation(model: type[models.Model], name: str) -> Relation:
             "field, or mirror the model between"
         )
     field = find_field(model, name)
-    if field.many_to_many:
-        is_forward = isinstance(field, models.ManyToManyField)
-        many = field if is_forward else field.field
-        ends = [many.m2m_field_name(), many.m2m_reverse_field_name()]
-        own, other = ends if is_forward else reversed(ends)
-        through = many.remote_field.through
-        return Relation(through, _get_link(through, own), _get_link(through, other))
     if field.one_to_many:
         return Relation(field.related_model, field.field, None)
-    raise DeclarationError(f"{model._meta.label}.{name} does not lead to many rows; name the column instead")
+    if not field.many_to_many:
+        raise DeclarationError(f"{model._meta.label}.{name} does not lead to many rows; name the column instead")
+    if isinstance(field, models.ManyToManyField):
+        return _resolve_links(field, field.m2m_field_name(), field.m2m_reverse_field_name())
+    # From the other side, the two foreign keys of the through model change their parts.
+    declared = field.field
+    return _resolve_links(declared, declared.m2m_reverse_field_name(), declared.m2m_field_name())
+
+
+def _resolve_links(field: Any, own: str, other: str) -> Relation:
+    """Return the relation over the through model of a field, given the names of its foreign keys."""
+    through = field.remote_field.through
+    return Relation(through, _get_link(through, own), _get_link(through, other))
 
 
 def _get_link(through: type[models.Model], name: str) -> "models.ForeignKey[Any, Any]":
@@ -320,85 +430,6 @@ def _get_link(through: type[models.Model], name: str) -> "models.ForeignKey[Any,
             "define both foreign keys in one model"
         )
     return cast("models.ForeignKey[Any, Any]", link)
-
-
-def resolve_condition(model: type[models.Model], condition: models.Q | None) -> list[Use]:
-    """Return the columns in a condition.
-
-    Raises DeclarationError for anything but a Q of names with plain values or F, and for what SQL cannot compare.
-    """
-    if not isinstance(condition, models.Q | None):
-        raise DeclarationError(f"where is {condition!r}; write Q(field=value)")
-    uses = _resolve_children(model, condition)
-    try:
-        all_rows(model).filter(condition or models.Q())
-    except (FieldError, ValueError, TypeError, ValidationError) as error:
-        raise DeclarationError(f"where={condition!r} is no condition: {error}") from None
-    return uses
-
-
-def _resolve_children(model: type[models.Model], condition: models.Q | None) -> list[Use]:
-    uses: list[Use] = []
-    for child in condition.children if condition else ():
-        if isinstance(child, models.Q):
-            uses += _resolve_children(model, child)
-            continue
-        if not isinstance(child, tuple):
-            raise DeclarationError(f"the condition {child!r} cannot be watched; use Q(field=value)")
-        path, value = child
-        uses += resolve_column(model, path).uses
-        if isinstance(value, (set, frozenset)):
-            raise DeclarationError(f"the value of {path!r} is a set, whose order differs in each process; use a list")
-        parts = value if isinstance(value, (list, tuple)) else [value]
-        for part in parts:
-            uses += _resolve_value(model, path, part)
-    return uses
-
-
-def _resolve_value(model: type[models.Model], path: str, value: Any) -> list[Use]:
-    """Return the columns in a value of a condition. Raises DeclarationError for other expressions than F."""
-    if type(value) is models.F:
-        return resolve_column(model, _get_name(value)).uses
-    if hasattr(value, "resolve_expression"):
-        raise DeclarationError(
-            f"the value of {path!r} is {_describe(value)}, and no trigger can tell when an expression changes; use a "
-            "plain value or F(field) alone"
-        )
-    if isinstance(value, models.Model):
-        raise DeclarationError(f"the value of {path!r} is a row, whose text can change; use its primary key")
-    return []
-
-
-def _describe(value: Any) -> str:
-    return f"a {type(value).__name__}" if isinstance(value, models.QuerySet) else repr(value)  # whose text is a query
-
-
-def _get_name(reference: models.F) -> str:
-    return str(reference.name)  # type: ignore[attr-defined]  # missing in the stubs
-
-
-def _prefix_value(value: Any, prefix: str) -> Any:
-    if isinstance(value, (list, tuple)):
-        return type(value)(_prefix_value(part, prefix) for part in value)
-    if isinstance(value, models.F):
-        return models.F(prefix + _get_name(value))
-    return value
-
-
-def prefix_condition(condition: models.Q | None, prefix: str) -> models.Q:
-    """Return a condition with ``prefix`` before each path."""
-    made = models.Q()
-    if condition is None:
-        return made
-    children: list[Any] = []
-    for child in cast("list[Any]", condition.children):
-        if isinstance(child, models.Q):
-            children.append(prefix_condition(child, prefix))
-        else:
-            path, value = child
-            children.append((prefix + path, _prefix_value(value, prefix)))
-    made = models.Q(*children, _connector=condition.connector)
-    return ~made if condition.negated else made
 
 
 def resolve_plain(model: type[models.Model], name: str) -> Relation:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -84,7 +85,9 @@ def answer(question: Question[T]) -> T:
 def answer_all(questions: Sequence[Question[Any]]) -> list[Outcome]:
     """Return the outcomes of several questions, in one round trip."""
     replay = _replay.get()
-    return slot.engine.answer_all(questions) if replay is None else replay.take(questions)
+    if replay is None:
+        return slot.engine.answer_all(questions)
+    return replay.take(questions)
 
 
 class _Waiting(BaseException):
@@ -98,7 +101,8 @@ class _Replay:
     """The answers to the questions that a function asked in its earlier runs, in their order."""
 
     def __init__(self) -> None:
-        self.known: list[tuple[list[Sequence[str]], list[Outcome]]] = []  # the mirrors of the questions, and answers
+        # The mirrors of the questions, and the answers
+        self.known: list[tuple[list[Sequence[str]], list[Outcome]]] = []
         self.position = 0
 
     def take(self, questions: Sequence[Question[Any]]) -> list[Outcome]:
@@ -106,6 +110,7 @@ class _Replay:
         if self.position == len(self.known):
             raise _Waiting(questions)
         mirrors, outcomes = self.known[self.position]
+        # Answers are found by their order alone, so another order would mix them up.
         if mirrors != [question.mirrors for question in questions]:
             raise RuntimeError("a function in together() asked other questions when it ran again")
         self.position += 1
@@ -119,7 +124,8 @@ class Pending(Generic[T]):
     """The result of a function in ``together``, which the end of the block supplies."""
 
     def __init__(self, function: Callable[[], T]) -> None:
-        self._function, self._replay = function, _Replay()
+        self._function = function
+        self._replay = _Replay()
         self._result: T | None = None
         self._is_complete = False
 
@@ -132,6 +138,7 @@ class Pending(Generic[T]):
 
     def run(self) -> Sequence[Question[Any]]:
         """Run the function with the known answers. Return its next questions; none if it has returned."""
+        # The function begins again, and gets the known answers in their order.
         self._replay.position = 0
         token = _replay.set(self._replay)
         try:
@@ -162,12 +169,29 @@ class Reads:
 
     def run(self) -> None:
         """Run all functions to their ends, with one round trip for the questions that they have at the same time."""
-        waiting = [(call, asked) for call in self._calls if (asked := call.run())]
+        waiting = self._calls
         while waiting:
-            outcomes = iter(answer_all([question for _, asked in waiting for question in asked]))
-            for call, asked in waiting:
-                call.learn(asked, [next(outcomes) for _ in asked])
-            waiting = [(call, asked) for call, _ in waiting if (asked := call.run())]
+            waiting = _run_calls(waiting)
+
+
+def _run_calls(calls: Sequence[Pending[Any]]) -> list[Pending[Any]]:
+    """Run each call to its next questions, and answer these together. Return the calls that had any."""
+    waiting: list[Pending[Any]] = []
+    asked: list[Sequence[Question[Any]]] = []
+    questions_of_all: list[Question[Any]] = []
+    # All calls first, so that their questions share the round trip
+    for call in calls:
+        questions = call.run()
+        if questions:
+            waiting.append(call)
+            asked.append(questions)
+            questions_of_all += questions
+    if not waiting:
+        return waiting
+    outcomes = iter(answer_all(questions_of_all))
+    for call, questions in zip(waiting, asked, strict=True):
+        call.learn(questions, list(islice(outcomes, len(questions))))
+    return waiting
 
 
 @contextmanager

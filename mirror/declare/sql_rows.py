@@ -15,9 +15,10 @@ from django.db import connections, models
 from django.db.models.functions import Cast, Collate, Round
 
 from mirror.conf import setting
+from mirror.declare.conditions import prefix_condition
 from mirror.declare.fields import LONG, Column, Values, is_array, make_plain
 from mirror.declare.indexes import Index, write_text
-from mirror.declare.paths import find_alias, find_value_field, prefix_condition, resolve_column, resolve_relation
+from mirror.declare.paths import find_alias, find_value_field, resolve_column, resolve_relation
 from mirror.utils.rows import all_rows
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ def find_rows(layout: "Layout", found: "list[FoundIndex]") -> Rows:
     parts = [filter_rows(layout, one.declared, one.candidates) for one in found]
     if len(parts) == 1:
         return parts[0]
-    condition = models.Q(*(("pk__in", rows.values("pk")) for rows in parts), _connector=models.Q.OR)
+    condition = models.Q()
+    for rows in parts:
+        condition |= models.Q(pk__in=rows.values("pk"))
     return all_rows(layout.model).filter(condition)
 
 
@@ -60,9 +63,9 @@ def filter_rows(layout: "Layout", index: Index, candidates: list[dict[str, str]]
     rows = _filter_by_when(rows, layout, index)
     if not index.template.names:
         return rows
-    for name in {index.over, *index.template.names} & layout.expressions.keys():
+    for name in layout.expressions.keys() & {index.over, *index.template.names}:
         rows = rows.annotate(**{layout.aliases[name]: layout.expressions[name]})
-    condition = models.Q(pk__in=[])
+    condition = models.Q(pk__in=[])  # no row
     for values in candidates:
         equal = _match_values(layout, index, values)
         if equal is not None:
@@ -78,51 +81,60 @@ def order_by_bytes(name: str) -> Collate:
 def parse_value(field: "models.Field[Any, Any]", text: str) -> Any:
     """Return the value of a column whose text in a key is exactly ``text``, or None if the column has no such value."""
     field = find_value_field(field)
-    if "\0" in text and connections[setting("DATABASE")].vendor == "postgresql":  # which refuses it
+    if "\0" in text and connections[setting("DATABASE")].vendor == "postgresql":
+        # PostgreSQL refuses it in a parameter.
         return None
     try:
-        value = _convert(field, text)
+        value = _convert_text(field, text)
         if isinstance(field, (models.IntegerField, models.GenericIPAddressField)):
             field.run_validators(value)  # checks the range, and the form of an address
-        if text.startswith("-") and value == 0:  # SQL does not distinguish it from 0
-            return None
-        return value if write_text(make_plain(value, field)) == text else None
+        usual_text = write_text(make_plain(value, field))
     except NO_VALUE:
         return None
+    if text.startswith("-") and value == 0:
+        # SQL does not distinguish it from 0.
+        return None
+    return value if text == usual_text else None
 
 
-def _convert(field: "models.Field[Any, Any]", text: str) -> Any:
+def _convert_text(field: "models.Field[Any, Any]", text: str) -> Any:
     """Return the value as SQL returns it, so that it has the same text."""
     if isinstance(field, models.DurationField):
         return timedelta(seconds=float(text))
     value = field.to_python(text)
     if isinstance(value, Decimal):
-        if not value.is_finite():
-            return None
-        places: int | None = field.decimal_places  # type: ignore[attr-defined]
-        if places is None:
-            return value
-        return value.quantize(Decimal(1).scaleb(-places), context=LONG)
+        return _quantize(value, field.decimal_places)  # type: ignore[attr-defined]
     if isinstance(value, datetime) and settings.USE_TZ:
         return value.astimezone(UTC) if value.tzinfo else None
     return value
 
 
+def _quantize(value: Decimal, places: int | None) -> Decimal | None:
+    """Return a decimal with the places of its column. None: of any number."""
+    if not value.is_finite():
+        return None
+    if places is None:
+        return value
+    return value.quantize(Decimal(1).scaleb(-places), context=LONG)
+
+
 def _match_values(layout: "Layout", index: Index, values: Mapping[str, str]) -> models.Q | None:
     """Return the condition for rows with these values, or None if no row can have them."""
     condition = models.Q()
-    for name, text in values.items():
-        is_over = name in ("value", index.over)
-        equal = _match_value(layout, index.over if name == "value" else name, text, is_over)
+    for placeholder, text in values.items():
+        name = index.over if placeholder == "value" else placeholder
+        if name == index.over and text == "":
+            # Values without a text have no structure of their own, as in ``Index.compile``.
+            return None
+        equal = _match_value(layout, name, text)
         if equal is None:
             return None
         condition &= equal
     return condition
 
 
-def _match_value(layout: "Layout", name: str, text: str, is_over: bool) -> models.Q | None:
-    if is_over and text == "":  # values without a text have no structure of their own
-        return None
+def _match_value(layout: "Layout", name: str, text: str) -> models.Q | None:
+    """Return the condition for rows with this text in a field, or None if no row can have it."""
     if name == "pk":
         return _match_column(layout.model, "pk", text)
     field = layout.fields[name]
@@ -130,6 +142,10 @@ def _match_value(layout: "Layout", name: str, text: str, is_over: bool) -> model
         return _match_column(layout.model, field.path, text)
     if isinstance(field, Values):
         return _match_list(layout.model, field, text)
+    return _match_expression(layout, name, text)
+
+
+def _match_expression(layout: "Layout", name: str, text: str) -> models.Q | None:
     output = layout.kinds[name]
     value = parse_value(output, text)
     if value is None:
@@ -144,17 +160,25 @@ def _match_value(layout: "Layout", name: str, text: str, is_over: bool) -> model
 
 def _match_column(model: type[models.Model], path: str, text: str) -> models.Q | None:
     field = resolve_column(model, path).field
-    if is_array(field):  # each of its values has a structure
-        value = parse_value(field.base_field, text)  # type: ignore[attr-defined]
-        return None if value is None else models.Q(**{f"{path}__contains": [value]})
+    if is_array(field):
+        return _match_array(field, path, text)
     value = parse_value(field, text)
-    if text == "":  # the text of a missing value as well
+    if text == "":
+        # This is the text of a missing value as well.
         is_missing = models.Q(**{f"{path}__isnull": True})
         return is_missing if value is None else is_missing | models.Q(**{path: value})
-    return None if value is None else _equals(field, path, value)
+    return None if value is None else _build_equality(field, path, value)
 
 
-def _equals(field: "models.Field[Any, Any]", path: str, value: Any) -> models.Q:
+def _match_array(field: Any, path: str, text: str) -> models.Q | None:
+    # Each value of an array has a structure.
+    value = parse_value(field.base_field, text)
+    if value is None:
+        return None
+    return models.Q(**{f"{path}__contains": [value]})
+
+
+def _build_equality(field: "models.Field[Any, Any]", path: str, value: Any) -> models.Q:
     """Return the condition for an equal value.
 
     A collation of the column may hold different texts for equal; the first half of the condition uses its index.
@@ -174,38 +198,44 @@ def _match_list(model: type[models.Model], field: Values, text: str) -> models.Q
     value = parse_value(column, text)
     if value is None:
         return None
-    links = _list_links(model, field).filter(_equals(column, relation.prefix + field.field, value))
-    return models.Q(pk__in=links)
+    equal = _build_equality(column, relation.prefix + field.field, value)
+    return models.Q(pk__in=_list_links(model, field).filter(equal))
 
 
 def _list_links(model: type[models.Model], field: Values) -> Rows:
     """Return the keys of the rows that have related rows in the list."""
     relation = resolve_relation(model, field.relation)
-    links = all_rows(relation.link).filter(relation.is_complete, prefix_condition(field.where, relation.prefix))
-    if field.field != "pk":  # the join of the records' query, which leaves out links that lead nowhere
-        links = links.annotate(**{find_alias(relation.link, "mirror_path"): models.F(relation.prefix + field.field)})
+    condition = prefix_condition(field.where, relation.prefix)
+    links = all_rows(relation.link).filter(relation.is_complete, condition)
+    if field.field != "pk":
+        # The join of the records' query, which leaves out links that lead nowhere
+        alias = find_alias(relation.link, "mirror_path")
+        links = links.annotate(**{alias: models.F(relation.prefix + field.field)})
     return links.order_by().values(relation.own.attname)
 
 
 def _filter_by_when(rows: Rows, layout: "Layout", index: Index) -> Rows:
     """Return the rows whose field ``when`` is true in their record."""
-    name = index.when
-    if not isinstance(name, str) or not name:
+    name = index.when_field
+    if not name:
         return rows
     field = layout.fields[name]
     if isinstance(field, Values):
         return rows.filter(pk__in=_list_links(layout.model, field))
     if isinstance(field, Column):
-        path, output = field.path, resolve_column(layout.model, field.path).field
+        path = field.path
     else:
-        path, output = layout.aliases[name], layout.kinds[name]
+        path = layout.aliases[name]
         rows = rows.annotate(**{path: layout.expressions[name]})
-    output = find_value_field(output)
     rows = rows.exclude(**{f"{path}__isnull": True})
-    zero = _find_false(output)
-    if zero == "":  # byte by byte: a collation may ignore blanks
-        return rows.exclude(models.lookups.Exact(order_by_bytes(path), models.Value("", models.TextField())))
-    return rows if zero is None else rows.exclude(**{path: zero})
+    zero = _find_false(layout.kinds[name])
+    if zero is None:
+        return rows
+    if zero == "":
+        # Byte by byte, because a collation may ignore blanks
+        empty = models.Value("", models.TextField())
+        return rows.exclude(models.lookups.Exact(order_by_bytes(path), empty))
+    return rows.exclude(**{path: zero})
 
 
 def _find_false(field: "models.Field[Any, Any]") -> Any:

@@ -3,8 +3,9 @@
 Redis would store many of them as text, and every later comparison with SQL would show a difference.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isnan
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -32,7 +33,8 @@ _ID: Final = frozenset([int])
 
 def list_entries(mirror: str, pk: str, made: Iterable[Contribution]) -> list[Contribution]:
     """Return the entries of a row. Raise TypeError for one of the wrong type, or with NaN as its score."""
-    found: object = made  # a declaration without types may return anything
+    # A declaration without types may return anything.
+    found: object = made
     if not isinstance(found, Iterable):
         raise TypeError(f"{mirror}: the entries of {pk!r} are {made!r}, and have to be a list")
     entries = list(made)
@@ -42,9 +44,12 @@ def list_entries(mirror: str, pk: str, made: Iterable[Contribution]) -> list[Con
 
 def check_keys(mirror: str, method: str, keys: Sequence[Any]) -> None:
     """Raise TypeError unless all keys that a method returned are text."""
-    if not _TEXT.issuperset(map(type, keys)):
-        wrong = next(key for key in keys if type(key) is not str)
-        raise TypeError(f"{mirror}: {method}() returned the key {wrong!r}; keys are str")
+    # The usual case, in one step. A rebuild calls this with each batch of rows.
+    if _TEXT.issuperset(map(type, keys)):
+        return
+    for key in keys:
+        if type(key) is not str:
+            raise TypeError(f"{mirror}: {method}() returned the key {key!r}; keys are str")
 
 
 def check_entries(mirror: str, pk: str, entries: Iterable[Contribution]) -> None:
@@ -54,31 +59,36 @@ def check_entries(mirror: str, pk: str, entries: Iterable[Contribution]) -> None
         if (
             (kind, *map(type, entry)) not in _USUAL
             or (kind is Members and not _TEXT.issuperset(map(type, entry[0])))
-            or entry[-1] != entry[-1]  # NaN
+            or entry[-1] != entry[-1]  # NaN, without a call: this line runs for each entry of a drain
         ):
             _check_closely(mirror, pk, entry)
 
 
 def check_ids(mirror: str, pk: str, ids: Sequence[Any]) -> None:
     """Raise TypeError unless a window's ids are integers."""
-    if not _ID.issuperset(map(type, ids)):
-        wrong = next(one for one in ids if type(one) is not int)
-        raise TypeError(f"{mirror}: newest() returned {wrong!r} for {pk!r}; ids are int")
+    if _ID.issuperset(map(type, ids)):  # the usual case, in one step
+        return
+    for one in ids:
+        if type(one) is not int:
+            raise TypeError(f"{mirror}: newest() returned {one!r} for {pk!r}; ids are int")
 
 
 def check_fields(record: Mapping[str, Any]) -> None:
     """Raise TypeError for a hash field that is neither text nor a number: None, bytes, a list."""
-    if not _FIELD.issuperset(map(type, record.values())):
-        for field, value in record.items():
-            if not isinstance(value, (str, int, float)):
-                raise TypeError(f"the field {field!r} is {value!r}, and has to be text")
+    if _FIELD.issuperset(map(type, record.values())):  # the usual case, in one step
+        return
+    for field, value in record.items():
+        if not isinstance(value, (str, int, float)):
+            raise TypeError(f"the field {field!r} is {value!r}, and has to be text")
 
 
 def explain_record(mirror: str, pk: str, record: Any, error: Exception) -> TypeError:
     """Return an error for a record that cannot be encoded, with the wrong place in its JSON, if any."""
+    message = f"{mirror}: the record of {pk!r} cannot be written: {error}"
     place, value = _find_wrong(record, "")
-    where = f" at {place}: {value!r}" if place else ""
-    return TypeError(f"{mirror}: the record of {pk!r} cannot be written: {error}{where}")
+    if place:
+        message += f" at {place}: {value!r}"
+    return TypeError(message)
 
 
 def _check_closely(mirror: str, pk: str, entry: Any) -> None:
@@ -87,31 +97,58 @@ def _check_closely(mirror: str, pk: str, entry: Any) -> None:
         names = ", ".join(kind.__name__ for kind in ENTRIES)
         raise TypeError(f"{mirror}: an entry of {pk!r} is {entry!r}, which is none of {names}")
     for name, part in entry._asdict().items():
-        if name == "keys":
-            is_right, wanted = all(isinstance(key, str) for key in part), "a sequence of str"
-        elif name == "score":
-            is_number = isinstance(part, (int, float)) and not isinstance(part, bool)
-            is_right, wanted = is_number and part == part, "a number"
-        elif name == "offset":
-            is_right, wanted = isinstance(part, int) and not isinstance(part, bool), "an integer"
-        else:
-            is_right, wanted = isinstance(part, str), "str"
-        if not is_right:
-            raise TypeError(f"{mirror}: an entry of {pk!r} has the {name} {part!r}, which is not {wanted}: {entry!r}")
+        rule = _RULES.get(name, _IS_TEXT)
+        if not rule.is_valid(part):
+            raise TypeError(
+                f"{mirror}: an entry of {pk!r} has the {name} {part!r}, which is not {rule.wanted}: {entry!r}"
+            )
+
+
+class _Rule(NamedTuple):
+    """The valid values of one part of an entry, and their description."""
+
+    is_valid: Callable[[Any], bool]
+    wanted: str
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, str)
+
+
+def _are_texts(part: Any) -> bool:
+    return all(map(_is_text, part))
+
+
+def _is_integer(part: Any) -> bool:
+    return isinstance(part, int) and not isinstance(part, bool)
+
+
+def _is_number(part: Any) -> bool:
+    if isinstance(part, float):
+        return not isnan(part)
+    return _is_integer(part)
+
+
+_IS_TEXT: Final = _Rule(_is_text, "str")
+_RULES: Final = {
+    "keys": _Rule(_are_texts, "a sequence of str"),
+    "score": _Rule(_is_number, "a number"),
+    "offset": _Rule(_is_integer, "an integer"),
+}
 
 
 def _find_wrong(value: Any, place: str) -> tuple[str, Any]:
     """Return the innermost part of a value that cannot be JSON, with its place."""
+    parts: Iterable[tuple[Any, Any]] = ()
     if isinstance(value, dict):
-        for key, part in value.items():
-            if not isinstance(key, str):
-                return place, key
-            if not _is_json(part):
-                return _find_wrong(part, f"{place}[{key!r}]")
+        parts = value.items()
     elif isinstance(value, (list, tuple)):
-        for number, part in enumerate(value):
-            if not _is_json(part):
-                return _find_wrong(part, f"{place}[{number}]")
+        parts = enumerate(value)
+    for name, part in parts:
+        if isinstance(value, dict) and not isinstance(name, str):
+            return place, name
+        if not _is_json(part):
+            return _find_wrong(part, f"{place}[{name!r}]")
     return place, value
 
 

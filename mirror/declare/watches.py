@@ -64,7 +64,9 @@ class Watch:
     @property
     def source(self) -> str:
         """Return "" if the key is one of the mirror, else the table's name, by which ``via`` or ``reach`` is found."""
-        return self.table if self.via or self.pushed else ""
+        if self.via or self.pushed:
+            return self.table
+        return ""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,9 @@ class Family:
 
     def find_owners(self, key: str, members: Sequence[str]) -> Sequence[str]:
         """Return the keys of the rows that would contribute these members."""
-        return self.owners(key, members) if self.owners else [self.owner(key, member) for member in members]
+        if self.owners:
+            return self.owners(key, members)
+        return [self.owner(key, member) for member in members]
 
     def has(self, key: str) -> bool:
         """Return whether ``key`` belongs to this family."""

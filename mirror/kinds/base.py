@@ -101,6 +101,10 @@ class Kind:
                 if len(possible) == len(pks):
                     raise
                 found = self.mirror.load(possible)
+        self._check_loaded(found)
+        return found
+
+    def _check_loaded(self, found: Any) -> None:
         if not isinstance(found, Mapping):
             raise TypeError(
                 f"{self.mirror.name}: load() returned {found!r:.100}, which is no mapping from keys to rows"
@@ -108,7 +112,6 @@ class Kind:
         for pk in found:
             if type(pk) is not str:
                 raise TypeError(f"{self.mirror.name}: load() returned the key {pk!r}; keys are str, as they were given")
-        return found
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
         """Return the expected content for these rows by SQL. Missing rows are left out.
@@ -133,15 +136,18 @@ class Kind:
         """Return the entries for which a state accounts, or none for a state that is not this declaration's."""
         try:
             return list(self.before(pk, stored))
-        except Exception as error:  # a record of another layout or from another writer may raise anything
-            raise_if_away(error)  # ``index`` may look an unchangeable row up
-            return []  # verification finds the entries
+        except Exception as error:
+            # A record of another layout or from another writer may raise anything. Verification finds its entries.
+            # ``index`` may look an unchangeable row up, so SQL may be away.
+            raise_if_away(error)
+            return []
 
     def difference(
         self, pk: str, stored: Stored, strays: Sequence[Entry], target: Target
     ) -> tuple[Sequence[Entry], Sequence[Contribution]]:
         """Return the entries to remove and those to add, to get from a state and ``strays`` to ``target``."""
-        return plan.difference([*self.accounted(pk, stored), *strays], target.entries)
+        before = self.accounted(pk, stored) + list(strays)
+        return plan.difference(before, target.entries)
 
     # Write.
 
@@ -184,7 +190,8 @@ class Kind:
     def compare(self, pks: Sequence[str], strays: Mapping[str, Iterable[Entry]], session: Session) -> list[Difference]:
         """Return the lasting differences of these rows, without quarantined rows. strays: as for ``compare.look``."""
         quarantined = {difference.pk for difference in compare.quarantined([self.mirror.name])}
-        return compare.differences(self, [pk for pk in pks if pk not in quarantined], strays, session)
+        compared = [pk for pk in pks if pk not in quarantined]
+        return compare.differences(self, compared, strays, session)
 
     def compare_sample(
         self,
@@ -205,12 +212,16 @@ class Kind:
     def count_rows(self) -> int | None:
         """Return the number of rows in SQL, including filtered ones. None: they would have to be counted one by one."""
         rows = self.list_rows()
-        return None if rows is None else rows.count()
+        if rows is None:
+            return None
+        return rows.count()
 
     def name_model(self) -> str:
         """Return the label of the model whose rows can be explained, or ""."""
         model = getattr(self.mirror, "model", None)
-        return str(model._meta.label) if model else ""
+        if model is None:
+            return ""
+        return str(model._meta.label)
 
     def name_key(self, pk: str) -> str:
         """Return the key of the row that an explanation shows."""

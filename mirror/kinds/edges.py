@@ -15,6 +15,8 @@ from mirror.redis.session import Command
 class GuardedKind(Kind):
     """Rows without a key of their own. Drains watch a guard."""
 
+    # The guard has no value: each write of it only breaks the WATCH of other drains.
+
     def watched(self, pk: str) -> str:
         return naming.guard(self.mirror.name, pk)
 
@@ -22,7 +24,10 @@ class GuardedKind(Kind):
         return []
 
     def write(self, owns: Mapping[str, Stored]) -> list[Command]:
-        return [command for pk in owns for command in touch(self.watched(pk))]
+        commands: list[Command] = []
+        for pk in owns:
+            commands += touch(self.watched(pk))
+        return commands
 
 
 class EdgeKind(GuardedKind):
@@ -47,7 +52,8 @@ class EdgeKind(GuardedKind):
         return self.mirror.entries(pk)
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
-        present, targets = self.mirror.present, {}
+        present = self.mirror.present
+        targets: dict[str, Target] = {}
         for pk, value in self.load(pks).items():
             entries = values.list_entries(self.mirror.name, pk, present(pk, value))
             targets[pk] = Target(None, entries)

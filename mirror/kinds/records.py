@@ -36,13 +36,16 @@ class JsonKind(Kind):
     def ask(self, pks: Sequence[str]) -> list[Command]:
         """Return the commands that read the present state of these rows."""
         keys = self.keys(pks)
-        if len(keys) == 1:  # the command that a page sends ahead for its one record
-            return [("GET", *keys)]
-        return [("MGET", *keys[start : start + MAX_ASKED]) for start in range(0, len(keys), MAX_ASKED)]
+        if len(keys) == 1:
+            # The command that a page sends ahead for its one record
+            return [("GET", keys[0])]
+        starts = range(0, len(keys), MAX_ASKED)
+        return [("MGET", *keys[start : start + MAX_ASKED]) for start in starts]
 
     def read_states(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
         """Return the states in the replies to ``ask``, one for each row."""
-        if len(pks) == 1:  # GET, without a list around its value
+        if len(pks) == 1:
+            # The reply to GET has no list around its value.
             return list(replies)
         states: list[Stored] = []
         for reply in replies:
@@ -56,7 +59,9 @@ class JsonKind(Kind):
     def before(self, pk: str, stored: Stored) -> Iterable[Contribution]:
         """Return the entries for which a state accounts."""
         record = self.decode(stored)
-        return () if record is None else self.mirror.index(pk, record)
+        if record is None:
+            return ()
+        return self.mirror.index(pk, record)
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
         """Return the expected content for these rows by SQL. Missing rows are left out.
@@ -91,6 +96,7 @@ class JsonKind(Kind):
     ) -> tuple[Sequence[Entry], Sequence[Contribution]]:
         """Return the entries to remove and those to add, to get from a state and ``strays`` to ``target``."""
         if stored and not strays and target.record is not None:
+            # Usually few fields change, and only the indexes that use them are computed.
             changed = self._list_changes(pk, stored, target)
             if changed is not None:
                 return (), changed
@@ -107,8 +113,10 @@ class JsonKind(Kind):
         if layout is None or target.record is None or type(self.mirror).index is not Mirror.index:
             return None
         try:
-            before, after = layout.list_changes(pk, self.decode(stored) or {}, target.record)
-        except Exception as error:  # as in ``accounted``
+            record = self.decode(stored) or {}
+            before, after = layout.list_changes(pk, record, target.record)
+        except Exception as error:
+            # As in ``accounted``
             raise_if_away(error)
             return None
         remove, add = plan.difference(before, after)
@@ -127,7 +135,9 @@ class JsonKind(Kind):
                 gone += touch(key)
             else:
                 pairs += (key, own)
-        return [("MSET", *pairs), *gone] if pairs else gone
+        if not pairs:
+            return gone
+        return [("MSET", *pairs), *gone]
 
 
 class HashKind(JsonKind):
@@ -137,7 +147,7 @@ class HashKind(JsonKind):
         return [("HGETALL", self.mirror.record_key(pk)) for pk in pks]
 
     def read_states(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
-        return [_pairs(reply) for reply in replies]
+        return [_decode_hash(reply) for reply in replies]
 
     def decode(self, stored: Stored) -> Record | None:
         return stored or None
@@ -175,7 +185,10 @@ class BitmapKind(JsonKind):
         return stored or None
 
 
-def _pairs(reply: Any) -> dict[str, str] | None:
+def _decode_hash(reply: Any) -> dict[str, str] | None:
+    """Return the fields in a reply to HGETALL, or None for a missing key, which Redis shows as an empty hash."""
+    if not reply:
+        return None
     # A script's reply and the older protocol RESP2 have a list in place of the dictionary.
     items = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2], strict=True)
-    return {k.decode(errors="replace"): v.decode(errors="replace") for k, v in items} or None
+    return {field.decode(errors="replace"): value.decode(errors="replace") for field, value in items}

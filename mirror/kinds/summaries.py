@@ -28,9 +28,14 @@ class SummaryKind(JsonKind):
         return [("LRANGE", key, 0, -1) for key in self.keys(pks)]
 
     def read_states(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Stored]:
-        lists = [[item.decode(errors="replace") for item in reply] or None for reply in replies]
-        # A reader may ask for any key, and all keys lead to the one list.
-        return [found if pk == "" else None for pk, found in zip(pks, lists, strict=True)]
+        states: list[Stored] = []
+        for pk, reply in zip(pks, replies, strict=True):
+            # A reader may ask for any key, and all keys lead to the one list. An empty list is a missing key.
+            if pk == "" and reply:
+                states.append([item.decode(errors="replace") for item in reply])
+            else:
+                states.append(None)
+        return states
 
     @staticmethod
     def encode(record: Any) -> Stored:

@@ -39,10 +39,15 @@ class TableKind(Kind):
     def replace_rows(self, pks: Sequence[str]) -> int:
         mirror = self.mirror
         with use_database(None), transaction.atomic(using=outbox.using()):
+            # The lock of all mirrors that write the same tables
             State.objects.using(outbox.using()).select_for_update().get_or_create(mirror=mirror.tables)
+            # The ids before the rows: a change that is committed between them stays pending.
             pending = outbox.pending_of(mirror.name, pks, mirror.version)
             mirror.replace(pks, self.load(pks))
-            applied = outbox.mark_applied([change.id for changes in pending.values() for change in changes], "")
+            ids: list[int] = []
+            for changes in pending.values():
+                ids += [change.id for change in changes]
+            applied = outbox.mark_applied(ids, "")
         count("applied", applied, mirror=mirror.name)
         return applied
 
@@ -65,38 +70,56 @@ class TableKind(Kind):
         list_rows: Callable[[], Sequence[str]],
         limit: int,
     ) -> list[Difference]:
-        return []  # a sample is compared because Redis lost data; these rows are in SQL
+        # A sample is compared because Redis lost data. These rows are in SQL.
+        return []
 
     def find_differences(self, pks: Sequence[str]) -> list[Difference]:
         """Return the stored rows that differ from their source rows in every comparison."""
         found: list[Difference] = []
         for _ in compare.number_tries():
-            rows, stored = self.load(pks), self.mirror.stored(pks)
+            rows = self.load(pks)
+            stored = self.mirror.stored(pks)
+            # After the rows, so that a change which came between them excuses a difference
             busy = outbox.pending_of(self.mirror.name, pks)
             pks = [pk for pk in pks if pk not in busy and rows.get(pk) != stored.get(pk)]
-            differences = [self._describe(pk, rows.get(pk), stored.get(pk)) for pk in pks]
+            differences = [self._describe_difference(pk, rows.get(pk), stored.get(pk)) for pk in pks]
             found = compare.leave_waiting(self.mirror, differences)
             if not found:
                 break
         return found
 
-    def _describe(self, pk: str, row: Any, stored: Any) -> Difference:
-        kind: compare.Kind = "stray" if row is None else "missing" if stored is None else "stale"
-        wanted, found = (None if value is None else str(value) for value in (row, stored))
-        return Difference(self.mirror.name, pk, kind, self.mirror.tables, None, wanted, found)
+    def _describe_difference(self, pk: str, row: Any, stored: Any) -> Difference:
+        kind: compare.Kind = "stale"
+        if row is None:
+            kind = "stray"
+        elif stored is None:
+            kind = "missing"
+        return Difference(
+            self.mirror.name, pk, kind, self.mirror.tables, None, _describe_row(row), _describe_row(stored)
+        )
 
     def explain(self, pk: str, session: Session) -> Explained:
-        pending = [change.id for change in outbox.pending_of(self.mirror.name, [pk]).get(pk, [])]
-        rows = (self.mirror.load([pk]).get(pk), self.mirror.stored([pk]).get(pk))
-        wanted, stored = (None if row is None else str(row) for row in rows)
-        return Explained(self.mirror.name, self.mirror.tables, wanted, stored, [], pending)
+        pending = outbox.pending_of(self.mirror.name, [pk]).get(pk, [])
+        ids = [change.id for change in pending]
+        wanted = _describe_row(self.mirror.load([pk]).get(pk))
+        stored = _describe_row(self.mirror.stored([pk]).get(pk))
+        return Explained(self.mirror.name, self.mirror.tables, wanted, stored, [], ids)
+
+
+def _describe_row(row: Any) -> str | None:
+    """Return a row as text, or None without one."""
+    if row is None:
+        return None
+    return str(row)
 
 
 class _TableVerification(Verification):
     """The verification of a table mirror, which has nothing in Redis."""
 
     def __init__(self, kind: TableKind, progress: ProgressCallback) -> None:
-        self.kind, self.mirror, self.progress = kind, kind.mirror, progress
+        self.kind = kind
+        self.mirror = kind.mirror
+        self.progress = progress
 
     def result(self) -> list[Difference]:
         """Return the lasting differences of all source rows and stored rows."""

@@ -18,8 +18,7 @@ def mark(changes: Mapping[str, Sequence[outbox.Pending]], incarnation: str) -> N
     ids: list[int] = []
     for of_mirror in changes.values():
         ids += [change.id for change in of_mirror]
-    is_chained = any(registry.chained(mirror) for mirror in changes)
-    if is_chained:
+    if any(map(registry.chained, changes)):
         with transaction.atomic(using=outbox.using()):
             applied = outbox.mark_applied(ids, incarnation)
             # Without a marked change, another drain has marked them and ordered the chained ones.
@@ -29,8 +28,12 @@ def mark(changes: Mapping[str, Sequence[outbox.Pending]], incarnation: str) -> N
         # A single statement is atomic without a transaction around it.
         applied = outbox.mark_applied(ids, incarnation)
     if applied:
-        for mirror, of_mirror in changes.items():
-            count("applied", len(of_mirror), mirror=mirror)
+        _count_applied(changes)
+
+
+def _count_applied(changes: Mapping[str, Sequence[outbox.Pending]]) -> None:
+    for mirror, of_mirror in changes.items():
+        count("applied", len(of_mirror), mirror=mirror)
 
 
 def _append_chained(changes: Mapping[str, Sequence[outbox.Pending]]) -> None:

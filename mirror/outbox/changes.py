@@ -140,7 +140,9 @@ def mark_applied(ids: Sequence[int], incarnation: str) -> int:
 
     incarnation "": nothing had to be written to Redis. Return the number of changes that were not marked before.
     """
-    return _execute(queries.mark_applied(ids, incarnation)) if ids else 0
+    if not ids:
+        return 0
+    return _execute(queries.mark_applied(ids, incarnation))
 
 
 def mark_incomplete(ids: Sequence[int]) -> None:
@@ -208,7 +210,10 @@ def _select_quarantined(changes: QuerySet[Change]) -> QuerySet[Change]:
 def newest_unapplied() -> int | None:
     """Return the highest id of a change that readers wait for, or None."""
     found = _find_awaited("id", "id > 0 ORDER BY id DESC", [], 1)
-    return int(found[0][0]) if found else None
+    if not found:
+        return None
+    ((pk,),) = found
+    return int(pk)
 
 
 def awaited() -> list[Awaited]:
@@ -228,8 +233,8 @@ def is_unapplied_up_to(last: int) -> bool:
 
 def _find_awaited(columns: str, condition: str, values: Sequence[str | int], limit: int) -> list[tuple[Any, ...]]:
     """Find changes that readers wait for (``queries.find_awaited``)."""
-    seconds, pushed = SQL_FALLBACK_SECONDS, registry.pushed()
-    return _fetch(queries.find_awaited(columns, condition, values, limit, seconds=seconds, pushed=pushed))
+    pushed = registry.pushed()
+    return _fetch(queries.find_awaited(columns, condition, values, limit, seconds=SQL_FALLBACK_SECONDS, pushed=pushed))
 
 
 def purge(limit: int = PURGE, *, below: int) -> int:
@@ -256,7 +261,8 @@ def unapply_since(moment: datetime, incarnation: str) -> int:
 
 def clock() -> float:
     """Return SQL's own clock, in seconds since 1970."""
-    return float(_fetch(queries.read_clock())[0][0])
+    ((seconds,),) = _fetch(queries.read_clock())
+    return float(seconds)
 
 
 def _fetch(query: queries.Query) -> list[tuple[Any, ...]]:

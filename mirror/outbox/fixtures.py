@@ -26,10 +26,18 @@ def _keep_own(*, sender: type[Model], instance: Model, raw: bool, using: str, **
     if not raw:
         return
     if isinstance(instance, Change):
-        instance.pk, instance.applied_at, instance.incarnation = None, Now(), ""
+        instance.pk = None
+        instance.applied_at = Now()
+        instance.incarnation = ""
     elif isinstance(instance, Job):
-        instance.pk, instance.ended_at = None, instance.ended_at or Now()
+        instance.pk = None
+        instance.ended_at = instance.ended_at or Now()
     else:
-        present = sender._base_manager.using(using).filter(pk=instance.pk).first() or sender(pk=instance.pk)
-        for field in sender._meta.concrete_fields:
-            setattr(instance, field.attname, getattr(present, field.attname))
+        present = sender._base_manager.using(using).filter(pk=instance.pk).first()
+        # Without a row, that of a new database
+        _copy_columns(present or sender(pk=instance.pk), instance)
+
+
+def _copy_columns(present: Model, loaded: Model) -> None:
+    for field in present._meta.concrete_fields:
+        setattr(loaded, field.attname, getattr(present, field.attname))

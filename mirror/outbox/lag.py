@@ -18,8 +18,12 @@ def note_if_due(redis: RedisClient) -> None:
         return
     pending = Change.objects.using(changes.using()).in_order().filter(quarantined_at__isnull=True)
     oldest = pending.values_list("created_at", flat=True).first()
-    seconds = max(0.0, changes.clock() - moments.to_seconds(oldest)) if oldest else 0.0
-    pipe, name = redis.pipeline(transaction=False), naming.lag()
+    seconds = 0.0
+    if oldest is not None:
+        # By SQL's clock, which also gave the change its time
+        seconds = max(0.0, changes.clock() - moments.to_seconds(oldest))
+    name = naming.lag()
+    pipe = redis.pipeline(transaction=False)
     pipe.lpush(name, f"{seconds:.3f}")
     pipe.ltrim(name, 0, KEPT - 1)
     pipe.execute()

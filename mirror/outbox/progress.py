@@ -39,8 +39,9 @@ def note(ids: Sequence[int], before: str | None, end: str | None, incarnation: s
         progress = {"incarnation": incarnation, "applied_at": Now(), "quarantined_at": None}
     # A replay saves the new incarnation first, and then looks for changes that another one applied.
     same_life = Exists(Identity.objects.using(setting("DATABASE")).exclude(incarnation__in=["", incarnation]))
+    # Django translates "cursor=None" to IS NULL.
     ours = _changes().filter(~same_life, id__in=list(ids), cursor=before, applied_at__isnull=True)
-    return ours.update(**progress) == len(ids)  # (Django translates "cursor=None" to IS NULL)
+    return ours.update(**progress) == len(ids)
 
 
 def in_another_life(mirror: str, source: str) -> QuerySet[Change]:

@@ -83,14 +83,19 @@ def find_awaited(
     author has had the row since the first slice. pushed: mirror and source of pushed rows. condition: ends with an
     order that an index has.
     """
-    is_postgres = _is_postgres()
-    lately = "STATEMENT_TIMESTAMP() - %s * INTERVAL '1 second'" if is_postgres else _SQLITE_NOW[:-1] + ", %s)"
+    period: Any
+    if _is_postgres():
+        lately = "STATEMENT_TIMESTAMP() - %s * INTERVAL '1 second'"
+        period = seconds
+    else:
+        lately = _SQLITE_NOW[:-1] + ", %s)"
+        period = f"-{seconds} seconds"
     pairs = " OR ".join(["(mirror = %s AND source = %s)"] * len(pushed)) or "1 = 0"
     return Query(
         f"SELECT {columns} FROM mirror_change WHERE applied_at IS NULL"
         f" AND (quarantined_at IS NULL OR quarantined_at > {lately})"
         f" AND NOT (cursor IS NOT NULL AND ({pairs})) AND {condition} LIMIT %s",
-        [seconds if is_postgres else f"-{seconds} seconds", *chain(*pushed), *values, limit],
+        [period, *chain.from_iterable(pushed), *values, limit],
     )
 
 

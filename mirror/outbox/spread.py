@@ -5,20 +5,21 @@ continued later, and a link made meanwhile has a change of its own. The source's
 slice. The appended changes then update Redis.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from mirror import registry
-from mirror.declare.watches import Watch
 from mirror.extensions import list_extensions
 from mirror.models import Change
 from mirror.outbox import changes as outbox
 from mirror.outbox import progress
 from mirror.redis.types import RedisClient
 
+Lookup = Callable[[Sequence[str], str | None, int], list[str]]  # ``Watch.via``
 SLICE = 1000  # rows in one step
 TOGETHER = 100  # sources tried in one query, if few rows depend on each
 
@@ -40,25 +41,29 @@ def step(changes: Sequence[Change], redis: RedisClient | None = None) -> list[st
     Raises errors of the declaration's ``via``, and redis-py's errors.
     """
     first = changes[0]
-    watch = _watch(first.mirror, first.source)
-    if watch is None or watch.via is None:  # no mirror watches this source any more
-        return _save(changes, [], None, done=True)
+    find_rows = _find_lookup(first.mirror, first.source)
+    if find_rows is None:
+        # No mirror watches this source any more.
+        return _save_slice(changes, [], None, done=True)
     mirror = registry.get(first.mirror)
     for extension in list_extensions():
         extension.before_spread(mirror, redis)
     if first.cursor is None and len(changes) > 1:
         # Sources with few rows end here, in one query. A full slice may lack rows of any source, and says nothing of
         # where each of them would go on, so it is dropped, and the first source is spread alone.
-        keys = watch.via([c.key for c in changes], None, SLICE)
+        keys = find_rows([change.key for change in changes], None, SLICE)
         if len(keys) < SLICE:
-            return _save(changes, keys, None, done=True)
-    keys = watch.via([first.key], first.cursor, SLICE)
-    return _save([first], keys, keys[-1] if keys else None, done=len(keys) < SLICE)
+            return _save_slice(changes, keys, None, done=True)
+    keys = find_rows([first.key], first.cursor, SLICE)
+    if len(keys) < SLICE:
+        return _save_slice([first], keys, None, done=True)
+    return _save_slice([first], keys, keys[-1], done=False)
 
 
 def slices(mirror: str, source: str, values: Sequence[str]) -> Iterator[list[str]]:
     """Spread the changes of these rows of a source to the end. Yield the keys of each slice."""
-    while changes := together(list(pending_sources(values, mirror, source)[:TOGETHER])):
+    pending = pending_sources(values, mirror, source)
+    while changes := together(list(pending[:TOGETHER])):
         yield step(changes)
 
 
@@ -73,9 +78,11 @@ def next_group(leave: Collection[int] = ()) -> list[Change]:
 def together(found: Sequence[Change]) -> list[Change]:
     """Return the changes in ``found`` that have the first one's mirror and source and no cursor."""
     if not found or found[0].cursor is not None:
+        # One that has begun is continued alone.
         return list(found[:1])
     first = found[0]
-    return [c for c in found if (c.mirror, c.source, c.cursor) == (first.mirror, first.source, None)]
+    wanted = (first.mirror, first.source, None)
+    return [change for change in found if (change.mirror, change.source, change.cursor) == wanted]
 
 
 def find_waiting(mirror: str) -> set[str] | None:
@@ -88,28 +95,31 @@ def find_waiting(mirror: str) -> set[str] | None:
         sources.setdefault(change.source, []).append(change.key)
     waiting = set[str]()
     for source, values in sources.items():
-        watch = _watch(mirror, source)
-        keys = watch.via(values, None, SLICE) if watch and watch.via else []
+        find_rows = _find_lookup(mirror, source)
+        if find_rows is None:
+            continue
+        keys = find_rows(values, None, SLICE)
         if len(keys) == SLICE:
             return None
         waiting.update(keys)
     return waiting
 
 
-def _watch(mirror: str, source: str) -> Watch | None:
+def _find_lookup(mirror: str, source: str) -> Lookup | None:
+    """Return the function that finds the rows which depend on rows of a source, or None without such a watch."""
     for watch in registry.get(mirror).watches:
         if watch.source == source:
-            return watch
+            return watch.via
     return None
 
 
-def _save(changes: Sequence[Change], keys: list[str], cursor: str | None, *, done: bool) -> list[str]:
+def _save_slice(changes: Sequence[Change], keys: list[str], cursor: str | None, *, done: bool) -> list[str]:
     """Append the rows' changes and save the position, unless another process has; then do nothing."""
     ids = [change.id for change in changes]
     # Django translates "cursor=None" to IS NULL.
     ours = Change.objects.using(outbox.using()).filter(cursor=changes[0].cursor, id__in=ids, applied_at__isnull=True)
     with transaction.atomic(using=outbox.using()):
-        position = {"applied_at": Now()} if done else {"cursor": cursor}
+        position: dict[str, Any] = {"applied_at": Now()} if done else {"cursor": cursor}
         # Another process that has saved this slice has appended the same rows; appending them again would double the
         # work of each slice with every further process.
         if ours.update(**position) != len(changes):

@@ -45,24 +45,35 @@ def _warm_all(redis: RedisClient) -> None:
     """Make all mirrors warm: quickly at a test's first drain, and by rebuilds if something made them cold later."""
     mirrors = sorted(registry.all_mirrors(), key=rebuild.order)
     names = [mirror.name for mirror in mirrors]
-    found = redis.mget([naming.marker(name) for name in names]) if names else []
+    if not names:
+        return
+    found = redis.mget([naming.marker(name) for name in names])
     if marker.generations(redis, names, found) is not None:
         return
     replay.check(redis)
-    touched = {
-        *State.objects.using(changes.using()).exclude(rebuild_token="", rebuild_rows=0).values_list("mirror", flat=True)
-    }
-    touched |= triggers.check(redis).keys()
-    touched |= {*Change.objects.pending().filter(key=changes.WHOLE).values_list("mirror", flat=True)}
+    touched = _find_touched(redis)
     make_warm([mirror for mirror in mirrors if mirror.name not in touched], redis)
     for name in names:
         if name in touched:
             rebuild.rebuild_if_cold(name)
 
 
+def _find_touched(redis: RedisClient) -> set[str]:
+    """Return the mirrors that were warm before, or have to be rebuilt: Redis may have keys of theirs."""
+    rebuilt = State.objects.using(changes.using()).exclude(rebuild_token="", rebuild_rows=0)
+    ordered = Change.objects.pending().filter(key=changes.WHOLE)
+    touched = set(rebuilt.values_list("mirror", flat=True))
+    # Before the query for ordered rebuilds, because it may order some
+    touched.update(triggers.check(redis))
+    touched.update(ordered.values_list("mirror", flat=True))
+    return touched
+
+
 def _refuse_inner_transaction() -> None:
     blocks = connections[changes.using()].atomic_blocks
-    if not (blocks and getattr(blocks[-1], "_from_testcase", False)):  # Django's mark of a TestCase's own transactions
+    # Django's mark of a TestCase's own transactions
+    is_of_testcase = bool(blocks) and getattr(blocks[-1], "_from_testcase", False)
+    if not is_of_testcase:
         changes.refuse_transaction()
 
 
@@ -73,8 +84,10 @@ def own_mirrors() -> Generator[None, None, None]:
     Requests inside the block drain nothing: only ``drain_mirrors`` does.
     """
     _remove_keys()
+    own = dict(getattr(settings, "MIRROR", {}))
+    own["BUDGET_SECONDS"] = 0.0
     try:
-        with override_settings(MIRROR={**getattr(settings, "MIRROR", {}), "BUDGET_SECONDS": 0.0}):
+        with override_settings(MIRROR=own):
             yield
     finally:
         _remove_keys()
@@ -82,7 +95,8 @@ def own_mirrors() -> Generator[None, None, None]:
 
 def _remove_keys() -> None:
     """Remove the keys of this test run. Raises ImproperlyConfigured outside of a test database."""
-    prefix.current()  # enters the namespace
+    # This enters the namespace of the test database.
+    prefix.current()
     if not namespace.current():
         raise ImproperlyConfigured("mirror.testing needs a test database: otherwise it would remove the site's keys.")
     breaker.reset()

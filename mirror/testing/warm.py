@@ -30,45 +30,64 @@ def make_warm(mirrors: Sequence[Mirror], redis: RedisClient) -> None:
 
 def _write_rows(mirrors: Sequence[Mirror], redis: RedisClient) -> None:
     """Write all rows of these mirrors; their changes are applied, and so are those of other tables."""
-    sources = defaultdict(list)
+    # Before the rows: sources that change later are spread as usual.
+    sources: dict[str, list[int]] = defaultdict(list)
     for name, change in spread.pending_sources().values_list("mirror", "id"):
         sources[name].append(change)
     filled = find_filled_tables(mirrors)
+    applied: list[int] = []
     for mirror in mirrors:
-        size, has_rows = kind_of(mirror).limit_batch(int(setting("CHUNK"))), False
-        for read in list_readers(mirror, filled):  # lazy windows are filled when they are read
-            cursor = None
-            while pks := read(cursor, size):
-                apply.drain(mirror, pks, redis=redis, full=True)
-                cursor, has_rows = pks[-1], True
-        if has_rows and isinstance(mirror, TableMirror):  # its drains have written rows of other mirrors
+        has_rows = _write_mirror(mirror, filled, redis)
+        if has_rows and isinstance(mirror, TableMirror):
+            # Its drains have written rows of other mirrors.
             filled = find_filled_tables(mirrors)
-    applied = [change for mirror in mirrors if not registry.chained(mirror.name) for change in sources[mirror.name]]
+        if not registry.chained(mirror.name):
+            applied += sources[mirror.name]
     if applied:
         with Session(redis) as session:
             changes.mark_applied(applied, session.incarnation)
 
 
+def _write_mirror(mirror: Mirror, filled: set[str], redis: RedisClient) -> bool:
+    """Write all rows of a mirror. Return whether there are any."""
+    size = kind_of(mirror).limit_batch(int(setting("CHUNK")))
+    has_rows = False
+    # No functions for lazy windows, which are filled when they are read
+    for read in list_readers(mirror, filled):
+        cursor = None
+        while pks := read(cursor, size):
+            apply.drain(mirror, pks, redis=redis, full=True)
+            cursor = pks[-1]
+            has_rows = True
+    return has_rows
+
+
 def find_filled_tables(mirrors: Iterable[Mirror]) -> set[str]:
     """Return the tables of these mirrors that have rows, by one statement: in a test, most tables are empty."""
     connection = connections[changes.using()]
-    tables = sorted({table for mirror in mirrors if (table := _table_of(mirror))})
-    if not tables:
+    tables = {_find_table(mirror) for mirror in mirrors}
+    numbered = dict(enumerate(sorted(table for table in tables if table)))
+    if not numbered:
         return set()
-    parts = [f"SELECT {n} WHERE EXISTS (SELECT 1 FROM {connection.ops.quote_name(t)})" for n, t in enumerate(tables)]
+    parts: list[str] = []
+    for number, table in numbered.items():
+        name = connection.ops.quote_name(table)
+        parts.append(f"SELECT {number} WHERE EXISTS (SELECT 1 FROM {name})")
     with connection.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(parts))
-        return {tables[n] for (n,) in cursor.fetchall()}
+        return {numbered[number] for (number,) in cursor.fetchall()}
 
 
 def list_readers(mirror: Mirror, filled: set[str]) -> list[Callable[[str | None, int], list[str]]]:
     """Return the functions that read the keys of a mirror's rows. filled: the tables that have rows."""
-    table, readers = _table_of(mirror), kind_of(mirror).list_readers()
-    is_empty = table is not None and table not in filled
-    return [read for read in readers if not (is_empty and read == mirror.keys_after)]
+    table = _find_table(mirror)
+    readers = kind_of(mirror).list_readers()
+    if table is None or table in filled:
+        return readers
+    return [read for read in readers if read != mirror.keys_after]
 
 
-def _table_of(mirror: Mirror) -> str | None:
+def _find_table(mirror: Mirror) -> str | None:
     """Return the table from which ``keys_after`` reads, or None if the mirror has a method of its own."""
     match type(mirror).keys_after:
         case Mirror.keys_after:
@@ -80,8 +99,9 @@ def _table_of(mirror: Mirror) -> str | None:
 
 def _mark_warm(mirrors: Iterable[Mirror], redis: RedisClient) -> None:
     # migrate has made the rows, with the layouts; the number of rows tells later calls that these are no longer new.
+    states = [State(mirror=mirror.name, rebuild_rows=1) for mirror in mirrors]
     State.objects.using(changes.using()).bulk_create(
-        [State(mirror=mirror.name, rebuild_rows=1) for mirror in mirrors],
+        states,
         update_conflicts=True,
         update_fields=["rebuild_rows"],
         unique_fields=["mirror"],
@@ -91,6 +111,7 @@ def _mark_warm(mirrors: Iterable[Mirror], redis: RedisClient) -> None:
         for mirror in mirrors:
             generation = uuid.uuid4().hex[:12]
             value = marker.value(mirror.name, session.incarnation, generation)
-            commands += [("SET", naming.marker(mirror.name), value), *marker._reset(mirror, generation)]
+            commands.append(("SET", naming.marker(mirror.name), value))
+            commands += marker._reset(mirror, generation)
         if commands:
             session.ask(commands)

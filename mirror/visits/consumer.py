@@ -62,7 +62,8 @@ def consume(
             done += len(entries)
             if deadline.passed():
                 return done
-            if len(entries) < size:  # all that waited
+            if len(entries) < size:
+                # These were all that waited.
                 break
     return done
 
@@ -84,7 +85,9 @@ class _Run:
     """A run of the consumer over one stream."""
 
     def __init__(self, kind: VisitKind, redis: RedisClient, step: Step) -> None:
-        self.kind, self.redis, self.step = kind, redis, step
+        self.kind = kind
+        self.redis = redis
+        self.step = step
         self.stream = kind.keys[0]
         self._dropped = Counter[str]()
 
@@ -98,42 +101,53 @@ class _Run:
             except ResponseError as error:
                 if not str(error).startswith("NOGROUP"):
                     raise
-                with suppress(ResponseError):  # another process was faster
-                    session.ask([("XGROUP", "CREATE", self.stream, GROUP, "0", "MKSTREAM")])
+                self._create_group(session)
                 (reply,) = session.ask([command])
         if not reply:
             return []
         # A dictionary by stream, or with the older protocol RESP2 a list of pairs.
-        found: Sequence[Entry] = next(iter(reply.values())) if isinstance(reply, dict) else reply[0][1]
-        return found
+        by_stream: dict[bytes, Sequence[Entry]] = dict(reply)
+        (entries,) = by_stream.values()
+        return entries
+
+    def _create_group(self, session: Session) -> None:
+        # From the first entry, because visits may have come before the group.
+        # An error means that another process was faster.
+        with suppress(ResponseError):
+            session.ask([("XGROUP", "CREATE", self.stream, GROUP, "0", "MKSTREAM")])
 
     def write(self, entries: Sequence[Entry]) -> None:
         """Write these entries to SQL and remove them from the stream."""
         self._dropped.clear()
         visits: list[Visit] = []
         for entry_id, fields in entries:
-            visit = self._parse(entry_id, fields) if fields else None
+            visit = self._parse_entry(entry_id, fields) if fields else None
             if visit is not None:
                 visits.append(visit)
         self.step("save")
-        self._save(visits)
+        self._save_visits(visits)
         self.step("remove")
-        ids = [entry_id for entry_id, _ in entries]
-        # XACK alone would leave the entries in the stream, where they count towards its length.
-        with Session(self.redis) as session:
-            session.execute([("XACK", self.stream, GROUP, *ids), ("XDEL", self.stream, *ids)])
+        self._remove_entries([entry_id for entry_id, _ in entries])
+        # After the removal, because a run that is killed before it counts nothing and is repeated.
         for reason, number in self._dropped.items():
             self.kind.count_dropped(reason, number)
 
-    def _parse(self, entry_id: bytes, fields: Sequence[bytes]) -> Visit | None:
+    def _remove_entries(self, ids: Sequence[bytes]) -> None:
+        # XACK alone would leave the entries in the stream, where they count towards its length.
+        with Session(self.redis) as session:
+            session.execute([("XACK", self.stream, GROUP, *ids), ("XDEL", self.stream, *ids)])
+
+    def _parse_entry(self, entry_id: bytes, fields: Sequence[bytes]) -> Visit | None:
         words = [word.decode(errors="replace") for word in fields]
         try:
-            return Visit(parse_number(entry_id), self.kind.parse(dict(zip(words[::2], words[1::2], strict=True))))
+            number = parse_number(entry_id)
+            values = dict(zip(words[::2], words[1::2], strict=True))
+            return Visit(number, self.kind.parse(values))
         except (ArithmeticError, LookupError, ValueError) as error:
-            self._drop("malformed", f"{entry_id.decode()} {words}", error)
+            self._drop_visit("malformed", f"{entry_id.decode()} {words}", error)
             return None
 
-    def _save(self, visits: Sequence[Visit], *, is_retry: bool = False) -> None:
+    def _save_visits(self, visits: Sequence[Visit], *, is_retry: bool = False) -> None:
         """Write the visits, halving them after an error, so that a refused one does not delay the others.
 
         A single one is tried again, because a row that it names may have been deleted before the commit.
@@ -141,20 +155,21 @@ class _Run:
         if not visits:
             return
         try:
+            # Durable: an outer transaction could be rolled back when the entries are already removed.
             with transaction.atomic(using=str(setting("DATABASE")), durable=True):
                 self.kind.save(visits)
         except Exception as error:
             raise_if_away(error)
             middle = len(visits) // 2
             if middle:
-                self._save(visits[:middle])
-                self._save(visits[middle:])
+                self._save_visits(visits[:middle])
+                self._save_visits(visits[middle:])
             elif is_retry:
-                self._drop("refused", str(visits[0].fact), error)
+                self._drop_visit("refused", str(visits[0].fact), error)
             else:
-                self._save(visits, is_retry=True)
+                self._save_visits(visits, is_retry=True)
 
-    def _drop(self, reason: str, about: str, error: Exception) -> None:
+    def _drop_visit(self, reason: str, about: str, error: Exception) -> None:
         self._dropped[reason] += 1
         text = "A visit of %s was dropped, because it is %s: %.200s (%.300s)"
         failures.add((self.kind.name, reason), text, self.kind.name, reason, about, say(error))

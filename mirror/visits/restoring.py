@@ -15,7 +15,11 @@ from mirror.visits.declare import VisitKind, all_kinds
 
 def is_restored(kind: VisitKind, redis: RedisClient) -> bool:
     """Return whether Redis has all data of these visits that SQL has."""
-    return not kind.has_restore or stamps.are_current(redis, [redis.get(naming.visits_restored(kind.beside))])[0]
+    if not kind.has_restore:
+        return True
+    stamp = redis.get(naming.visits_restored(kind.beside))
+    (is_current,) = stamps.are_current(redis, [stamp])
+    return is_current
 
 
 def restore(kind: VisitKind, seconds: float | None = None, *, redis: RedisClient | None = None) -> bool:
@@ -23,7 +27,8 @@ def restore(kind: VisitKind, seconds: float | None = None, *, redis: RedisClient
 
     Concurrent runs and crashes are harmless. Raises the errors of redis-py and Django.
     """
-    redis, deadline = redis or relay_client(), Deadline(seconds)
+    redis = redis or relay_client()
+    deadline = Deadline(seconds)
     if is_restored(kind, redis):
         return True
     while not _restore_slice(kind, redis):
@@ -45,17 +50,21 @@ def _restore_slice(kind: VisitKind, redis: RedisClient) -> bool:
         (found,) = session.ask([("GET", place)])
         stamp = stamps.start(session.incarnation)
         after = stamps.get_text(found, session.incarnation)
-        if after is None:  # the first slice after a loss
+        if after is None:
+            # The first slice after a loss
             session.ask([("SET", place, stamp)])
-            found, after = stamp.encode(), ""
+            found = stamp.encode()
+            after = ""
         following = kind.restore(redis, after)
-        last = following is None
+        is_last = following is None
+        # At the end the stamp, without a position, moves to the key that proves complete data.
         done = naming.visits_restored(kind.beside)
-        change = ("RENAME", place, done) if last else ("SET", place, f"{stamp}{following}")
+        change = ("RENAME", place, done) if is_last else ("SET", place, f"{stamp}{following}")
         try:
             if session.watch_and_ask([place], [("GET", place)]) != [found]:
-                return False  # Redis was lost again, or another process was faster
+                # Redis was lost again, or another process was faster.
+                return False
             session.execute([change])
         except Conflict:
             return False
-    return last
+    return is_last

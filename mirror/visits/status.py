@@ -37,28 +37,38 @@ def statuses(*, redis: RedisClient | None = None) -> list[VisitsStatus]:
     kinds = all_kinds()
     if not kinds:
         return []
-    return try_redis(
-        lambda redis: _read(kinds, redis), lambda: [VisitsStatus(kind.name) for kind in kinds], warning="", redis=redis
-    )
+
+    def list_unknown() -> list[VisitsStatus]:
+        return [VisitsStatus(kind.name) for kind in kinds]
+
+    return try_redis(lambda redis: _read_statuses(kinds, redis), list_unknown, warning="", redis=redis)
 
 
-def _read(kinds: list[VisitKind], redis: RedisClient) -> list[VisitsStatus]:
+def _read_statuses(kinds: list[VisitKind], redis: RedisClient) -> list[VisitsStatus]:
     pipe = redis.pipeline(transaction=False)
     for kind in kinds:
         pipe.xlen(kind.keys[0])
         pipe.xrange(kind.keys[0], count=1)
         pipe.get(naming.visits_restored(kind.beside))
+    # Redis' own time, which the ids of entries contain
     pipe.time()
     *replies, (seconds, microseconds) = pipe.execute()
     now = seconds * 1000 + microseconds // 1000
-    numbers, oldest_entries, known_stamps = replies[0::3], replies[1::3], replies[2::3]
-    restored = stamps.are_current(redis, known_stamps)
+    # Three replies for each kind, in the order of the commands
+    numbers = replies[0::3]
+    oldest_entries = replies[1::3]
+    restored = stamps.are_current(redis, replies[2::3])
     found: list[VisitsStatus] = []
     for kind, waiting, oldest, is_restored in zip(kinds, numbers, oldest_entries, restored, strict=True):
-        found.append(VisitsStatus(kind.name, waiting, _age(now, oldest), is_restored or not kind.has_restore))
+        is_complete = is_restored or not kind.has_restore
+        found.append(VisitsStatus(kind.name, waiting, _compute_age(now, oldest), is_complete))
     return found
 
 
-def _age(now: int, oldest: list[tuple[bytes, Any]]) -> float:
-    """Return the age of the oldest entry in seconds, by its id. now: milliseconds since 1970."""
-    return max(0, now - int(oldest[0][0].split(b"-")[0])) / 1000 if oldest else 0.0
+def _compute_age(now: int, oldest: list[tuple[bytes, Any]]) -> float:
+    """Return the age of the oldest entry in seconds, by its id, or 0 without one. now: milliseconds since 1970."""
+    if not oldest:
+        return 0.0
+    ((entry_id, _),) = oldest
+    milliseconds, _, _ = entry_id.partition(b"-")
+    return max(0, now - int(milliseconds)) / 1000

@@ -31,16 +31,14 @@ def sweep(redis: RedisClient | None = None) -> int:
     While Redis or SQL is away, nothing happens, and the next sweep tries again a second later. A kind that fails is
     logged and does not delay the others.
     """
-    redis, total = redis or relay_client(), 0
+    redis = redis or relay_client()
+    total = 0
     for kind in all_kinds():
         try:
             total += _sweep_kind(kind, redis)
         except Exception as error:
-            if isinstance(error, RedisError) and is_away(error):
-                report_outage(error, "Redis is away, visits wait: %s")
-                return total
-            if isinstance(error, SQL_AWAY):
-                failures.add(SQL_AWAY, "SQL is away, visits wait in Redis: %s", error, level=logging.WARNING)
+            if _report_away(error):
+                # The other kinds would only wait for the same time-out.
                 return total
             failures.add(kind.name, "Could not write visits of %s", kind.name, error=error)
         else:
@@ -48,6 +46,17 @@ def sweep(redis: RedisClient | None = None) -> int:
             failures.end(SQL_AWAY, "SQL takes visits again")
             failures.end(kind.name, "Visits of %s are written again", kind.name)
     return total
+
+
+def _report_away(error: Exception) -> bool:
+    """Report that Redis or SQL is away. Return False for another error."""
+    if isinstance(error, RedisError) and is_away(error):
+        report_outage(error, "Redis is away, visits wait: %s")
+        return True
+    if isinstance(error, SQL_AWAY):
+        failures.add(SQL_AWAY, "SQL is away, visits wait in Redis: %s", error, level=logging.WARNING)
+        return True
+    return False
 
 
 def _sweep_kind(kind: VisitKind, redis: RedisClient) -> int:
@@ -63,8 +72,11 @@ def _sweep_kind(kind: VisitKind, redis: RedisClient) -> int:
         if not mine:
             return 0
         seconds = drains.SWEEP_BUDGET_SECONDS
-        done = consume(kind, seconds, redis=redis) if waiting else 0
+        done = 0
+        if waiting:
+            done = consume(kind, seconds, redis=redis)
         if has_lost:
+            # In one command, so that an entry which is lost meanwhile is counted by the next run.
             kind.count_dropped("full", int(redis.getdel(trimmed) or 0))
         if not is_restored:
             restoring.restore(kind, seconds, redis=redis)

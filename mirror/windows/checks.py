@@ -16,16 +16,11 @@ def check_window(mirror: WindowMirror) -> Iterator[CheckMessage]:
 
 def _list_faults(mirror: WindowMirror) -> Iterator[tuple[str, str]]:
     yield from _list_faults_of_settings(mirror)
-    if mirror.lazy and mirror.is_of_rows() and not _watches_owners(mirror):
-        yield "it does not watch deletions of owners", "Watch the model itself, with its primary key."
-    if fault := _find_fault_of_key(mirror):
+    if mirror.lazy:
+        yield from _list_faults_of_owners(mirror)
+    fault = _find_fault_of_key(mirror)
+    if fault:
         yield fault, "key(owner) must be a fixed string that contains the owner once, so that its windows can be found."
-    lists_own_keys = mirror.lazy and not mirror.is_of_rows()
-    if lists_own_keys and type(mirror).owners is WindowMirror.owners:
-        yield (
-            "it does not define owners()",
-            "keys_after() lists owners that are not rows of model, so owners() must tell which of them exist.",
-        )
 
 
 def _list_faults_of_settings(mirror: WindowMirror) -> Iterator[tuple[str, str]]:
@@ -36,6 +31,18 @@ def _list_faults_of_settings(mirror: WindowMirror) -> Iterator[tuple[str, str]]:
         yield "only a lazy window has a life", "An eager window never expires: readers rely on it."
     if mirror.after and not mirror.lazy:
         yield "only a lazy window comes after other mirrors", "after applies to windows with pushed rows."
+
+
+def _list_faults_of_owners(mirror: WindowMirror) -> Iterator[tuple[str, str]]:
+    """Yield the reasons why windows of deleted owners would remain."""
+    if mirror.is_of_rows():
+        if not _watches_owners(mirror):
+            yield "it does not watch deletions of owners", "Watch the model itself, with its primary key."
+    elif type(mirror).owners is WindowMirror.owners:
+        yield (
+            "it does not define owners()",
+            "keys_after() lists owners that are not rows of model, so owners() must tell which of them exist.",
+        )
 
 
 def _watches_owners(mirror: WindowMirror) -> bool:
@@ -51,8 +58,9 @@ def _find_fault_of_key(mirror: WindowMirror) -> str:
         places = mirror.record_key("\0").count("\0")
     except Exception as error:
         return f"key() fails: {error!r}"
-    # A fixed key is possible for the window of all rows, which has no owner.
-    is_of_all = not mirror.lazy and any(watch.whole for watch in mirror.watches)
-    if places == 1 or (places == 0 and is_of_all):
+    if places == 1:
+        return ""
+    if places == 0 and not mirror.lazy and any(watch.whole for watch in mirror.watches):
+        # A fixed key is possible for the window of all rows, which has no owner.
         return ""
     return f"key() contains the owner {places} times"

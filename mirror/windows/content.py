@@ -13,9 +13,10 @@ def read_scores(reply: Any) -> dict[str, float]:
     """Return the members and scores in a reply to ZRANGE WITHSCORES."""
     if not reply:
         return {}
-    # RESP3 has a list for each member, RESP2 one flat list.
-    is_paired = isinstance(reply[0], (list, tuple))
-    pairs = reply if is_paired else zip(reply[::2], reply[1::2], strict=True)
+    pairs = reply
+    if not isinstance(reply[0], (list, tuple)):
+        # RESP3 has a list for each member, RESP2 one flat list.
+        pairs = zip(reply[::2], reply[1::2], strict=True)
     return {member.decode(errors="replace"): float(score) for member, score in pairs}
 
 
@@ -32,19 +33,20 @@ def settle_scores(
     stored: those in Redis. computed: those of a window made now. moving: the members with a pending push, which may
     be present or not.
     """
-    state = stored[SENTINEL]
     wanted = dict(computed)
     is_cut = wanted.pop(SENTINEL) == CUT
-    floor = _find_floor(stored, moving)
-    settled = {member: score for member, score in wanted.items() if score >= floor and member not in moving}
     # SQL was asked for the newest rows alone, so that older members have nothing to be compared with.
     lowest_computed = min(wanted.values()) if is_cut else 0
+    floor = _find_floor(stored, moving)
+    settled = {member: score for member, score in wanted.items() if score >= floor and member not in moving}
     for member, score in stored.items():
         is_unknown = _is_id(member) and int(member) < lowest_computed
-        if member in moving or is_unknown:
+        if is_unknown or member in moving:
             settled[member] = score
-    # A pending push may be the one that cuts the window: until then, either state is right.
-    settled[SENTINEL] = CUT if is_cut and not moving else state
+    settled[SENTINEL] = stored[SENTINEL]
+    if is_cut and not moving:
+        # A pending push may be the one that cuts the window: until then, either state is right.
+        settled[SENTINEL] = CUT
     return settled
 
 
@@ -57,5 +59,7 @@ def _find_floor(stored: Mapping[str, float], moving: Collection[str]) -> float:
 
 
 def _is_id(member: str) -> bool:
-    # Not isdigit: it accepts "²", which int() refuses. The sentinel is no id.
-    return member.isascii() and member.isdecimal() and member[0] != "0"
+    # Not isdigit: it accepts "²", which int() refuses.
+    is_number = member.isascii() and member.isdecimal()
+    # The sentinel is no id.
+    return is_number and member[0] != "0"

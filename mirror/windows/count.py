@@ -31,7 +31,7 @@ def windows(redis: RedisClient | None = None) -> dict[str, Count]:
 
 
 def _count_windows(owned: Sequence[scan.Owned], redis: RedisClient) -> dict[str, Count]:
-    counts = {}
+    counts: dict[str, Count] = {}
     with Session(redis) as session:
         sample = _read_sample(session)
         factor = 1.0  # how many keys of Redis one key of the sample stands for
@@ -39,12 +39,13 @@ def _count_windows(owned: Sequence[scan.Owned], redis: RedisClient) -> dict[str,
             (all_keys,) = session.ask([("DBSIZE",)])
             factor = all_keys / sample.looked_at
         for one in owned:
-            # A few windows among the sampled keys make a bad estimate, but few owners can be checked one by one.
             in_sample = sum(one.family_of(key) is not None for key in sample.keys)
-            exact = None
+            exact: Count | None = None
             if in_sample < ENOUGH and not sample.is_complete:
+                # A few windows among the sampled keys make a bad estimate, but few owners can be checked one by one.
                 exact = _count_by_owners(one.mirror, session)
-            counts[one.mirror.name] = exact or Count(round(in_sample * factor), not sample.is_complete)
+            estimate = Count(round(in_sample * factor), not sample.is_complete)
+            counts[one.mirror.name] = exact or estimate
     return counts
 
 

@@ -51,18 +51,19 @@ class WindowMirror(Mirror):
         Takes one round trip. SQL answers below the floor of the window, and for a cold one, whose warm-up is then
         requested. Raises TypeError for a declaration without ``find_below``.
         """
-        mirror, name = slot.engine.get_mirror(cls), str(owner)
+        mirror = slot.engine.get_mirror(cls)
+        name = str(owner)
         assert isinstance(mirror, WindowMirror)
         if cls.find_below is WindowMirror.find_below:
             raise TypeError(f"{cls.__qualname__} needs find_below(), by which SQL continues latest()")
         if limit <= 0:
             return []
 
-        def ask(pipe: RedisPipeline) -> None:
+        def add_commands(pipe: RedisPipeline) -> None:
             reading.ask(pipe, mirror, name, below, limit)
             reading.keep(pipe, mirror, name)
 
-        def decode(replies: list[Any]) -> list[int]:
+        def read_replies(replies: list[Any]) -> list[int]:
             found = reading.answer(replies[: reading.ASKS])
             if found is None:
                 reading.warming.request(mirror, name)
@@ -72,7 +73,10 @@ class WindowMirror(Mirror):
                 raise AskSql
             return found.ids
 
-        return answer(Question([cls.name], ask, decode, lambda: list(mirror.find_below(name, below, limit))))
+        def read_sql() -> list[int]:
+            return list(mirror.find_below(name, below, limit))
+
+        return answer(Question([cls.name], add_commands, read_replies, read_sql))
 
     @classmethod
     async def alatest(cls, owner: object, limit: int, below: int | None = None) -> list[int]:
@@ -85,8 +89,11 @@ class WindowMirror(Mirror):
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
         """Return the windows of ``pks``, without the empty ones."""
-        # One more than the length of a lazy window shows whether SQL has further rows.
-        return self.newest(pks, self.length + 1 if self.lazy else self.length)
+        limit = self.length
+        if self.lazy:
+            # One more than the length shows whether SQL has further rows.
+            limit += 1
+        return self.newest(pks, limit)
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
         """Return up to ``limit`` ids for each owner, newest first, from SQL, in a fixed number of queries."""
@@ -98,7 +105,9 @@ class WindowMirror(Mirror):
         return cls.keys_after is Mirror.keys_after
 
     def is_possible(self, pk: str) -> bool:
-        return can_hold(get_primary(self.model), pk) if self.is_of_rows() else super().is_possible(pk)
+        if self.is_of_rows():
+            return can_hold(get_primary(self.model), pk)
+        return super().is_possible(pk)
 
     def owners(self, pks: Sequence[str]) -> set[str]:
         """Return the existing owners among ``pks``: only they have lazy windows. Default: rows of ``model``."""

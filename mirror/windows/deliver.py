@@ -52,7 +52,7 @@ class Deliveries:
     """
 
     def __init__(self, session: Session, mirror: WindowMirror, rows: Sequence[str]) -> None:
-        self.session, self._mirror = session, mirror
+        self.session = session
         self._guards = name_guards(mirror.name, rows)
         self.mirrors = [mirror.name]
         self.mirrors += [after.mirror for after in mirror.after]
@@ -131,7 +131,8 @@ class Deliveries:
         guards: list[bytes | None] = [self._token.encode()] * len(self._guards)
         self._expected = guards + others
         self._refuse_change(found)
-        return others[:-1]  # the last one is the fence
+        # The last one is the fence.
+        return others[:-1]
 
     def _refuse_change(self, found: Sequence[Any]) -> None:
         if list(found) != self._expected:

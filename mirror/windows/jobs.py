@@ -16,5 +16,6 @@ def warm(mirror: str, owner: str) -> bool:
     try:
         return window.warm(found, owner)
     except (RedisError, Conflict) as error:
+        # Its next reader requests it again.
         logger.warning("The window %s of %s stays cold: %s", owner, mirror, error)
         return False

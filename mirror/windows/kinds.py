@@ -87,10 +87,14 @@ class WindowKind(GuardedKind):
         return None
 
     def count_rows(self) -> int | None:
-        return all_rows(self.mirror.model).count() if self.mirror.is_of_rows() else None
+        if not self.mirror.is_of_rows():
+            return None
+        return all_rows(self.mirror.model).count()
 
     def name_model(self) -> str:
-        return super().name_model() if self.mirror.is_of_rows() else ""
+        if not self.mirror.is_of_rows():
+            return ""
+        return super().name_model()
 
     def name_key(self, pk: str) -> str:
         return self.mirror.record_key(pk)
@@ -111,13 +115,15 @@ class LazyKind(WindowKind):
     def conditions(self, pk: str, stored: Stored) -> list[Command]:
         """Require that the window has neither expired nor been deleted."""
         score = stored.get(SENTINEL)
-        return [] if score is None else [("STILL", self.mirror.record_key(pk), SENTINEL, score)]
+        if score is None:
+            return []
+        return [("STILL", self.mirror.record_key(pk), SENTINEL, score)]
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
         """Return the content of new windows: for every existing owner, even without rows."""
         found = self.load(pks)
         length = self.mirror.length
-        targets = {}
+        targets: dict[str, Target] = {}
         for pk in self.mirror.owners(pks):
             ids = found.get(pk, ())
             entries = self._list_entries(pk, ids[:length])
@@ -128,8 +134,8 @@ class LazyKind(WindowKind):
 
     def wanted(self, pks: Sequence[str], stored: Sequence[Stored]) -> dict[str, Target]:
         """Recompute warm windows, leave those in the making to their warm-ups, and delete all others."""
-        warm = []
-        targets = {}
+        warm: list[str] = []
+        targets: dict[str, Target] = {}
         for pk, members in zip(pks, stored, strict=True):
             state = members.get(SENTINEL)
             if state == MAKING:
@@ -166,7 +172,8 @@ class LazyKind(WindowKind):
         pipe = redis.pipeline(transaction=False)
         for pk in pks:
             pipe.zscore(self.mirror.record_key(pk), SENTINEL)
-        return [pk for pk, state in zip(pks, pipe.execute(), strict=True) if state is not None]
+        states = pipe.execute()
+        return [pk for pk, state in zip(pks, states, strict=True) if state is not None]
 
     def verification(self, session: Session, progress: ProgressCallback, *, all_strays: bool) -> Verification:
         return LazyVerification(Windows(self, session), progress)
@@ -229,4 +236,6 @@ class WarmingKind(LazyKind):
 
 def make_kind(mirror: WindowMirror) -> WindowKind:
     """Return the kind of a window mirror."""
-    return LazyKind(mirror) if mirror.lazy else WindowKind(mirror)
+    if mirror.lazy:
+        return LazyKind(mirror)
+    return WindowKind(mirror)

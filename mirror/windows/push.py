@@ -93,8 +93,8 @@ def push_slices(
 
 def _find_unknown(names: Sequence[str], markers: Sequence[bytes | None], known: Markers) -> dict[str, bytes | None]:
     """Return the markers that are missing or differ from the known ones, by mirror."""
-    found = dict(zip(names, markers, strict=True))
-    return {name: text for name, text in found.items() if text is None or known.get(name) != text}
+    found = zip(names, markers, strict=True)
+    return {name: text for name, text in found if text is None or known.get(name) != text}
 
 
 def push_first(mirror: str, source: str, keys: Sequence[str], redis: RedisClient) -> bool:
@@ -104,8 +104,10 @@ def push_first(mirror: str, source: str, keys: Sequence[str], redis: RedisClient
     if not group:
         return False
     pushed = push_slice(group, FIRST, redis=redis)
-    # A group of the maximum size may not be all that the request wrote.
-    return pushed.applied < len(group) or len(group) == spread.TOGETHER
+    if len(group) == spread.TOGETHER:
+        # The request may have written further rows.
+        return True
+    return pushed.applied < len(group)
 
 
 def push_keys(
@@ -128,17 +130,20 @@ def push_keys(
     redis = redis or relay_client()
     total = 0
     skipped: set[int] = set()
-    while found := list(progress.pending(mirror, source, keys).exclude(id__in=skipped)[: spread.TOGETHER]):
-        busy = _find_busy(found, redis) if polite else set[int]()
-        skipped |= busy
-        group = spread.together([change for change in found if change.id not in busy])
+    pending = progress.pending(mirror, source, keys)
+    while found := list(pending.exclude(id__in=skipped)[: spread.TOGETHER]):
+        if polite:
+            skipped |= _find_busy(found, redis)
+        free = [change for change in found if change.id not in skipped]
+        group = spread.together(free)
         if not group:
             continue
         if deadline.passed():
             return total, True
         pushed, failed = _push_group(group, deadline, redis, known)
         if pushed.outcome is Outcome.COLD:
-            break  # a task sent now would find the same, so nothing counts as left: the sweep sends the next one
+            # A task sent now would find the same, so nothing counts as left: the sweep sends the next one.
+            break
         total += pushed.applied
         skipped |= failed
     return total, False
@@ -146,8 +151,9 @@ def push_keys(
 
 def _find_busy(changes: Sequence[Change], redis: RedisClient) -> set[int]:
     """Return the ids of the changes whose rows another process pushes."""
-    rows = deliver.find_busy(redis, changes[0].mirror, [change.key for change in changes])
-    return {change.id for change in changes if change.key in rows}
+    rows = [change.key for change in changes]
+    busy = deliver.find_busy(redis, changes[0].mirror, rows)
+    return {change.id for change in changes if change.key in busy}
 
 
 def push_all(redis: RedisClient | None = None) -> int:
@@ -164,10 +170,8 @@ def repeat_pushes(mirror: str, redis: RedisClient, known: Markers) -> bool:
 
     Until then, its windows differ from SQL. known: as for ``push_slices``.
     """
-    for name, source in registry.pushed():
-        if name == mirror and not _repeat_source(mirror, source, redis, known):
-            return False
-    return True
+    sources = [source for name, source in registry.pushed() if name == mirror]
+    return all(_repeat_source(mirror, source, redis, known) for source in sources)
 
 
 def _repeat_source(mirror: str, source: str, redis: RedisClient, known: Markers) -> bool:
@@ -176,7 +180,8 @@ def _repeat_source(mirror: str, source: str, redis: RedisClient, known: Markers)
         keys = [change.key for change in group]
         applied, _ = push_keys(mirror, source, keys, redis=redis, known=known, polite=False)
         if not applied:
-            break  # a mirror is cold, or the rows fail: the same rows would be found again
+            # A mirror is cold, or the rows fail: the same rows would be found again.
+            break
     return not lost.exists()
 
 
@@ -193,8 +198,11 @@ def _push_group(
         logger.exception("%s cannot be pushed", group[0])
         outbox.failed(group[0].mirror, group[0].key, say(error), source=group[0].source)
         return Pushed(Outcome.MORE), {group[0].id}
-    is_lost = pushed.outcome is Outcome.LOST
-    return pushed, {change.id for change in group} if is_lost else set()
+    skipped: set[int] = set()
+    if pushed.outcome is Outcome.LOST:
+        # Another process pushes these rows, and would be disturbed again.
+        skipped.update(change.id for change in group)
+    return pushed, skipped
 
 
 def _push_one_by_one(
@@ -212,12 +220,18 @@ def _push_one_by_one(
 def send_pending(redis: RedisClient) -> None:
     """Send workers one push task for each kind of row that has pending pushes, unless such a task is running."""
     for mirror, source in registry.pushed():
-        if not progress.pending(mirror, source).exists():
-            continue
-        lease = _name_lease(mirror, source)
-        is_taken = redis.set(lease, "1", px=int(PUSH_LEASE_SECONDS * 1000), nx=True)
-        if is_taken and not send.push(mirror, source):
-            redis.delete(lease)  # no task was sent, so the next sweep tries again at once
+        if progress.pending(mirror, source).exists():
+            _send_push(mirror, source, redis)
+
+
+def _send_push(mirror: str, source: str, redis: RedisClient) -> None:
+    lease = _name_lease(mirror, source)
+    if not redis.set(lease, "1", px=int(PUSH_LEASE_SECONDS * 1000), nx=True):
+        # Such a task is running.
+        return
+    if not send.push(mirror, source):
+        # No task was sent, so the next sweep tries again at once.
+        redis.delete(lease)
 
 
 def work(mirror: str, source: str, keys: Sequence[str]) -> int:

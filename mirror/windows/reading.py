@@ -47,7 +47,8 @@ def ask(pipe: RedisPipeline, mirror: "WindowMirror", owner: str, below: int | No
 def answer(replies: Sequence[Any]) -> Slice | None:
     """Return the slice in the replies to ``ask``, or None for a cold window, for which SQL has to answer."""
     first, found, third = replies
-    if isinstance(first, list):  # of an eager window
+    if isinstance(first, list):
+        # Of an eager window, which is full if its last place is taken
         is_full = bool(first or third)
         return Slice(_read_ids(found), not is_full, -1)
     if first is None:

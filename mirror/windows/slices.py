@@ -57,7 +57,8 @@ class Slices:
         self.at = at
         self.noted = changes[0].cursor  # the cursor in SQL
         self.windows = 0
-        self.deliveries = deliver.deliveries_of(session, mirror, [change.key for change in changes])
+        rows = [change.key for change in changes]
+        self.deliveries = deliver.deliveries_of(session, mirror, rows)
 
     def push_changes(self, are_whole: Whole, goes_on: Callable[[], bool]) -> Pushed:
         """Push one slice, and others while ``goes_on`` returns True.
@@ -77,7 +78,8 @@ class Slices:
             for batch in deliver.make_batches(self.mirror, worth_it, self.deliveries.claim_token):
                 self.at("deliver")
                 self.windows += batch.windows
-                self.deliveries.post_batch(batch)  # meanwhile SQL saves the progress and reads the next slice
+                # Redis executes it while SQL saves the progress and reads the next slice.
+                self.deliveries.post_batch(batch)
                 if delivered:
                     # Not before: ``post_batch`` has just checked the last batch of that slice.
                     self._save_progress(delivered)
@@ -97,17 +99,21 @@ class Slices:
     def _read_slice(self, after: str | None) -> _Slice:
         """Read the next slice, for as many changes as fit in one."""
         self.at("read")
-        # A cursor is the progress of one change: later slices are those of the first change alone.
-        changes = self.changes if after is None else self.changes[:1]
+        if after is not None:
+            # A cursor is the progress of one change: later slices are those of the first change alone.
+            self.changes = self.changes[:1]
         while True:
-            limit = ROWS if len(changes) > 1 and self.limit == SLICE else self.limit
-            reached = self.mirror.reach([change.key for change in changes], after, limit)
-            is_full = len(reached) >= limit
-            if not is_full or len(changes) == 1:
-                break
-            changes = changes[: (len(changes) + 3) // 4]  # a quarter, rounded up
-        self.changes = changes
-        return _Slice(changes, reached, reached[-1].owner if is_full else None)
+            limit = self.limit
+            if limit == SLICE and len(self.changes) > 1:
+                limit = ROWS
+            rows = [change.key for change in self.changes]
+            reached = self.mirror.reach(rows, after, limit)
+            if len(reached) < limit:
+                return _Slice(self.changes, reached, None)
+            if len(self.changes) == 1:
+                return _Slice(self.changes, reached, reached[-1].owner)
+            # A full slice of several changes may lack windows of any of them, so fewer are read together.
+            self.changes = self.changes[: (len(self.changes) + 3) // 4]  # a quarter, rounded up
 
     def _select_worth(self, reached: Sequence[Reached]) -> Sequence[Reached]:
         """Leave out cold windows if many rows go to each window, as bulk-created rows mostly concern cold windows.
@@ -117,11 +123,12 @@ class Slices:
         owners = list(dict.fromkeys(one.owner for one in reached))
         if len(reached) <= WORTH_A_LOOK * len(owners):
             return reached
-        self.deliveries.finish_batch()  # first: a session keeps count of one list of replies at a time
+        # First, because a session keeps count of one list of replies at a time.
+        self.deliveries.finish_batch()
         asks: list[Command] = [("ZSCORE", self.mirror.record_key(owner), SENTINEL) for owner in owners]
         scores = self.session.ask(asks)
-        warm_owners = {owner for owner, score in zip(owners, scores, strict=True) if score is not None}
-        return [one for one in reached if one.owner in warm_owners]
+        warm = {owner for owner, score in zip(owners, scores, strict=True) if score is not None}
+        return [one for one in reached if one.owner in warm]
 
     def _save_progress(self, done: _Slice) -> None:
         """Save the progress. Raises Conflict if another process has saved some."""

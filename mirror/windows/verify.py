@@ -41,7 +41,8 @@ class Windows:
     def collect_owners(self, keys: Sequence[str]) -> None:
         """Collect the owners of those keys in this list that are windows of the mirror."""
         for key in keys:
-            if (family := self.owned.family_of(key)) is not None:
+            family = self.owned.family_of(key)
+            if family is not None:
                 self.owners[family.owner(key, "")] = None
 
     def find_differences(self, owners: Sequence[str]) -> list[Difference]:
@@ -49,32 +50,38 @@ class Windows:
         suspects = self._find_suspects(owners)
         if not suspects:
             return []
-        lasting: dict[tuple[str, str], Difference] = {}
-        for attempt in number_tries():
-            seen = {_place_of(difference): difference for difference in self._compare_closely(suspects)}
-            # A difference that one comparison lacks was on its way.
-            if attempt:
-                seen = {place: difference for place, difference in seen.items() if place in lasting}
+        lasting: dict[tuple[str, str], Difference] | None = None
+        for _ in number_tries():
+            seen: dict[tuple[str, str], Difference] = {}
+            for difference in self._compare_closely(suspects):
+                place = _find_place(difference)
+                # A difference that one comparison lacks was on its way.
+                if lasting is None or place in lasting:
+                    seen[place] = difference
             lasting = seen
             suspects = list(dict.fromkeys(owner for owner, _ in lasting))
             if not suspects:
                 break
-        return list(lasting.values())
+        return list(lasting.values()) if lasting else []
 
     def choose_owners(self, count: int) -> list[str]:
         """Return the owners of ``count`` random windows."""
         owners = list(self.owners)
-        return owners if len(owners) <= count else random.sample(owners, count)
+        if len(owners) <= count:
+            return owners
+        return random.sample(owners, count)
 
     def _find_suspects(self, owners: Sequence[str]) -> list[str]:
         """Return the owners whose windows differ at first sight, where pending changes are ignored."""
         asks = self.kind.ask(owners)
-        self.session.post(asks)  # Redis answers while SQL is read
+        # Redis answers while SQL is read.
+        self.session.post(asks)
         targets = self.kind.targets(owners)
         stored = self._read_windows(owners, scan.collect(self.session, asks))
-        suspects = []
+        suspects: list[str] = []
         for owner, window in zip(owners, stored, strict=True):
-            if self._judge_window(owner, window, targets.get(owner, ABSENT), ()):
+            target = targets.get(owner, ABSENT)
+            if self._judge_window(owner, window, target, ()):
                 suspects.append(owner)
         return suspects
 
@@ -82,6 +89,7 @@ class Windows:
         """Return the windows in these replies. Raises WrongType if a member is no text."""
         stored = self.kind.read_states(owners, replies)
         for owner, members in zip(owners, stored, strict=True):
+            # The mark of bytes that were no text
             if any("\ufffd" in member for member in members):
                 raise scan.no_text(self.mirror.record_key(owner))
         return stored
@@ -99,9 +107,10 @@ class Windows:
         for target in before.values():
             members.update(get_scores(target))
         moving = self._find_moving(members)
-        found = []
+        found: list[Difference] = []
         for owner, window in zip(owners, stored, strict=True):
-            if owner not in busy and before.get(owner) == after.get(owner):
+            is_unchanged = before.get(owner) == after.get(owner)
+            if is_unchanged and owner not in busy:
                 found += self._judge_window(owner, window, before.get(owner, ABSENT), moving)
         return found
 
@@ -120,9 +129,9 @@ class Windows:
             mirror=self.mirror.name, source__in=sources, applied_at__isnull=True
         )
         keys = changes.values_list("key", flat=True).iterator(chunk_size=BATCH * 10)
-        moving = set()
+        moving: set[str] = set()
         for key in keys:
-            member = key.partition(":")[0]  # the first column of a pushed row's key
+            member, _, _ = key.partition(":")  # the first column of a pushed row's key
             if member in members:
                 moving.add(member)
         return moving
@@ -132,7 +141,8 @@ class Windows:
         # A missing window is cold, which is no fault: its next reader has it made.
         if not stored:
             return []
-        name, key = self.mirror.name, self.mirror.record_key(owner)
+        name = self.mirror.name
+        key = self.mirror.record_key(owner)
         computed = get_scores(target)
         # Members that move in other windows leave nothing open about this one.
         moving = {member for member in moving if member in stored or member in computed}
@@ -140,11 +150,13 @@ class Windows:
         if not settled.entries:
             return [Difference(name, owner, "stray", key, None, None, f"{len(stored)} members")]
         wanted = get_scores(settled)
-        found = []
+        found: list[Difference] = []
         for member in wanted | stored:
-            expected, present = wanted.get(member), stored.get(member)
+            expected = wanted.get(member)
+            present = stored.get(member)
             if member not in moving and expected != present:
-                found.append(_describe_member(name, owner, Scored(key, member, present or 0.0), expected, present))
+                entry = Scored(key, member, present or 0.0)
+                found.append(_describe_member(name, owner, entry, expected, present))
         return found
 
 
@@ -161,13 +173,17 @@ def _describe_member(
 
 
 def _show_score(score: float | None) -> str | None:
-    return None if score is None else repr(float(score))
+    if score is None:
+        return None
+    return repr(float(score))
 
 
-def _place_of(difference: Difference) -> tuple[str, str]:
+def _find_place(difference: Difference) -> tuple[str, str]:
     """Return the owner and the member that differ, "" for a window that must not exist."""
     entry = difference.entry
-    return difference.pk, entry.member if isinstance(entry, Scored) else ""
+    if isinstance(entry, Scored):
+        return difference.pk, entry.member
+    return difference.pk, ""
 
 
 def in_batches(windows: Windows, owners: Sequence[str]) -> list[list[str]]:
@@ -201,7 +217,7 @@ class LazyVerification(Verification):
         return self._find_differences(self.windows.choose_owners(count))
 
     def _find_differences(self, owners: list[str]) -> list[Difference]:
-        found = []
+        found: list[Difference] = []
         for batch in in_batches(self.windows, owners):
             found += self.windows.find_differences(batch)
             self.progress(self.mirror.name, len(batch))

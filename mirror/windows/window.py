@@ -52,7 +52,8 @@ def count_warm(mirror: WindowMirror, owners: Sequence[str], redis: RedisClient) 
     pipe = redis.pipeline(transaction=False)
     for owner in owners:
         pipe.zscore(mirror.record_key(owner), SENTINEL)
-    return sum(state in (WHOLE, CUT) for state in pipe.execute())
+    states = pipe.execute()
+    return states.count(WHOLE) + states.count(CUT)
 
 
 def warm_soon(mirror: WindowMirror, owner: str) -> None:
@@ -66,7 +67,8 @@ def warm_soon(mirror: WindowMirror, owner: str) -> None:
         if not redis.set(lease, "1", px=int(WARM_REQUEST_SECONDS * 1000), nx=True):
             return
         if not send.warm(mirror.name, owner):
-            redis.delete(lease)  # no task was sent, so the next reader tries again
+            # No task was sent, so the next reader tries again.
+            redis.delete(lease)
 
     try_redis(request, lambda: None, logger, "The window %s of %s stays cold: %s", owner, mirror.name)
 

@@ -233,8 +233,8 @@ def test_long_trigger_names_are_cut_and_stay_unique() -> None:
 
 
 def test_other_databases_are_left_alone() -> None:
-    install._after(using="another")
-    install._before(using="another", plan=[(Migration("0001", "mirror"), False)])
+    install._after_migrations(using="another")
+    install._before_migrations(using="another", plan=[(Migration("0001", "mirror"), False)])
 
 
 def test_unsupported_database_vendor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

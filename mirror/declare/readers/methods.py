@@ -1,7 +1,7 @@
 """The readers, as class methods of every declaration."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import chain, islice
+from itertools import chain, cycle, islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from asgiref.sync import sync_to_async
@@ -35,6 +35,7 @@ local score = redis.call('ZSCORE', KEYS[1], ARGV[1])
 return score and redis.call('ZCOUNT', KEYS[1], '(' .. score, '+inf')
 """
 T = TypeVar("T")
+Join = Callable[..., set[Any]]  # returns one set of several
 
 
 class Readers(Generic[R]):
@@ -66,10 +67,13 @@ class Readers(Generic[R]):
 
         The keys are those that were given, also if they are text.
         """
-        mirror, wanted = slot.engine.get_mirror(cls), {str(pk): pk for pk in pks}
+        mirror = slot.engine.get_mirror(cls)
+        wanted = {str(pk): pk for pk in pks}
         if not mirror.has_record:
             raise TypeError(f"{cls.__qualname__} has no records to read")
-        found = answer(slot.engine.ask_for_records(mirror, list(wanted))) if wanted else {}
+        if not wanted:
+            return {}
+        found = answer(slot.engine.ask_for_records(mirror, list(wanted)))
         return {wanted[pk]: record for pk, record in found.items()}
 
     # --- sets ---
@@ -79,18 +83,23 @@ class Readers(Generic[R]):
         """Return the members of the ``SetOf`` at ``key``: all of them, or any ``limit`` of them."""
         structure = find_structure(cls, key, SetOf)
 
-        def ask(pipe: "RedisPipeline") -> None:
+        def add_commands(pipe: "RedisPipeline") -> None:
             for name in structure.keys:
-                pipe.smembers(name) if limit is None else pipe.srandmember(name, limit)
+                if limit is None:
+                    pipe.smembers(name)
+                else:
+                    pipe.srandmember(name, limit)
 
-        def decode(replies: list[Any]) -> set[Any]:
-            return set(structure.read_members(list(chain.from_iterable(replies))[:limit]))
+        def read_replies(replies: list[Any]) -> set[Any]:
+            # Each bucket returned up to ``limit`` members.
+            members = islice(chain.from_iterable(replies), limit)
+            return set(structure.read_members(members))
 
-        def load() -> set[Any]:
+        def read_sql() -> set[Any]:
             found = structure.find_in_sql()
             return set(found.list_members(found.rows[:limit]))
 
-        return _answer(structure, ask, decode, load)
+        return _answer_question(structure, add_commands, read_replies, read_sql)
 
     @classmethod
     def filter_members(cls, key: str, pks: Collection[K]) -> set[K]:
@@ -101,36 +110,45 @@ class Readers(Generic[R]):
             return set()
         members = structure.write_members(asked)
 
-        def ask(pipe: "RedisPipeline") -> None:
+        is_set = structure.index.kind == "set"
+        # The reply for no member: 0 of SMISMEMBER, and None of ZMSCORE, to which 0 is a score.
+        missing = 0 if is_set else None
+
+        def add_commands(pipe: "RedisPipeline") -> None:
             for name in structure.keys:
-                pipe.smismember(name, members) if structure.index.kind == "set" else pipe.zmscore(name, members)
+                if is_set:
+                    pipe.smismember(name, members)
+                else:
+                    pipe.zmscore(name, members)
 
-        def decode(replies: list[Any]) -> set[K]:
-            missing = (None, 0) if structure.index.kind == "set" else (None,)
-            is_in = [any(found not in missing for found in of_buckets) for of_buckets in zip(*replies, strict=True)]
-            return {pk for pk, is_member in zip(asked, is_in, strict=True) if is_member}
+        def read_replies(replies: list[Any]) -> set[K]:
+            found: set[K] = set()
+            for reply in replies:
+                found.update(pk for pk, one in zip(asked, reply, strict=True) if one != missing)
+            return found
 
-        def load() -> set[K]:
+        def read_sql() -> set[K]:
             found = structure.find_in_sql()
-            present = set(map(str, found.list_members(found.filter_members(structure.parse_pks(asked)))))
+            rows = found.filter_members(structure.parse_pks(asked))
+            present = set(map(str, found.list_members(rows)))
             return {pk for pk in asked if str(pk) in present}
 
-        return _answer(structure, ask, decode, load)
+        return _answer_question(structure, add_commands, read_replies, read_sql)
 
     @classmethod
     def intersection(cls, key: str, *others: str) -> set[Any]:
         """Return the members of all these sets."""
-        return cls._combine("sinter", (key, *others), lambda one, other: one & other)
+        return cls._combine_sets("SINTER", (key, *others), set.intersection)
 
     @classmethod
     def union(cls, key: str, *others: str) -> set[Any]:
         """Return the members of any of these sets."""
-        return cls._combine("sunion", (key, *others), lambda one, other: one | other)
+        return cls._combine_sets("SUNION", (key, *others), set.union)
 
     @classmethod
     def difference(cls, key: str, *others: str) -> set[Any]:
         """Return the members of the set at ``key`` that none of the others has."""
-        return cls._combine("sdiff", (key, *others), lambda one, other: one - other)
+        return cls._combine_sets("SDIFF", (key, *others), set.difference)
 
     # --- rankings ---
 
@@ -140,12 +158,14 @@ class Readers(Generic[R]):
 
         ``start`` of them are skipped. Raises ValueError for a ``start`` below zero.
         """
-        return [place.pk for place in cls._find_places(key, PlaceRange(count, is_descending=True, start=start))]
+        places = cls._find_places(key, PlaceRange(count, is_descending=True, start=start))
+        return [place.pk for place in places]
 
     @classmethod
     def bottom(cls, key: str, count: int, start: int = 0) -> list[Any]:
         """Return the ``count`` members with the lowest scores, the lowest first, in the same way as ``top``."""
-        return [place.pk for place in cls._find_places(key, PlaceRange(count, start=start))]
+        places = cls._find_places(key, PlaceRange(count, start=start))
+        return [place.pk for place in places]
 
     @classmethod
     def page(
@@ -171,37 +191,51 @@ class Readers(Generic[R]):
         low, high: of the scores in a ``Ranking``, both inclusive.
         """
         has_bounds = low is not None or high is not None
-        structure = find_structure(cls, key, *([Ranking] if has_bounds else [SetOf, Ranking, Alphabetical]))
+        if has_bounds:
+            structure = find_structure(cls, key, Ranking)
+        else:
+            structure = find_structure(cls, key, SetOf, Ranking, Alphabetical)
 
-        def ask(pipe: "RedisPipeline") -> None:
+        def add_commands(pipe: "RedisPipeline") -> None:
             for name in structure.keys:
                 if has_bounds:
                     pipe.zcount(name, write_bound(low, "-inf"), write_bound(high, "+inf"))
+                elif structure.index.kind == "set":
+                    pipe.scard(name)
                 else:
-                    pipe.scard(name) if structure.index.kind == "set" else pipe.zcard(name)
+                    pipe.zcard(name)
 
-        def load() -> int:
+        def read_sql() -> int:
             found = structure.find_in_sql()
             return filter_scores(found, found.rows, low, high).count()
 
-        return _answer(structure, ask, lambda replies: int(sum(replies)), load)
+        return _answer_question(structure, add_commands, _add_up, read_sql)
 
     @classmethod
     def counts(cls, key: str, scores: Iterable[S]) -> dict[S, int]:
         """Return the numbers of members of a ``Ranking`` with exactly these scores, by score."""
-        structure, asked = find_structure(cls, key, Ranking), list(dict.fromkeys(scores))
+        structure = find_structure(cls, key, Ranking)
+        asked = list(dict.fromkeys(scores))
         if not asked:
             return {}
 
-        def ask(pipe: "RedisPipeline") -> None:
+        def add_commands(pipe: "RedisPipeline") -> None:
             for name in structure.keys:
                 for score in asked:
-                    pipe.zcount(name, repr(float(score)), repr(float(score)))
+                    text = repr(float(score))
+                    pipe.zcount(name, text, text)
 
-        def decode(replies: list[Any]) -> dict[S, int]:
-            return {score: sum(replies[number :: len(asked)]) for number, score in enumerate(asked)}
+        def read_replies(replies: list[Any]) -> dict[S, int]:
+            counts = dict.fromkeys(asked, 0)
+            # The replies are those of the first bucket for all scores, then those of the next bucket.
+            for score, count in zip(cycle(asked), replies, strict=False):
+                counts[score] += count
+            return counts
 
-        return _answer(structure, ask, decode, lambda: structure.find_in_sql().count_scores(asked))
+        def read_sql() -> dict[S, int]:
+            return structure.find_in_sql().count_scores(asked)
+
+        return _answer_question(structure, add_commands, read_replies, read_sql)
 
     @classmethod
     def rank(cls, key: str, pk: object) -> int | None:
@@ -211,19 +245,32 @@ class Readers(Generic[R]):
         """
         structure = find_structure(cls, key, Ranking)
         if len(structure.keys) > 1:
+            # The first round trip finds the score, whose bucket is any of them, and the second one asks all buckets.
             score = cls.score(key, pk)
-            return None if score is None else cls._count_above(structure, score) + 1
+            if score is None:
+                return None
+            return cls._count_above(structure, score) + 1
         (member,) = structure.write_members([pk])
 
-        def decode(replies: list[Any]) -> int | None:
-            return None if replies[0] is None else int(replies[0]) + 1
+        def add_commands(pipe: "RedisPipeline") -> None:
+            pipe.execute_command("EVAL", RANK_SCRIPT, 1, key, member)
 
-        def load() -> int | None:
+        def read_replies(replies: list[Any]) -> int | None:
+            (number_above,) = replies
+            if number_above is None:
+                return None
+            return int(number_above) + 1
+
+        def read_sql() -> int | None:
             found = structure.find_in_sql()
-            own = found.list_scores(found.filter_members(structure.parse_pks([pk])))
-            return found.count_above(own[0][1]) + 1 if own else None
+            rows = found.filter_members(structure.parse_pks([pk]))
+            scores = found.list_scores(rows)
+            if not scores:
+                return None
+            ((_, score),) = scores
+            return found.count_above(score) + 1
 
-        return _answer(structure, lambda pipe: pipe.execute_command("EVAL", RANK_SCRIPT, 1, key, member), decode, load)
+        return _answer_question(structure, add_commands, read_replies, read_sql)
 
     @classmethod
     def score(cls, key: str, pk: object) -> float | None:
@@ -239,22 +286,27 @@ class Readers(Generic[R]):
             return {}
         members = structure.write_members(asked)
 
-        def decode(replies: list[Any]) -> dict[K, float]:
-            scores: dict[K, float] = {}
-            for reply in replies:
-                # Each bucket answers for all members, and at most one bucket contains a member.
-                for pk, score in zip(asked, reply, strict=True):
-                    if score is not None:
-                        scores.setdefault(pk, float(score))
-            return {pk: scores[pk] for pk in asked if pk in scores}
+        def add_commands(pipe: "RedisPipeline") -> None:
+            for name in structure.keys:
+                pipe.zmscore(name, members)
 
-        def load() -> dict[K, float]:
+        def read_replies(replies: list[Any]) -> dict[K, float]:
+            scores: dict[K, float] = {}
+            # Each bucket answers for all members, and at most one bucket contains a member.
+            for pk, *of_buckets in zip(asked, *replies, strict=True):
+                for score in of_buckets:
+                    if score is not None:
+                        scores[pk] = float(score)
+            return scores
+
+        def read_sql() -> dict[K, float]:
             found = structure.find_in_sql()
-            pairs = found.list_scores(found.filter_members(structure.parse_pks(asked)))
-            by_text = {str(pk): score for pk, score in pairs}
+            rows = found.filter_members(structure.parse_pks(asked))
+            # The given keys may be text, and SQL returns those of the model.
+            by_text = {str(pk): score for pk, score in found.list_scores(rows)}
             return {pk: by_text[str(pk)] for pk in asked if str(pk) in by_text}
 
-        return _answer(structure, lambda pipe: [pipe.zmscore(name, members) for name in structure.keys], decode, load)
+        return _answer_question(structure, add_commands, read_replies, read_sql)
 
     # --- names and look-ups ---
 
@@ -266,10 +318,11 @@ class Readers(Generic[R]):
 
         after: the last name of the page before.
         """
-        structure, asked = find_structure(cls, key, Alphabetical), NameRange(count, prefix, after, descending)
+        structure = find_structure(cls, key, Alphabetical)
+        asked = NameRange(count, prefix, after, descending)
         if count <= 0:
             return []
-        return _answer(
+        return _answer_question(
             structure,
             lambda pipe: asked.add_commands(pipe, structure),
             lambda replies: asked.read(structure, replies[0]),
@@ -281,15 +334,20 @@ class Readers(Generic[R]):
         """Return the primary key in the ``Lookup`` at ``key``, or None without such a row."""
         structure = find_structure(cls, key, Lookup)
 
-        def decode(replies: list[Any]) -> Any:
-            return None if replies[0] is None else structure.read_members(replies)[0]
+        def add_commands(pipe: "RedisPipeline") -> None:
+            pipe.get(key)
 
-        return _answer(
-            structure,
-            lambda pipe: pipe.get(key),
-            decode,
-            lambda: next(iter(structure.find_in_sql().list_members()), None),
-        )
+        def read_replies(replies: list[Any]) -> Any:
+            if replies[0] is None:
+                return None
+            (pk,) = structure.read_members(replies)
+            return pk
+
+        def read_sql() -> Any:
+            members = structure.find_in_sql().list_members()
+            return next(iter(members), None)
+
+        return _answer_question(structure, add_commands, read_replies, read_sql)
 
     # --- asynchronous twins ---
 
@@ -396,7 +454,7 @@ class Readers(Generic[R]):
         structure = find_structure(cls, key, Ranking)
         if asked.size <= 0:
             return []
-        return _answer(
+        return _answer_question(
             structure,
             lambda pipe: asked.add_commands(pipe, structure),
             lambda replies: asked.read(structure, replies),
@@ -405,76 +463,91 @@ class Readers(Generic[R]):
 
     @classmethod
     def _count_above(cls, structure: Structure, score: float) -> int:
-        return _answer(
-            structure,
-            lambda pipe: [pipe.zcount(name, f"({score!r}", "+inf") for name in structure.keys],
-            lambda replies: int(sum(replies)),
-            lambda: structure.find_in_sql().count_above(score),
-        )
+        def add_commands(pipe: "RedisPipeline") -> None:
+            for name in structure.keys:
+                pipe.zcount(name, f"({score!r}", "+inf")
+
+        def read_sql() -> int:
+            return structure.find_in_sql().count_above(score)
+
+        return _answer_question(structure, add_commands, _add_up, read_sql)
 
     @classmethod
-    def _combine(cls, command: str, keys: Sequence[str], join: Callable[[set[Any], set[Any]], set[Any]]) -> set[Any]:
+    def _combine_sets(cls, command: str, keys: Sequence[str], join: Join) -> set[Any]:
         """Combine sets in Redis if each has one key in one slot, and otherwise in the process."""
         structures = [find_structure(cls, key, SetOf) for key in keys]
         if len(structures) == 1:
             return cls.members(keys[0])
-        in_redis = _can_combine(structures)
+        if _can_combine(structures):
+            return _combine_in_redis(command, structures, join)
+        return _combine_here(structures, join)
 
-        def ask(pipe: "RedisPipeline") -> None:
-            if in_redis:
-                pipe.execute_command(command.upper(), *keys)
-                return
-            for structure in structures:
-                for name in structure.keys:
-                    pipe.smembers(name)
 
-        def decode(replies: list[Any]) -> set[Any]:
-            if in_redis:
-                return set(structures[0].read_members(replies[0]))
-            remaining = iter(replies)
-            sets = []
-            for structure in structures:
-                # One reply for each bucket
-                of_buckets = islice(remaining, len(structure.keys))
-                members = chain.from_iterable(of_buckets)
-                sets.append(set(structure.read_members(members)))
-            return _reduce(join, sets)
+def _combine_in_redis(command: str, structures: Sequence[Structure], join: Join) -> set[Any]:
+    def add_commands(pipe: "RedisPipeline") -> None:
+        pipe.execute_command(command, *[structure.key for structure in structures])
 
-        def load() -> set[Any]:
-            return _reduce(join, [set(structure.find_in_sql().list_members()) for structure in structures])
+    def read_replies(replies: list[Any]) -> set[Any]:
+        return set(structures[0].read_members(replies[0]))
 
-        return _answer(structures[0], ask, decode, load)
+    return _answer_question(structures[0], add_commands, read_replies, lambda: _combine_sql(structures, join))
+
+
+def _combine_here(structures: Sequence[Structure], join: Join) -> set[Any]:
+    def add_commands(pipe: "RedisPipeline") -> None:
+        for structure in structures:
+            for name in structure.keys:
+                pipe.smembers(name)
+
+    def read_replies(replies: list[Any]) -> set[Any]:
+        remaining = iter(replies)
+        sets: list[set[Any]] = []
+        for structure in structures:
+            # One reply for each bucket
+            of_buckets = islice(remaining, len(structure.keys))
+            members = chain.from_iterable(of_buckets)
+            sets.append(set(structure.read_members(members)))
+        return join(*sets)
+
+    return _answer_question(structures[0], add_commands, read_replies, lambda: _combine_sql(structures, join))
+
+
+def _combine_sql(structures: Sequence[Structure], join: Join) -> set[Any]:
+    sets = [set(structure.find_in_sql().list_members()) for structure in structures]
+    return join(*sets)
 
 
 def _can_combine(structures: Sequence[Structure]) -> bool:
     """Return whether Redis can combine sets: each has one key, in the same slot, and members of the same form."""
     if any(len(structure.keys) > 1 for structure in structures):
         return False
-    if len({_find_tag(structure.key) for structure in structures}) > 1:
+    tags = {_find_tag(structure.key) for structure in structures}
+    if len(tags) > 1:
         return False
     # Redis compares members as text, which name the same row only in sets of one form.
     forms = {getattr(structure.index, "member", "") for structure in structures}
     return len(forms) == 1
 
 
-def _answer(
+def _answer_question(
     structure: Structure,
-    ask: Callable[["RedisPipeline"], object],
-    decode: Callable[[list[Any]], T],
-    load: Callable[[], T],
+    add_commands: Callable[["RedisPipeline"], object],
+    read_replies: Callable[[list[Any]], T],
+    read_sql: Callable[[], T],
 ) -> T:
-    return answer(Question([structure.mirror.name], ask, decode, load))
+    """Return the answer of a structure: from the replies to commands, or from SQL."""
+    return answer(Question([structure.mirror.name], add_commands, read_replies, read_sql))
 
 
-def _reduce(join: Callable[[set[Any], set[Any]], set[Any]], sets: list[set[Any]]) -> set[Any]:
-    found, *others = sets
-    for other in others:
-        found = join(found, other)
-    return found
+def _add_up(replies: list[Any]) -> int:
+    return int(sum(replies))
 
 
 def _find_tag(key: str) -> str:
     """Return the part of a key that chooses its slot on a cluster."""
     _, _, rest = key.partition("{")
     tag, end, _ = rest.partition("}")
-    return tag if end and tag else key
+    # Without an end, and with nothing in the braces, Redis Cluster hashes the whole key.
+    if end and tag:
+        return tag
+    return key

@@ -53,14 +53,19 @@ class PlaceRange(NamedTuple):
     def add_commands(self, pipe: "RedisPipeline", structure: Structure) -> None:
         """Add one command for each bucket."""
         end = self.start + self.size
-        # One key skips by itself; of several, all parts are merged first.
-        start, size = (self.start, self.size) if len(structure.keys) == 1 else (0, end)
-        low, high = write_bound(self.low, "-inf"), write_bound(self.high, "+inf")
+        start, size = self.start, self.size
+        if len(structure.keys) > 1:
+            # The places to skip are known when the parts of all buckets are merged.
+            start, size = 0, end
+        low = write_bound(self.low, "-inf")
+        high = write_bound(self.high, "+inf")
         for name in structure.keys:
             if self.after is not None:
-                member = structure.write_members([self.after.pk])[0]
-                place = (repr(float(self.after.score)), member, end, int(self.is_descending))
-                pipe.execute_command("EVAL", PAGE_SCRIPT.text, 1, name, *place)
+                # A script, because no command of Redis continues within equal scores.
+                (member,) = structure.write_members([self.after.pk])
+                score = repr(float(self.after.score))
+                is_descending = int(self.is_descending)
+                pipe.execute_command("EVAL", PAGE_SCRIPT.text, 1, name, score, member, end, is_descending)
             elif self.is_descending:
                 pipe.zrevrangebyscore(name, high, low, start=start, num=size, withscores=True)
             else:
@@ -68,15 +73,19 @@ class PlaceRange(NamedTuple):
 
     def read(self, structure: Structure, replies: list[Any]) -> list[Place]:
         """Return the places in the replies."""
-        pairs = [pair for reply in replies for pair in _pair_up(reply)]
-        if len(structure.keys) > 1:
-            pairs.sort(key=lambda pair: (pair[1], pair[0]), reverse=self.is_descending)
-        low, high = float(write_bound(self.low, "-inf")), float(write_bound(self.high, "+inf"))
-        pairs = [(member, score) for member, score in pairs if low <= score <= high]
-        skipped = self.start if self.after is not None or len(structure.keys) > 1 else 0
+        low = float(write_bound(self.low, "-inf"))
+        high = float(write_bound(self.high, "+inf"))
+        pairs: list[tuple[float, bytes]] = []  # in this order they sort as Redis does
+        for reply in replies:
+            pairs += [(score, member) for member, score in _pair_up(reply) if low <= score <= high]
+        is_divided = len(structure.keys) > 1
+        if is_divided:
+            pairs.sort(reverse=self.is_descending)
+        # Otherwise the command has skipped the first places, unless it was the script.
+        skipped = self.start if is_divided or self.after is not None else 0
         pairs = pairs[skipped : skipped + self.size]
-        pks = structure.read_members(member for member, _ in pairs)
-        return [Place(pk, score) for pk, (_, score) in zip(pks, pairs, strict=True)]
+        pks = structure.read_members([member for _, member in pairs])
+        return [Place(pk, score) for pk, (score, _) in zip(pks, pairs, strict=True)]
 
     def read_sql(self, found: SqlStructure) -> list[Place]:
         """Return the same places from SQL."""
@@ -84,11 +93,12 @@ class PlaceRange(NamedTuple):
         beyond = "lt" if self.is_descending else "gt"
         if self.after is not None:
             score = convert_score(self.after.score, found.score_field)
+            # Redis orders equal scores by the bytes of the members.
             tie = Q(**{found.score: score, f"{TEXT}__{beyond}": str(self.after.pk)})
             rows = rows.filter(Q(**{f"{found.score}__{beyond}": score}) | tie)
-        order = [F(found.score), F(TEXT)]
-        ordered = rows.order_by(*(part.desc() if self.is_descending else part.asc() for part in order))
-        return [Place(*pair) for pair in found.list_scores(ordered[self.start : self.start + self.size])]
+        ordered = _order_rows(rows, found.score, self.is_descending)
+        pairs = found.list_scores(ordered[self.start : self.start + self.size])
+        return [Place(pk, score) for pk, score in pairs]
 
 
 def _pair_up(reply: Iterable[Any]) -> Iterator[tuple[bytes, float]]:
@@ -111,11 +121,16 @@ class NameRange(NamedTuple):
     @property
     def limits(self) -> tuple[bytes, bytes]:
         """Return the lowest and the highest text in the form of Redis."""
-        low, high = b"[" + self.prefix.encode(), b"(" + self.prefix.encode() + LAST_BYTE
+        prefix = self.prefix.encode()
+        low = b"[" + prefix
+        high = b"(" + prefix + LAST_BYTE
         if self.after is None:
             return low, high
         place = b"(" + f"{self.after.text}{SEPARATOR}{self.after.pk}".encode()
-        return (low, min(place, high)) if self.is_descending else (max(place, b"(" + low[1:]), high)
+        if self.is_descending:
+            return low, min(place, high)
+        # Two exclusive limits, which compare like the texts behind their first bytes
+        return max(place, b"(" + prefix), high
 
     def add_commands(self, pipe: "RedisPipeline", structure: Structure) -> None:
         """Add the command."""
@@ -136,21 +151,33 @@ class NameRange(NamedTuple):
         rows = found.with_text().annotate(**{NAME: text})
         if self.prefix:
             start = Left(F(NAME), len(self.prefix))
+            # Not startswith, which ignores case on SQLite
             rows = rows.filter(models.lookups.Exact(start, Value(self.prefix)), **{f"{NAME}__gte": self.prefix})
         if self.after is not None:
             beyond = "lt" if self.is_descending else "gt"
             tie = Q(**{NAME: self.after.text, f"{TEXT}__{beyond}": str(self.after.pk)})
             rows = rows.filter(Q(**{f"{NAME}__{beyond}": self.after.text}) | tie)
-        order = [F(NAME), F(TEXT)]
-        ordered = rows.order_by(*(part.desc() if self.is_descending else part.asc() for part in order))
-        return [Name(*pair) for pair in ordered.values_list(NAME, found.member)[: self.size]]
+        ordered = _order_rows(rows, NAME, self.is_descending)
+        pairs = ordered.values_list(NAME, found.member)[: self.size]
+        return [Name(text, pk) for text, pk in pairs]
+
+
+def _order_rows(rows: "models.QuerySet[Any, Any]", column: str, is_descending: bool) -> "models.QuerySet[Any, Any]":
+    """Return rows in the order of a column, and of equal values by the text of the member."""
+    first = F(column)
+    second = F(TEXT)
+    if is_descending:
+        return rows.order_by(first.desc(), second.desc())
+    return rows.order_by(first.asc(), second.asc())
 
 
 def write_bound(value: Bound, missing: str) -> str:
     """Return a bound of scores for Redis."""
     if value is None:
         return missing
-    return repr(float(read_score(make_plain(value) if isinstance(value, date) else value)))
+    if isinstance(value, date):
+        value = make_plain(value)
+    return repr(float(read_score(value)))
 
 
 def filter_scores(

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from mirror.declare.buckets import list_bucket_keys
 from mirror.declare.fields import make_plain
-from mirror.declare.indexes import Index, SqlMembers, read_score
+from mirror.declare.indexes import Alphabetical, Index, Ranking, SetOf, SqlMembers, read_score
 from mirror.declare.paths import find_alias, find_value_field
 from mirror.declare.questions import slot
 from mirror.declare.sql_rows import FoundIndex, find_rows, order_by_bytes, parse_value
@@ -50,53 +50,66 @@ class Structure:
 
     def read_members(self, members: Iterable[bytes]) -> list[Any]:
         """Return primary keys as Django returns them, from members in Redis."""
-        convert, find_pk = self.layout.value_pk.to_python, self.index.find_pk
+        convert = self.layout.value_pk.to_python
+        find_pk = self.index.find_pk
         return [convert(find_pk(self.key, member.decode())) for member in members]
 
     def write_members(self, pks: Iterable[Any]) -> list[str]:
         """Return the members that have these primary keys. Raises TypeError for an index with longer members."""
-        template = getattr(self.index, "member_template", None)
-        if template is not None and template.names != ["pk"]:
+        if not isinstance(self.index, SetOf):
+            # The members of a ranking are the primary keys.
+            return list(map(str, pks))
+        template = self.index.member_template
+        if template.names != ["pk"]:
             raise TypeError(f"{self.index!r}: its members are more than primary keys, so rows cannot be looked up")
-        return [str(pk) if template is None else template.fill(str(pk), None, {}) for pk in pks]
+        return [template.fill(str(pk), None, {}) for pk in pks]
 
     def parse_pks(self, pks: Iterable[Any]) -> list[Any]:
         """Return the primary keys among ``pks`` that the column can hold."""
-        parsed = (parse_value(self.layout.value_pk, str(pk)) for pk in pks)
+        # Redis would answer that other keys are no members. SQL would refuse them.
+        parsed = [parse_value(self.layout.value_pk, str(pk)) for pk in pks]
         return [value for value in parsed if value is not None]
 
     def find_in_sql(self) -> "SqlStructure":
         """Return the members in SQL."""
-        with timezone.override(UTC):  # as in ``Layout.load``
+        # Years and dates in conditions are those of UTC, as in ``Layout.load``.
+        with timezone.override(UTC):
             if self.index.sql is not None:
-                return SqlStructure.of(self.index.sql(self.indexes[0].candidates[0]))
-            return SqlStructure.of(self._derive())
+                values = self.indexes[0].candidates[0]
+                return SqlStructure(*self.index.sql(values))
+            return SqlStructure(*self._derive_members())
 
-    def _derive(self) -> SqlMembers:
+    def _derive_members(self) -> SqlMembers:
+        """Return the members in SQL, as they follow from the fields of the declaration."""
         rows = find_rows(self.layout, list(self.indexes))
-        score = getattr(self.index, "score", "")
-        if not isinstance(score, str):  # the score of all rows
-            return SqlMembers(rows.annotate(**{SCORE: models.Value(score, models.FloatField())}), "pk", SCORE)
-        if score in self.layout.expressions:
+        if isinstance(self.index, Ranking):
+            return self._add_score(rows, self.index)
+        if isinstance(self.index, Alphabetical):
+            return SqlMembers(rows, text=self.layout.paths[self.index.by])
+        return SqlMembers(rows)
+
+    def _add_score(self, rows: "models.QuerySet[Any, Any]", index: Ranking) -> SqlMembers:
+        name = index.score_field
+        if name in self.layout.paths:
+            return SqlMembers(rows, score=self.layout.paths[name])
+        if name:
             alias = find_alias(self.layout.model, SCORE)
-            return SqlMembers(rows.annotate(**{alias: self.layout.expressions[score]}), "pk", alias)
-        by = getattr(self.index, "by", "")
-        score_path = self.layout.paths[score] if score else ""
-        text_path = self.layout.paths[by] if by else ""
-        return SqlMembers(rows, member="pk", score=score_path, text=text_path)
+            return SqlMembers(rows.annotate(**{alias: self.layout.expressions[name]}), score=alias)
+        score_of_all = models.Value(index.score, models.FloatField())
+        return SqlMembers(rows.annotate(**{SCORE: score_of_all}), score=SCORE)
 
 
 class SqlStructure:
     """The rows in SQL that are the members of a structure. member, score, text: names in the query."""
 
     def __init__(self, rows: "models.QuerySet[Any, Any]", member: str, score: str, text: str) -> None:
-        self.member, self.score, self.text = member, score, text
-        self.rows = rows.exclude(**{f"{score}__isnull": True}) if score else rows
-
-    @classmethod
-    def of(cls, members: SqlMembers) -> "SqlStructure":
-        """Return the structure with these members."""
-        return cls(*members)
+        self.member = member
+        self.score = score
+        self.text = text
+        if score:
+            # Rows without a score contribute nothing.
+            rows = rows.exclude(**{f"{score}__isnull": True})
+        self.rows = rows
 
     @cached_property
     def score_field(self) -> "models.Field[Any, Any]":
@@ -107,8 +120,10 @@ class SqlStructure:
 
     def list_members(self, rows: "models.QuerySet[Any, Any] | None" = None) -> list[Any]:
         """Return the members of these rows, or of all."""
+        if rows is None:
+            rows = self.rows
         with timezone.override(UTC):
-            return list((self.rows if rows is None else rows).values_list(self.member, flat=True))
+            return list(rows.values_list(self.member, flat=True))
 
     def filter_members(self, members: Sequence[Any]) -> "models.QuerySet[Any, Any]":
         """Return the rows of these members."""
@@ -118,7 +133,11 @@ class SqlStructure:
         """Return the members of these rows with their scores, in the form of Redis."""
         with timezone.override(UTC):
             found = list(rows.values_list(self.member, self.score))
-        return [(member, float(read_score(make_plain(score, self.score_field)))) for member, score in found]
+        scores: list[tuple[Any, float]] = []
+        for member, score in found:
+            plain = make_plain(score, self.score_field)
+            scores.append((member, float(read_score(plain))))
+        return scores
 
     def count_above(self, score: float) -> int:
         """Return the number of members with a higher score."""
@@ -140,12 +159,12 @@ def convert_score(score: Any, field: "models.Field[Any, Any]") -> Any:
     """Return a score as the value of a column: numbers of seconds become times."""
     if isinstance(score, date):
         return score
-    if isinstance(field, models.DateTimeField):
-        return EPOCH + timedelta(seconds=float(score))
     if isinstance(field, models.DateField):
-        return (EPOCH + timedelta(seconds=float(score))).date()
-    if isinstance(field, models.DecimalField):
-        return Decimal(repr(score)) if isinstance(score, float) else score
+        moment = EPOCH + timedelta(seconds=float(score))
+        return moment if isinstance(field, models.DateTimeField) else moment.date()
+    if isinstance(field, models.DecimalField) and isinstance(score, float):
+        # With the shortest digits that make this number, as Redis writes it
+        return Decimal(repr(score))
     return score
 
 
@@ -157,21 +176,35 @@ def find_structure(declaration: "type[Readers[Any]]", key: str, *kinds: type[Ind
     """
     mirror = slot.engine.get_mirror(declaration)
     layout = mirror.layout
+    indexes: list[Index] = []
+    if layout:
+        indexes = [index for index in layout.indexes if isinstance(index, kinds)]
+    # Several indexes may share a structure, if their keys are templates of one form.
+    found = _match_indexes(indexes, key)
+    if not layout or not found:
+        names = " or ".join(kind.__name__ for kind in kinds)
+        known = ", ".join(repr(index.key) for index in indexes)
+        raise LookupError(f"{declaration.__qualname__} has no {names} at {key!r} (its keys are: {known or 'none'})")
+    for index, _ in found:
+        _require_sql(layout, index)
+    return Structure(mirror, layout, key, found)
+
+
+def _require_sql(layout: "Layout", index: Index) -> None:
+    """Refuse an index whose readers would fail without Redis. A system check reports it as well."""
+    if index.sql is None and not layout.can_derive(index):
+        raise TypeError(f"{index!r}: SQL cannot answer for it without fields, or with a function as when=; give sql=")
+
+
+def _match_indexes(indexes: Iterable[Index], key: str) -> list[FoundIndex]:
+    """Return the indexes with a structure at a key."""
     found: list[FoundIndex] = []
-    indexes = [index for index in layout.indexes if isinstance(index, kinds)] if layout else []
     for index in indexes:
-        candidates = list(islice(index.template.find_matches(key), MAX_CANDIDATES + 1))
+        matches = index.template.find_matches(key)
+        # One more than the limit shows that there are too many, without a count of all.
+        candidates = list(islice(matches, MAX_CANDIDATES + 1))
         if len(candidates) > MAX_CANDIDATES:
             raise LookupError(f"{key!r} fits {index.key!r} in more than {MAX_CANDIDATES} ways")
         if candidates:
             found.append(FoundIndex(index, candidates))
-    if not layout or not found:
-        known = ", ".join(repr(index.key) for index in indexes) or "none"
-        names = " or ".join(kind.__name__ for kind in kinds)
-        raise LookupError(f"{declaration.__qualname__} has no {names} at {key!r} (its keys are: {known})")
-    for index, _ in found:
-        if not layout.can_derive(index) and index.sql is None:
-            raise TypeError(
-                f"{index!r}: SQL cannot answer for it without fields, or with a function as when=; give sql="
-            )
-    return Structure(mirror, layout, key, found)
+    return found
