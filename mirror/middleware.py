@@ -60,10 +60,11 @@ class ReadYourWrites:
         if state.writes or _DONE in request.META:
             if setting("REPLICA"):
                 _set_cookie(response, request, WROTE_COOKIE, "1")
-            left, own = _catch_up("inline"), hints.take_postponed()
-            if own or any(_is_for_later(change) for change in left):
+            left = _catch_up("inline")
+            own = hints.take_postponed()
+            if own or any(map(_is_for_later, left)):
                 _drain_after(response, own)
-            behind = _describe(left) or behind
+            behind = _describe_left(left) or behind
         if behind and behind != cookie:
             _set_cookie(response, request, COOKIE, behind)
         elif cookie and not behind:
@@ -76,7 +77,8 @@ def _continue_in_stream(response: Any, state: sql_only.Request) -> None:
 
     No cookie can follow, so changes that are left then are the relay's.
     """
-    content, writes = response.streaming_content, state.writes
+    content = response.streaming_content
+    writes = state.writes
 
     def catch_up() -> None:
         if state.writes > writes:
@@ -122,23 +124,33 @@ def _find_behind(cookie: str) -> str | None:
     try:
         if changes.is_unapplied_up_to(int(found[1])):
             return cookie
-        return _describe(changes.awaited()) if found[2] else None
+        has_sequel = found[2] != ""
+        return _describe_left(changes.awaited()) if has_sequel else None
     except DatabaseError:
         return None  # without SQL, only Redis can answer
 
 
-def _describe(left: Sequence[changes.Awaited]) -> str | None:
+def _describe_left(left: Sequence[changes.Awaited]) -> str | None:
     """Return the value of the cookie for these changes, newest first."""
     if not left:
         return None
-    has_sequel = len(left) > changes.MUCH or any(
-        hints.is_source(change.mirror, change.source) or registry.is_in_sql(change.mirror) for change in left
-    )
-    return f"{left[0].id}{'+' if has_sequel else ''}"
+    # With more changes than were read, any of them may have one.
+    has_sequel = len(left) > changes.MUCH or any(map(_appends_others, left))
+    ending = "+" if has_sequel else ""
+    return f"{left[0].id}{ending}"
+
+
+def _appends_others(change: changes.Awaited) -> bool:
+    """Return whether the drain of a change appends changes of other rows or mirrors."""
+    return _is_of_source(change) or registry.is_in_sql(change.mirror)
 
 
 def _is_for_later(change: changes.Awaited) -> bool:
-    return hints.is_source(change.mirror, change.source) or registry.drain_mode(change.mirror) == "after_response"
+    return _is_of_source(change) or registry.drain_mode(change.mirror) == "after_response"
+
+
+def _is_of_source(change: changes.Awaited) -> bool:
+    return hints.is_source(change.mirror, change.source)
 
 
 def _drain_after(response: HttpResponse, own: hints.Due) -> None:
@@ -148,13 +160,12 @@ def _drain_after(response: HttpResponse, own: hints.Due) -> None:
     def drain_and_close() -> None:
         response.close = close  # type: ignore[method-assign]
         try:
-            if any(
-                hints.is_source(change.mirror, change.source)
-                for change in _catch_up("inline", "after_response", own=own)
-            ):
+            left = _catch_up("inline", "after_response", own=own)
+            if any(map(_is_of_source, left)):
                 send.sweep_soon()
         finally:
-            close()  # afterwards, because it ends the request, and Django may close its connection to SQL then
+            # Afterwards, because it ends the request, and Django may close its connection to SQL then.
+            close()
 
     response.close = drain_and_close  # type: ignore[method-assign]
 
@@ -167,17 +178,15 @@ def _catch_up(*modes: str, own: hints.Due | None = None) -> Sequence[changes.Awa
     for the others.
     """
     left: Sequence[changes.Awaited] = ()
+    budget = float(setting("BUDGET_SECONDS"))
     try:
         left = changes.awaited()
         if len(left) > changes.MUCH:
-            hints.drain(own or {}, drains.Deadline(float(setting("BUDGET_SECONDS"))))
+            hints.drain(own or {}, drains.Deadline(budget))
         elif left and not breaker.open():
-            budget, tried = float(setting("BUDGET_SECONDS")), set[changes.Awaited]()
-            deadline = drains.Deadline(budget)
-            with drains.lock_summaries(budget) as mine:
-                while mine and (due := _select(left, modes, tried)) and not (deadline.passed() or breaker.open()):
-                    hints.drain(due, deadline)
-                    left = changes.awaited()
+            with drains.lock_summaries(budget) as is_mine:
+                if is_mine:
+                    left = _drain_awaited(left, modes, drains.Deadline(budget))
     except DatabaseError as error:
         sql_away.report_outage(error)
     else:
@@ -185,11 +194,26 @@ def _catch_up(*modes: str, own: hints.Due | None = None) -> Sequence[changes.Awa
     return left
 
 
-def _select(left: Sequence[changes.Awaited], modes: Sequence[str], tried: set[changes.Awaited]) -> hints.Due:
+def _drain_awaited(
+    left: Sequence[changes.Awaited], modes: Sequence[str], deadline: drains.Deadline
+) -> Sequence[changes.Awaited]:
+    """Drain these changes, and those that appear meanwhile, each once. Return the changes left."""
+    tried: set[changes.Awaited] = set()
+    while not deadline.passed() and not breaker.open():
+        due = _select_untried(left, modes, tried)
+        if not due:
+            break
+        hints.drain(due, deadline)
+        left = changes.awaited()
+    return left
+
+
+def _select_untried(left: Sequence[changes.Awaited], modes: Sequence[str], tried: set[changes.Awaited]) -> hints.Due:
     """Return the keys of the changes to drain that were not tried before."""
     due: hints.Due = {}
     for change in set(left) - tried:
-        if registry.drain_mode(change.mirror) in modes and not hints.is_source(change.mirror, change.source):
-            due.setdefault((change.mirror, change.source), set()).add(change.key)
+        if registry.drain_mode(change.mirror) in modes and not _is_of_source(change):
+            keys = due.setdefault((change.mirror, change.source), set())
+            keys.add(change.key)
     tried.update(left)
     return due
