@@ -12,6 +12,7 @@ from redis.exceptions import NoPermissionError, ResponseError
 
 from mirror.redis.types import RedisClient
 
+EVERY_KEY: Final = {"*", "~*", b"*", b"~*"}  # redis-py may decode them or not
 LOADING: Final = (
     'Write "user default off ~* &* +@all" into the ACL of the server: strangers are refused as before, and a restart'
     " keeps all data."
@@ -39,9 +40,12 @@ def check_default_user(redis: RedisClient) -> Iterator[CheckMessage]:
 
 
 def _may_write_everything(user: Mapping[str, Any]) -> bool:
-    keys = {key.decode() if isinstance(key, bytes) else key for key in user["keys"]}
-    rules = [*user["categories"], *user["commands"]]
-    may_write = "+@all" in rules or "+@write" in rules
-    refused = [rule for rule in rules if rule.startswith("-") and rule not in ("-@all", "-@dangerous", "-@admin")]
+    """Return whether a user (in the reply to ACL GETUSER) may write all keys by all commands that write data."""
+    keys = set(user["keys"])
+    rules = set(user["categories"]) | set(user["commands"])
+    refused = {rule for rule in rules if rule.startswith("-")}
     # Redis lists "-@all" first, before the rights that it grants.
-    return not keys.isdisjoint({"*", "~*"}) and may_write and not refused
+    has_exceptions = not refused <= {"-@all", "-@dangerous", "-@admin"}
+    if keys.isdisjoint(EVERY_KEY) or has_exceptions:
+        return False
+    return "+@all" in rules or "+@write" in rules
