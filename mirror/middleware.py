@@ -49,7 +49,8 @@ class ReadYourWrites:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        hints.take_postponed()  # of a request that failed
+        # Those of a request that failed.
+        hints.take_postponed()
         cookie = request.COOKIES.get(COOKIE)
         behind = _find_behind(cookie) if cookie else None
         state = sql_only.Request(wanted=behind is not None, wrote_before=WROTE_COOKIE in request.COOKIES)
@@ -127,7 +128,8 @@ def _find_behind(cookie: str) -> str | None:
         has_sequel = found[2] != ""
         return _describe_left(changes.awaited()) if has_sequel else None
     except DatabaseError:
-        return None  # without SQL, only Redis can answer
+        # Without SQL, only Redis can answer.
+        return None
 
 
 def _describe_left(left: Sequence[changes.Awaited]) -> str | None:

@@ -74,7 +74,8 @@ def _derive_whole_watches(declaration: type[Mirror]) -> None:
 
 def _derive_layout(declaration: type[Mirror]) -> None:
     """Fill in what fields and indexes determine: layout, watches and version. Raises _UnusableError for a mistake."""
-    if "layout" in vars(declaration):  # registered before; the version already contains the layout's
+    if "layout" in vars(declaration):
+        # Registered before: the version already contains the layout's.
         return
     has_fields = declaration.fields or declaration.indexes
     if not has_fields or not _is_table(getattr(declaration, "model", None)):
@@ -83,7 +84,8 @@ def _derive_layout(declaration: type[Mirror]) -> None:
         layout = Layout(declaration)
     except DeclarationError as error:
         raise _UnusableError(f"is wrong: {error}") from error
-    except Exception as error:  # of a field or model that is itself wrong, which other checks report
+    except Exception as error:
+        # Of a field or model that is itself wrong, which other checks report.
         logger.debug("A declaration is wrong", exc_info=True)
         raise _UnusableError(f"is wrong: {type(error).__name__}: {error}") from error
     declaration.layout = layout

@@ -127,7 +127,8 @@ def _count_rows(mirror: Mirror, windows: Mapping[str, Count]) -> Count:
         # A savepoint, so that an error leaves the transaction of a caller usable.
         with transaction.atomic(using=changes.using()):
             return Count(rows_of(mirror.name) or 0, False)
-    except DatabaseError:  # the table is gone, or is one on another server: its faults are reported
+    except DatabaseError:
+        # The table is gone, or is one on another server: its faults are reported.
         return NOT_COUNTED
 
 

@@ -75,6 +75,7 @@ class MirrorPage:
             return ""
         try:
             pk = options.pk.to_python(row)
-        except ValidationError:  # the key of a stray may be anything
+        except ValidationError:
+            # The key of a stray may be anything.
             return ""
         return reverse(f"{self.site.name}:{options.app_label}_{options.model_name}_change", args=[pk])

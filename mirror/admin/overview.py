@@ -102,7 +102,8 @@ def _find_sql_answers(found: list[Status]) -> list[Reason]:
 
 def _find_obstacles(found: list[Status]) -> list[Reason]:
     """Return the reasons for which changes wait in SQL while Redis answers: pages may show old data."""
-    if any(status.warm is None for status in found):  # SQL answers all reads
+    # SQL answers all reads, which is reported already.
+    if any(status.warm is None for status in found):
         return []
     reasons: list[Reason] = []
     if not try_redis(accepts_writes, lambda: False, warning=""):
@@ -147,7 +148,8 @@ def _draw_lag(seconds: list[float]) -> SafeString | None:
     """Draw the lag as a line, from the oldest to the newest value."""
     if len(seconds) < 2:
         return None
-    top = max(1.0, max(seconds))  # the lags of an idle site are a line at the bottom
+    # The lags of an idle site are a line at the bottom.
+    top = max(1.0, max(seconds))
     points = " ".join(f"{x},{top - value:.3f}" for x, value in enumerate(seconds))
     text = _("Lag of the last minutes: at most %(most).1f s, now %(now).1f s")
     title = text % {"most": max(seconds), "now": seconds[-1]}
@@ -185,7 +187,8 @@ def _estimate_memory(redis: RedisClient) -> list[Family]:
 def _sample_sizes(session: Session, servers: int) -> list[tuple[str, int]]:
     """Return some keys of each server, with their sizes in bytes."""
     names: list[str] = []
-    for server in range(servers):  # the cursor of a cluster's scan begins with the number of a master
+    # The cursor of a cluster's scan begins with the number of a master.
+    for server in range(servers):
         _cursor, found = scan.next_keys(session, str(server), SAMPLE // servers)
         names += found
     if not names:

@@ -183,7 +183,8 @@ class KeysetChangeList(ChangeList):
         self.page_num = 1
         super().get_results(request)
         if not self.query and not self.has_active_filters:
-            self.full_result_count = self.result_count  # otherwise the page offers to "show all"
+            # Otherwise the page offers to "show all".
+            self.full_result_count = self.result_count
         if self.show_all and self.can_show_all:
             return
         side, _colon, place = request.GET.get(PAGE_VAR, "").partition(":")
@@ -314,7 +315,8 @@ class PagedAdmin(ModelAdmin):
 
     list_per_page = 50
     show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER  # counting each choice of a filter would read the whole table
+    # Counting each choice of a filter would read the whole table.
+    show_facets = admin.ShowFacets.NEVER
     paginator: Any = BoundedPaginator
     change_list_template: Any = LIST_TEMPLATE
 
@@ -339,7 +341,8 @@ class PagedAdmin(ModelAdmin):
         """
         allowed = set(self.linked_lookups)
         for each in self.get_list_filter(request):
-            if isinstance(each, type):  # a filter with a parameter of its own
+            # A filter class has a parameter of its own.
+            if isinstance(each, type):
                 allowed.add(getattr(each, "parameter_name", ""))
                 continue
             name = each if isinstance(each, str) else each[0]
@@ -353,7 +356,8 @@ class PagedAdmin(ModelAdmin):
                 raise IncorrectLookupParameters
         try:
             return super().get_changelist_instance(request)
-        except (OverflowError, DataError) as error:  # a number or date that the database cannot represent
+        except (OverflowError, DataError) as error:
+            # A number or date that the database cannot represent.
             raise IncorrectLookupParameters(error) from error
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:

@@ -143,7 +143,8 @@ def read_targets(kind: "KindOfMirror", pks: Sequence[str]) -> tuple[dict[str, Ta
         return {}, {}
     try:
         return kind.targets(pks), {}
-    except Exception as error:  # any error of the declaration, or a value that Python cannot represent
+    except Exception as error:
+        # Any error of the declaration, or a value that Python cannot represent.
         raise_if_away(error)
         if len(pks) == 1:
             return {}, {pks[0]: say(error)}
@@ -159,7 +160,8 @@ def leave_waiting(mirror: Mirror, found: list[Difference]) -> list[Difference]:
     if not found:
         return found
     waiting = spread.find_waiting(mirror.name)
-    if waiting is None:  # too many sources to tell which rows wait
+    if waiting is None:
+        # There are too many sources to tell which rows wait.
         return []
     return [difference for difference in found if difference.pk not in waiting]
 

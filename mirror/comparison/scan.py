@@ -135,7 +135,8 @@ class Owned:
         self.retired = tuple(mirror.retired())
         self.has_records = mirror.has_record
         self._start = ""
-        self._is_numbered = False  # whether records' keys end with a number, as in nearly all mirrors
+        # Whether records' keys end with a number, as in nearly all mirrors.
+        self._is_numbered = False
         if self.has_records:
             self._start, _, end = mirror.record_key("\0").partition("\0")
             self._is_numbered = end == "" and mirror.pk_of(f"{self._start}1") == "1"
@@ -170,7 +171,8 @@ class Owned:
 def is_empty(mirror: Mirror, redis: RedisClient) -> bool:
     """Return whether Redis has no key of this mirror, and therefore no strays."""
     if mirror.is_in_sql:
-        return False  # its strays are in SQL
+        # Its strays are in SQL.
+        return False
     owned = Owned(mirror)
     with Session(redis) as session:
         for found in keys(session):
@@ -199,7 +201,8 @@ def contents(session: Session, named: Iterable[tuple[str, Family]]) -> Generator
                 unfinished.append(_Unfinished(key, family, raw, cursor))
     # The session is free from here on: all replies to the first commands were read.
     yield from _finish_scans(session, unfinished)
-    for key, family, first in bitmaps:  # one after the other, because each may be long
+    # One after the other, because each may be long.
+    for key, family, first in bitmaps:
         yield Content(key, family, _finish_bitmap(session, key, first))
 
 
@@ -225,7 +228,8 @@ def _finish_scans(session: Session, unfinished: list[_Unfinished]) -> Generator[
             raw, cursor = STRUCTURES[each.family.kind].read_page(reply)
             each.found.extend(raw)
             if cursor in DONE:
-                distinct = list(dict.fromkeys(each.found))  # a scan may return a member twice
+                # A scan may return a member twice.
+                distinct = list(dict.fromkeys(each.found))
                 yield Content(each.key, each.family, distinct)
             else:
                 again.append(each._replace(cursor=cursor))
@@ -241,7 +245,8 @@ def _finish_bitmap(session: Session, key: str, first: bytes) -> Bits:
         for part in parts:
             bits.add(start, part)
             start += len(part)
-        if start % BYTES or not parts[-1]:  # the last part is shorter
+        # Only the last part is shorter than the others.
+        if start % BYTES or not parts[-1]:
             return bits
         parts = ask(session, [get_part(key, start + BYTES * number) for number in range(PARTS)])
 

@@ -181,7 +181,8 @@ class Bitmaps(Structure):
         return get_part(key, 0)
 
     def read_page(self, reply: Any) -> tuple[list[Any], Any]:
-        if len(reply) == BYTES:  # the first part of a longer bitmap, which is read in a way of its own
+        if len(reply) == BYTES:
+            # This is the first part of a longer bitmap, which is read in a way of its own (``scan.contents``).
             return [], BYTES
         return list_bits(reply, 0), 0
 
@@ -217,6 +218,7 @@ def list_bits(raw: bytes, start: int) -> list[int]:
     """Return the offsets of the set bits in a part of a bitmap that begins at this byte."""
     offsets: list[int] = []
     for place, byte in enumerate(raw, start):
-        if byte:  # nearly all bytes of a large bitmap are empty
+        # Nearly all bytes of a large bitmap are empty.
+        if byte:
             offsets += [8 * place + bit for bit in range(8) if byte & 128 >> bit]
     return offsets

@@ -157,7 +157,8 @@ class RowVerification(Verification):
             self.progress(self.mirror.name, 0)
 
     def _compare_own(self, pks: Sequence[str], targets: dict[str, Target], replies: list[Any]) -> None:
-        if not replies:  # the rows have no keys of their own
+        if not replies:
+            # The rows have no keys of their own.
             return
         states = self.kind.read_states(pks, replies)
         for pk, stored in zip(pks, states, strict=True):

@@ -60,7 +60,8 @@ class Progress:
 
     def _get_bar(self, name: str) -> "tqdm[Any]":
         if name not in self._bars:
-            from tqdm import tqdm  # here, because it is slow to import, and the admin imports this package
+            # Here, because it is slow to import, and the admin imports this package.
+            from tqdm import tqdm
 
             # Django's OutputWrapper would add a newline to every update of the bar.
             stream = getattr(self._stream, "_out", self._stream)

@@ -53,7 +53,8 @@ def rows(found: Status) -> str:
         return "?"
     if not found.estimated:
         return str(found.rows)
-    if found.rows == 0:  # a sample found none
+    # The sample found none, but there may be some.
+    if found.rows == 0:
         return _("few")
     return _("about %(count)s") % {"count": found.rows}
 
@@ -111,7 +112,8 @@ def drained(applied: int, left: int) -> str:
 def difference(found: Difference) -> str:
     """Return one line: the row, the place, and the values on both sides."""
     if found.kind == "quarantined":
-        pk = f"{found.key}:{found.pk}" if found.key else found.pk  # a source and its key, or that of a row
+        # A change of a source has the source before its key.
+        pk = f"{found.key}:{found.pk}" if found.key else found.pk
         text = _("%(mirror)s %(pk)s: quarantined: %(error)s")
         return text % {"mirror": found.mirror, "pk": pk, "error": found.found}
     if found.kind == "unreadable":

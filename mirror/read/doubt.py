@@ -178,7 +178,8 @@ def rows_of(group: Group) -> Rows:
     """Return the rows that a read concerns, by its records and by its requested or returned entries."""
     exact: set[Changed] = set()
     sets: dict[str, frozenset[str]] = {}
-    if not group.mirrors:  # no names would mean all mirrors
+    # No names would mean all mirrors.
+    if not group.mirrors:
         return Rows(frozenset(), sets)
     for mirror in registry.all_mirrors(group.mirrors):
         rows_of_mirror = _RowsOfMirror(mirror)
@@ -251,7 +252,8 @@ def _list_behind(mirror: Mirror, reply: Any) -> Iterator[Changed]:
     try:
         record = orjson.loads(reply)
         behind = list(mirror.rows_behind(record))
-    except Exception:  # a record of another writer may raise anything; its reader decides about it
+    except Exception:
+        # A record of another writer may raise anything. Its reader decides about it.
         return
     for model, key in behind:
         yield mirror.name, str(model._meta.db_table), str(key)

@@ -21,7 +21,8 @@ def entries(redis: RedisClient, mirror: Mirror, rows: str) -> Generator[Contribu
         keys = [mirror.record_key(pk) for pk in pks]
         records = redis.mget(keys)
         for pk, record in zip(pks, records, strict=True):
-            if record is not None:  # otherwise the row was deleted meanwhile
+            # Without a record the row was deleted meanwhile.
+            if record is not None:
                 yield from mirror.index(pk, orjson.loads(record))
 
 

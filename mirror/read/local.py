@@ -106,7 +106,8 @@ class LocalCopy(Generic[S]):
             return self._try_to_answer(held, compute, commands, mirrors)
         except NotNow as reason:
             logger.info("The copy of %s is renewed: %s", self.name, reason)
-        except Exception:  # a page must not fail because of a copy
+        except Exception:
+            # A page must not fail because of a copy.
             logger.exception("The copy of %s is of no use and is made anew", self.name)
             self._forget_held(held)
         self._start_worker()
@@ -143,7 +144,8 @@ class LocalCopy(Generic[S]):
                 return answer, replies
             if len(later) < MAX_ENTRIES:
                 self._apply_later(held, later)
-            if is_second_try:  # the answer is newer than the request despite later entries
+            # The answer is newer than the request, despite later entries.
+            if is_second_try:
                 return answer, replies
             if len(later) == MAX_ENTRIES:
                 raise NotNow("it is far behind")
@@ -172,7 +174,8 @@ class LocalCopy(Generic[S]):
 
     def _apply_entry(self, structure: S, fields: dict[bytes, bytes]) -> None:
         encoded = fields.get(b"d")
-        if encoded is None:  # a reset, after which the copy is loaded again
+        if encoded is None:
+            # A reset, after which the copy is loaded again.
             return
         for is_added, entry in loading.decode_feed(encoded):
             if is_added:
@@ -212,7 +215,8 @@ class LocalCopy(Generic[S]):
 
     def _start_worker(self, *, at_once: bool = False) -> None:
         """Start to load or update the copy, unless a thread is running or has just failed."""
-        database_identity()  # read here, so that the thread needs no database
+        # Read here, so that the thread needs no database.
+        database_identity()
         with self._starting:
             if self._is_working():
                 return

@@ -14,12 +14,14 @@ from mirror.relay import sql_only, statements
 def connect() -> None:
     """Watch the statements of every connection. Repeated calls are harmless."""
     connection_created.connect(_watch_connection, dispatch_uid="mirror.own_writes")
-    for connection in connections.all(initialized_only=True):  # another app may have asked SQL before
+    # Another app may have asked SQL before.
+    for connection in connections.all(initialized_only=True):
         _watch_connection(connection)
 
 
 def _watch_connection(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
-    if _note_statement not in connection.execute_wrappers:  # a connection that is opened again has it
+    # A connection that is opened again has it already.
+    if _note_statement not in connection.execute_wrappers:
         # First: a connection may open in a block of ``execute_wrapper``, which removes the last one at its end.
         connection.execute_wrappers.insert(0, _note_statement)
 

@@ -202,7 +202,8 @@ def fetch(
         return None
     evidence, found, others = fetched
     if None in found:
-        send.sweep_soon()  # which replays Redis or requests rebuilds
+        # The sweep replays Redis, or requests rebuilds.
+        send.sweep_soon()
     readings = _leave_to_sql(evidence, groups, found)
     if readings[0] is None:
         count_fallback(needed.mirrors, "cold" if found[0] is None else "doubt")

@@ -82,4 +82,5 @@ def delete_if_says(redis: RedisClient, name: str, token: str) -> None:
             if session.watch_and_ask([name], [("GET", name)]) == [token.encode()]:
                 session.execute([("DEL", name)])
     except Conflict:
-        pass  # another process has it now
+        # Another process has it now.
+        pass

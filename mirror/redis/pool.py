@@ -198,7 +198,8 @@ class MirrorPool(ConnectionPool):
         with Session(redis) as session:
             server, replication = map(parse_info, session.ask([("INFO", "server"), ("INFO", "replication")]))
         found = incarnation_of(server | replication)
-        if found != self.incarnation:  # idle connections learned another incarnation; new ones learn the present one
+        # Idle connections learned another incarnation. New ones learn the present one.
+        if found != self.incarnation:
             self.disconnect(inuse_connections=False)
             self.incarnation = found
         return found

@@ -42,7 +42,8 @@ def read_reply(redis: RedisClient, command: str, options: dict[str, Any], reply:
     callback = redis.response_callbacks.get(command)
     if callback is None:
         return reply
-    options.pop("keys", None)  # an option for redis-py's client-side cache, which redis-py also removes
+    # An option for redis-py's client-side cache, which redis-py also removes.
+    options.pop("keys", None)
     return callback(reply, **options)
 
 

@@ -23,7 +23,8 @@ def check_default_user(redis: RedisClient) -> Iterator[CheckMessage]:
     """Check that a server keeps transactions over a restart. Raises redis-py's errors when it does not answer."""
     connection = redis.connection_pool.connection_kwargs
     if connection.get("username") in (None, "", "default"):
-        return  # the site writes as this user, so it has the rights
+        # The site writes as this user, so it has the rights.
+        return
     try:
         user: Any = redis.acl_getuser("default")
         if _may_write_everything(user):
@@ -32,7 +33,8 @@ def check_default_user(redis: RedisClient) -> Iterator[CheckMessage]:
         text = f'User {connection["username"]!r} may not ask for the rights of "default" (ACL GETUSER).'
         hint = f'Compare by hand: a restart loses transactions that "default" may not execute. {LOADING}'
         yield Info(text, hint=hint, id="mirror.I001")
-    except ResponseError:  # a server without ACL
+    except ResponseError:
+        # The server has no ACL.
         return
     else:
         text = 'A restart of the server loses data: its user "default" may not execute the transactions in its file.'

@@ -56,7 +56,8 @@ class Session:
     ) -> None:
         try:
             if self._posted or not (kind is None or issubclass(kind, Conflict)):
-                self._connection.disconnect()  # closing it ends its watches and pending replies
+                # Closing it ends its watches and pending replies.
+                self._connection.disconnect()
             elif self._watching:
                 self.ask([("UNWATCH",)])
         finally:

@@ -148,7 +148,8 @@ def _isolate_sources(group: Sequence[Change], error: Exception) -> set[int]:
 
 def _drain_pending(deadline: Deadline, redis: RedisClient, tried: Tried, until: float = math.inf) -> int:
     """Make one pass over the pending changes, in the order of their ids. Return the number of applied changes."""
-    limit = 4 * int(setting("BATCH"))  # several batches of each mirror, because the changes of mirrors alternate
+    # Several batches of each mirror, because the changes of mirrors alternate.
+    limit = 4 * int(setting("BATCH"))
     total = 0
     after = 0
     while after < until and not deadline.passed():
@@ -179,7 +180,8 @@ def drain_together(rows: Mapping[str, Sequence[str]], redis: RedisClient) -> boo
         return False
     try:
         apply.drain_together(rows, redis=redis, tries=HASTY)
-    except Exception as error:  # also a conflict: only some of the rows may be contended
+    except Exception as error:
+        # Also a conflict: only some of the rows may be contended, and the others are drained one mirror after another.
         raise_if_away(error)
         return False
     return True
@@ -237,7 +239,8 @@ def _mark_unknown(name: str, pks: Sequence[str]) -> None:
     """Mark the changes of a mirror that no code declares any more."""
     if layouts.is_recorded(name):  # newer code has it
         return
-    while pending := outbox.pending_of(name, pks):  # which returns a limited number for each key
+    # Each time the outbox returns a limited number for each key.
+    while pending := outbox.pending_of(name, pks):
         ids = [change.id for changes in pending.values() for change in changes]
         outbox.mark_applied(ids, "")
 
@@ -258,7 +261,8 @@ def _drain_batch(mirror: Mirror, pks: Sequence[str], redis: RedisClient, tried: 
     total = isolate(mirror, pks, redis, failures)
     for pk, failure in failures.items():
         tried.add((mirror.name, pk))
-        if not isinstance(failure, Conflict):  # a conflict is no fault of the key
+        # A conflict is no fault of the key.
+        if not isinstance(failure, Conflict):
             logger.error("%s %s cannot be mirrored: %s", mirror.name, pk, say(failure), exc_info=failure)
             outbox.failed(mirror.name, pk, say(failure))
     return total

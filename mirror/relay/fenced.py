@@ -342,7 +342,8 @@ class Fences:
     def release(self) -> None:
         """Delete the rows' own fences, so that other drains need not wait."""
         calls = [write_script.command([row.own_fence], [1, self.token, 1]) for row in self._rows.values()]
-        with suppress(RedisError):  # they also expire
+        # They also expire.
+        with suppress(RedisError):
             self.session.ask(calls)
 
 
@@ -406,7 +407,8 @@ def _add_feed(kind: Kind, work: RowWork, writes: dict[int, _Writes]) -> None:
     if feed is None or (work.feed_entry is None and not work.reach):
         return
     slot = find_slot(feed)
-    of_feed = writes[slot]  # also without an entry: the fence in its slot keeps the order of a row's entries
+    # Also without an entry: the fence in its slot keeps the order of a row's entries.
+    of_feed = writes[slot]
     if work.feed_entry is not None:
         length = int(setting("FEED_LENGTH"))
         of_feed.others.append(("XADD", feed, "MAXLEN", "~", length, "*", "d", work.feed_entry))

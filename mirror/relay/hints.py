@@ -84,7 +84,8 @@ def hint_all(due: Iterable[tuple[Group, Iterable[str]]]) -> None:
     if not _due.keys:
         return
     if commits_by_hand(changes.using()):
-        _due.take_all()  # the relay finds the changes when they are committed
+        # The relay finds the changes when they are committed.
+        _due.take_all()
         sql_only.prefer()
         return
     # Django's own list is asked, because it forgets a callback when its savepoint is rolled back. A flag of ours would
@@ -265,11 +266,13 @@ def _guard_errors(work: Callable[[RedisClient], T], otherwise: T, name: str) -> 
 
     try:
         return try_redis(perform, lambda: otherwise, logger, "Redis did not answer, the relay will catch up: %s")
-    except changes.InTransaction as error:  # of a TestCase: no commit comes
+    except changes.InTransaction as error:
+        # A TestCase runs in a transaction, and no commit comes.
         logger.debug("%s are left to the relay: %s", name, error)
     except DatabaseError as error:
         sql_away.report_outage(error)
-    except Exception:  # an error of the declaration; the relay finds the failing key, and the other hints continue
+    except Exception:
+        # An error of the declaration: the relay finds the failing key, and the other hints continue.
         logger.exception("%s could not be drained, the relay will see to it", name)
     return otherwise
 

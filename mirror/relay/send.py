@@ -29,7 +29,8 @@ try:
     from celery import current_app
     from celery.utils.saferepr import saferepr
 except ModuleNotFoundError as error:
-    if error.name not in ("celery", "kombu"):  # Celery is installed, but incomplete
+    # Another missing module means that Celery is installed, but incomplete.
+    if error.name not in ("celery", "kombu"):
         raise
     HAS_CELERY = False
 else:
@@ -173,9 +174,11 @@ def take(redis: RedisClient, limit: int) -> list[tuple[str, Sequence[Any], dict[
 def _run_task(name: str, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None, **options: Any) -> bool:
     """Run a task in this process. Return whether it succeeded."""
     try:
-        current_app.loader.import_default_modules()  # which only workers have imported
+        # Only workers have imported the modules with the tasks.
+        current_app.loader.import_default_modules()
         return bool(current_app.tasks[name].apply(args, kwargs).successful())
-    except Exception:  # any error of the task, if Celery passes errors of eager tasks on
+    except Exception:
+        # Any error of the task, if Celery passes errors of eager tasks on.
         logger.exception("The task %s failed", name)
         return False
 
@@ -205,7 +208,8 @@ def is_waiting(name: str, arguments: Sequence[Any] = (), *, channel: Any = None)
     try:
         with _acquire_producer(connect()) as producer:
             return waiting.is_waiting(producer.channel, queue, name, described)
-    except Exception:  # any error of kombu and its transports, which the task itself will report
+    except Exception:
+        # Any error of kombu and its transports. The task itself will report it.
         return False
 
 
@@ -233,7 +237,8 @@ def task(name: str, **options: Any) -> bool:
     try:
         with _acquire_producer(connection) as producer:
             current_app.send_task(name, producer=producer, retry=False, ignore_result=True, **options)
-    except Exception as error:  # any error of kombu and its transports
+    except Exception as error:
+        # Any error of kombu and its transports.
         failures += 1
         seconds = connection.transport_options.get("socket_timeout", UNBOUNDED_SECONDS)
         recorder.timed_out(seconds)

@@ -82,7 +82,8 @@ def _never_failing(receiver: Callable[..., None]) -> Callable[..., None]:
     def receive(sender: type[Model], **kwargs: Any) -> None:
         try:
             receiver(sender, **kwargs)
-        except DatabaseError:  # the transaction can do nothing more
+        except DatabaseError:
+            # The transaction can do nothing more.
             raise
         except Exception:
             logger.exception("A change of %s gives no hint, the relay will see to it", sender._meta.label)

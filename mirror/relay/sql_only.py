@@ -62,7 +62,8 @@ def _have_any(tables: set[str], mirrors: Sequence[str]) -> bool:
     if ANY in tables:
         return True
     names = list(mirrors)
-    names += registry.list_sql_mirrors()  # rows computed from them may appear in any mirror
+    # Rows that are computed in SQL may appear in any mirror.
+    names += registry.list_sql_mirrors()
     return any(not tables.isdisjoint(registry.list_tables(name)) for name in names)
 
 

@@ -33,7 +33,8 @@ def catch_up(names: Sequence[str], limit: int) -> None:
         sql_away.report_outage(error)
     except outbox.OutdatedLayout as error:
         logger.debug("Pending changes are left to newer code: %s", error)
-    except Exception:  # an error of the declaration; the relay finds the failing key
+    except Exception:
+        # An error of the declaration: the relay finds the failing key.
         logger.exception("Pending changes could not be taken in, the relay will see to it")
 
 

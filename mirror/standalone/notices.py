@@ -56,13 +56,15 @@ class Listener:
 def can_listen() -> bool:
     """Return whether the database and its driver have notifications."""
     connection: Any = connections[changes.using()]
-    return connection.vendor == "postgresql" and hasattr(connection.Database, "AsyncConnection")  # psycopg 3
+    # psycopg 2 has neither asynchronous connections nor this way to wait.
+    return connection.vendor == "postgresql" and hasattr(connection.Database, "AsyncConnection")
 
 
 def open_listening() -> Any:
     """Open a connection that listens: a wrapper of Django's that no other code uses."""
     connection = connections[changes.using()].copy()
-    connection.settings_dict["OPTIONS"].pop("pool", None)  # a listening session must not return to a pool
+    # A listening session must not return to a pool.
+    connection.settings_dict["OPTIONS"].pop("pool", None)
     with connection.cursor() as cursor:
         cursor.execute(f"LISTEN {CHANNEL}")
     return connection
@@ -90,4 +92,5 @@ def _has_notification(connection: Any, seconds: float) -> bool:
 
 def _errors() -> tuple[type[Exception], ...]:
     connection: Any = connections[changes.using()]
-    return connection.Database.Error, DatabaseError  # the wait for notifications is not wrapped by Django
+    # Django does not wrap the wait for notifications, so the driver's own errors occur as well.
+    return connection.Database.Error, DatabaseError

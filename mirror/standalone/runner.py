@@ -150,7 +150,8 @@ class _Jobs:
             self._waiting.add(job)
             try:
                 future = self._pools[name].submit(self._perform, job, name, args, options)
-            except RuntimeError:  # the relay stops
+            except RuntimeError:
+                # The relay stops.
                 return False
             self._futures.add(future)
             future.add_done_callback(self._futures.discard)

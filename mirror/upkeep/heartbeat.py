@@ -45,7 +45,8 @@ def beat(redis: RedisClient | None = None) -> bool:
     Raises redis-py's errors and Django's database errors.
     """
     redis = redis or relay_client()
-    with Session(redis) as session:  # one connection, so that the time and the heartbeat are of the same server
+    # One connection, so that the time and the heartbeat are of the same server.
+    with Session(redis) as session:
         (seconds, microseconds), history = session.ask([("TIME",), rewind.ask()])
         if marker.check_database(redis, history):
             return False
@@ -115,7 +116,8 @@ class Pulse(threading.Thread):
         try:
             # Before the heartbeat, which would otherwise vouch for a mirror whose trigger is missing.
             triggers.watch(relay_client())
-            if not self._has_retried:  # the new process may have a corrected declaration or library
+            # The new process may have a corrected declaration or library.
+            if not self._has_retried:
                 changes.retry(Change.objects.all())
                 self._has_retried = True
             beat()

@@ -209,7 +209,8 @@ class _Run:
         if not marker.set_after_rebuild(self.mirror, self.redis, self.token):
             return False
         self._save_progress(rebuild_token="", rebuild_cursor=None)
-        if not registry.chained(self.mirror.name):  # otherwise the chained mirrors still need these changes
+        # Chained mirrors would still need these changes.
+        if not registry.chained(self.mirror.name):
             # Every row was read after these changes. Spreading them would drain all their rows again.
             changes.mark_applied(self.sources, ":".join(self.token.split(":")[1:3]))
         return True

@@ -85,7 +85,8 @@ def _begin_incarnation(redis: RedisClient, identity: Identity, now: str) -> None
     is_ahead = last > sql_now + 1
     # A cluster may have lost a record without its entries, which are on other servers; a replay would leave strays.
     if is_cluster(redis) or is_too_old or is_ahead:
-        if identity.incarnation:  # otherwise it is the first incarnation
+        # Without an earlier incarnation there was nothing to lose.
+        if identity.incarnation:
             logger.warning("Redis came back without what is needed for a replay: everything is rebuilt")
         _order_rebuilds(redis, identity)
     else:
@@ -162,9 +163,11 @@ def _finish_replay(redis: RedisClient, identity: Identity, now: str, stale: dict
     for name in sorted(stale, key=lambda name: len(registry.all_ahead(name))):
         mirror = registry.get(name)
         if not all(extension.replay(name, redis, stale) for extension in list_extensions()):
-            is_complete = False  # it may wait for the rebuild of another mirror
+            # It may wait for the rebuild of another mirror.
+            is_complete = False
         elif sampler.differs(mirror):
-            if marker.now(redis) != now:  # this Redis reverted meanwhile, and needs a replay of its own
+            # This Redis reverted meanwhile, and needs a replay of its own.
+            if marker.now(redis) != now:
                 return False
             logger.error("Redis lost more of %s than its clock tells: it is rebuilt", name)
             cold.make_cold(name, redis)

@@ -62,7 +62,8 @@ class FailureLog:
 
     def end(self, key: Hashable, text: str, *args: object) -> None:
         """Log the end of a failure with the count; nothing without a failure in the log."""
-        if not self._logged:  # the usual case, in every round trip
+        # The usual case, in every round trip.
+        if not self._logged:
             return
         with self._lock:
             if not self._logged.get(key):

@@ -192,7 +192,8 @@ class _Walk:
             if not self.position.keys:
                 self._find_keys(session, owned, count)
             if not self.position.keys:
-                return count, []  # only keys of other code so far, or the end
+                # Only keys of other code so far, or the end.
+                return count, []
             while self.position.keys and done < count:
                 done += self._read_key(session, owned, rows, count - done)
         found = []
@@ -270,7 +271,8 @@ class _Walk:
         try:
             with Session(self.redis) as session:
                 return kind_of(mirror).compare(pks, strays, session)
-        except Exception as error:  # a key of the wrong type, or any error of the declaration
+        except Exception as error:
+            # A key of the wrong type, or any error of the declaration.
             raise_if_away(error)
             middle = len(pks) // 2
             if middle > 0:

@@ -45,7 +45,8 @@ class Sampler:
         """Return whether a sample of the mirror's rows differs from SQL, or cannot be compared."""
         try:
             return bool(self._find_differences(mirror))
-        except Exception as error:  # a key of the wrong type, or any error of the declaration
+        except Exception as error:
+            # A key of the wrong type, or any error of the declaration.
             raise_if_away(error)
             return True
 
@@ -80,7 +81,8 @@ def _choose_rows(mirror: Mirror) -> list[str]:
         return []
     rows: list[str] = []
     for _ in range(PLACES):
-        place = str(random.randint(first - 1, last))  # rows are read after it, so that the first one can be chosen
+        # Rows are read after this place, so that the first one can be chosen as well.
+        place = str(random.randint(first - 1, last))
         rows += mirror.keys_after(place, ROWS // PLACES)
     return rows
 

@@ -67,7 +67,8 @@ def check(redis: RedisClient) -> Reasons:
     stamps = found.stamps()
     if stamps == _watch.stamps:
         return {}
-    _watch.stamps = None  # until Redis is updated as well
+    # Until Redis is updated as well: after an error the next check starts over.
+    _watch.stamps = None
     stamps = _strengthen_triggers(found, stamps)
     faults = install.missing()
     reasons = _group_by_mirror(faults)

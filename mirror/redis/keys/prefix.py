@@ -38,7 +38,8 @@ def _alias() -> str:
 @cache
 def _of_database(name: Any) -> str:
     if namespace.enter(str(name)):
-        _of_database.cache_clear()  # a process that has used a test database never returns to the site's keys
+        # A process that has used a test database never returns to the site's keys.
+        _of_database.cache_clear()
     return str(setting("PREFIX")) + namespace.current()
 
 
