@@ -29,7 +29,8 @@ class FailureLog:
     def __init__(
         self, logger: logging.Logger, *, clock: Callable[[], float] = time.monotonic, max_keys: int = 10_000
     ) -> None:
-        self._logger, self._counts = logger, Bounded[Hashable, int](max_keys)
+        self._logger = logger
+        self._counts = Bounded[Hashable, int](max_keys)
         self._logged = Bounded[Hashable, bool](max_keys)  # whether the log knows of a failure that has not ended
         self._reminders = Throttle(lambda: FAILURE_LOG_SECONDS, clock=clock, max_keys=max_keys)
         self._lock = threading.Lock()
