@@ -37,7 +37,7 @@ class Sampler:
         self._newest = _list_newest_rows()
 
     @cached_property
-    def _keys(self) -> list[str]:
+    def _some_keys(self) -> list[str]:
         with Session(self._redis) as session:
             return _find_some_keys(session)
 
@@ -57,7 +57,7 @@ class Sampler:
 
         with Session(self._redis) as session:
             # As functions, because most kinds need either rows or keys, and both are read at some cost.
-            return kind_of(mirror).compare_sample(session, lambda: self._keys, list_rows, ROWS)
+            return kind_of(mirror).compare_sample(session, lambda: self._some_keys, list_rows, ROWS)
 
 
 def _list_newest_rows() -> dict[str, list[str]]:
@@ -76,7 +76,8 @@ def _choose_rows(mirror: Mirror) -> list[str]:
         return mirror.keys_after(None, ROWS)
     ordered: Any = all_rows(model).order_by("pk").values_list("pk", flat=True)
     # Not Min and Max: SQLite would read all rows.
-    first, last = ordered.first(), ordered.last()
+    first = ordered.first()
+    last = ordered.last()
     if first is None:
         return []
     rows: list[str] = []
