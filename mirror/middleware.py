@@ -56,6 +56,7 @@ class ReadYourWrites:
         state = sql_only.Request(wanted=behind is not None, wrote_before=WROTE_COOKIE in request.COOKIES)
         with sql_only.request(state):
             response: Any = self.get_response(request)
+        # The parts of a file read nothing from mirrors.
         if response.streaming and not isinstance(response, FileResponse):
             _continue_in_stream(response, state)
         if state.writes or _DONE in request.META:
@@ -89,6 +90,7 @@ def _continue_in_stream(response: Any, state: sql_only.Request) -> None:
         parts = iter(content)
         try:
             while True:
+                # For each part alone: between two parts, the context is that of the server.
                 with sql_only.request(state):
                     part = next(parts, None)
                 if part is None:
@@ -160,6 +162,7 @@ def _drain_after(response: HttpResponse, own: hints.Due) -> None:
     close = response.close
 
     def drain_and_close() -> None:
+        # First, so that a second call drains nothing.
         response.close = close  # type: ignore[method-assign]
         try:
             left = _catch_up("inline", "after_response", own=own)

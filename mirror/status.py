@@ -76,6 +76,7 @@ def _read_redis(redis: RedisClient | None = None) -> tuple[dict[str, bool | None
     names = [mirror.name for mirror in registry.all_mirrors()]
 
     def ask(redis: RedisClient) -> tuple[dict[str, bool | None], Position]:
+        # First: if SQL was restored from an older copy, no marker counts.
         rewind.check_once(redis, database_identity())
         pipe = redis.pipeline(transaction=False)
         pipe.get(naming.verification())
@@ -146,6 +147,7 @@ def _find_outstanding() -> dict[str, Outstanding]:
             quarantined=CountOf("id", filter=Q(quarantined_at__isnull=False)),
             oldest=Min("created_at", filter=Q(quarantined_at__isnull=True)),
             oldest_push=Min("created_at", filter=Q(quarantined_at__isnull=True) & progress.is_pushed()),
+            # The clock of SQL, which also wrote ``created_at``: the clocks of hosts may differ.
             now=Max(Now()),
         )
     )
@@ -166,6 +168,7 @@ def _make_status(
         state = State(mirror=mirror.name, rebuild_token="", rebuild_rows=0)
     return Status(
         mirror=mirror.name,
+        # Redis does not know of changes that the triggers missed.
         warm=warm and not faults,
         rows=count.rows,
         estimated=count.estimated,

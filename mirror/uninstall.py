@@ -65,6 +65,7 @@ def remove() -> None:
     with Session(redis) as session:
         for found in _list_own_keys(session):
             if found:
+                # UNLINK, because DEL of a large key would block the server.
                 session.ask([("UNLINK", key) for key in found])
 
 

@@ -193,6 +193,7 @@ def _sample_sizes(session: Session, servers: int) -> list[tuple[str, int]]:
         names += found
     if not names:
         return []
+    # One command for each key, so all keys would take too long.
     sizes = session.ask([("MEMORY", "USAGE", name) for name in names])
     # A key may have expired meanwhile.
     return [(name, int(size or 0)) for name, size in zip(names, sizes, strict=True)]

@@ -34,8 +34,10 @@ UNAPPLIED: Final = Q(applied_at__isnull=True, pk__gt=0)  # the condition of the 
 
 def retry_changes(page: ReadOnly, request: HttpRequest, rows: QuerySet[Change]) -> str:
     """Retry the quarantined changes among these rows. Return the message for staff, which the log has as well."""
+    # Before the change, after which no row is quarantined.
     names = _find_quarantined_mirrors(rows)
     count = changes.retry(rows)
+    # At once, because staff wait for the result.
     send.sweep()
     text = ngettext("%(count)s change will be retried.", "%(count)s changes will be retried.", count)
     return _log_for_mirrors(page, request, names, text % {"count": count})
@@ -147,6 +149,7 @@ class StateAdmin(StatusAdmin):
         return [mirror.name for mirror in registry.all_mirrors()]
 
     def find_statuses(self) -> list[status.Status]:
+        # Counts of rows would read whole tables.
         return status.statuses(count_rows=False)
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
@@ -188,6 +191,7 @@ class StateAdmin(StatusAdmin):
 
     def _start_job(self, request: HttpRequest, state: State, what: str) -> None:
         """Request a job, or retry or discard the quarantined changes of a mirror. Write an entry of the admin's log."""
+        # The page offers nothing else, so the request is a forged one.
         if not self.has_act_permission(request) or what not in (*Job.Kind.values, "retry", "discard"):
             raise PermissionDenied
         if what in ("retry", "discard"):
@@ -197,6 +201,7 @@ class StateAdmin(StatusAdmin):
             return
         label = capfirst(registry.describe(state.mirror))
         kind = Job.Kind(what)
+        # Staff shall see the differences before a repair changes anything.
         if kind == Job.Kind.REPAIR and not find_last_differences(state.mirror):
             text = gettext("%(name)s: start a dry run first. A repair needs its differences.")
             self.message_user(request, text % {"name": label}, messages.ERROR)

@@ -45,6 +45,7 @@ def explain_row(kind: "Kind", pk: str, session: Session) -> Explained:
     (stored,) = kind.read_states([pk], scan.ask(session, commands))
     target = kind.settle(pk, stored, target)
     contributed = list(single(target.entries))
+    # The record in Redis may name entries that the row no longer has.
     recorded = list(single(_read_recorded(kind.before, pk, stored)))
     return Explained(
         mirror=mirror.name,

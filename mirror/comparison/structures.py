@@ -87,6 +87,7 @@ class SortedSets(Structure):
     scan_name = "ZSCAN"
 
     def describe(self, entry: Scored) -> tuple[str, str, str]:
+        # As a float: 1 and 1.0 are the same score.
         return entry.key, entry.member, repr(float(entry.score))
 
     def make_entry(self, key: str, member: str, value: str) -> Entry:
@@ -103,6 +104,7 @@ class SortedSets(Structure):
             yield member.decode(), repr(float(score))
 
     def list_hashed(self, raw: Raw) -> Iterable[Any]:
+        # Redis may write a score in another form than Python.
         return ((member, float(score)) for member, score in raw)
 
 
@@ -175,6 +177,7 @@ class Bitmaps(Structure):
             yield str(offset), ""
 
     def list_hashed(self, raw: Raw) -> Iterable[Any]:
+        # In tuples, as in ``Sums.add``: an integer is its own hash.
         return ((offset,) for offset in raw)
 
     def scan(self, key: str, cursor: Any, count: int) -> Command:

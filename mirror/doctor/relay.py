@@ -58,6 +58,7 @@ def check_other_site(redis: RedisClient) -> Iterator[CheckMessage]:
     """Look for keys of another SQL database."""
     ours = database_identity()
     markers = _read_markers(redis)
+    # The second part of a marker is the identity of the database.
     foreign = [marker for marker in markers if f"|{ours}|" not in marker]
     if foreign or rewind.find_others(redis, ours):
         text = "Another site writes to this Redis database, or SQL was replaced a moment ago."
@@ -79,6 +80,7 @@ def check_backlog(*, with_delays: bool = True) -> Iterator[CheckMessage]:
     """Check what waits. with_delays: also what merely waits for the relay."""
     found = statuses(count_rows=False)
     for status in found:
+        # Also while Redis refuses writes: quarantined changes have a cause of their own.
         yield from _check_quarantined(status)
         if with_delays:
             yield from _check_delay(status)

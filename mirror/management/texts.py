@@ -75,6 +75,7 @@ def _align_cell(text: str, width: int, column: int) -> str:
 
 def state(found: Status) -> str:
     """Return the state of a mirror."""
+    # Faults first: while changes are missed, the marker in Redis does not count.
     if found.faults:
         return _("cold: %(faults)s") % {"faults": ", ".join(found.faults)}
     if found.warm is None:
@@ -181,6 +182,7 @@ def findings(found: Sequence[CheckMessage]) -> list[str]:
 
     Like messages of system checks, they are in English.
     """
+    # In the order of the first finding with each hint.
     by_hint: dict[str, list[str]] = {}
     for message in found:
         line = f"{severity(message)}: {message.msg} ({message.id})"

@@ -45,6 +45,7 @@ class Foreseen:
         if visitor is None:
             self._strangers = asked
             return
+        # Shared reads are kept once, not for each visitor.
         common = {one.key for one in shared}
         own = tuple(one for one in asked if one.key not in common)
         self._own.put(visitor, own)

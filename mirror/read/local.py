@@ -120,6 +120,7 @@ class LocalCopy(Generic[S]):
         commands: Callable[[RedisPipeline, A], object],
         mirrors: Sequence[str],
     ) -> tuple[A, list[Any]] | None:
+        # The second answer is computed after the entries that the first one lacked.
         for is_second_try in (False, True):
             with self._lock:
                 answer = compute(held.structure)

@@ -38,6 +38,7 @@ def relay_client() -> RedisClient:
 
 def _connect_alias(alias: str) -> RedisClient:
     redis = get_redis_connection(alias)
+    # Connections of another class would not notice that the server was replaced.
     if not isinstance(redis.connection_pool, MirrorPool):
         raise ImproperlyConfigured(f"The cache alias {alias!r} has connections of another class. {SET_POOL}")
     return with_prefix(redis, prefix.current())
@@ -70,6 +71,7 @@ def try_redis(
     warning: logged with ``about`` and the error, as ``report_outage`` says; "" for none. redis: another client, used
     even while the breaker is open.
     """
+    # Otherwise each request would pay a time-out while Redis is away.
     if redis is None and breaker.open():
         return otherwise()
     try:
@@ -126,6 +128,7 @@ def work_or_wait(
     try:
         result = work(redis or relay_client())
     except RedisError as error:
+        # An error that is no outage is a fault of the work, and would come again.
         if not is_away(error):
             raise
         report_outage(error, waiting, *about, log=log)

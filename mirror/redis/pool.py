@@ -142,6 +142,7 @@ class Learning:
                 recorder.timed_out(self.socket_timeout)  # type: ignore[attr-defined]
             self.disconnect()  # type: ignore[attr-defined]
             raise RedisConnectionError(f"Error while reading: {error}") from error
+        # With unread replies, the connection would answer later commands wrongly.
         except BaseException:
             self.disconnect()  # type: ignore[attr-defined]
             raise

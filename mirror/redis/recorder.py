@@ -66,6 +66,7 @@ class Recording:
         slots_of_transaction: set[int] = set()
         for command in self.commands:
             slots = set(map(find_slot, command.named()))
+            # All commands of a transaction must be in one slot, and none is divided.
             if command.name == "MULTI":
                 is_in_transaction = True
             elif command.name == "EXEC":
@@ -119,6 +120,7 @@ def record() -> Generator[Recording, None, None]:
     token = _recordings.set((*_recordings.get(), recording))
     try:
         with ExitStack() as stack:
+            # Also those that are opened within the block.
             for connection in connections.all(initialized_only=False):
                 stack.enter_context(connection.execute_wrapper(sql))
             yield recording

@@ -23,6 +23,7 @@ from mirror.warm import rewind
 class Protocol(ABC):
     """One attempt to write: ``begin``, ``settle``, ``post`` and ``collect``, in this order. All may raise Conflict."""
 
+    # One Redis needs none: a transaction writes the records and their entries together.
     staged: Staged = None
 
     @abstractmethod
@@ -86,6 +87,7 @@ class Cluster(Protocol):
         return self.fences.begin()
 
     def settle(self, works: list[Work], read: Callable[[], list[Work]]) -> list[Work]:
+        # ``claim`` may read SQL again. The works of the last reading count.
         newest = works
 
         def read_again() -> fenced.Works:
@@ -188,13 +190,16 @@ def _may_remove(entry: Entry, seen: Values, added: Collection[Place]) -> bool:
     if not isinstance(entry, Claim):
         return True
     place = plan.place(entry)
+    # Another row of this drain takes the place, and its value replaces this one.
     if place in added:
         return False
+    # No other row writes an ``OwnField``, so its value is not read.
     return isinstance(entry, OwnField) or seen[place] == entry[-1]
 
 
 def _list_commands(kind: Kind, work: Work) -> list[Command]:
     """Return the commands of the transaction for one mirror."""
+    # The own keys always: a write breaks the WATCH of other drains, also if it changes nothing.
     commands = kind.write(work.owns)
     commands += plan.commands(work.remove, work.add)
     commands += kind.mirror.extra_commands(work.owns)
@@ -202,6 +207,7 @@ def _list_commands(kind: Kind, work: Work) -> list[Command]:
         # In the transaction of the entries: Redis then never has data whose change it does not remember.
         commands.append(remember_changes([change.id for change in work.changes]))
     feed = kind.mirror.feed()
+    # The length is approximate ("~"), which costs Redis less.
     length = int(setting("FEED_LENGTH"))
     for entry in work.feed:
         commands.append(("XADD", feed, "MAXLEN", "~", length, "*", "d", entry))

@@ -37,6 +37,7 @@ def connect() -> None:
             for model in _find_writers(watch.model):
                 _by_model[model].append((mirror.name, watch))
                 _connect_model(model, with_deletes=mirror.inline_deletes)
+    # After all models are known.
     _complete.update(filter(_hints_all, _by_model))
 
 

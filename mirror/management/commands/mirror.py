@@ -64,6 +64,7 @@ class Command(ReportingCommand):
         parser.add_argument("--json", action="store_true", help=_("print the report as JSON"))
         if names:
             parser.add_argument("names", nargs="*", metavar="NAME", help=_("mirrors (default: all)"))
+        # ``run`` calls it.
         parser.set_defaults(do=getattr(self, f"do_{name}"))
         return parser
 
@@ -78,6 +79,7 @@ class Command(ReportingCommand):
         found = status.statuses()
         rows = [each.as_dict() for each in found]
         self.report(rows, texts.statuses(found), json)
+        # A cold mirror is no problem of an operator: the relay rebuilds it.
         has_problems = any(each.quarantined or each.faults for each in found)
         return FOUND if has_problems else OK
 
@@ -103,6 +105,7 @@ class Command(ReportingCommand):
         with self._show_progress(_("verified")) as progress:
             found = runs.verify(names, progress=progress)
         if found and not dry_run:
+            # Before any change is ordered: for the wrong database, all of Redis would be strays.
             repair.check_cap(found, max_removals)
             repair.order(found)
             repair.carry_out(found)
@@ -133,6 +136,7 @@ class Command(ReportingCommand):
         if retry:
             changes.retry(Change.objects.all())
         applied = drains.drain_all()
+        # Without quarantined changes, which no drain applies.
         left = Change.objects.using(changes.using()).pending().in_order().count()
         self.report({"applied": applied, "pending": left}, [texts.drained(applied, left)], json)
         return FOUND if left else OK
