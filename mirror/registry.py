@@ -91,6 +91,7 @@ def _derive_layout(declaration: type[Mirror]) -> None:
     declaration.layout = layout
     if declaration.load is Mirror.load:
         declaration.watches = (*layout.watches, *declaration.watches)
+    # With another layout the mirror is cold, and is rebuilt.
     declaration.version = f"{declaration.version}.{layout.version}"
 
 
@@ -224,6 +225,7 @@ def drain_mode(name: str) -> str:
     """Return when the changes of the mirror called ``name`` are drained (``Mirror.drain``)."""
     mirror = _mirrors.get(name)
     if mirror is None:
+        # Only newer code knows it, and its workers drain it.
         return "worker"
     return str(mirror.drain or setting("DRAIN"))
 

@@ -97,6 +97,7 @@ def _refuse_in_use(redis: RedisClient) -> None:
     waiting = [visits.kind for visits in visits_status.statuses(redis=redis) if visits.waiting]
     if waiting:
         raise InUse(f"SQL does not have all visits of {', '.join(waiting)}: let a relay run before")
+    # It would create keys again while they are removed.
     if is_relay_running(redis):
         seconds = float(setting("HEARTBEAT_SECONDS"))
         raise InUse(f"a relay ran within the last {seconds:g} s: stop `mirror run`, workers and beat first")

@@ -67,6 +67,7 @@ def read_overview() -> Overview:
     return Overview(
         headline=headline,
         level=level,
+        # The worst come first.
         reasons=away + stuck + late,
         pending=sum(status.pending for status in found),
         quarantined=sum(status.quarantined for status in found),

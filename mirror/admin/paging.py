@@ -103,6 +103,7 @@ class _Key:
             return NOTHING if self.nulls_last else self._is_null(False)
         lookup = "lt" if self.is_descending else "gt"
         found = Q(**{f"{self.name}__{lookup}{or_equal}": value})
+        # No comparison is true for NULL.
         if self.is_nullable and self.nulls_last:
             found |= self._is_null(True)
         return found
@@ -116,6 +117,7 @@ class _Key:
 
 def _find_keys(rows: QuerySet[Any]) -> list[_Key]:
     """Return the expressions by which the rows are sorted."""
+    # PostgreSQL sorts NULL after all values, SQLite before them.
     is_null_greatest = connections[rows.db].vendor == "postgresql"
     keys = []
     items: Sequence[Any] = list(dict.fromkeys(rows.query.order_by))
@@ -180,6 +182,7 @@ class KeysetChangeList(ChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         """Read the page. Django's own attributes are set as usual."""
+        # Django would skip the rows of the pages before by OFFSET.
         self.page_num = 1
         super().get_results(request)
         if not self.query and not self.has_active_filters:

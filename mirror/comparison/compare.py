@@ -85,8 +85,9 @@ def look(
     # SQL once more, after Redis was read: a row that changed meanwhile may differ only because of that.
     after, _ = read_targets(kind, readable)
     busy = changes.pending_of(mirror.name, list(pks)).keys()
-    moving = {pk for pk in readable if before.get(pk) != after.get(pk)}
-    steady = [found for found in seen if found.pk not in busy and found.pk not in moving]
+    unsettled = set(busy)
+    unsettled.update(pk for pk in readable if before.get(pk) != after.get(pk))
+    steady = [found for found in seen if found.pk not in unsettled]
     lasting = set(leave_waiting(mirror, steady))
     result: list[Difference] = []
     for pk, error in errors.items():
@@ -114,6 +115,7 @@ def _compare_once(
         seen += _compare_own(mirror, pk, target, owns[pk])
         entries = list(single(target.entries))
         expected[pk] = {says(entry)[:2]: entry for entry in entries}
+        # An entry of the row may also have been found in Redis, as a possible stray.
         possible = set(entries)
         possible.update(strays.get(pk, ()))
         asked += [(pk, entry) for entry in possible]
@@ -177,7 +179,9 @@ def _read_owns(kind: "KindOfMirror", pks: Sequence[str], session: Session) -> di
 def _name_difference(expected: object, found: object) -> Kind:
     if expected is None:
         return "stray"
-    return "missing" if found is None else "stale"
+    if found is None:
+        return "missing"
+    return "stale"
 
 
 def _compare_own(mirror: Mirror, pk: str, target: Target, own: Any) -> list[Difference]:
@@ -192,13 +196,15 @@ def show(own: Any) -> str | None:
     """Return the value of a row's own key as text."""
     if own is None:
         return None
-    return own.decode(errors="replace") if isinstance(own, bytes) else str(own)
+    if isinstance(own, bytes):
+        return own.decode(errors="replace")
+    return str(own)
 
 
 def _compare_entry(
     mirror: Mirror, pk: str, entry: Entry, expected: Mapping[tuple[str, str], Entry], reply: Any
 ) -> Difference | None:
-    """Return the difference between what a row should have at the place of this entry, and what Redis has there."""
+    """Return the difference between the value in Redis at the place of an entry and the expected one of the row."""
     key, member, value = says(entry)
     should = expected.get((key, member))
     wanted = None if should is None else says(should)[2]

@@ -60,12 +60,14 @@ def check_other_site(redis: RedisClient) -> Iterator[CheckMessage]:
     markers = _read_markers(redis)
     # The second part of a marker is the identity of the database.
     foreign = [marker for marker in markers if f"|{ours}|" not in marker]
-    if foreign or rewind.find_others(redis, ours):
-        text = "Another site writes to this Redis database, or SQL was replaced a moment ago."
-        if foreign:
-            text += f" Mirrors with its markers: {len(foreign)}."
-        hint = f"Give each site a database of its own in {say('LOCATION')}, or a prefix in {say('PREFIX')}."
-        yield Error(text, hint=f"{hint} After SQL was replaced, the relay rebuilds everything.", id="mirror.E048")
+    if not foreign and not rewind.find_others(redis, ours):
+        return
+    text = "Another site writes to this Redis database, or SQL was replaced a moment ago."
+    if foreign:
+        text += f" Mirrors with its markers: {len(foreign)}."
+    hint = f"Give each site a database of its own in {say('LOCATION')}, or a prefix in {say('PREFIX')}."
+    hint += " After SQL was replaced, the relay rebuilds everything."
+    yield Error(text, hint=hint, id="mirror.E048")
 
 
 def _read_markers(redis: RedisClient) -> list[str]:

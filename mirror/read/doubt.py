@@ -87,7 +87,7 @@ class Evidence(NamedTuple):
     def groups_for_sql(self, groups: Sequence[Group]) -> list[bool]:
         """Return for each group whether SQL has to answer it. At most one query, and none without doubt."""
         in_doubt = [self._is_in_doubt(group) for group in groups]
-        # Nearly every read ends here.
+        # Nearly every read ends here, without a query.
         if self.quarantined is None and not any(in_doubt):
             return in_doubt
         quarantined: Sequence[Sequence[str]] = ()

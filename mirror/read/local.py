@@ -82,6 +82,7 @@ class LocalCopy(Generic[S]):
         self._others = others
         self._held: _Held[S] | None = None
         self._lock = threading.Lock()  # protects ``_held.structure`` and ``_held.last``
+        # One thread at a time loads the copy.
         self._starting = threading.Lock()
         self._worker: threading.Thread | None = None
         self._retry_at = 0.0
@@ -134,10 +135,12 @@ class LocalCopy(Generic[S]):
             reading = read([*self._list_sources(), *mirrors], ask)
             if reading is None:
                 return None
+            # The first generations are those of the copy, the others those of further mirrors.
             if reading.generations[: len(held.generations)] != held.generations:
                 self._forget_held(held)
                 raise NotNow("the mirror was rebuilt")
             *replies, later = reading.replies
+            # The range begins with the entry that the copy has applied last, unless the feed has lost it.
             if not later or later[0][0] != asked:
                 self._forget_held(held)
                 raise NotNow("the feed has been trimmed")

@@ -203,6 +203,7 @@ class RedisDrain(Drain):
             )
 
         works = read()
+        # Other drains may have applied all changes meanwhile.
         if not any(work.owns for work in works):
             self._protocol.release()
             return False
@@ -225,6 +226,7 @@ class RedisDrain(Drain):
         for part, work in zip(self._parts, self._works, strict=True):
             changes[part.kind.mirror.name] = work.changes
             written_rows += len(work.owns)
+        # With the incarnation, by which a replay knows what another server has received.
         chains.mark(changes, incarnation)
         self._step("done")
         marked_changes = sum(map(len, changes.values()))

@@ -6,7 +6,7 @@ the links that it adds or clears. So these signals are received only for the tab
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import wraps
 from typing import Any, Final
 
@@ -95,15 +95,13 @@ def _never_failing(receiver: Callable[..., None]) -> Callable[..., None]:
 @_never_failing
 def _row_changed(sender: type[Model], instance: Model, **kwargs: Any) -> None:
     """Hint the keys of a saved or deleted row."""
-    created = kwargs.get("created")  # None after a deletion
+    # None after a deletion.
+    created = kwargs.get("created")
     fields = kwargs.get("update_fields")
-    found = []
+    found: list[tuple[tuple[str, str], list[str]]] = []
+    # Whether the hints name all rows that the statement changed: then Redis answers again after their drain.
     is_complete = _has_columns(sender)
-    for name, watch in _by_model[sender]:
-        if created and not watch.inserts:
-            continue
-        if not _may_change(watch, fields):
-            continue
+    for name, watch in _list_concerned(sender, created, fields):
         values = [_get_value(instance, watch, column) for column in watch.key_columns]
         if UNKNOWN in values:
             is_complete = False
@@ -118,6 +116,16 @@ def _row_changed(sender: type[Model], instance: Model, **kwargs: Any) -> None:
     if is_complete and sender in _complete:
         sql_only.note_hint(sender._meta.db_table, is_change=bool(found))
     hint_all(found)
+
+
+def _list_concerned(
+    sender: type[Model], created: bool | None, fields: Collection[str] | None
+) -> Iterator[tuple[str, Watch]]:
+    """Yield the watches for which a saved (created or not) or deleted (None) row can be a change."""
+    for name, watch in _by_model[sender]:
+        is_watched = watch.inserts or not created
+        if is_watched and _may_change(watch, fields):
+            yield name, watch
 
 
 def _may_move(watch: Watch, fields: Collection[str] | None) -> bool:
@@ -167,7 +175,7 @@ def _links_changed(
         sql_only.expect_statement()
     if action not in ("post_add", "post_remove", "pre_clear"):
         return
-    found = []
+    found: list[tuple[tuple[str, str], list[str]]] = []
     is_complete = sender in _complete
     for name, watch in _by_model[sender]:
         if action == "post_add" and not watch.inserts:

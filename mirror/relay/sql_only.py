@@ -32,6 +32,7 @@ class Request:
 
     def note_table(self, table: str) -> None:
         """Record a statement that wrote to ``table``."""
+        # A hint belongs to the latest statement alone.
         self.leave_last()
         self.last = table
         self.latest[table] = self.writes

@@ -53,6 +53,7 @@ def _verify_all(runs: Sequence[Verification], session: Session, progress: Progre
 def _verify_sample(
     runs: Sequence[Verification], count: int, session: Session, progress: ProgressCallback
 ) -> list[Difference]:
+    # Most mirrors find the entries of a row without a scan of all keys.
     needing_keys = [run for run in runs if run.needs_keys_for_sample]
     _read_keys(needing_keys, session, progress)
     found: list[Difference] = []

@@ -65,6 +65,7 @@ def check(redis: RedisClient) -> Reasons:
         return _watch.reasons
     found = install.capture_for()
     stamps = found.stamps()
+    # Nothing was recreated since this process has found the triggers in order.
     if stamps == _watch.stamps:
         return {}
     # Until Redis is updated as well: after an error the next check starts over.

@@ -46,6 +46,7 @@ def _of_database(name: Any) -> str:
 @receiver(setting_changed)
 def _forget(*, setting: str, **kwargs: object) -> None:
     if setting == "MIRROR":
+        # Tests change the settings.
         _get_alias.cache_clear()
         _of_database.cache_clear()
 
