@@ -49,21 +49,24 @@ class ReadYourWrites:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        hints.take_postponed()  # of a request that failed
+        # Those of a request that failed.
+        hints.take_postponed()
         cookie = request.COOKIES.get(COOKIE)
         behind = _find_behind(cookie) if cookie else None
         state = sql_only.Request(wanted=behind is not None, wrote_before=WROTE_COOKIE in request.COOKIES)
         with sql_only.request(state):
             response: Any = self.get_response(request)
+        # The parts of a file read nothing from mirrors.
         if response.streaming and not isinstance(response, FileResponse):
             _continue_in_stream(response, state)
         if state.writes or _DONE in request.META:
             if setting("REPLICA"):
                 _set_cookie(response, request, WROTE_COOKIE, "1")
-            left, own = _catch_up("inline"), hints.take_postponed()
-            if own or any(_is_for_later(change) for change in left):
+            left = _catch_up("inline")
+            own = hints.take_postponed()
+            if own or any(map(_is_for_later, left)):
                 _drain_after(response, own)
-            behind = _describe(left) or behind
+            behind = _describe_left(left) or behind
         if behind and behind != cookie:
             _set_cookie(response, request, COOKIE, behind)
         elif cookie and not behind:
@@ -76,7 +79,8 @@ def _continue_in_stream(response: Any, state: sql_only.Request) -> None:
 
     No cookie can follow, so changes that are left then are the relay's.
     """
-    content, writes = response.streaming_content, state.writes
+    content = response.streaming_content
+    writes = state.writes
 
     def catch_up() -> None:
         if state.writes > writes:
@@ -86,6 +90,7 @@ def _continue_in_stream(response: Any, state: sql_only.Request) -> None:
         parts = iter(content)
         try:
             while True:
+                # For each part alone: between two parts, the context is that of the server.
                 with sql_only.request(state):
                     part = next(parts, None)
                 if part is None:
@@ -122,23 +127,34 @@ def _find_behind(cookie: str) -> str | None:
     try:
         if changes.is_unapplied_up_to(int(found[1])):
             return cookie
-        return _describe(changes.awaited()) if found[2] else None
+        has_sequel = found[2] != ""
+        return _describe_left(changes.awaited()) if has_sequel else None
     except DatabaseError:
-        return None  # without SQL, only Redis can answer
+        # Without SQL, only Redis can answer.
+        return None
 
 
-def _describe(left: Sequence[changes.Awaited]) -> str | None:
+def _describe_left(left: Sequence[changes.Awaited]) -> str | None:
     """Return the value of the cookie for these changes, newest first."""
     if not left:
         return None
-    has_sequel = len(left) > changes.MUCH or any(
-        hints.is_source(change.mirror, change.source) or registry.is_in_sql(change.mirror) for change in left
-    )
-    return f"{left[0].id}{'+' if has_sequel else ''}"
+    # With more changes than were read, any of them may have one.
+    has_sequel = len(left) > changes.MUCH or any(map(_appends_others, left))
+    ending = "+" if has_sequel else ""
+    return f"{left[0].id}{ending}"
+
+
+def _appends_others(change: changes.Awaited) -> bool:
+    """Return whether the drain of a change appends changes of other rows or mirrors."""
+    return _is_of_source(change) or registry.is_in_sql(change.mirror)
 
 
 def _is_for_later(change: changes.Awaited) -> bool:
-    return hints.is_source(change.mirror, change.source) or registry.drain_mode(change.mirror) == "after_response"
+    return _is_of_source(change) or registry.drain_mode(change.mirror) == "after_response"
+
+
+def _is_of_source(change: changes.Awaited) -> bool:
+    return hints.is_source(change.mirror, change.source)
 
 
 def _drain_after(response: HttpResponse, own: hints.Due) -> None:
@@ -146,15 +162,15 @@ def _drain_after(response: HttpResponse, own: hints.Due) -> None:
     close = response.close
 
     def drain_and_close() -> None:
+        # First, so that a second call drains nothing.
         response.close = close  # type: ignore[method-assign]
         try:
-            if any(
-                hints.is_source(change.mirror, change.source)
-                for change in _catch_up("inline", "after_response", own=own)
-            ):
+            left = _catch_up("inline", "after_response", own=own)
+            if any(map(_is_of_source, left)):
                 send.sweep_soon()
         finally:
-            close()  # afterwards, because it ends the request, and Django may close its connection to SQL then
+            # Afterwards, because it ends the request, and Django may close its connection to SQL then.
+            close()
 
     response.close = drain_and_close  # type: ignore[method-assign]
 
@@ -167,17 +183,15 @@ def _catch_up(*modes: str, own: hints.Due | None = None) -> Sequence[changes.Awa
     for the others.
     """
     left: Sequence[changes.Awaited] = ()
+    budget = float(setting("BUDGET_SECONDS"))
     try:
         left = changes.awaited()
         if len(left) > changes.MUCH:
-            hints.drain(own or {}, drains.Deadline(float(setting("BUDGET_SECONDS"))))
+            hints.drain(own or {}, drains.Deadline(budget))
         elif left and not breaker.open():
-            budget, tried = float(setting("BUDGET_SECONDS")), set[changes.Awaited]()
-            deadline = drains.Deadline(budget)
-            with drains.lock_summaries(budget) as mine:
-                while mine and (due := _select(left, modes, tried)) and not (deadline.passed() or breaker.open()):
-                    hints.drain(due, deadline)
-                    left = changes.awaited()
+            with drains.lock_summaries(budget) as is_mine:
+                if is_mine:
+                    left = _drain_awaited(left, modes, drains.Deadline(budget))
     except DatabaseError as error:
         sql_away.report_outage(error)
     else:
@@ -185,11 +199,26 @@ def _catch_up(*modes: str, own: hints.Due | None = None) -> Sequence[changes.Awa
     return left
 
 
-def _select(left: Sequence[changes.Awaited], modes: Sequence[str], tried: set[changes.Awaited]) -> hints.Due:
+def _drain_awaited(
+    left: Sequence[changes.Awaited], modes: Sequence[str], deadline: drains.Deadline
+) -> Sequence[changes.Awaited]:
+    """Drain these changes, and those that appear meanwhile, each once. Return the changes left."""
+    tried: set[changes.Awaited] = set()
+    while not deadline.passed() and not breaker.open():
+        due = _select_untried(left, modes, tried)
+        if not due:
+            break
+        hints.drain(due, deadline)
+        left = changes.awaited()
+    return left
+
+
+def _select_untried(left: Sequence[changes.Awaited], modes: Sequence[str], tried: set[changes.Awaited]) -> hints.Due:
     """Return the keys of the changes to drain that were not tried before."""
     due: hints.Due = {}
     for change in set(left) - tried:
-        if registry.drain_mode(change.mirror) in modes and not hints.is_source(change.mirror, change.source):
-            due.setdefault((change.mirror, change.source), set()).add(change.key)
+        if registry.drain_mode(change.mirror) in modes and not _is_of_source(change):
+            keys = due.setdefault((change.mirror, change.source), set())
+            keys.add(change.key)
     tried.update(left)
     return due

@@ -18,6 +18,7 @@ from mirror.declare.watches import Watch
 __all__ = ["all_mirrors", "get"]
 logger = logging.getLogger(__package__)
 _mirrors: dict[str, Mirror] = {}
+_UNKNOWN: Mirror = Mirror()  # has the facts of a mirror without any, for names that only newer code knows
 _refused: list[tuple[type[Mirror], str]] = []
 M = TypeVar("M", bound=type[Mirror[Any]])
 
@@ -26,43 +27,72 @@ class UnknownMirror(LookupError):
     """No mirror has this name."""
 
 
+class _UnusableError(Exception):
+    """A declaration cannot be registered. The message is the rest of a sentence that begins with its name."""
+
+
 def register(declaration: M) -> M:
     """Register a mirror declaration (a class decorator). The system checks report one that is unusable."""
-    fault = _derive(declaration) or _fault(declaration)
-    if fault:
-        _refused.append((declaration, fault))
+    try:
+        _derive_name(declaration)
+        _derive_buckets(declaration)
+        _derive_whole_watches(declaration)
+        _derive_layout(declaration)
+        _check_usable(declaration)
+    except _UnusableError as fault:
+        # A traceback at start-up would hide all other faults.
+        _refused.append((declaration, str(fault)))
     else:
         _mirrors[declaration.name] = declaration()
     return declaration
 
 
-def _derive(declaration: type[Mirror]) -> str:
-    """Fill in what fields and indexes determine: layout, watches, version and name. Return a mistake in them, or ""."""
+def _derive_name(declaration: type[Mirror]) -> None:
+    """Give a name to a declaration without one. Raises _UnusableError if it has that of another mirror."""
     inherited = _mirrors.get(getattr(declaration, "name", ""))
     if inherited and "name" not in vars(declaration):
-        return f"extends {type(inherited).__qualname__}, which is registered: give it a name of its own"
+        parent = type(inherited).__qualname__
+        raise _UnusableError(f"extends {parent}, which is registered: give it a name of its own")
     if not hasattr(declaration, "name"):
         declaration.name = _make_name(declaration)
-    if declaration.buckets > 1 and not str(declaration.version).endswith(f".b{declaration.buckets}"):
-        declaration.version = f"{declaration.version}.b{declaration.buckets}"
-    if declaration.sums_up and isinstance(declaration.watches, (list, tuple)):  # otherwise reported as unusable
+
+
+def _derive_buckets(declaration: type[Mirror]) -> None:
+    """Add the number of buckets to the version, because another number is another layout."""
+    ending = f".b{declaration.buckets}"
+    # A declaration may be registered a second time, as in tests.
+    if declaration.buckets > 1 and not str(declaration.version).endswith(ending):
+        declaration.version = f"{declaration.version}{ending}"
+
+
+def _derive_whole_watches(declaration: type[Mirror]) -> None:
+    """Give all changes of a summary the key of its single row."""
+    # Watches of another type are reported as unusable.
+    if declaration.sums_up and isinstance(declaration.watches, (list, tuple)):
         declaration.watches = [_watch_whole(watch) for watch in declaration.watches]
-    if "layout" in vars(declaration):  # registered before; the version already contains the layout's
-        return ""
-    if not (declaration.fields or declaration.indexes) or not _is_table(getattr(declaration, "model", None)):
-        return ""
+
+
+def _derive_layout(declaration: type[Mirror]) -> None:
+    """Fill in what fields and indexes determine: layout, watches and version. Raises _UnusableError for a mistake."""
+    if "layout" in vars(declaration):
+        # Registered before: the version already contains the layout's.
+        return
+    has_fields = declaration.fields or declaration.indexes
+    if not has_fields or not _is_table(getattr(declaration, "model", None)):
+        return
     try:
         layout = Layout(declaration)
     except DeclarationError as error:
-        return f"is wrong: {error}"
-    except Exception as error:  # of a field or model that is itself wrong, which other checks report
+        raise _UnusableError(f"is wrong: {error}") from error
+    except Exception as error:
+        # Of a field or model that is itself wrong, which other checks report.
         logger.debug("A declaration is wrong", exc_info=True)
-        return f"is wrong: {type(error).__name__}: {error}"
+        raise _UnusableError(f"is wrong: {type(error).__name__}: {error}") from error
     declaration.layout = layout
     if declaration.load is Mirror.load:
         declaration.watches = (*layout.watches, *declaration.watches)
+    # With another layout the mirror is cold, and is rebuilt.
     declaration.version = f"{declaration.version}.{layout.version}"
-    return ""
 
 
 def _make_name(declaration: type[Mirror]) -> str:
@@ -77,41 +107,43 @@ def _watch_whole(watch: Watch) -> Watch:
     return replace(watch, columns=(), whole=True) if is_own else watch
 
 
-def _fault(declaration: type[Mirror]) -> str:
-    """Return the reason why a declaration is unusable, or "". A traceback at start-up would hide all other faults."""
+def _check_usable(declaration: type[Mirror]) -> None:
+    """Raise _UnusableError with the first reason why a declaration is unusable."""
     name = getattr(declaration, "name", None)
     if not isinstance(name, str) or not name:
-        return "has no name"
+        raise _UnusableError("has no name")
     if name in _mirrors:
-        return f"is called {name!r}, and so is {type(_mirrors[name]).__qualname__}"
+        raise _UnusableError(f"is called {name!r}, and so is {type(_mirrors[name]).__qualname__}")
     model = getattr(declaration, "model", None)
-    if fault := _find_fault_of_model(model):
-        return fault
+    _check_model(model)
     kind = getattr(declaration, "record_kind", "json")
-    if kind not in get_args(RecordKind):
-        return f"has the record kind {kind!r}: there are {', '.join(get_args(RecordKind))}"
+    kinds = get_args(RecordKind)
+    if kind not in kinds:
+        raise _UnusableError(f"has the record kind {kind!r}: there are {', '.join(kinds)}")
     if not _is_table(model) and not getattr(declaration, "sums_up", False):
-        return "has no model"
+        raise _UnusableError("has no model")
     watches = getattr(declaration, "watches", None)
     if not isinstance(watches, (list, tuple)) or not watches:
-        return "has no watches"
+        raise _UnusableError("has no watches")
     for watch in watches:
         if not isinstance(watch, Watch) or not _is_table(watch.model):
-            return "watches something that is no model"
-    return ""
+            raise _UnusableError("watches something that is no model")
 
 
-def _find_fault_of_model(model: object) -> str:
+def _check_model(model: object) -> None:
+    """Raise _UnusableError for a model without a table. ``None`` may be right, for a summary."""
     if isinstance(model, str):
-        return f"has the text {model!r} as its model: give it the class"
+        raise _UnusableError(f"has the text {model!r} as its model: give it the class")
     if not isinstance(model, type) or not issubclass(model, Model):
-        return ""
+        return
     label = model._meta.label
+    swapped = model._meta.swapped
     if model._meta.abstract:
-        return f"has the abstract model {label}, which has no table: mirror the models that inherit from it"
-    if model._meta.swapped:
-        return f"has the model {label}, which is swapped for {model._meta.swapped}: mirror that one"
-    return ""
+        raise _UnusableError(
+            f"has the abstract model {label}, which has no table: mirror the models that inherit from it"
+        )
+    if swapped:
+        raise _UnusableError(f"has the model {label}, which is swapped for {swapped}: mirror that one")
 
 
 def _is_table(model: object) -> bool:
@@ -144,14 +176,13 @@ def get(name: str) -> Mirror:
 
 def describe(name: str) -> str:
     """Return the label of the mirror called ``name`` for staff. An unknown name is kept."""
-    label = _mirrors[name].label if name in _mirrors else ""
+    label = _mirrors.get(name, _UNKNOWN).label
     return str(label) or translated(name.replace("_", " "))
 
 
 def is_strict(name: str) -> bool:
     """Return whether readers of the mirror called ``name`` need a fresh heartbeat."""
-    mirror = _mirrors.get(name)
-    return mirror is not None and mirror.strict
+    return _mirrors.get(name, _UNKNOWN).strict
 
 
 def strict() -> list[str]:
@@ -161,20 +192,17 @@ def strict() -> list[str]:
 
 def sums_up(name: str) -> bool:
     """Return whether the mirror has a single row that all drains write."""
-    mirror = _mirrors.get(name)
-    return mirror is not None and mirror.sums_up
+    return _mirrors.get(name, _UNKNOWN).sums_up
 
 
 def lists_ids(name: str) -> bool:
     """Return whether the mirror's entries are ids of other mirrors' rows."""
-    mirror = _mirrors.get(name)
-    return mirror is not None and mirror.lists_ids
+    return _mirrors.get(name, _UNKNOWN).lists_ids
 
 
 def is_in_sql(name: str) -> bool:
     """Return whether the mirror computes rows in SQL."""
-    mirror = _mirrors.get(name)
-    return mirror is not None and mirror.is_in_sql
+    return _mirrors.get(name, _UNKNOWN).is_in_sql
 
 
 def list_sql_mirrors() -> list[str]:
@@ -184,22 +212,30 @@ def list_sql_mirrors() -> list[str]:
 
 def list_tables(name: str) -> set[str]:
     """Return the watched tables of the mirror called ``name`` and of those that it comes after."""
+    names = all_ahead(name)
+    names.add(name)
     tables: set[str] = set()
-    for each in (name, *all_ahead(name)):
-        if each in _mirrors:
-            tables.update(watch.table for watch in _mirrors[each].watches)
+    for each in names:
+        watches = _mirrors.get(each, _UNKNOWN).watches
+        tables.update(watch.table for watch in watches)
     return tables
 
 
 def drain_mode(name: str) -> str:
     """Return when the changes of the mirror called ``name`` are drained (``Mirror.drain``)."""
     mirror = _mirrors.get(name)
-    return str(mirror.drain or setting("DRAIN")) if mirror else "worker"
+    if mirror is None:
+        # Only newer code knows it, and its workers drain it.
+        return "worker"
+    return str(mirror.drain or setting("DRAIN"))
 
 
 def pushed() -> list[tuple[str, str]]:
     """Return mirror and source of the changes of pushed rows."""
-    return [(mirror.name, watch.source) for mirror in _mirrors.values() for watch in mirror.watches if watch.pushed]
+    found: list[tuple[str, str]] = []
+    for name, mirror in _mirrors.items():
+        found += [(name, watch.source) for watch in mirror.watches if watch.pushed]
+    return found
 
 
 def is_known(name: str) -> bool:
@@ -209,13 +245,15 @@ def is_known(name: str) -> bool:
 
 def chained(name: str) -> list[tuple[Mirror, Callable[[str], str]]]:
     """Return the mirrors after this one, each with the function from a key of this one to a key of theirs."""
-    return [(mirror, after.owner) for mirror in _mirrors.values() for after in mirror.after if after.mirror == name]
+    found: list[tuple[Mirror, Callable[[str], str]]] = []
+    for mirror in _mirrors.values():
+        found += [(mirror, after.owner) for after in mirror.after if after.mirror == name]
+    return found
 
 
 def ahead(name: str) -> list[str]:
     """Return the names in the ``after`` of the mirror called ``name``."""
-    mirror = _mirrors.get(name)
-    return [after.mirror for after in mirror.after] if mirror else []
+    return [after.mirror for after in _mirrors.get(name, _UNKNOWN).after]
 
 
 def after_others() -> list[str]:
@@ -232,7 +270,8 @@ def all_ahead(name: str) -> set[str]:
     todo = ahead(name)
     while todo:
         each = todo.pop()
-        if each not in found:  # declarations may form a circle, which a check reports
+        # Declarations may form a circle, which a check reports.
+        if each not in found:
             found.add(each)
             todo += ahead(each)
     return found

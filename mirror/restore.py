@@ -31,5 +31,6 @@ def forget_history() -> None:
 def fill_redis(redis: RedisClient, progress: ProgressCallback = ignore) -> None:
     """Rebuild all mirrors, and restore what visits left in Redis. Redis must be empty, and no relay may run."""
     rebuild.rebuild([], progress=progress)
-    redis.delete(naming.heartbeat())  # of the rebuild: no relay runs yet
+    # It is one of the rebuild: no relay runs yet.
+    redis.delete(naming.heartbeat())
     restore_all(redis)

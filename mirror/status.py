@@ -67,7 +67,8 @@ class Status:
 
 def warm_mirrors(redis: RedisClient | None = None) -> dict[str, bool | None]:
     """Return whether each mirror is warm, in one round trip; None for all when Redis is away."""
-    return _read_redis(redis)[0]
+    warm, _position = _read_redis(redis)
+    return warm
 
 
 def _read_redis(redis: RedisClient | None = None) -> tuple[dict[str, bool | None], Position]:
@@ -75,6 +76,7 @@ def _read_redis(redis: RedisClient | None = None) -> tuple[dict[str, bool | None
     names = [mirror.name for mirror in registry.all_mirrors()]
 
     def ask(redis: RedisClient) -> tuple[dict[str, bool | None], Position]:
+        # First: if SQL was restored from an older copy, no marker counts.
         rewind.check_once(redis, database_identity())
         pipe = redis.pipeline(transaction=False)
         pipe.get(naming.verification())
@@ -99,40 +101,42 @@ def rows_of(name: str) -> int | None:
 
 def statuses(*, count_rows: bool = True) -> list[Status]:
     """Return the status of every mirror. count_rows False leaves out the slow counts of tables (rows is -1)."""
-    (warm, position), states = _read_redis(), State.objects.using(changes.using()).in_bulk()
+    warm, position = _read_redis()
+    states = State.objects.using(changes.using()).in_bulk()
     faults = triggers.reasons(states.values())
-    outstanding, windows = _outstanding(), window_count.windows() if count_rows else {}
-    return [
-        _status(
-            mirror,
-            warm[mirror.name],
-            states.get(mirror.name),
-            outstanding.get(mirror.name, {}),
-            _count(mirror, windows) if count_rows else NOT_COUNTED,
-            faults.get(mirror.name, ()),
-            position,
+    outstanding = _find_outstanding()
+    windows = window_count.windows() if count_rows else {}
+    found: list[Status] = []
+    for mirror in registry.all_mirrors():
+        name = mirror.name
+        count = _count_rows(mirror, windows) if count_rows else NOT_COUNTED
+        state = states.get(name)
+        status = _make_status(
+            mirror, warm[name], state, outstanding.get(name, {}), count, faults.get(name, ()), position
         )
-        for mirror in registry.all_mirrors()
-    ]
+        found.append(status)
+    return found
 
 
 NOT_COUNTED = Count(-1, False)
 
 
-def _count(mirror: Mirror, windows: Mapping[str, Count]) -> Count:
+def _count_rows(mirror: Mirror, windows: Mapping[str, Count]) -> Count:
     if mirror.lists_ids:
         return windows.get(mirror.name, NOT_COUNTED)
     try:
+        # A savepoint, so that an error leaves the transaction of a caller usable.
         with transaction.atomic(using=changes.using()):
             return Count(rows_of(mirror.name) or 0, False)
-    except DatabaseError:  # the table is gone, or is one on another server: its faults are reported
+    except DatabaseError:
+        # The table is gone, or is one on another server: its faults are reported.
         return NOT_COUNTED
 
 
 Outstanding = Mapping[str, Any]
 
 
-def _outstanding() -> dict[str, Outstanding]:
+def _find_outstanding() -> dict[str, Outstanding]:
     rows = (
         Change.objects.using(changes.using())
         .in_order()
@@ -143,13 +147,14 @@ def _outstanding() -> dict[str, Outstanding]:
             quarantined=CountOf("id", filter=Q(quarantined_at__isnull=False)),
             oldest=Min("created_at", filter=Q(quarantined_at__isnull=True)),
             oldest_push=Min("created_at", filter=Q(quarantined_at__isnull=True) & progress.is_pushed()),
+            # The clock of SQL, which also wrote ``created_at``: the clocks of hosts may differ.
             now=Max(Now()),
         )
     )
-    return {row["mirror"]: {**row} for row in rows}
+    return {row["mirror"]: row for row in rows}
 
 
-def _status(
+def _make_status(
     mirror: Mirror,
     warm: bool | None,
     state: State | None,
@@ -158,9 +163,12 @@ def _status(
     faults: tuple[str, ...],
     position: Position,
 ) -> Status:
-    is_pushed = any(name == mirror.name for name, _ in registry.pushed())
+    is_pushed = any(watch.pushed for watch in mirror.watches)
+    if state is None:  # as before the first rebuild
+        state = State(mirror=mirror.name, rebuild_token="", rebuild_rows=0)
     return Status(
         mirror=mirror.name,
+        # Redis does not know of changes that the triggers missed.
         warm=warm and not faults,
         rows=count.rows,
         estimated=count.estimated,
@@ -168,9 +176,9 @@ def _status(
         oldest_pending_seconds=_compute_age("oldest", outstanding),
         quarantined=outstanding.get("quarantined", 0),
         layout_version=str(mirror.version),
-        rebuilding_rows=state.rebuild_rows if state and state.rebuild_token else None,
-        verified_at=moments.to_text(state.verified_at) if state and state.verified_at else None,
-        differences=state.differences if state else None,
+        rebuilding_rows=state.rebuild_rows if state.rebuild_token else None,
+        verified_at=moments.to_text(state.verified_at) if state.verified_at else None,
+        differences=state.differences,
         faults=faults,
         background_rows=position.rows.get(mirror.name),
         background_differences=position.found.get(mirror.name, 0),
@@ -180,8 +188,12 @@ def _status(
 
 
 def _compute_age(name: str, outstanding: Outstanding) -> float:
+    """Return the age of a moment by SQL's clock, in seconds, or 0 without one."""
     moment = outstanding.get(name)
-    return round(max(0.0, (outstanding["now"] - moment).total_seconds()), 3) if moment else 0.0
+    if moment is None:
+        return 0.0
+    seconds = (outstanding["now"] - moment).total_seconds()
+    return round(max(0.0, seconds), 3)
 
 
 def accepts_writes(redis: RedisClient) -> bool:
@@ -194,5 +206,9 @@ def accepts_writes(redis: RedisClient) -> bool:
 def find_refusal(redis: RedisClient) -> ResponseError | None:
     """Return the error with which Redis, or a master of a cluster, refuses writes, or None if it accepts them."""
     pool = get_pool(redis)
-    replies = quick.ask(pool, [(NO_WRITE[0], key, *NO_WRITE[2:]) for key in pool.list_probe_keys()])
-    return next((reply for reply in replies if isinstance(reply, ResponseError)), None)
+    name, _key, *arguments = NO_WRITE
+    commands = [(name, key, *arguments) for key in pool.list_probe_keys()]
+    for reply in quick.ask(pool, commands):
+        if isinstance(reply, ResponseError):
+            return reply
+    return None

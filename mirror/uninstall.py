@@ -51,8 +51,8 @@ def find() -> Remains:
         present = set(capture.connection.introspection.table_names(cursor))
     tables = {str(model._meta.db_table) for model in apps.get_app_config("mirror").get_models()}
     with Session(relay_client()) as session:
-        count = sum(map(len, _own_keys(session)))
-    return Remains(sorted(capture.found()), sorted(tables & present), count)
+        count = sum(map(len, _list_own_keys(session)))
+    return Remains(triggers=sorted(capture.found()), tables=sorted(tables & present), keys=count)
 
 
 def remove() -> None:
@@ -63,8 +63,9 @@ def remove() -> None:
     # Its signals find no outbox afterwards, and create no triggers.
     call_command("migrate", "mirror", "zero", database=changes.using(), interactive=False, verbosity=0)
     with Session(redis) as session:
-        for found in _own_keys(session):
+        for found in _list_own_keys(session):
             if found:
+                # UNLINK, because DEL of a large key would block the server.
                 session.ask([("UNLINK", key) for key in found])
 
 
@@ -75,32 +76,47 @@ def list_manual_steps() -> list[str]:
         steps.append('remove "mirror.middleware.ReadYourWrites" from MIDDLEWARE')
     if hasattr(settings, "MIRROR"):
         steps.append("remove MIRROR")
-    pooled = [name for name, cache in settings.CACHES.items() if "mirror." in str(cache.get("OPTIONS", ""))]
+    pooled: list[str] = []
+    for name, cache in settings.CACHES.items():
+        if "mirror." in str(cache.get("OPTIONS", "")):
+            pooled.append(name)
     if pooled:
         steps.append(f"remove the classes of mirror.redis from CACHES: {', '.join(pooled)}")
     steps.append("end `mirror run`, or remove the tasks mirror.tasks.* from the schedule of beat")
-    return [*steps, "run `manage.py remove_stale_contenttypes` without the app"]
+    steps.append("run `manage.py remove_stale_contenttypes` without the app")
+    return steps
 
 
 def _refuse_in_use(redis: RedisClient) -> None:
-    plan = MigrationExecutor(connections[changes.using()]).migration_plan([("mirror", None)])
-    if others := sorted({migration.app_label for migration, _ in plan} - {"mirror"}):
+    """Raise InUse for the first reason not to remove the mirror."""
+    executor = MigrationExecutor(connections[changes.using()])
+    labels = {migration.app_label for migration, _ in executor.migration_plan([("mirror", None)])}
+    others = sorted(labels - {"mirror"})
+    if others:
         raise InUse(f"migrations of these apps depend on the mirror's, and would be undone too: {', '.join(others)}")
     waiting = [visits.kind for visits in visits_status.statuses(redis=redis) if visits.waiting]
     if waiting:
         raise InUse(f"SQL does not have all visits of {', '.join(waiting)}: let a relay run before")
+    # It would create keys again while they are removed.
     if is_relay_running(redis):
         seconds = float(setting("HEARTBEAT_SECONDS"))
         raise InUse(f"a relay ran within the last {seconds:g} s: stop `mirror run`, workers and beat first")
 
 
-def _own_keys(session: Session) -> Iterator[list[str]]:
+def _list_own_keys(session: Session) -> Iterator[list[str]]:
     """Yield the mirrors' keys and the mirror's own ones."""
-    owned = [scan.Owned(mirror) for mirror in registry.all_mirrors()]
-    names = {feed for mirror in registry.all_mirrors() if (feed := mirror.feed())}
+    mirrors = registry.all_mirrors()
+    owned = [scan.Owned(mirror) for mirror in mirrors]
+    feeds = {mirror.feed() for mirror in mirrors}
+
+    def is_own(key: str) -> bool:
+        if key in feeds:
+            return True
+        # Test runs remove their keys themselves.
+        if key.startswith("mirror:") and not key.startswith(namespace.HEAD):
+            return True
+        return any(of_mirror.has(key) for of_mirror in owned)
+
     for found in scan.keys(session):
-        yield [key for key in dict.fromkeys(found) if key in names or _is_own(key) or any(o.has(key) for o in owned)]
-
-
-def _is_own(key: str) -> bool:
-    return key.startswith("mirror:") and not key.startswith(namespace.HEAD)
+        distinct = dict.fromkeys(found)  # a scan may return a key twice
+        yield list(filter(is_own, distinct))

@@ -30,24 +30,31 @@ def find_jobs(mirror: str) -> list[Job]:
 
 def find_last_differences(mirror: str) -> int:
     """Return the number of differences that the last ended job of a mirror has found."""
-    ended = [job for job in find_jobs(mirror) if job.ended_at and job.kind != Job.Kind.REBUILD]
-    return (ended[0].differences or 0) if ended else 0
+    for job in find_jobs(mirror):
+        if job.ended_at and job.kind != Job.Kind.REBUILD:
+            return job.differences or 0
+    return 0
 
 
 class MirrorPage:
     """The jobs of a mirror for its template."""
 
     def __init__(self, mirror: Mirror, site: AdminSite, user: Any) -> None:
-        self.mirror, self.site, self.user = mirror, site, user
+        self.mirror = mirror
+        self.site = site
+        self.user = user
         self.jobs = find_jobs(mirror.name)
         self.is_running = any(job.is_live for job in self.jobs)
         self.differences = find_last_differences(mirror.name)
-        self.results = [(job, [self._make_finding(*finding) for finding in job.findings]) for job in self.jobs]
+        self.results = [(job, self._make_findings(job)) for job in self.jobs]
 
     def rows(self) -> int | None:
         """Return the number of rows in SQL, or None for windows and summaries."""
         rows = kind_of(self.mirror).list_rows()
         return None if rows is None else count_rows(rows)
+
+    def _make_findings(self, job: Job) -> list[Finding]:
+        return [self._make_finding(*finding) for finding in job.findings]
 
     def _make_finding(self, row: str, kind: str, place: str) -> Finding:
         kinds = {
@@ -57,7 +64,8 @@ class MirrorPage:
             "unreadable": _("unreadable"),
             "quarantined": _("quarantined"),
         }
-        return Finding(row, kinds.get(kind, kind), place, self._find_address(row))
+        address = self._find_address(row)
+        return Finding(row, kinds.get(kind, kind), place, address)
 
     def _find_address(self, row: str) -> str:
         """Return the address of a row's page in the admin, if there is one and the user may see it."""
@@ -68,5 +76,6 @@ class MirrorPage:
         try:
             pk = options.pk.to_python(row)
         except ValidationError:
+            # The key of a stray may be anything.
             return ""
         return reverse(f"{self.site.name}:{options.app_label}_{options.model_name}_change", args=[pk])

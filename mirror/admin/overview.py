@@ -1,6 +1,8 @@
 """The state of all mirrors in one tile: a level, its reasons with links, and the lag of the last minutes."""
 
 import re
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
@@ -24,6 +26,9 @@ HASH_TAG: Final = re.compile(r"^\{\w+\}(?=\w)")  # puts keys of one kind in one 
 SHOWN_FAMILIES: Final = 8
 
 
+Level = Literal["green", "amber", "red"]
+
+
 class Reason(NamedTuple):
     """A reason of the level, and the page that shows more."""
 
@@ -36,7 +41,7 @@ class Overview:
     """The state of all mirrors. sparkline: the lag of the last minutes; None without one. verified_at: of the last."""
 
     headline: str
-    level: Literal["green", "amber", "red"]
+    level: Level
     reasons: list[Reason]
     pending: int
     quarantined: int
@@ -54,48 +59,63 @@ class Family(NamedTuple):
 def read_overview() -> Overview:
     """Return the state of all mirrors. Works while Redis is away."""
     found = statuses(count_rows=False)
-    away, stuck, late = _find_sql_answers(found), _find_obstacles(found), _find_delays(found)
+    away = _find_sql_answers(found)
+    stuck = _find_obstacles(found)
+    late = _find_delays(found)
+    headline, level = _summarize(bool(away), bool(stuck), bool(late))
+    verified = [status.verified_at for status in found if status.verified_at]
     return Overview(
-        _write_headline(bool(away), bool(stuck), bool(late)),
-        "red" if away or stuck else "amber" if late else "green",
-        [*away, *stuck, *late],
-        sum(status.pending for status in found),
-        sum(status.quarantined for status in found),
-        max((status.verified_at for status in found if status.verified_at), default=None),
-        try_redis(lambda redis: _draw_lag(lag.read(redis)), lambda: None, warning=""),
+        headline=headline,
+        level=level,
+        # The worst come first.
+        reasons=away + stuck + late,
+        pending=sum(status.pending for status in found),
+        quarantined=sum(status.quarantined for status in found),
+        verified_at=max(verified, default=None),
+        sparkline=try_redis(lambda redis: _draw_lag(lag.read(redis)), lambda: None, warning=""),
     )
 
 
-def _write_headline(sql_answers: bool, is_stuck: bool, is_late: bool) -> str:
+def _summarize(sql_answers: bool, is_stuck: bool, is_late: bool) -> tuple[str, Level]:
+    """Return the headline and the level for the reasons that were found."""
     if sql_answers and is_stuck:
-        return _("Red: SQL answers instead of Redis, and changes do not arrive in Redis")
+        return _("Red: SQL answers instead of Redis, and changes do not arrive in Redis"), "red"
     if sql_answers:
-        return _("Red: SQL answers instead of Redis")
+        return _("Red: SQL answers instead of Redis"), "red"
     if is_stuck:
-        return _("Red: changes do not arrive in Redis, so pages may show old data")
-    return _("Amber: some data is late or differs") if is_late else _("All mirrors are current")
+        return _("Red: changes do not arrive in Redis, so pages may show old data"), "red"
+    if is_late:
+        return _("Amber: some data is late or differs"), "amber"
+    return _("All mirrors are current"), "green"
 
 
 def _find_sql_answers(found: list[Status]) -> list[Reason]:
     """Return the reasons for which SQL answers reads: pages are slower, and correct."""
     if any(status.warm is None for status in found):
         return [Reason(_("Redis does not answer: SQL answers all reads"), link_to_states())]
-    return [
-        Reason(_("%(mirror)s is cold: SQL answers") % {"mirror": registry.describe(s.mirror)}, link_to_states())
-        for s in found
-        if not s.warm
-    ]
+    reasons: list[Reason] = []
+    for status in found:
+        if not status.warm:
+            text = _("%(mirror)s is cold: SQL answers") % {"mirror": registry.describe(status.mirror)}
+            reasons.append(Reason(text, link_to_states()))
+    return reasons
 
 
 def _find_obstacles(found: list[Status]) -> list[Reason]:
     """Return the reasons for which changes wait in SQL while Redis answers: pages may show old data."""
-    if any(status.warm is None for status in found):  # SQL answers all reads
+    # SQL answers all reads, which is reported already.
+    if any(status.warm is None for status in found):
         return []
-    accepts = try_redis(accepts_writes, lambda: False, warning="")
-    refusal = [] if accepts else [Reason(_("Redis refuses writes: its memory or disk is full"), link_to_states())]
-    beats = try_redis(lambda redis: bool(redis.exists(naming.heartbeat())), lambda: False, warning="")
-    silent = [] if beats else [Reason(_("No relay is running"), link_to_states())]
-    return refusal + silent
+    reasons: list[Reason] = []
+    if not try_redis(accepts_writes, lambda: False, warning=""):
+        reasons.append(Reason(_("Redis refuses writes: its memory or disk is full"), link_to_states()))
+    if not try_redis(_has_heartbeat, lambda: False, warning=""):
+        reasons.append(Reason(_("No relay is running"), link_to_states()))
+    return reasons
+
+
+def _has_heartbeat(redis: RedisClient) -> bool:
+    return bool(redis.exists(naming.heartbeat()))
 
 
 def _find_delays(found: list[Status]) -> list[Reason]:
@@ -129,38 +149,60 @@ def _draw_lag(seconds: list[float]) -> SafeString | None:
     """Draw the lag as a line, from the oldest to the newest value."""
     if len(seconds) < 2:
         return None
-    top = max(1.0, *seconds)
+    # The lags of an idle site are a line at the bottom.
+    top = max(1.0, max(seconds))
     points = " ".join(f"{x},{top - value:.3f}" for x, value in enumerate(seconds))
+    text = _("Lag of the last minutes: at most %(most).1f s, now %(now).1f s")
+    title = text % {"most": max(seconds), "now": seconds[-1]}
     return format_html(
         '<svg class="sparkline" role="img" viewBox="0 0 {} {}" preserveAspectRatio="none" aria-label="{}">'
         '<title>{}</title><polyline points="{}"/></svg>',
         len(seconds) - 1,
         f"{top:.3f}",
-        *[
-            _("Lag of the last minutes: at most %(most).1f s, now %(now).1f s")
-            % {"most": max(seconds), "now": seconds[-1]}
-        ]
-        * 2,
+        title,
+        title,
         points,
     )
 
 
 def read_memory() -> list[Family]:
     """Return the memory of Redis by mirror and other kind of key, the greatest first, estimated from a few keys."""
-    return try_redis(_sample, list, warning="")
+    return try_redis(_estimate_memory, list, warning="")
 
 
-def _sample(redis: RedisClient) -> list[Family]:
+def _estimate_memory(redis: RedisClient) -> list[Family]:
+    """Return the families of a sample of keys, with the memory of all keys in the proportions of the sample."""
     with Session(redis) as session:
-        servers = range(len(list_servers(redis)))  # the cursor of a cluster's scan begins with the number of a master
-        names = [name for n in servers for name in scan.next_keys(session, str(n), SAMPLE // len(servers))[1]]
-        sizes = session.ask([("MEMORY", "USAGE", name) for name in names]) if names else []
+        sizes = _sample_sizes(session, len(list_servers(redis)))
         (total,) = session.ask([("DBSIZE",)])
-    owned, found = [scan.Owned(mirror) for mirror in registry.all_mirrors()], dict[str, int]()
-    for name, size in zip(names, sizes, strict=True):
-        owner = next((registry.describe(one.mirror.name) for one in owned if one.has(name)), "")
-        kind = owner or HASH_TAG.sub("", name).partition(":")[0].partition("_")[0]
-        found[kind] = found.get(kind, 0) + int(size or 0)
-    share = int(total) / max(len(names), 1)
-    families = sorted((Family(kind, int(size * share)) for kind, size in found.items()), key=lambda one: -one.size)
+    owned = [scan.Owned(mirror) for mirror in registry.all_mirrors()]
+    found: dict[str, int] = defaultdict(int)
+    for name, size in sizes:
+        found[_name_family(name, owned)] += size
+    share = int(total) / max(len(sizes), 1)
+    families = [Family(name, int(size * share)) for name, size in found.items()]
+    families.sort(key=lambda family: -family.size)
     return families[:SHOWN_FAMILIES]
+
+
+def _sample_sizes(session: Session, servers: int) -> list[tuple[str, int]]:
+    """Return some keys of each server, with their sizes in bytes."""
+    names: list[str] = []
+    # The cursor of a cluster's scan begins with the number of a master.
+    for server in range(servers):
+        _cursor, found = scan.next_keys(session, str(server), SAMPLE // servers)
+        names += found
+    if not names:
+        return []
+    # One command for each key, so all keys would take too long.
+    sizes = session.ask([("MEMORY", "USAGE", name) for name in names])
+    # A key may have expired meanwhile.
+    return [(name, int(size or 0)) for name, size in zip(names, sizes, strict=True)]
+
+
+def _name_family(name: str, owned: Sequence[scan.Owned]) -> str:
+    """Return the name of a mirror that owns this key, or else the beginning of the key."""
+    for of_mirror in owned:
+        if of_mirror.has(name):
+            return registry.describe(of_mirror.mirror.name)
+    return HASH_TAG.sub("", name).partition(":")[0].partition("_")[0]

@@ -34,11 +34,13 @@ UNAPPLIED: Final = Q(applied_at__isnull=True, pk__gt=0)  # the condition of the 
 
 def retry_changes(page: ReadOnly, request: HttpRequest, rows: QuerySet[Change]) -> str:
     """Retry the quarantined changes among these rows. Return the message for staff, which the log has as well."""
+    # Before the change, after which no row is quarantined.
     names = _find_quarantined_mirrors(rows)
     count = changes.retry(rows)
+    # At once, because staff wait for the result.
     send.sweep()
     text = ngettext("%(count)s change will be retried.", "%(count)s changes will be retried.", count)
-    return _log(page, request, names, text % {"count": count})
+    return _log_for_mirrors(page, request, names, text % {"count": count})
 
 
 def discard_changes(page: ReadOnly, request: HttpRequest, rows: QuerySet[Change]) -> str:
@@ -46,7 +48,7 @@ def discard_changes(page: ReadOnly, request: HttpRequest, rows: QuerySet[Change]
     names = _find_quarantined_mirrors(rows)
     count = changes.discard(rows)
     text = ngettext("%(count)s change was discarded.", "%(count)s changes were discarded.", count)
-    return _log(page, request, names, text % {"count": count})
+    return _log_for_mirrors(page, request, names, text % {"count": count})
 
 
 def _find_quarantined_mirrors(rows: QuerySet[Change]) -> list[str]:
@@ -54,7 +56,7 @@ def _find_quarantined_mirrors(rows: QuerySet[Change]) -> list[str]:
     return list(quarantined.order_by().values_list("mirror", flat=True).distinct())
 
 
-def _log(page: ReadOnly, request: HttpRequest, names: list[str], text: str) -> str:
+def _log_for_mirrors(page: ReadOnly, request: HttpRequest, names: list[str], text: str) -> str:
     """Write an entry of the admin's log for each of these mirrors."""
     for name in names:
         page.log_change(request, State(mirror=name), text)
@@ -116,7 +118,9 @@ class ChangeAdmin(ReadOnly):
         """Return the state of a change and its label."""
         if change.applied_at is not None:
             return "applied", _("applied")
-        return ("pending", _("pending")) if change.quarantined_at is None else ("quarantined", _("quarantined"))
+        if change.quarantined_at is not None:
+            return "quarantined", _("quarantined")
+        return "pending", _("pending")
 
     @admin.action(description=_("Retry quarantined changes"), permissions=["act"])
     def retry(self, request: HttpRequest, queryset: QuerySet[Change]) -> None:
@@ -145,6 +149,7 @@ class StateAdmin(StatusAdmin):
         return [mirror.name for mirror in registry.all_mirrors()]
 
     def find_statuses(self) -> list[status.Status]:
+        # Counts of rows would read whole tables.
         return status.statuses(count_rows=False)
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
@@ -168,7 +173,7 @@ class StateAdmin(StatusAdmin):
         if not self.has_view_permission(request):
             raise PermissionDenied
         if request.method == "POST":
-            self._start(request, State(mirror=name), request.POST.get("job", ""))
+            self._start_job(request, State(mirror=name), request.POST.get("job", ""))
             return HttpResponseRedirect(request.path)
         context = {
             **self.admin_site.each_context(request),
@@ -184,16 +189,19 @@ class StateAdmin(StatusAdmin):
         }
         return TemplateResponse(request, "mirror/admin/mirror.html", context)
 
-    def _start(self, request: HttpRequest, state: State, what: str) -> None:
+    def _start_job(self, request: HttpRequest, state: State, what: str) -> None:
         """Request a job, or retry or discard the quarantined changes of a mirror. Write an entry of the admin's log."""
+        # The page offers nothing else, so the request is a forged one.
         if not self.has_act_permission(request) or what not in (*Job.Kind.values, "retry", "discard"):
             raise PermissionDenied
         if what in ("retry", "discard"):
             quarantined = Change.objects.using(setting("DATABASE")).filter(mirror=state.mirror)
-            text = (retry_changes if what == "retry" else discard_changes)(self, request, quarantined)
-            self.message_user(request, text)
+            act = retry_changes if what == "retry" else discard_changes
+            self.message_user(request, act(self, request, quarantined))
             return
-        label, kind = capfirst(registry.describe(state.mirror)), Job.Kind(what)
+        label = capfirst(registry.describe(state.mirror))
+        kind = Job.Kind(what)
+        # Staff shall see the differences before a repair changes anything.
         if kind == Job.Kind.REPAIR and not find_last_differences(state.mirror):
             text = gettext("%(name)s: start a dry run first. A repair needs its differences.")
             self.message_user(request, text % {"name": label}, messages.ERROR)
@@ -207,7 +215,7 @@ class StateAdmin(StatusAdmin):
 
     def _start_all(self, request: HttpRequest, queryset: QuerySet[State], kind: Job.Kind) -> None:
         for state in queryset:
-            self._start(request, state, kind)
+            self._start_job(request, state, kind)
 
     @display(description=_("mirror"))
     def label(self, state: Any) -> str:

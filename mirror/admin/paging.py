@@ -18,7 +18,7 @@ from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR, SEARCH_VAR, Cha
 from django.core.exceptions import FieldDoesNotExist, SuspiciousOperation, ValidationError
 from django.core.paginator import Paginator
 from django.db import DataError, connections
-from django.db.models import F, Model, Q, QuerySet
+from django.db.models import F, Index, Model, Q, QuerySet
 from django.db.models.expressions import OrderBy
 from django.forms import CharField
 from django.http import HttpRequest
@@ -49,9 +49,11 @@ class Tally(int):
         return made
 
     def __str__(self) -> str:
-        shown = round(int(self), DIGITS - len(format(int(self), "d"))) if self.is_estimate else MAX_COUNTED_ROWS
-        text = _("about %(count)s") if self.is_estimate else _("more than %(count)s")
-        return text % {"count": number_format(shown, force_grouping=True)}
+        if not self.is_estimate:
+            return _("more than %(count)s") % {"count": number_format(MAX_COUNTED_ROWS, force_grouping=True)}
+        rows = int(self)
+        places = DIGITS - len(str(rows))
+        return _("about %(count)s") % {"count": number_format(round(rows, places), force_grouping=True)}
 
 
 def count_rows(rows: QuerySet[Any]) -> int:
@@ -62,7 +64,8 @@ def count_rows(rows: QuerySet[Any]) -> int:
         return count
     estimate = 0
     if connections[rows.db].vendor == "postgresql":
-        estimate = int(json.loads(keys.explain(format="json"))[0]["Plan"]["Plan Rows"])
+        plans = json.loads(keys.explain(format="json"))
+        estimate = int(plans[0]["Plan"]["Plan Rows"])
     # Without statistics, or on SQLite, only the counted rows are certain.
     return Tally(max(estimate, count), is_estimate=estimate > MAX_COUNTED_ROWS)
 
@@ -97,23 +100,36 @@ class _Key:
     def beyond(self, value: Any, or_equal: str = "") -> Q:
         """Return the condition for rows that come after those with this value."""
         if value is None:
-            return NOTHING if self.nulls_last else Q(**{f"{self.name}__isnull": False})
-        found = Q(**{f"{self.name}__{'lt' if self.is_descending else 'gt'}{or_equal}": value})
-        return found | Q(**{f"{self.name}__isnull": True}) if self.is_nullable and self.nulls_last else found
+            return NOTHING if self.nulls_last else self._is_null(False)
+        lookup = "lt" if self.is_descending else "gt"
+        found = Q(**{f"{self.name}__{lookup}{or_equal}": value})
+        # No comparison is true for NULL.
+        if self.is_nullable and self.nulls_last:
+            found |= self._is_null(True)
+        return found
 
     def equals(self, value: Any) -> Q:
-        return Q(**({f"{self.name}__isnull": True} if value is None else {self.name: value}))
+        return self._is_null(True) if value is None else Q(**{self.name: value})
+
+    def _is_null(self, value: bool) -> Q:
+        return Q(**{f"{self.name}__isnull": value})
 
 
 def _find_keys(rows: QuerySet[Any]) -> list[_Key]:
     """Return the expressions by which the rows are sorted."""
+    # PostgreSQL sorts NULL after all values, SQLite before them.
     is_null_greatest = connections[rows.db].vendor == "postgresql"
     keys = []
     items: Sequence[Any] = list(dict.fromkeys(rows.query.order_by))
     for number, item in enumerate(items):
-        name = item.lstrip("-") if isinstance(item, str) else ""
-        is_descending = item.startswith("-") if isinstance(item, str) else bool(item.descending)
-        expression = F(name) if isinstance(item, str) else item.expression
+        if isinstance(item, str):
+            name = item.lstrip("-")
+            is_descending = item.startswith("-")
+            expression: Any = F(name)
+        else:  # an OrderBy
+            name = ""
+            is_descending = bool(item.descending)
+            expression = item.expression
         nulls_last = is_descending != is_null_greatest
         keys.append(_Key(f"_key_{number}", expression, is_descending, _is_nullable(rows, name), nulls_last))
     return keys
@@ -121,8 +137,10 @@ def _find_keys(rows: QuerySet[Any]) -> list[_Key]:
 
 def _is_nullable(rows: QuerySet[Any], name: str) -> bool:
     """Return whether a column may be empty. Expressions and columns of other tables may."""
+    if name == "pk":
+        return False
     try:
-        return name != "pk" and bool(rows.model._meta.get_field(name).null)
+        return bool(rows.model._meta.get_field(name).null)
     except FieldDoesNotExist:
         return True
 
@@ -148,74 +166,115 @@ class KeysetChangeList(ChangeList):
             return list(super().get_ordering(request, queryset))
         self.params[ORDER_VAR] = column
         first, *rest = super().get_ordering(request, queryset.order_by())
-        is_descending = _find_indexed_fields(self.model)[first.removeprefix("-")] != first.startswith("-")
-        return [first, "-pk" if is_descending else "pk"] if rest else [first]
+        if not rest:
+            return [first]
+        is_opposite = _find_indexed_fields(self.model)[first.removeprefix("-")]
+        is_key_descending = is_opposite != first.startswith("-")
+        key = "-pk" if is_key_descending else "pk"
+        return [first, key]
 
     def _is_sortable(self, column: str) -> bool:
         number = column.removeprefix("-")
+        if not number.isdecimal():
+            return False
         names = dict(enumerate(self.list_display))
-        return number.isdecimal() and names.get(int(number)) in self.sortable_by
+        return names.get(int(number)) in self.sortable_by
 
     def get_results(self, request: HttpRequest) -> None:
         """Read the page. Django's own attributes are set as usual."""
+        # Django would skip the rows of the pages before by OFFSET.
         self.page_num = 1
         super().get_results(request)
-        if not (self.query or self.has_active_filters):
-            self.full_result_count = self.result_count  # otherwise the page offers to "show all"
-        if not (self.show_all and self.can_show_all):
-            side, _colon, place = request.GET.get(PAGE_VAR, "").partition(":")
-            self._read_page(side, place)
+        if not self.query and not self.has_active_filters:
+            # Otherwise the page offers to "show all".
+            self.full_result_count = self.result_count
+        if self.show_all and self.can_show_all:
+            return
+        side, _colon, place = request.GET.get(PAGE_VAR, "").partition(":")
+        self._read_page(side, place)
 
     def _read_page(self, side: str, place: str) -> None:
+        """Read the rows "after" or "before" a place, the "last" ones, or ("") the first ones."""
         keys = _find_keys(self.queryset)
         keyed = self.queryset.annotate(**{key.name: key.expression for key in keys})
         is_backward = side in ("before", "last")
+        # A page before a place is read backward, so that it has the rows next to the place.
         sides = [key.reverse() for key in keys] if is_backward else keys
-        rows = keyed.order_by(*(key.order() for key in sides))
+        rows = keyed.order_by(*[key.order() for key in sides])
         if side in ("after", "before"):
-            rows = rows.filter(_build_cut(sides, _parse(place, keys, keyed)))
+            values = _parse_place(place, keys, keyed)
+            rows = rows.filter(_build_cut(sides, values))
+        # One row more than the page has tells whether there is a further page.
         found = list(rows[: self.list_per_page + 1])
-        if side in ("after", "before") and len(found) < (1 if side == "after" else self.list_per_page):
-            # The rows beyond have been deleted, or are fewer than a page: show the nearest whole page.
-            self._read_page("last" if side == "after" else "", "")
+        # The rows beyond have been deleted, or are fewer than a page: show the nearest whole page.
+        if side == "after" and not found:
+            self._read_page("last", "")
             return
-        has_more, found = len(found) > self.list_per_page, found[: self.list_per_page]
+        if side == "before" and len(found) < self.list_per_page:
+            self._read_page("", "")
+            return
+        has_more = len(found) > self.list_per_page
+        found = found[: self.list_per_page]
         if is_backward:
             found.reverse()
+        self._set_results(keyed, found)
+        if is_backward:
+            self._link_places(found, keys, has_previous=has_more, has_next=side == "before")
+        else:
+            self._link_places(found, keys, has_previous=side == "after", has_next=has_more)
+
+    def _set_results(self, keyed: Any, found: list[Any]) -> None:
+        """Show these rows, as a queryset that has been evaluated, because Django's admin and its actions expect one."""
         self.result_list = keyed._chain()
-        self.result_list._result_cache, self.result_list._prefetch_done = found, True
-        has_previous = has_more if is_backward else side == "after"
-        has_next = side == "before" or (has_more and not is_backward)
+        self.result_list._result_cache = found
+        self.result_list._prefetch_done = True
+
+    def _link_places(self, found: list[Any], keys: Sequence[_Key], *, has_previous: bool, has_next: bool) -> None:
+        """Link to the other pages. A list of one page has no links."""
         if not has_previous and not has_next:
             return
+        first = previous = following = last = None
+        if has_previous:
+            first = self._link_to(None)
+            previous = self._link_to(f"before:{_format_place(found[0], keys)}")
+        if has_next:
+            following = self._link_to(f"after:{_format_place(found[-1], keys)}")
+            last = self._link_to("last")
         self.places = (
-            (_("First"), self._link(None) if has_previous else None),
-            (_("Previous"), self._link(f"before:{_format(found[0], keys)}") if has_previous else None),
-            (_("Next"), self._link(f"after:{_format(found[-1], keys)}") if has_next else None),
-            (_("Last"), self._link("last") if has_next else None),
+            (_("First"), first),
+            (_("Previous"), previous),
+            (_("Next"), following),
+            (_("Last"), last),
         )
 
-    def _link(self, place: str | None) -> str:
+    def _link_to(self, place: str | None) -> str:
         return str(self.get_query_string({PAGE_VAR: place}))
 
 
 def _build_cut(keys: Sequence[_Key], values: Sequence[Any]) -> Q:
     """Return the condition for rows after the row with these values."""
-    found, same = NOTHING, Q()
+    found = NOTHING
+    same = Q()
     for key, value in zip(keys, values, strict=True):
         found |= same & key.beyond(value)
         same &= key.equals(value)
+    if values[0] is None or len(keys) == 1:
+        return found
     # Databases find the start in an index only by a condition that is no alternative of another.
-    return found if values[0] is None or len(keys) == 1 else keys[0].beyond(values[0], "e") & found
+    return keys[0].beyond(values[0], "e") & found
 
 
-def _format(row: Any, keys: Sequence[_Key]) -> str:
-    values = (getattr(row, key.name) for key in keys)
-    return json.dumps([None if value is None else str(value) for value in values], ensure_ascii=False)
+def _format_place(row: Any, keys: Sequence[_Key]) -> str:
+    """Return the place of a row, for an address: the values by which the list is sorted."""
+    values: list[str | None] = []
+    for key in keys:
+        value = getattr(row, key.name)
+        values.append(None if value is None else str(value))
+    return json.dumps(values, ensure_ascii=False)
 
 
-def _parse(place: str, keys: Sequence[_Key], keyed: QuerySet[Any]) -> list[Any]:
-    """Return the values that ``_format`` wrote. Raises IncorrectLookupParameters, which leads to the first page."""
+def _parse_place(place: str, keys: Sequence[_Key], keyed: QuerySet[Any]) -> list[Any]:
+    """Return the values of ``_format_place``. Raises IncorrectLookupParameters, which leads to the first page."""
     try:
         fields = [keyed.query.annotations[key.name].output_field for key in keys]
         return [field.to_python(text) for field, text in zip(fields, json.loads(place), strict=True)]
@@ -231,12 +290,22 @@ def _find_indexed_fields(model: type[Model]) -> dict[str, bool]:
     meta = model._meta
     found = {rule.fields[0]: False for rule in meta.total_unique_constraints}
     fields: Any = meta.concrete_fields
-    found |= {field.name: False for field in fields if field.unique or field.db_index}
+    for field in fields:
+        if field.unique or field.db_index:
+            found[field.name] = False
     for index in meta.indexes:
+        # An index of expressions has no fields, and one with a condition lacks rows.
         if index.fields and index.condition is None:
-            (name, direction), *rest = index.fields_orders
-            found[name] = bool(rest) and rest[0] == (meta.pk.name, "" if direction else "DESC")
+            name, is_opposite = _find_first_field(index, meta.pk.name)
+            found[name] = is_opposite
     return {name: is_opposite for name, is_opposite in found.items() if not meta.get_field(name).is_relation}
+
+
+def _find_first_field(index: Index, key: str) -> tuple[str, bool]:
+    """Return the first field of an index, and whether the key is the second one in the opposite direction."""
+    (name, direction), *rest = index.fields_orders
+    opposite = (key, "" if direction else "DESC")
+    return name, rest[:1] == [opposite]
 
 
 class PagedAdmin(ModelAdmin):
@@ -249,15 +318,21 @@ class PagedAdmin(ModelAdmin):
 
     list_per_page = 50
     show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER  # counting each choice of a filter would read the whole table
+    # Counting each choice of a filter would read the whole table.
+    show_facets = admin.ShowFacets.NEVER
     paginator: Any = BoundedPaginator
     change_list_template: Any = LIST_TEMPLATE
 
     def get_sortable_by(self, request: HttpRequest) -> Any:
         """Return the columns with an index: by another one, the database would sort the whole table."""
         indexed = _find_indexed_fields(self.model)
-        columns = super().get_sortable_by(request)
-        return [name for name in columns if getattr(getattr(self, name, None), "admin_order_field", name) in indexed]
+        sortable: list[str] = []
+        for name in super().get_sortable_by(request):
+            column = getattr(self, name, None)
+            field = getattr(column, "admin_order_field", name)
+            if field in indexed:
+                sortable.append(name)
+        return sortable
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return KeysetChangeList
@@ -267,31 +342,31 @@ class PagedAdmin(ModelAdmin):
 
         Patterns may take seconds, and a lookup of a secret column reveals it letter by letter.
         """
-        if lookup in self.linked_lookups:
-            return True
-        for one in self.get_list_filter(request):
-            if isinstance(one, type):
-                if lookup == getattr(one, "parameter_name", None):
-                    return True
-            else:
-                name = one if isinstance(one, str) else one[0]
-                if lookup in [f"{name}__{ending}" for ending in FILTER_ENDINGS]:
-                    return True
-        return False
+        allowed = set(self.linked_lookups)
+        for each in self.get_list_filter(request):
+            # A filter class has a parameter of its own.
+            if isinstance(each, type):
+                allowed.add(getattr(each, "parameter_name", ""))
+                continue
+            name = each if isinstance(each, str) else each[0]
+            allowed.update(f"{name}__{ending}" for ending in FILTER_ENDINGS)
+        return lookup in allowed
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """Return the page of the list. Raises IncorrectLookupParameters for values that no link has."""
-        for values in request.GET.lists():
-            if not all(_is_possible(value) for value in values[1]):
+        for _name, values in request.GET.lists():
+            if not all(map(_is_possible, values)):
                 raise IncorrectLookupParameters
         try:
             return super().get_changelist_instance(request)
-        except (OverflowError, DataError) as error:  # a number or date that the database cannot represent
+        except (OverflowError, DataError) as error:
+            # A number or date that the database cannot represent.
             raise IncorrectLookupParameters(error) from error
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """Return the list. Raises SuspiciousOperation for an action on rows with impossible keys."""
-        if request.method == "POST" and not self._are_keys(request.POST.getlist(ACTION_CHECKBOX_NAME)):
+        chosen = request.POST.getlist(ACTION_CHECKBOX_NAME)
+        if not self._are_keys(chosen):
             raise SuspiciousOperation("Impossible keys of rows")
         return super().changelist_view(request, extra_context)
 

@@ -63,9 +63,11 @@ class StatusAdmin(ReadOnly):
 
         Every declaration has a row, even if it has never been used.
         """
-        names, changelist = self.find_names(), super().get_changelist_instance(request)
+        names = self.find_names()
+        changelist = super().get_changelist_instance(request)
         if changelist.result_count < len(names):
             states = self.model._base_manager.using(setting("DATABASE"))
+            # Other requests may create them at the same time.
             states.bulk_create([self.model(**{self.column: name}) for name in names], ignore_conflicts=True)
             changelist = super().get_changelist_instance(request)
         statuses = {getattr(found, self.column): found for found in self.find_statuses()}
@@ -76,8 +78,8 @@ class StatusAdmin(ReadOnly):
     @display(description=_("state"), label={"warm": "success", "cold": "warning", "unknown": "danger"})
     def warm(self, state: Any) -> tuple[str, str]:
         """Whether the data is complete, and the progress if not."""
-        warm = state.status.warm
-        return "unknown" if warm is None else "warm" if warm else "cold", self.texts.state(state.status)
+        labels = {True: "warm", False: "cold", None: "unknown"}
+        return labels[state.status.warm], self.texts.state(state.status)
 
     def send_tasks(self, request: HttpRequest, queryset: QuerySet[Any], send: Callable[[str], bool]) -> None:
         """Send a task for each row, and report whether the broker accepted it."""

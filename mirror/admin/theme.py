@@ -12,7 +12,8 @@ if apps.is_installed("unfold"):
     from unfold.decorators import display
     from unfold.views import ChangeList
 
-    LIST_TEMPLATE = None  # unfold finds the template of the paging by the paginator
+    # unfold finds the template of the paging by the paginator.
+    LIST_TEMPLATE = None
 else:
     from django.contrib.admin import ModelAdmin
     from django.contrib.admin.views.main import ChangeList

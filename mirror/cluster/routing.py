@@ -74,7 +74,8 @@ class Router:
         """Scan one master after the other. The cursor contains the number of the master."""
         cursor, number = divmod(int(command[1]), MASTERS)
         masters = self._topology.list_masters()
-        number = min(number, len(masters) - 1)  # a master may have left the cluster since the last step
+        # A master may have left the cluster since the last step.
+        number = min(number, len(masters) - 1)
         piece = Piece(masters[number], ("SCAN", cursor, *command[2:]))
         return Sent([piece], combine_scan(number, len(masters)))
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from mirror.comparison import scan
 from mirror.comparison.expected import says
+from mirror.comparison.structures import structure_of
 from mirror.comparison.targets import ABSENT, Target
-from mirror.declare.entries import Bit, Entry, Field, Member, Scored, Value, single
+from mirror.declare.entries import Entry, Field, Value, single
 from mirror.declare.mirrors import Mirror
 from mirror.models import Change
 from mirror.outbox import changes, spread
 from mirror.outbox.errors import raise_if_away, say
-from mirror.redis.session import Command, Session
+from mirror.redis.session import Session
 
 RECHECK_PAUSE_SECONDS: Final = 0.05  # pause of a verification before it compares again
 
@@ -56,40 +57,14 @@ class Difference(NamedTuple):
         return f"{self.mirror} {self.pk}: {self.kind} {where!r}: SQL has {self.expected}, Redis has {self.found}"
 
 
-def ask(entry: Entry) -> Command:
-    """Return the command that reads the place of ``entry``."""
-    match entry:
-        case Member(key, member):
-            return ("SISMEMBER", key, member)
-        case Scored(key, member, _):
-            return ("ZSCORE", key, member)
-        case Field(key, field, _):
-            return ("HGET", key, field)
-        case Value(key, _):
-            return ("GET", key)
-        case Bit(key, offset):
-            return ("GETBIT", key, offset)
-
-
-def read_value(entry: Entry, reply: Any) -> str | None:
-    """Return the value in Redis at an entry's place, written as by ``says``, or None without one."""
-    if type(entry) in (Member, Bit):
-        return "" if reply else None
-    if reply is None:
-        return None
-    if type(entry) is Scored:
-        return repr(float(reply))
-    text: str = reply.decode(errors="replace")
-    return text
-
-
 def quarantined(names: Iterable[str]) -> list[Difference]:
     """Return the quarantined changes of these mirrors. SQL answers reads of their rows."""
     found = Change.objects.using(changes.using()).quarantined().filter(mirror__in=list(names)).order_by("id")
-    errors = {(change.mirror, change.source, change.key): change.error for change in found}  # the latest of each key
-    return [
-        Difference(name, key, "quarantined", source, None, None, error) for (name, source, key), error in errors.items()
-    ]
+    latest: dict[tuple[str, str, str], Difference] = {}
+    for change in found:
+        key = change.mirror, change.source, change.key
+        latest[key] = Difference(change.mirror, change.key, "quarantined", change.source, None, None, change.error)
+    return list(latest.values())
 
 
 def look(
@@ -110,13 +85,16 @@ def look(
     # SQL once more, after Redis was read: a row that changed meanwhile may differ only because of that.
     after, _ = read_targets(kind, readable)
     busy = changes.pending_of(mirror.name, list(pks)).keys()
-    steady = {pk for pk in readable if pk not in busy and before.get(pk) == after.get(pk)}
-    lasting = set(leave_waiting(mirror, [found for found in seen if found.pk in steady]))
-    differences = [
-        Difference(mirror.name, pk, "unreadable", "", None, None, text) for pk, text in errors.items() if pk not in busy
-    ]
-    differences += [found for found in seen if found in lasting or (all_strays and found.kind == "stray")]
-    return differences
+    unsettled = set(busy)
+    unsettled.update(pk for pk in readable if before.get(pk) != after.get(pk))
+    steady = [found for found in seen if found.pk not in unsettled]
+    lasting = set(leave_waiting(mirror, steady))
+    result: list[Difference] = []
+    for pk, error in errors.items():
+        if pk not in busy:
+            result.append(Difference(mirror.name, pk, "unreadable", "", None, None, error))
+    result += [found for found in seen if found in lasting or (all_strays and found.kind == "stray")]
+    return result
 
 
 def _compare_once(
@@ -131,19 +109,31 @@ def _compare_once(
     owns = _read_owns(kind, pks, session)
     seen: list[Difference] = []
     asked: list[tuple[str, Entry]] = []
+    expected: dict[str, dict[tuple[str, str], Entry]] = {}
     for pk in pks:
         target = targets.get(pk, ABSENT)
         seen += _compare_own(mirror, pk, target, owns[pk])
-        asked += [(pk, entry) for entry in {*single(target.entries), *strays.get(pk, ())}]
-    replies: list[Any] = []
-    for at in range(0, len(asked), ASKED_TOGETHER):
-        replies += scan.ask(session, [ask(entry) for _, entry in asked[at : at + ASKED_TOGETHER]])
-    expected = {pk: {says(entry)[:2]: entry for entry in single(target.entries)} for pk, target in targets.items()}
+        entries = list(single(target.entries))
+        expected[pk] = {says(entry)[:2]: entry for entry in entries}
+        # An entry of the row may also have been found in Redis, as a possible stray.
+        possible = set(entries)
+        possible.update(strays.get(pk, ()))
+        asked += [(pk, entry) for entry in possible]
+    replies = _ask_entries([entry for _, entry in asked], session)
     for (pk, entry), reply in zip(asked, replies, strict=True):
-        difference = _compare_entry(mirror, pk, entry, expected.get(pk, {}), reply)
+        difference = _compare_entry(mirror, pk, entry, expected[pk], reply)
         if difference is not None:
             seen.append(difference)
     return seen
+
+
+def _ask_entries(entries: Sequence[Entry], session: Session) -> list[Any]:
+    """Return what Redis replies about the places of these entries."""
+    replies: list[Any] = []
+    for start in range(0, len(entries), ASKED_TOGETHER):
+        batch = entries[start : start + ASKED_TOGETHER]
+        replies += scan.ask(session, [structure_of(entry).ask(entry) for entry in batch])
+    return replies
 
 
 def read_targets(kind: "KindOfMirror", pks: Sequence[str]) -> tuple[dict[str, Target], dict[str, str]]:
@@ -155,10 +145,12 @@ def read_targets(kind: "KindOfMirror", pks: Sequence[str]) -> tuple[dict[str, Ta
         return {}, {}
     try:
         return kind.targets(pks), {}
-    except Exception as error:  # any error of the declaration, or a value that Python cannot represent
+    except Exception as error:
+        # Any error of the declaration, or a value that Python cannot represent.
         raise_if_away(error)
         if len(pks) == 1:
             return {}, {pks[0]: say(error)}
+    # The halves, until each failing row is alone.
     middle = len(pks) // 2
     first, first_errors = read_targets(kind, pks[:middle])
     second, second_errors = read_targets(kind, pks[middle:])
@@ -167,8 +159,11 @@ def read_targets(kind: "KindOfMirror", pks: Sequence[str]) -> tuple[dict[str, Ta
 
 def leave_waiting(mirror: Mirror, found: list[Difference]) -> list[Difference]:
     """Return the differences without those of rows that wait for the change of a source to be spread."""
-    waiting = spread.find_waiting(mirror.name) if found else set[str]()
-    if waiting is None:  # too many sources to tell which rows wait
+    if not found:
+        return found
+    waiting = spread.find_waiting(mirror.name)
+    if waiting is None:
+        # There are too many sources to tell which rows wait.
         return []
     return [difference for difference in found if difference.pk not in waiting]
 
@@ -184,7 +179,9 @@ def _read_owns(kind: "KindOfMirror", pks: Sequence[str], session: Session) -> di
 def _name_difference(expected: object, found: object) -> Kind:
     if expected is None:
         return "stray"
-    return "missing" if found is None else "stale"
+    if found is None:
+        return "missing"
+    return "stale"
 
 
 def _compare_own(mirror: Mirror, pk: str, target: Target, own: Any) -> list[Difference]:
@@ -199,20 +196,24 @@ def show(own: Any) -> str | None:
     """Return the value of a row's own key as text."""
     if own is None:
         return None
-    return own.decode(errors="replace") if isinstance(own, bytes) else str(own)
+    if isinstance(own, bytes):
+        return own.decode(errors="replace")
+    return str(own)
 
 
 def _compare_entry(
     mirror: Mirror, pk: str, entry: Entry, expected: Mapping[tuple[str, str], Entry], reply: Any
 ) -> Difference | None:
-    key, member, _ = says(entry)
+    """Return the difference between the value in Redis at the place of an entry and the expected one of the row."""
+    key, member, value = says(entry)
     should = expected.get((key, member))
-    wanted = says(should)[2] if should else None
-    found = read_value(entry, reply)
+    wanted = None if should is None else says(should)[2]
+    found = structure_of(entry).read_value(reply)
     if wanted == found:
         return None
-    if should is None and type(entry) in (Field, Value) and found != says(entry)[2]:
-        return None  # another row has taken this place over
+    # Another row may have taken the place over.
+    if should is None and type(entry) in (Field, Value) and found != value:
+        return None
     kind = _name_difference(should, found)
     return Difference(mirror.name, pk, kind, key, entry, wanted, found)
 
@@ -233,11 +234,12 @@ def differences(
     all_strays: bool = False,
 ) -> list[Difference]:
     """Return the differences of these rows that every comparison finds. all_strays: see ``look``."""
-    todo = list(dict.fromkeys(pks))
+    distinct = list(dict.fromkeys(pks))
     found: list[Difference] = []
     size = kind.limit_batch(MAX_COMPARED)
-    for start in range(0, len(todo), size):
-        batch = todo[start : start + size]
+    for start in range(0, len(distinct), size):
+        batch = distinct[start : start + size]
+        # Differences of a live site are mostly gone a moment later.
         for _ in number_tries():
             seen = look(kind, batch, strays, session, all_strays)
             batch = list(dict.fromkeys(difference.pk for difference in seen))

@@ -8,27 +8,17 @@ twice the time and find no strays. Python salts the hashes of each process anew,
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
 
 from mirror.comparison.scan import Content
-from mirror.declare.entries import Bit, Contribution, Entry, Field, Member, Members, Scored, Value
+from mirror.comparison.structures import STRUCTURES, structure_of
+from mirror.declare.entries import Bit, Contribution, Entry, Member, Members, Scored, Value
 
 ONE = 1 << 80  # added for each member, besides its hash
 
 
 def says(entry: Entry) -> tuple[str, str, str]:
     """Return an entry as (key, member, value as text), in the form of ``scan.Content.items``."""
-    match entry:
-        case Member(key, member):
-            return key, member, ""
-        case Scored(key, member, score):
-            return key, member, repr(float(score))
-        case Field(key, field, value):
-            return key, field, value
-        case Value(key, value):
-            return key, "", value
-        case Bit(key, offset):
-            return key, str(offset), ""
+    return structure_of(entry).describe(entry)
 
 
 class Sums:
@@ -40,27 +30,28 @@ class Sums:
     def add(self, contributions: Iterable[Contribution]) -> None:
         """Add these contributions."""
         totals = self.totals
-        for fact in contributions:  # no "match", which takes five times as long; this runs for every row
-            if isinstance(fact, Members):  # one hash for all sets of a row
+        # No "match" and no methods of a structure, which take several times as long: this runs for every row.
+        for fact in contributions:
+            if isinstance(fact, Members):
+                # One hash for all sets of a row.
                 one = ONE + hash(fact.member.encode())
                 for key in fact.keys:
                     totals[key] += one
             elif isinstance(fact, Scored):
-                totals[fact.key] += ONE + hash((fact.member.encode(), fact.score))  # 1 and 1.0 have the same hash
+                # 1 and 1.0 have the same hash.
+                totals[fact.key] += ONE + hash((fact.member.encode(), fact.score))
             elif isinstance(fact, Member):
                 totals[fact.key] += ONE + hash(fact.member.encode())
             elif isinstance(fact, Value):
                 totals[fact.key] += ONE + hash(fact.value.encode())
             elif isinstance(fact, Bit):
-                totals[fact.key] += ONE + hash((fact.offset,))  # an integer alone is its own hash
+                # In a tuple, because an integer is its own hash.
+                totals[fact.key] += ONE + hash((fact.offset,))
             else:
                 totals[fact.key] += ONE + hash((fact.field.encode(), fact.value.encode()))
 
     def agree(self, content: Content) -> bool:
         """Return whether a key has its expected content."""
-        found: Iterable[Any] = content.raw
-        if content.family.kind == "zset":
-            found = ((member, float(score)) for member, score in content.raw)
-        elif content.family.kind == "bitmap":
-            found = ((offset,) for offset in content.raw)
-        return len(content.raw) * ONE + sum(map(hash, found)) == self.totals.get(content.key, 0)
+        hashed = STRUCTURES[content.family.kind].list_hashed(content.raw)
+        total = len(content.raw) * ONE + sum(map(hash, hashed))
+        return total == self.totals.get(content.key, 0)

@@ -1,5 +1,6 @@
 """Compute the difference between two lists of entries, and the fewest commands that write it."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -23,21 +24,23 @@ def difference(
     """Return the entries to remove and those to add, to get from ``before`` to ``after``."""
     if not before:
         return [], after
-    if len(before) == len(after):  # usually few entries change, each in its place
+    # Usually few entries change, each in its place: then the others need not be listed one by one.
+    if len(before) == len(after):
         old: set[Entry] = set()
         new: set[Entry] = set()
         for one, other in zip(before, after, strict=True):
             if one != other:
                 old.update(single([one]))
                 new.update(single([other]))
-        if {place(entry) for entry in old} <= {place(entry) for entry in new}:  # nothing to remove
+        is_nothing_removed = set(map(place, old)) <= set(map(place, new))
+        if is_nothing_removed:
             return [], list(new - old)
     old = set(single(before))
     new = set(single(after))
     gone = old - new
     if gone:
         # An entry of which only the value changes is written over. Its removal would be a moment without it.
-        places = {place(entry) for entry in new}
+        places = set(map(place, new))
         gone = {entry for entry in gone if place(entry) not in places}
     return list(gone), list(new - old)
 
@@ -45,43 +48,47 @@ def difference(
 _Groups = defaultdict[str, list[Any]]
 
 
-def _chunks(key: str, command: str, arguments: list[Any], step: int = ARGUMENTS) -> Iterable[Command]:
+def _divide(key: str, command: str, arguments: list[Any], step: int) -> Iterable[Command]:
+    """Yield the command for a key, several times if it has too many arguments."""
     for start in range(0, len(arguments), step):
         yield (command, key, *arguments[start : start + step])
 
 
 def commands(remove: Iterable[Entry], add: Iterable[Contribution]) -> list[Command]:
     """Return the commands, grouped by key. Removals come first, so that added entries stay."""
-    return _removals(remove) + _additions(add)
+    return _list_removals(remove) + _list_additions(add)
 
 
-def _removals(entries: Iterable[Entry]) -> list[Command]:
-    srem, zrem, hdel, cleared = (_Groups(list) for _ in range(4))
+def _list_removals(entries: Iterable[Entry]) -> list[Command]:
+    """Return the commands that remove entries."""
+    members = {command: _Groups(list) for command in ("SREM", "ZREM", "HDEL")}
+    cleared = _Groups(list)
     found: list[Command] = []
     for entry in entries:
-        match entry:
-            case Member(key, member):
-                srem[key].append(member)
-            case Scored(key, member, _):
-                zrem[key].append(member)
-            case Field(key, field, _):
-                hdel[key].append(field)
-            case Value(key, _):
-                found.append(("DEL", key))
-            case Bit(key, offset):
-                cleared[key] += ("SET", "u1", offset, 0)
-    for groups, command in ((srem, "SREM"), (zrem, "ZREM"), (hdel, "HDEL")):
+        if isinstance(entry, Value):
+            found.append(("DEL", entry.key))
+        elif isinstance(entry, Bit):
+            cleared[entry.key] += ("SET", "u1", entry.offset, 0)
+        else:
+            command = REMOVALS[type(entry)]
+            members[command][entry.key].append(entry[1])
+    for command, groups in members.items():
         for key, arguments in groups.items():
-            found += _chunks(key, command, arguments)
+            found += _divide(key, command, arguments, ARGUMENTS)
     for key, arguments in cleared.items():
-        found += _chunks(key, "BITFIELD", arguments, 4 * ARGUMENTS)
+        found += _divide(key, "BITFIELD", arguments, 4 * ARGUMENTS)
     return found
 
 
-def _additions(contributions: Iterable[Contribution]) -> list[Command]:
-    sadd, zadd, hset, bits = (_Groups(list) for _ in range(4))
+def _list_additions(contributions: Iterable[Contribution]) -> list[Command]:
+    """Return the commands that add entries."""
+    sadd = _Groups(list)
+    zadd = _Groups(list)
+    hset = _Groups(list)
+    bits = _Groups(list)
     pairs: list[Any] = []
-    for fact in contributions:  # no "match", which takes five times as long; this runs for every row of a rebuild
+    # No "match", which takes five times as long: this runs for every row of a rebuild.
+    for fact in contributions:
         if isinstance(fact, Members):
             member = fact.member
             for key in fact.keys:
@@ -99,14 +106,23 @@ def _additions(contributions: Iterable[Contribution]) -> list[Command]:
     found: list[Command] = []
     for groups, command, step in ((sadd, "SADD", 1), (zadd, "ZADD", 2), (hset, "HSET", 2), (bits, "BITFIELD", 4)):
         for key, arguments in groups.items():
-            found += _chunks(key, command, arguments, step * ARGUMENTS)
+            found += _divide(key, command, arguments, step * ARGUMENTS)
     if pairs:
         found.append(("MSET", *pairs))
     return found
 
 
 TYPES: dict[str, type[Entry]] = {"set": Member, "zset": Scored, "hash": Field, "string": Value, "bitmap": Bit}
-KINDS: dict[type, str] = {entry: kind for kind, entry in TYPES.items()} | {OwnField: "hash"}
+KINDS: dict[type, str] = {
+    Member: "set",
+    Scored: "zset",
+    Field: "hash",
+    OwnField: "hash",
+    Value: "string",
+    Bit: "bitmap",
+}
+# Of entries that are members of a structure. The others have a command each.
+REMOVALS: dict[type, str] = {Member: "SREM", Scored: "ZREM", Field: "HDEL", OwnField: "HDEL"}
 
 
 def as_list(entry: Entry) -> list[Any]:
@@ -129,6 +145,7 @@ def encode_feed(remove: Iterable[Entry], add: Iterable[Contribution]) -> bytes:
     rows = [[0, *as_list(entry)] for entry in remove]
     rows += [[1, *as_list(entry)] for entry in single(add)]
     for row in rows:
-        if isinstance(row[-1], float) and row[-1] in (float("inf"), float("-inf")):
-            row[-1] = str(row[-1])
+        score = row[-1]
+        if isinstance(score, float) and math.isinf(score):
+            row[-1] = str(score)
     return orjson.dumps(rows)

@@ -4,10 +4,11 @@ SCAN finds the keys, and SSCAN and its kind read them in steps, many of them in 
 """
 
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from redis.exceptions import ResponseError
 
+from mirror.comparison.structures import BYTES, STRUCTURES, get_part, list_bits
 from mirror.declare.mirrors import Mirror
 from mirror.declare.watches import Family
 from mirror.redis.naming import with_prefix
@@ -33,23 +34,11 @@ class Content(NamedTuple):
 
         Raises WrongType if a part is not valid UTF-8.
         """
+        structure = STRUCTURES[self.family.kind]
         try:
-            yield from self._texts()
+            yield from structure.list_texts(self.raw)
         except UnicodeDecodeError as error:
             raise no_text(self.key) from error
-
-    def _texts(self) -> Iterator[tuple[str, str]]:
-        match self.family.kind:
-            case "set":
-                return ((member.decode(), "") for member in self.raw)
-            case "zset":
-                return ((member.decode(), repr(float(score))) for member, score in self.raw)
-            case "string":
-                return (("", value.decode()) for value in self.raw)
-            case "bitmap":
-                return ((str(offset), "") for offset in self.raw)
-            case _:
-                return ((name.decode(), value.decode()) for name, value in self.raw)
 
 
 class Bits(Collection[int]):
@@ -64,7 +53,7 @@ class Bits(Collection[int]):
 
     def __iter__(self) -> Iterator[int]:
         for start, raw in self._parts:
-            yield from _list_bits(raw, start)
+            yield from list_bits(raw, start)
 
     def __len__(self) -> int:
         return sum(int.from_bytes(raw).bit_count() for _, raw in self._parts)
@@ -84,18 +73,18 @@ def no_text(key: str) -> WrongType:
 
 def keys(session: Session) -> Generator[list[str], None, None]:
     """Yield all keys, in lists of about a thousand. Some may be repeated."""
-    cursor = "0"
-    while True:
+    cursor, found = next_keys(session, "0", STEP)
+    yield found
+    while cursor not in DONE:
         cursor, found = next_keys(session, cursor, STEP)
         yield found
-        if cursor in DONE:
-            return
 
 
 def next_keys(session: Session, cursor: str, count: int) -> tuple[str, list[str]]:
     """Take one step of a scan of all keys. Return the next cursor and about ``count`` keys."""
     after, found = session.ask([("SCAN", cursor, "COUNT", count)])[0]
-    return _cursor(after), _texts(session.own_names(found))
+    names = session.own_names(found)
+    return _decode_cursor(after), _decode_names(names)
 
 
 def next_members(session: Session, key: str, family: Family, cursor: str, count: int) -> tuple[Content, str]:
@@ -104,31 +93,37 @@ def next_members(session: Session, key: str, family: Family, cursor: str, count:
     The cursor of a bitmap is the next offset. Raises WrongType.
     """
     if family.kind == "bitmap":
-        start = int(cursor) // 8
-        (reply,) = ask(session, [_get_part(key, start)])
-        bits = [offset for offset in _list_bits(reply, start) if offset >= int(cursor)]
-        following = 0  # the end
-        if len(bits) > count:
-            following = bits[count - 1] + 1
-        elif len(reply) == BYTES:
-            following = 8 * (start + BYTES)
-        return Content(key, family, bits[:count]), str(following)
-    (reply,) = ask(session, [_first(key, family, cursor, count)])
-    raw, after = _page(family, reply)
-    return Content(key, family, raw), _cursor(after)
+        bits, following = _next_bits(session, key, int(cursor), count)
+        return Content(key, family, bits), str(following)
+    structure = STRUCTURES[family.kind]
+    (reply,) = ask(session, [structure.scan(key, cursor, count)])
+    raw, after = structure.read_page(reply)
+    return Content(key, family, raw), _decode_cursor(after)
 
 
-def _cursor(found: Any) -> str:
+def _next_bits(session: Session, key: str, first: int, count: int) -> tuple[list[int], int]:
+    """Return up to ``count`` offsets of set bits from this one on, and the offset to continue from, or 0 at the end."""
+    start = first // 8
+    (reply,) = ask(session, [get_part(key, start)])
+    bits = [offset for offset in list_bits(reply, start) if offset >= first]
+    if len(bits) > count:
+        return bits[:count], bits[count - 1] + 1
+    if len(reply) == BYTES:
+        return bits, 8 * (start + BYTES)
+    return bits, 0
+
+
+def _decode_cursor(found: Any) -> str:
     return found.decode() if isinstance(found, bytes) else str(found)
 
 
-def _texts(names: Sequence[bytes]) -> list[str]:
+def _decode_names(names: Sequence[bytes]) -> list[str]:
     """Return names as text, without those that are not valid UTF-8, which the site never writes."""
     try:
         return [name.decode() for name in names]
     except UnicodeDecodeError:
         texts = [name.decode(errors="replace") for name in names]
-        return [text for text, name in zip(texts, names, strict=True) if text.encode() == name]
+    return [text for text, name in zip(texts, names, strict=True) if text.encode() == name]
 
 
 class Owned:
@@ -139,15 +134,19 @@ class Owned:
         self.families = tuple(mirror.families())
         self.retired = tuple(mirror.retired())
         self.has_records = mirror.has_record
-        self._start, _, end = mirror.record_key("\0").partition("\0") if self.has_records else ("", "", "")
+        self._start = ""
         # Whether records' keys end with a number, as in nearly all mirrors.
-        self._numbered = self.has_records and not end and mirror.pk_of(f"{self._start}1") == "1"
+        self._is_numbered = False
+        if self.has_records:
+            self._start, _, end = mirror.record_key("\0").partition("\0")
+            self._is_numbered = end == "" and mirror.pk_of(f"{self._start}1") == "1"
 
     def pk_of(self, key: str) -> str | None:
         """Return the row with this key of its record, or None."""
-        if not (self.has_records and key.startswith(self._start)):
+        if not self.has_records or not key.startswith(self._start):
             return None
-        if self._numbered:
+        if self._is_numbered:
+            # The quick way: the mirror's own function takes longer, and a verification asks for each key of Redis.
             rest = key[len(self._start) :]
             if len(rest) < 10 and rest.isdecimal() and rest.isascii() and rest[0] != "0":
                 return rest
@@ -172,7 +171,8 @@ class Owned:
 def is_empty(mirror: Mirror, redis: RedisClient) -> bool:
     """Return whether Redis has no key of this mirror, and therefore no strays."""
     if mirror.is_in_sql:
-        return False  # its strays are in SQL
+        # Its strays are in SQL.
+        return False
     owned = Owned(mirror)
     with Session(redis) as session:
         for found in keys(session):
@@ -188,47 +188,67 @@ def contents(session: Session, named: Iterable[tuple[str, Family]]) -> Generator
     """
     todo = list(named)
     batches = [todo[start : start + PIPE] for start in range(0, len(todo), PIPE)]
-    unfinished: list[tuple[str, Family, list[Any], Any]] = []
+    unfinished: list[_Unfinished] = []
     bitmaps: list[tuple[str, Family, bytes]] = []
     for batch, replies in _read_ahead(session, batches):
         for (key, family), reply in zip(batch, replies, strict=True):
-            raw, cursor = _page(family, reply)
+            raw, cursor = STRUCTURES[family.kind].read_page(reply)
             if cursor in DONE:
                 yield Content(key, family, raw)
             elif family.kind == "bitmap":
                 bitmaps.append((key, family, reply))
             else:
-                unfinished.append((key, family, raw, cursor))
-    yield from _finish(session, unfinished)
-    for key, family, first in bitmaps:  # one after the other, because each may be long
+                unfinished.append(_Unfinished(key, family, raw, cursor))
+    # The session is free from here on: all replies to the first commands were read.
+    yield from _finish_scans(session, unfinished)
+    # One after the other, because each may be long.
+    for key, family, first in bitmaps:
         yield Content(key, family, _finish_bitmap(session, key, first))
 
 
-def _finish(session: Session, unfinished: list[tuple[str, Family, list[Any], Any]]) -> Generator[Content, None, None]:
-    """Continue unfinished scans, one step of each per round trip. A scan may return a member twice."""
+class _Unfinished(NamedTuple):
+    """A key of which a scan has found a part."""
+
+    key: str
+    family: Family
+    found: list[Any]
+    cursor: Any
+
+    def continue_scan(self) -> Command:
+        """Return the command that reads the next part."""
+        return STRUCTURES[self.family.kind].scan(self.key, self.cursor, STEP)
+
+
+def _finish_scans(session: Session, unfinished: list[_Unfinished]) -> Generator[Content, None, None]:
+    """Continue unfinished scans, one step of each per round trip."""
     while unfinished:
-        replies = ask(session, [_first(key, family, cursor) for key, family, _, cursor in unfinished])
-        again: list[tuple[str, Family, list[Any], Any]] = []
-        for (key, family, found, _), reply in zip(unfinished, replies, strict=True):
-            raw, cursor = _page(family, reply)
-            found.extend(raw)
+        replies = ask(session, [each.continue_scan() for each in unfinished])
+        again: list[_Unfinished] = []
+        for each, reply in zip(unfinished, replies, strict=True):
+            raw, cursor = STRUCTURES[each.family.kind].read_page(reply)
+            each.found.extend(raw)
             if cursor in DONE:
-                yield Content(key, family, list(dict.fromkeys(found)))
+                # A scan may return a member twice.
+                distinct = list(dict.fromkeys(each.found))
+                yield Content(each.key, each.family, distinct)
             else:
-                again.append((key, family, found, cursor))
+                again.append(each._replace(cursor=cursor))
         unfinished = again
 
 
 def _finish_bitmap(session: Session, key: str, first: bytes) -> Bits:
     """Return the bits of a bitmap with this first part."""
-    bits, start, parts = Bits(), 0, [first]
+    bits = Bits()
+    start = 0
+    parts = [first]
     while True:
         for part in parts:
             bits.add(start, part)
             start += len(part)
-        if start % BYTES or not parts[-1]:  # the last part is shorter
+        # Only the last part is shorter than the others.
+        if start % BYTES or not parts[-1]:
             return bits
-        parts = ask(session, [_get_part(key, start + BYTES * number) for number in range(PARTS)])
+        parts = ask(session, [get_part(key, start + BYTES * number) for number in range(PARTS)])
 
 
 def _read_ahead(
@@ -236,58 +256,37 @@ def _read_ahead(
 ) -> Generator[tuple[list[tuple[str, Family]], list[Any]], None, None]:
     """Yield each batch with its replies, after requesting the next one."""
     for number, batch in enumerate(batches):
+        scans = _list_scans(batch)
         if number == 0:
-            session.post(_scans(batch))
-        replies = collect(session, _scans(batch))
-        if number + 1 < len(batches):
-            session.post(_scans(batches[number + 1]))
+            session.post(scans)
+        replies = collect(session, scans)
+        if batch is not batches[-1]:
+            session.post(_list_scans(batches[number + 1]))
         yield batch, replies
 
 
-def _scans(batch: list[tuple[str, Family]]) -> list[Command]:
-    return [_first(key, family) for key, family in batch]
+def _list_scans(batch: list[tuple[str, Family]]) -> list[Command]:
+    return [STRUCTURES[family.kind].scan(key, 0, STEP) for key, family in batch]
 
 
 DONE = (b"0", "0", 0)
-_SCANS = {"set": "SSCAN", "zset": "ZSCAN", "hash": "HSCAN"}
 # The type of key that each command reads.
-_READS = {command: kind for kind, command in _SCANS.items()}
-_READS |= {"GET": "string", "MGET": "string", "HGETALL": "hash", "HGET": "hash", "LRANGE": "list"}
-_READS |= {"SISMEMBER": "set", "ZSCORE": "zset", "ZRANGE": "zset", "GETBIT": "string", "GETRANGE": "string"}
-BYTES = 8192  # of a bitmap in one command
+_READS: Final = {
+    "GET": "string",
+    "GETBIT": "string",
+    "GETRANGE": "string",
+    "HGET": "hash",
+    "HGETALL": "hash",
+    "HSCAN": "hash",
+    "LRANGE": "list",
+    "MGET": "string",
+    "SISMEMBER": "set",
+    "SSCAN": "set",
+    "ZRANGE": "zset",
+    "ZSCAN": "zset",
+    "ZSCORE": "zset",
+}
 PARTS = 32  # of a bitmap in one round trip
-
-
-def _first(key: str, family: Family, cursor: Any = 0, count: int = STEP) -> Command:
-    if family.kind == "string":
-        return ("GET", key)
-    if family.kind == "bitmap":
-        return _get_part(key, 0)
-    return (_SCANS[family.kind], key, cursor, "COUNT", count)
-
-
-def _page(family: Family, reply: Any) -> tuple[list[Any], Any]:
-    """Return the content in the reply to ``_first``, and the next cursor."""
-    if family.kind == "string":
-        return [] if reply is None else [reply], 0
-    if family.kind == "bitmap":
-        return ([], BYTES) if len(reply) == BYTES else (_list_bits(reply, 0), 0)
-    after, raw = reply
-    return _paired(family, raw), after
-
-
-def _get_part(key: str, start: int) -> Command:
-    """Return the command that reads a part of a bitmap from this byte on."""
-    return ("GETRANGE", key, start, start + BYTES - 1)
-
-
-def _list_bits(raw: bytes, start: int) -> list[int]:
-    """Return the offsets of the set bits in a part of a bitmap that begins at this byte."""
-    offsets: list[int] = []
-    for place, byte in enumerate(raw, start):
-        if byte:  # nearly all bytes of a large bitmap are empty
-            offsets += [8 * place + bit for bit in range(8) if byte & 128 >> bit]
-    return offsets
 
 
 def ask(session: Session, commands: Sequence[Command]) -> list[Any]:
@@ -308,14 +307,7 @@ def collect(session: Session, commands: Sequence[Command]) -> list[Any]:
         try:
             session.ask([command])
         except ResponseError as error:
-            name, kind = with_prefix(command[1]), _READS[command[0]]
+            name = with_prefix(command[1])
+            kind = _READS[command[0]]
             raise WrongType(f"the key {name!r} is not a {kind}; delete it, then repair") from error
     return session.ask(commands)
-
-
-def _paired(family: Family, raw: Any) -> list[Any]:
-    if family.kind == "set":
-        return raw if isinstance(raw, list) else list(raw)
-    if isinstance(raw, dict):
-        return list(raw.items())
-    return list(zip(raw[::2], raw[1::2], strict=True))

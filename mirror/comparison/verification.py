@@ -7,7 +7,7 @@ live site most differences are transient.
 
 import random
 from collections import defaultdict
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.db.models.functions import Now
@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from mirror.comparison import scan
 from mirror.comparison.compare import Difference, differences, quarantined, read_targets
 from mirror.comparison.expected import Sums, says
-from mirror.comparison.plan import TYPES
+from mirror.comparison.structures import STRUCTURES
 from mirror.comparison.targets import ABSENT, Target
 from mirror.conf import setting
 from mirror.declare.entries import Entry, single
@@ -65,15 +65,14 @@ class RowVerification(Verification):
 
     def __init__(self, kind: "Kind", session: Session, progress: ProgressCallback, all_strays: bool) -> None:
         mirror = kind.mirror
-        self.kind, self.mirror, self.session, self.progress, self.all_strays = (
-            kind,
-            mirror,
-            session,
-            progress,
-            all_strays,
-        )
+        self.kind = kind
+        self.mirror = mirror
+        self.session = session
+        self.progress = progress
+        self.all_strays = all_strays
         self.owned = scan.Owned(mirror)
-        self.sums, self.rows = Sums(), 0
+        self.sums = Sums()
+        self.rows = 0
         # Reported separately. Their declaration may raise, which would stop the comparison of all other rows.
         self.quarantined = {difference.pk for difference in quarantined([mirror.name])}
         self.named: dict[str, Family] = {}
@@ -83,35 +82,47 @@ class RowVerification(Verification):
 
     def read_rows(self) -> None:
         """Read every row: compare its record, and add its entries to the checksums."""
-        for pks in self._chunks():
+        for pks in self._list_chunks():
             asks = self.kind.ask(pks) if self.mirror.has_record else []
-            self.session.post(asks)  # Redis answers while SQL is read
+            # Redis answers while SQL is read.
+            self.session.post(asks)
             targets, errors = read_targets(self.kind, pks)
+            replies = scan.collect(self.session, asks)
             self.suspects.update(dict.fromkeys(errors))
-            self._compare_own(pks, targets, scan.collect(self.session, asks))
-            self.rows += sum(target.own is not None for target in targets.values())
+            self._compare_own(pks, targets, replies)
             for target in targets.values():
                 self.sums.add(target.entries)
+                self.rows += target.own is not None
             self.progress(self.mirror.name, len(pks))
 
     def take(self, keys: list[str]) -> None:
         """Collect the keys in this list that belong to the mirror."""
-        pk_of, family_of = self.owned.pk_of, self.owned.family_of
+        # Looked up once, because this runs for each key of Redis.
+        pk_of = self.owned.pk_of
+        family_of = self.owned.family_of
         for key in keys:
-            if (pk := pk_of(key)) is not None:
+            pk = pk_of(key)
+            if pk is not None:
                 self.records.add(pk)
-            elif (family := family_of(key)) is not None:
+                continue
+            family = family_of(key)
+            if family is not None:
                 self.named[key] = family
 
     def result(self) -> list[Difference]:
         """Return the lasting differences, after all rows and keys were read."""
         if len(self.records) != self.rows or self.suspects:
-            self._records_without_row()
-        wrong = {c.key: c.family for c in self._contents(self.named) if not self.sums.agree(c)}
+            self._suspect_records_without_row()
+        wrong: dict[str, Family] = {}
+        for content in self._read_contents(self.named):
+            if not self.sums.agree(content):
+                wrong[content.key] = content.family
         missing = self.sums.totals.keys() - self.named.keys()
         if wrong or missing:
             self._look_closely(wrong, missing)
-        pks = [pk for pk in (*self.suspects, *self.strays) if pk not in self.quarantined]
+        possible = list(self.suspects)
+        possible += self.strays
+        pks = [pk for pk in possible if pk not in self.quarantined]
         found = differences(self.kind, pks, self.strays, self.session, self.all_strays)
         note_result(self.mirror.name, len(found))
         return found
@@ -119,77 +130,84 @@ class RowVerification(Verification):
     def some(self, count: int) -> list[Difference]:
         """Return the differences of ``count`` random rows (reservoir sampling: one pass, no OFFSET)."""
         chosen: list[str] = []
-        for seen, pk in enumerate(self._pks()):
+        for seen, pk in enumerate(self._list_pks()):
             if len(chosen) < count:
                 chosen.append(pk)
-            elif (place := random.randrange(seen + 1)) < count:
+                continue
+            place = random.randrange(seen + 1)
+            if place < count:
                 chosen[place] = pk
         return differences(self.kind, chosen, {}, self.session)
 
-    def _chunks(self) -> Generator[list[str], None, None]:
-        after, size = None, self.kind.limit_batch(CHUNKS * int(setting("CHUNK")))
+    def _list_chunks(self) -> Generator[list[str], None, None]:
+        size = self.kind.limit_batch(CHUNKS * int(setting("CHUNK")))
+        after = None
         while pks := self.mirror.keys_after(after, size):
             yield [pk for pk in pks if pk not in self.quarantined]
             after = pks[-1]
 
-    def _pks(self) -> Generator[str, None, None]:
-        for pks in self._chunks():
+    def _list_pks(self) -> Generator[str, None, None]:
+        for pks in self._list_chunks():
             yield from pks
 
-    def _targets(self) -> Generator[tuple[list[str], dict[str, Target]], None, None]:
-        for pks in self._chunks():
-            yield pks, read_targets(self.kind, pks)[0]
+    def _read_all_targets(self) -> Generator[tuple[list[str], dict[str, Target]], None, None]:
+        for pks in self._list_chunks():
+            targets, _ = read_targets(self.kind, pks)
+            yield pks, targets
             self.progress(self.mirror.name, 0)
 
     def _compare_own(self, pks: Sequence[str], targets: dict[str, Target], replies: list[Any]) -> None:
-        if not replies:  # the rows have no keys of their own
+        if not replies:
+            # The rows have no keys of their own.
             return
-        for pk, stored in zip(pks, self.kind.read_states(pks, replies), strict=True):
+        states = self.kind.read_states(pks, replies)
+        for pk, stored in zip(pks, states, strict=True):
             if stored != targets.get(pk, ABSENT).own:
                 self.suspects[pk] = None
 
-    def _contents(self, named: dict[str, Family]) -> Generator[scan.Content, None, None]:
+    def _read_contents(self, named: dict[str, Family]) -> Generator[scan.Content, None, None]:
         for count, content in enumerate(scan.contents(self.session, named.items())):
+            # Keys are not counted, but the progress shows that the work goes on.
             if count % scan.PIPE == 0:
                 self.progress(self.mirror.name, 0)
             yield content
 
-    def _records_without_row(self) -> None:
-        ordered, size = sorted(self.records - self.quarantined), int(setting("CHUNK"))
+    def _suspect_records_without_row(self) -> None:
+        ordered = sorted(self.records - self.quarantined)
+        size = int(setting("CHUNK"))
         for start in range(0, len(ordered), size):
             pks = ordered[start : start + size]
             known, _ = read_targets(self.kind, pks)
-            self.suspects.update(dict.fromkeys(pk for pk in pks if pk not in known))
+            unknown = [pk for pk in pks if pk not in known]
+            self.suspects.update(dict.fromkeys(unknown))
 
     def _look_closely(self, wrong: dict[str, Family], missing: set[str]) -> None:
         """Read the members of these keys, and find the rows that have to be compared closely."""
-        found: dict[tuple[str, str], str] = {}
-        for content in self._contents(wrong):
-            found |= {(content.key, member): value for member, value in content.items()}
+        found: dict[str, dict[str, str]] = defaultdict(dict)  # by key and member
+        for content in self._read_contents(wrong):
+            found[content.key].update(content.items())
         keys = wrong.keys() | missing
-        for _, targets in self._targets():
+        for _, targets in self._read_all_targets():
             for pk, target in targets.items():
                 for entry in single(target.entries):
-                    if entry[0] in keys and found.pop(says(entry)[:2], None) != says(entry)[2]:
-                        self.suspects[pk] = None
-        left: dict[str, list[tuple[str, str]]] = defaultdict(list)
-        for (key, member), value in found.items():
-            left[key].append((member, value))
-        for key, items in left.items():
-            family = wrong[key]
-            owners = family.find_owners(key, [member or value for member, value in items])
-            for owner, (member, value) in zip(owners, items, strict=True):
-                self.strays[owner].add(make_entry(family, key, member, value))
+                    if entry[0] in keys:
+                        key, member, value = says(entry)
+                        # What no row pops is left as a stray.
+                        if found[key].pop(member, None) != value:
+                            self.suspects[pk] = None
+        for key, items in found.items():
+            if items:
+                self._add_strays(wrong[key], key, items)
+
+    def _add_strays(self, family: Family, key: str, items: Mapping[str, str]) -> None:
+        """Add these members of a key, with their values, to the strays of the rows that would contribute them."""
+        # A string has no member, so its value names the owner.
+        members = [member or value for member, value in items.items()]
+        owners = family.find_owners(key, members)
+        for owner, (member, value) in zip(owners, items.items(), strict=True):
+            self.strays[owner].add(make_entry(family, key, member, value))
 
 
 def make_entry(family: Family, key: str, member: str, value: str) -> Entry:
     """Return the entry in Redis at this place of a key."""
-    parts: dict[str, tuple[Any, ...]] = {
-        "set": (key, member),
-        "zset": (key, member, float(value) if family.kind == "zset" else 0.0),
-        "hash": (key, member, value),
-        "string": (key, value),
-        "bitmap": (key, int(member) if family.kind == "bitmap" else 0),
-    }
-    made: Entry = TYPES[family.kind](*parts[family.kind])
-    return made
+    return STRUCTURES[family.kind].make_entry(key, member, value)

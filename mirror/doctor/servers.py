@@ -81,7 +81,8 @@ def _check_one_server(server: RedisClient, *, of_cluster: bool) -> Iterator[Chec
 def _find_refused(server: RedisClient) -> list[str]:
     """Return the names of the commands that the user may not execute."""
     commands = list(HARMLESS)
-    if all_kinds():  # a site without visits needs no rights to streams
+    # A site without visits needs no rights to streams.
+    if all_kinds():
         commands += HARMLESS_TO_STREAMS
     pipe = server.pipeline(transaction=False)
     for command in commands:
@@ -97,7 +98,8 @@ def _find_refused(server: RedisClient) -> list[str]:
 
 def _explain_silence(error: RedisError) -> CheckMessage:
     """Return the finding that Redis does not answer the questions of the doctor."""
-    if isinstance(error, NoPermissionError):  # of the commands with which each connection begins
+    # Of the commands with which each connection begins.
+    if isinstance(error, NoPermissionError):
         return _explain_rights(f"lacks a right: {error}")
     text = str(error)
     if isinstance(error, AuthenticationError) or "WRONGPASS" in text:
@@ -144,7 +146,8 @@ def check_server(info: Mapping[str, Any], *, of_cluster: bool = False) -> Iterat
         yield Error(
             "The server belongs to a Redis Cluster, but its URL names a single one.", hint=hint, id="mirror.E036"
         )
-    version = str(info.get("redis_version", ""))  # some services hide it
+    # Some services hide it.
+    version = str(info.get("redis_version", ""))
     if version and _parse_version(version) < MIN_VERSION:
         hint = "Install Redis 6.2 or later, or Valkey."
         yield Error(f"Redis {version} is too old.", hint=hint, id="mirror.E037")

@@ -39,7 +39,8 @@ def _check_alias(alias: str) -> Iterator[CheckMessage]:
     try:
         cache: Any = caches[alias]
         pool: Any = get_redis_connection(alias).connection_pool
-    except Exception as error:  # any error of the settings: no such alias, another backend, a wrong path
+    except Exception as error:
+        # Any error of the settings: no such alias, another backend, a wrong path.
         hint = 'Set MIRROR["ALIAS"] and MIRROR["RELAY_ALIAS"] to aliases of django-redis in CACHES.'
         yield Error(f"The cache alias {alias!r} cannot be used: {error}", hint=hint, id="mirror.E032")
         return

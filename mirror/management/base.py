@@ -16,6 +16,7 @@ class ReportingCommand(BaseCommand):
     Subclasses implement ``run(**options) -> exit code``. ``--traceback`` shows the traceback of an error.
     """
 
+    # A command must run on a site with faults, for example the doctor, which explains them.
     requires_system_checks: list[str] = []
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
@@ -44,10 +45,9 @@ class ReportingCommand(BaseCommand):
     def report(self, data: Any, lines: list[str], json: bool) -> None:
         """Print ``data`` as JSON, or else the lines."""
         if json:
-            self.stdout.write(orjson.dumps(data, default=str, option=orjson.OPT_INDENT_2).decode())
-        else:
-            for line in lines:
-                self.stdout.write(line)
+            lines = [orjson.dumps(data, default=str, option=orjson.OPT_INDENT_2).decode()]
+        for line in lines:
+            self.stdout.write(line)
 
 
 def brief(parser: CommandParser) -> CommandParser:
@@ -65,6 +65,8 @@ def one_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
     text = " ".join(str(error).split())
-    if isinstance(error, CommandError) and text:
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    name = type(error).__name__
+    if not text:
+        return name
+    # The messages of commands are complete sentences.
+    return text if isinstance(error, CommandError) else f"{name}: {text}"

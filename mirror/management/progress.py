@@ -28,8 +28,9 @@ class Progress:
     """
 
     def __init__(self, stream: Any, verb: str, totals: Totals | None = None) -> None:
-        self._stream, self._verb = stream, verb
-        self._total = totals if callable(totals) else dict(totals or {}).get
+        self._stream = stream
+        self._verb = verb
+        self._find_total = totals if callable(totals) else dict(totals or {}).get
         self._totals: dict[str, int | None] = {}
         self._bars: dict[str, tqdm[Any]] = {}
         self._counts: dict[str, int] = {}
@@ -47,17 +48,20 @@ class Progress:
 
     def __call__(self, name: str, rows: int) -> None:
         if name not in self._totals:
-            self._totals[name], self._began[name], self._counts[name] = self._total(name), time.monotonic(), 0
+            self._totals[name] = self._find_total(name)
+            self._began[name] = time.monotonic()
+            self._counts[name] = 0
         self._counts[name] += rows
         if self._stream.isatty():
-            self._bar(name).update(rows)
+            self._get_bar(name).update(rows)
         elif time.monotonic() - self._printed_at >= PROGRESS_SECONDS:
             self._printed_at = time.monotonic()
-            self._stream.write(self._line(name))
+            self._stream.write(self._write_line(name))
 
-    def _bar(self, name: str) -> "tqdm[Any]":
+    def _get_bar(self, name: str) -> "tqdm[Any]":
         if name not in self._bars:
-            from tqdm import tqdm  # here, because it is slow to import, and the admin imports this package
+            # Here, because it is slow to import, and the admin imports this package.
+            from tqdm import tqdm
 
             # Django's OutputWrapper would add a newline to every update of the bar.
             stream = getattr(self._stream, "_out", self._stream)
@@ -67,14 +71,15 @@ class Progress:
             )
         return self._bars[name]
 
-    def _line(self, name: str) -> str:
-        done, total = self._counts[name], self._totals[name]
-        rate = done / max(time.monotonic() - self._began[name], 1e-3)
+    def _write_line(self, name: str) -> str:
+        done = self._counts[name]
+        total = self._totals[name]
+        seconds = max(time.monotonic() - self._began[name], 1e-3)
+        rate = done / seconds
         values = {"name": name, "done": done, "total": total, "verb": self._verb, "rate": f"{rate:.0f}"}
         if not total:
             return _("%(name)s: %(done)s rows %(verb)s, %(rate)s rows/s") % values
-        left = f"{max(total - done, 0) / rate:.0f}" if rate else "?"
-        return _("%(name)s: %(done)s of %(total)s rows %(verb)s, %(rate)s rows/s, %(left)s s left") % {
-            **values,
-            "left": left,
-        }
+        # Rows may be inserted meanwhile, so more may be done than were counted.
+        rows_left = max(total - done, 0)
+        values["left"] = f"{rows_left / rate:.0f}" if rate else "?"
+        return _("%(name)s: %(done)s of %(total)s rows %(verb)s, %(rate)s rows/s, %(left)s s left") % values

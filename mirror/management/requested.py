@@ -29,10 +29,12 @@ def request(mirror: str, kind: str) -> Job | None:
     jobs = Job.objects.using(setting("DATABASE"))
     job = jobs.create(mirror=mirror, kind=kind)
     if not send.perform(job.pk):
+        # Nothing would ever perform it, and the page would show it as waiting.
         job.delete()
         return None
-    kept = jobs.filter(mirror=mirror).order_by("-pk").values_list("pk", flat=True)[:KEPT_JOBS]
-    jobs.filter(mirror=mirror).exclude(pk__in=list(kept)).delete()
+    of_mirror = jobs.filter(mirror=mirror)
+    kept = of_mirror.order_by("-pk").values_list("pk", flat=True)[:KEPT_JOBS]
+    of_mirror.exclude(pk__in=list(kept)).delete()
     return job
 
 
@@ -41,60 +43,66 @@ def perform(job_id: int) -> None:
 
     A job that was deleted, has ended, or is performed elsewhere is skipped: brokers deliver tasks that take long again.
     """
-    with lease(relay_client(), f"job:{job_id}") as mine:
+    with lease(relay_client(), f"job:{job_id}") as is_mine:
+        # Read under the lease: another worker may have ended it a moment ago.
         job = Job.objects.using(setting("DATABASE")).filter(pk=job_id, ended_at=None).first()
-        if mine and job is not None:
-            _perform(job)
+        if is_mine and job is not None:
+            _perform_job(job)
 
 
-def _perform(job: Job) -> None:
-    _save(job, started_at=Now(), rows=0, total=rows_of(job.mirror))
+def _perform_job(job: Job) -> None:
+    _save_job(job, started_at=Now(), rows=0, total=rows_of(job.mirror))
     try:
-        result = _work(job, _Progress(job))
+        result = _do_work(job, _Progress(job))
     except Exception as error:
-        _save(job, ended_at=Now(), error=f"{type(error).__name__}: {error}")
+        _save_job(job, ended_at=Now(), error=f"{type(error).__name__}: {error}")
         raise
-    _save(job, ended_at=Now(), **result)
+    _save_job(job, ended_at=Now(), **result)
 
 
 class _Progress:
     """A callback ``(mirror, rows)`` that stores the number of processed rows from time to time."""
 
     def __init__(self, job: Job) -> None:
-        self.job, self.rows, self.noted = job, 0, time.monotonic()
+        self.job = job
+        self.rows = 0
+        self.noted = time.monotonic()
 
     def __call__(self, mirror: str, rows: int) -> None:
         self.rows += rows
         if time.monotonic() - self.noted >= JOB_PROGRESS_SECONDS:
             self.noted = time.monotonic()
-            _save(self.job, rows=self.rows)
+            _save_job(self.job, rows=self.rows)
 
 
-def _work(job: Job, progress: _Progress) -> dict[str, Any]:
+def _do_work(job: Job, progress: _Progress) -> dict[str, Any]:
     """Do the work. Return the columns of its result."""
     if job.kind == Job.Kind.REBUILD:
         (done,) = rebuilding.rebuild([job.mirror], progress=progress)
-        return {"rows": done.rows, "error": texts.rebuilt(done) if done.skipped else ""}
+        error = texts.rebuilt(done) if done.skipped else ""
+        return {"rows": done.rows, "error": error}
     found = runs.verify([job.mirror], progress=progress)
-    left = 0
+    differences = len(found)
     if found and job.kind == Job.Kind.REPAIR:
         repair.check_cap(found)
         repair.order(found)
         repair.carry_out(found)
-        left = repair.left_over(found)
-    return {
-        "rows": progress.rows,
-        "differences": left if job.kind == Job.Kind.REPAIR else len(found),
-        "findings": _describe(found),
-    }
+        # The page shows what was found, and how much of it is left.
+        differences = repair.left_over(found)
+    return {"rows": progress.rows, "differences": differences, "findings": _describe_findings(found)}
 
 
-def _describe(found: Sequence[Difference]) -> list[list[str]]:
-    return [
-        [d.pk, d.kind, d.key if d.entry is None else " ".join(filter(None, says(d.entry)[:2]))]
-        for d in found[:KEPT_FINDINGS]
-    ]
+def _describe_findings(found: Sequence[Difference]) -> list[list[str]]:
+    """Return the first findings in a form for JSON: row, kind and place."""
+    findings: list[list[str]] = []
+    for difference in found[:KEPT_FINDINGS]:
+        place = difference.key
+        if difference.entry is not None:
+            key, member, _ = says(difference.entry)
+            place = f"{key} {member}" if member else key
+        findings.append([difference.pk, difference.kind, place])
+    return findings
 
 
-def _save(job: Job, **values: Any) -> None:
+def _save_job(job: Job, **values: Any) -> None:
     Job.objects.using(setting("DATABASE")).filter(pk=job.pk).update(**values)

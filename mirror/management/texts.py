@@ -20,7 +20,7 @@ def statuses(found: Sequence[Status]) -> list[str]:
         return [_("No mirrors are declared.")]
     head = [_("mirror"), _("state"), _("rows"), _("pending"), _("oldest"), _("quarantined"), _("layout")]
     lines = [_list_cells(status) for status in found]
-    return table(head, lines) + _background(found)
+    return table(head, lines) + _describe_background(found)
 
 
 def _list_cells(status: Status) -> list[str]:
@@ -35,18 +35,14 @@ def _list_cells(status: Status) -> list[str]:
     ]
 
 
-def _background(found: Sequence[Status]) -> list[str]:
+def _describe_background(found: Sequence[Status]) -> list[str]:
     """Return the progress and the findings of the present pass of the background verification, if one has begun."""
-    has_begun, rows, differences = False, 0, 0
-    last: list[str] = []
-    for status in found:
-        has_begun = has_begun or status.background_rows is not None
-        rows += status.background_rows or 0
-        differences += status.background_differences
-        if status.background_last:
-            last.append(f"  {status.mirror} {status.background_last}")
-    if not has_begun:
+    begun = [status for status in found if status.background_rows is not None]
+    if not begun:
         return []
+    rows = sum(status.background_rows or 0 for status in begun)
+    differences = sum(status.background_differences for status in found)
+    last = [f"  {status.mirror} {status.background_last}" for status in found if status.background_last]
     text = _("background verification: %(rows)s rows compared in this pass, %(found)s differences")
     return [text % {"rows": rows, "found": differences}, *last]
 
@@ -55,23 +51,31 @@ def rows(found: Status) -> str:
     """Return the number of a mirror's rows; for windows, the number in Redis, possibly estimated."""
     if found.rows < 0:
         return "?"
-    if found.estimated:
-        return _("about %(count)s") % {"count": found.rows} if found.rows else _("few")
-    return str(found.rows)
+    if not found.estimated:
+        return str(found.rows)
+    # The sample found none, but there may be some.
+    if found.rows == 0:
+        return _("few")
+    return _("about %(count)s") % {"count": found.rows}
 
 
 def table(head: list[str], rows: list[list[str]]) -> list[str]:
     """Return aligned columns, the first two to the left."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    return ["  ".join(map(_aligned, row, widths, range(len(row)))).rstrip() for row in (head, *rows)]
+    lines: list[str] = []
+    for row in [head, *rows]:
+        cells = map(_align_cell, row, widths, range(len(row)))
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
-def _aligned(text: str, width: int, column: int) -> str:
+def _align_cell(text: str, width: int, column: int) -> str:
     return text.ljust(width) if column < 2 else text.rjust(width)
 
 
 def state(found: Status) -> str:
     """Return the state of a mirror."""
+    # Faults first: while changes are missed, the marker in Redis does not count.
     if found.faults:
         return _("cold: %(faults)s") % {"faults": ", ".join(found.faults)}
     if found.warm is None:
@@ -89,10 +93,8 @@ def rebuilt(done: Rebuilt) -> str:
         text = _("%(mirror)s: not rebuilt, because changes are not captured (%(faults)s): run migrate first")
         return text % {"mirror": done.mirror, "faults": ", ".join(done.faults)}
     if done.waits:
-        return _("%(mirror)s: waiting until these mirrors are warm: %(others)s") % {
-            "mirror": done.mirror,
-            "others": ", ".join(done.waits),
-        }
+        text = _("%(mirror)s: waiting until these mirrors are warm: %(others)s")
+        return text % {"mirror": done.mirror, "others": ", ".join(done.waits)}
     if done.skipped:
         return _("%(mirror)s: another process is rebuilding it") % {"mirror": done.mirror}
     rows = ngettext("%(count)s row", "%(count)s rows", done.rows) % {"count": done.rows}
@@ -111,11 +113,10 @@ def drained(applied: int, left: int) -> str:
 def difference(found: Difference) -> str:
     """Return one line: the row, the place, and the values on both sides."""
     if found.kind == "quarantined":
-        return _("%(mirror)s %(pk)s: quarantined: %(error)s") % {
-            "mirror": found.mirror,
-            "pk": f"{found.key}:{found.pk}" if found.key else found.pk,
-            "error": found.found,
-        }
+        # A change of a source has the source before its key.
+        pk = f"{found.key}:{found.pk}" if found.key else found.pk
+        text = _("%(mirror)s %(pk)s: quarantined: %(error)s")
+        return text % {"mirror": found.mirror, "pk": pk, "error": found.found}
     if found.kind == "unreadable":
         text = _("%(mirror)s %(pk)s: unreadable: %(error)s")
         return text % {"mirror": found.mirror, "pk": found.pk, "error": found.found}
@@ -124,7 +125,8 @@ def difference(found: Difference) -> str:
     if found.entry is not None:
         key, member, _value = says(found.entry)
         where = f"{key} {member}".rstrip()
-    return _("%(mirror)s %(pk)s: %(kind)s %(where)s: SQL has %(sql)s, Redis has %(redis)s") % {
+    text = _("%(mirror)s %(pk)s: %(kind)s %(where)s: SQL has %(sql)s, Redis has %(redis)s")
+    return text % {
         "mirror": found.mirror,
         "pk": found.pk,
         "kind": kinds[found.kind],
@@ -142,7 +144,8 @@ def explained(found: Explained) -> list[str]:
         _("  Redis: %(value)s") % {"value": fact(found.redis)},
     ]
     if found.pending:
-        lines.append(_("  pending changes: %(ids)s") % {"ids": ", ".join(map(str, found.pending))})
+        ids = ", ".join(map(str, found.pending))
+        lines.append(_("  pending changes: %(ids)s") % {"ids": ids})
     for key, member, wanted, stored in found.entries:
         mark = "=" if wanted == stored else "!"
         both = _("SQL: %(sql)s  Redis: %(redis)s") % {"sql": fact(wanted), "redis": fact(stored)}
@@ -153,19 +156,25 @@ def explained(found: Explained) -> list[str]:
 def removal(found: Remains, steps: Sequence[str], is_done: bool) -> list[str]:
     """Return the removed parts and, in English like the doctor's hints, the steps that remain by hand."""
     text = _("removed: %(found)s") if is_done else _("would be removed with --yes: %(found)s")
+    triggers = len(found.triggers)
+    tables = len(found.tables)
     counts = [
-        ngettext("%(count)s trigger", "%(count)s triggers", len(found.triggers)) % {"count": len(found.triggers)},
-        ngettext("%(count)s table", "%(count)s tables", len(found.tables)) % {"count": len(found.tables)},
+        ngettext("%(count)s trigger", "%(count)s triggers", triggers) % {"count": triggers},
+        ngettext("%(count)s table", "%(count)s tables", tables) % {"count": tables},
         ngettext("%(count)s key", "%(count)s keys", found.keys) % {"count": found.keys},
     ]
-    return [text % {"found": ", ".join(counts)}, _("by hand:"), *(f"  - {step}" for step in steps)]
+    lines = [text % {"found": ", ".join(counts)}, _("by hand:")]
+    lines += [f"  - {step}" for step in steps]
+    return lines
 
 
 def severity(found: CheckMessage) -> str:
     """Return the severity of a finding, as in JSON."""
     if found.level >= ERROR:
         return "error"
-    return "warning" if found.level >= WARNING else "info"
+    if found.level >= WARNING:
+        return "warning"
+    return "info"
 
 
 def findings(found: Sequence[CheckMessage]) -> list[str]:
@@ -173,9 +182,11 @@ def findings(found: Sequence[CheckMessage]) -> list[str]:
 
     Like messages of system checks, they are in English.
     """
+    # In the order of the first finding with each hint.
     by_hint: dict[str, list[str]] = {}
     for message in found:
-        by_hint.setdefault(message.hint or "", []).append(f"{severity(message)}: {message.msg} ({message.id})")
+        line = f"{severity(message)}: {message.msg} ({message.id})"
+        by_hint.setdefault(message.hint or "", []).append(line)
     lines: list[str] = []
     for hint, messages in by_hint.items():
         lines += messages

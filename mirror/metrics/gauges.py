@@ -34,28 +34,30 @@ TEXTS = {
 
 def measure() -> Iterator[Gauge]:
     """Yield all gauges, without those that are unknown while Redis is away. Raises Django's database errors."""
-    beats = try_redis(_has_heartbeat, lambda: None, warning="")
+    has_heartbeat = try_redis(_has_heartbeat, lambda: None, warning="")
+    is_in_doubt = None if has_heartbeat is None else not has_heartbeat
     for status in statuses(count_rows=False):
         found = {
             "warm": status.warm,
-            "in_doubt": not beats if beats is not None and registry.is_strict(status.mirror) else None,
+            # Readers of other mirrors need no heartbeat.
+            "in_doubt": is_in_doubt if registry.is_strict(status.mirror) else None,
             "pending": status.pending,
             "lag_seconds": status.oldest_pending_seconds,
             "fanout_lag_seconds": status.oldest_push_seconds,
             "quarantined": status.quarantined,
             "differences": status.differences,
         }
-        yield from _gauges("mirror", {"mirror": status.mirror}, found)
+        yield from _make_gauges("mirror", {"mirror": status.mirror}, found)
     for visits in visits_status.statuses():
         found = {"waiting": visits.waiting, "lag_seconds": visits.oldest_seconds}
-        yield from _gauges("mirror_visits", {"kind": visits.kind}, found)
+        yield from _make_gauges("mirror_visits", {"kind": visits.kind}, found)
 
 
 def _has_heartbeat(redis: RedisClient) -> bool | None:
     return bool(redis.exists(naming.heartbeat()))
 
 
-def _gauges(start: str, labels: Mapping[str, str], found: Mapping[str, float | None]) -> Iterator[Gauge]:
+def _make_gauges(start: str, labels: Mapping[str, str], found: Mapping[str, float | None]) -> Iterator[Gauge]:
     for name, value in found.items():
         if value is not None:
             yield Gauge(f"{start}_{name}", labels, float(value))

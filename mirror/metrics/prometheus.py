@@ -33,12 +33,12 @@ ROUND_TRIPS: Final = Histogram(
 
 
 @receiver(counted, dispatch_uid="mirror.metrics.prometheus")
-def _count(*, name: str, value: int, labels: Mapping[str, str], **kwargs: object) -> None:
+def _count_event(*, name: str, value: int, labels: Mapping[str, str], **kwargs: object) -> None:
     COUNTERS[name].labels(**labels).inc(value)
 
 
 @receiver(round_trip_ended, dispatch_uid="mirror.metrics.prometheus")
-def _observe(*, seconds: float, **kwargs: object) -> None:
+def _observe_round_trip(*, seconds: float, **kwargs: object) -> None:
     ROUND_TRIPS.observe(seconds)
 
 

@@ -1,6 +1,7 @@
 """Answer questions: from Redis in one round trip, or from SQL."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from mirror import registry
@@ -9,9 +10,10 @@ from mirror.declare.mirrors import Mirror
 from mirror.declare.questions import AskSql, Outcome, Question, slot
 from mirror.kinds import Kind, kind_of
 from mirror.read import prefetch
-from mirror.read.prefetch import Asked
+from mirror.read.prefetch import Asked, Reading
 from mirror.read.reads import read
 from mirror.read.replica import ask_sql
+from mirror.redis.types import RedisPipeline
 from mirror.relay import sql_only
 from mirror.utils.counters import count_fallback
 
@@ -22,10 +24,13 @@ class Answers:
     def answer_all(self, questions: Sequence[Question[Any]]) -> list[Outcome]:
         """Return the outcomes of questions. SQL answers those of mirrors that are cold, behind or in doubt."""
         if len(questions) == 1:
-            reading = read(questions[0].mirrors, questions[0].ask)
-            return [_decide(questions[0], reading and reading.replies)]
+            # The usual case, which needs no groups.
+            (question,) = questions
+            reading = read(question.mirrors, question.ask)
+            return [_answer_question(question, reading)]
         groups = [Asked.of(question.mirrors, question.ask) for question in questions]
-        return [_decide(question, replies) for question, replies in zip(questions, _read_all(groups), strict=True)]
+        readings = _read_all(groups)
+        return list(map(_answer_question, questions, readings))
 
     def get_mirror(self, declaration: type[Any]) -> Mirror:
         """Return the registered mirror of a declaration. Raises LookupError if it is not registered."""
@@ -48,16 +53,20 @@ class Answers:
                     records[pk] = record
             return records
 
-        def load() -> dict[str, Any]:
-            found = _load_states(mirror, kind, [pk for pk in pks if mirror.is_possible(pk)])
-            return build([found.get(pk) for pk in pks])
+        def ask(pipe: RedisPipeline) -> None:
+            for command in kind.ask(pks):
+                pipe.execute_command(*command)
 
-        return Question(
-            [mirror.name],
-            lambda pipe: [pipe.execute_command(*command) for command in kind.ask(pks)],
-            lambda replies: build(kind.read_states(pks, replies)),
-            load,
-        )
+        def decode(replies: Sequence[Any]) -> dict[str, Any]:
+            return build(kind.read_states(pks, replies))
+
+        def load() -> dict[str, Any]:
+            # A caller may ask for any text, and SQL refuses one that cannot be a key.
+            possible = [pk for pk in pks if mirror.is_possible(pk)]
+            found = _load_states(mirror, kind, possible)
+            return build(list(map(found.get, pks)))
+
+        return Question([mirror.name], ask, decode, load)
 
 
 def _load_states(mirror: Mirror, kind: Kind, pks: Sequence[str]) -> dict[str, Any]:
@@ -75,8 +84,8 @@ def _load_states(mirror: Mirror, kind: Kind, pks: Sequence[str]) -> dict[str, An
     return states
 
 
-def _read_all(groups: Sequence[Asked]) -> list[list[Any] | None]:
-    """Return the replies to each read, or None where SQL has to answer."""
+def _read_all(groups: Sequence[Asked]) -> list[Reading | None]:
+    """Return what each read found, or None where SQL has to answer."""
     found = [prefetch.look_up(group) for group in groups]
     sent: list[int] = []
     for number, group in enumerate(groups):
@@ -86,26 +95,28 @@ def _read_all(groups: Sequence[Asked]) -> list[list[Any] | None]:
             count_fallback(group.mirrors, "own_write")
         else:
             sent.append(number)
-    if sent:
-        fetched = prefetch.fetch(prefetch.NOTHING, [groups[number] for number in sent])
-        # The first reading is the required one, which asks nothing.
-        readings = fetched.readings[1:] if fetched else [None] * len(sent)
-        for number, reading in zip(sent, readings, strict=True):
-            found[number] = reading
-            if fetched and reading is None:
-                count_fallback(groups[number].mirrors, "cold")
-    return [reading and reading.replies for reading in found]
+    if not sent:
+        return found
+    # No read is required, so that a cold mirror leaves the others to Redis.
+    fetched = prefetch.fetch(prefetch.NOTHING, [groups[number] for number in sent])
+    if fetched is None:
+        return found
+    readings = fetched.readings[1:]  # without that of the required one
+    for number, reading in zip(sent, readings, strict=True):
+        found[number] = reading
+        if reading is None:
+            count_fallback(groups[number].mirrors, "cold")
+    return found
 
 
-def _decide(question: Question[Any], replies: list[Any] | None) -> Outcome:
+def _answer_question(question: Question[Any], reading: Reading | None) -> Outcome:
+    """Return the answer in the replies of Redis, or that of SQL. An error is raised where the function asks."""
     try:
-        if replies is not None:
-            try:
-                return Outcome(question.decode(replies))
-            except AskSql:
-                pass
+        if reading is not None:
+            with suppress(AskSql):
+                return Outcome(question.decode(reading.replies))
         return Outcome(ask_sql(question.mirrors, question.load))
-    except Exception as error:  # raised where the function asks
+    except Exception as error:
         return Outcome(None, error)
 
 

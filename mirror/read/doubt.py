@@ -9,6 +9,7 @@ right; otherwise SQL answers. Quarantined rows of every mirror are answered by S
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 import orjson
@@ -31,6 +32,7 @@ failures = FailureLog(logging.getLogger("mirror"))
 Staged = tuple[tuple[Any, ...], dict[str, Any]]
 Changed = tuple[str, str, str]  # mirror, source, key
 TOO_MANY = b"*"  # replaces the list of quarantined changes if it is too long
+SEVERAL_SETS_READ = {"SINTER", "SUNION", "SDIFF"}
 MEMBERS_ASKED = {"SISMEMBER", "SMISMEMBER", "ZSCORE", "ZMSCORE", "ZRANK", "ZREVRANK", "HGET", "HMGET", "GETBIT"}
 database = Breaker()  # so that reads pay one time-out per second while SQL is away
 
@@ -52,7 +54,8 @@ class Rows(NamedTuple):
         kind = kind_of(registry.get(name))
         if not kind.key_names_entries:
             return False
-        return any(entry[0] in self.sets[name] for entry in kind.before(pk, None))
+        keys = {entry[0] for entry in kind.before(pk, None)}
+        return not keys.isdisjoint(self.sets[name])
 
 
 class Group(NamedTuple):
@@ -84,19 +87,22 @@ class Evidence(NamedTuple):
     def groups_for_sql(self, groups: Sequence[Group]) -> list[bool]:
         """Return for each group whether SQL has to answer it. At most one query, and none without doubt."""
         in_doubt = [self._is_in_doubt(group) for group in groups]
+        # Nearly every read ends here, without a query.
         if self.quarantined is None and not any(in_doubt):
             return in_doubt
         quarantined: Sequence[Sequence[str]] = ()
-        if self.quarantined == TOO_MANY:  # the query finds them
+        if self.quarantined == TOO_MANY:
+            # The query for pending changes finds quarantined ones as well.
             in_doubt = [bool(group.mirrors) for group in groups]
         elif self.quarantined is not None:
             quarantined = orjson.loads(self.quarantined)
         rows = [rows_of(group) for group in groups]
-        pending = _find_pending([of_group for of_group, is_asked in zip(rows, in_doubt, strict=True) if is_asked])
+        pending = _find_pending(list(compress(rows, in_doubt)))
         for_sql: list[bool] = []
         for of_group, is_asked in zip(rows, in_doubt, strict=True):
             is_pending = is_asked and of_group.are_among(pending)
-            for_sql.append(is_pending or of_group.are_among(quarantined))
+            is_quarantined = of_group.are_among(quarantined)
+            for_sql.append(is_pending or is_quarantined)
         return for_sql
 
     def _is_in_doubt(self, group: Group) -> bool:
@@ -113,10 +119,12 @@ class _Newest:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._seen = clock, (b"", 0.0)
+        self._clock = clock
+        self._seen = (b"", 0.0)
 
     def is_fresh(self, heartbeat: bytes) -> bool:
-        now, (newest, since) = self._clock(), self._seen
+        now = self._clock()
+        newest, since = self._seen
         if heartbeat != newest:
             self._seen = (heartbeat, now)
             return True
@@ -127,7 +135,10 @@ _newest = _Newest()
 
 
 def _is_fresh(heartbeat: bytes | None, incarnation: str) -> bool:
-    if heartbeat is None or heartbeat.rpartition(b"|")[0] != incarnation.encode():
+    if heartbeat is None:
+        return False
+    written_in, _, _ = heartbeat.rpartition(b"|")
+    if written_in != incarnation.encode():
         return False
     return _newest.is_fresh(heartbeat)
 
@@ -139,6 +150,7 @@ def _find_pending(rows: Sequence[Rows]) -> list[Changed]:
     for of_group in rows:
         exact |= of_group.exact
         mirrors_of_sets |= of_group.sets.keys()
+    # The breaker is open while SQL is away.
     if not exact or database.open():
         return []
     try:
@@ -157,34 +169,55 @@ def _find_pending(rows: Sequence[Rows]) -> list[Changed]:
 def _find_pending_edges(name: str) -> list[Changed]:
     """Return all pending edges of a mirror, or a change of everything if there are too many."""
     changes = outbox.pending_at_all(name, outbox.MUCH + 1)
-    return [(name, "", outbox.WHOLE if len(changes) > outbox.MUCH else change.key) for change in changes]
+    if len(changes) > outbox.MUCH:
+        return [(name, "", outbox.WHOLE)]
+    return [(name, "", change.key) for change in changes]
 
 
 def rows_of(group: Group) -> Rows:
     """Return the rows that a read concerns, by its records and by its requested or returned entries."""
     exact: set[Changed] = set()
     sets: dict[str, frozenset[str]] = {}
-    for mirror in registry.all_mirrors(group.mirrors) if group.mirrors else ():
-        exact.add((mirror.name, "", outbox.WHOLE))
-        kind, families = kind_of(mirror), mirror.families()
-        structures: set[str] = set()
+    # No names would mean all mirrors.
+    if not group.mirrors:
+        return Rows(frozenset(), sets)
+    for mirror in registry.all_mirrors(group.mirrors):
+        rows_of_mirror = _RowsOfMirror(mirror)
         for (args, _), reply in zip(group.commands, group.replies, strict=True):
-            for key, of_key in _keys_of(args, reply):
-                pk = kind.find_row(key)
-                if pk is not None:
-                    exact.add((mirror.name, "", pk))
-                    exact.update(_behind(mirror, of_key))
-                    continue
-                family = _find_family(families, key)
-                if family is None:
-                    continue
-                exact.update((mirror.name, "", owner) for owner in _owners(family, key, args, of_key))
-                # A pending edge is not among the members of a set that was read, so its key must be asked for.
-                if family.kind == "set" and kind.key_names_entries and args[0] not in MEMBERS_ASKED:
-                    structures.add(key)
-        if structures:
-            sets[mirror.name] = frozenset(structures)
+            for key, of_key in _list_keys(args, reply):
+                rows_of_mirror.add(args, key, of_key)
+        exact |= rows_of_mirror.exact
+        if rows_of_mirror.sets:
+            sets[mirror.name] = frozenset(rows_of_mirror.sets)
     return Rows(frozenset(exact), sets)
+
+
+class _RowsOfMirror:
+    """The rows of one mirror that a read concerns, as in ``Rows``."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self._mirror = mirror
+        self._kind = kind_of(mirror)
+        self._families = mirror.families()
+        self.exact: set[Changed] = {(mirror.name, "", outbox.WHOLE)}
+        self.sets: set[str] = set()
+
+    def add(self, args: Sequence[Any], key: str, reply: Any) -> None:
+        """Add the rows of a key that a command with these arguments reads."""
+        name = self._mirror.name
+        pk = self._kind.find_row(key)
+        if pk is not None:
+            self.exact.add((name, "", pk))
+            self.exact.update(_list_behind(self._mirror, reply))
+            return
+        family = _find_family(self._families, key)
+        if family is None:
+            return
+        for owner in _list_owners(family, key, args, reply):
+            self.exact.add((name, "", owner))
+        # A pending edge is not among the members of a set that was read, so its key must be asked for.
+        if family.kind == "set" and self._kind.key_names_entries and args[0] not in MEMBERS_ASKED:
+            self.sets.add(key)
 
 
 def _find_family(families: Iterable[Family], key: str) -> Family | None:
@@ -194,52 +227,60 @@ def _find_family(families: Iterable[Family], key: str) -> Family | None:
     return None
 
 
-def _keys_of(args: Sequence[Any], reply: Any) -> Iterator[tuple[str, Any]]:
+def _list_keys(args: Sequence[Any], reply: Any) -> Iterator[tuple[str, Any]]:
     """Yield the keys that a command reads, each with its reply."""
-    if args[0] == "MGET":
-        yield from zip(map(_text, args[1:]), reply, strict=True)
-    elif args[0] == "EVAL":  # the page of a ranking: behind the script stands the number of its keys
-        for key in args[3 : 3 + int(args[2])]:
-            yield _text(key), reply
-    elif args[0] in ("SINTER", "SUNION", "SDIFF"):  # a pending change of any of the sets matters
-        for key in args[1:]:
-            yield _text(key), reply
-    elif len(args) > 1:
-        yield _text(args[1]), reply
+    command = args[0]
+    if command == "MGET":
+        yield from zip(map(_to_text, args[1:]), reply, strict=True)
+        return
+    if command == "EVAL":
+        # The page of a ranking. The number of its keys follows the script.
+        keys = args[3 : 3 + int(args[2])]
+    elif command in SEVERAL_SETS_READ:
+        # A pending change of any of the sets matters.
+        keys = args[1:]
+    else:
+        keys = args[1:2]
+    for key in keys:
+        yield _to_text(key), reply
 
 
-def _behind(mirror: Mirror, reply: Any) -> Iterator[Changed]:
+def _list_behind(mirror: Mirror, reply: Any) -> Iterator[Changed]:
     """Yield the changes of other tables' rows that would change the record."""
-    if isinstance(reply, bytes) and mirror.has_record and mirror.record_kind == "json":
-        try:
-            behind = list(mirror.rows_behind(orjson.loads(reply)))
-        except Exception:  # a record of another writer may raise anything; its reader decides about it
-            behind = []
-        for model, key in behind:
-            yield mirror.name, str(model._meta.db_table), str(key)
+    if not isinstance(reply, bytes) or not mirror.has_record or mirror.record_kind != "json":
+        return
+    try:
+        record = orjson.loads(reply)
+        behind = list(mirror.rows_behind(record))
+    except Exception:
+        # A record of another writer may raise anything. Its reader decides about it.
+        return
+    for model, key in behind:
+        yield mirror.name, str(model._meta.db_table), str(key)
 
 
-def _owners(family: Family, key: str, args: Sequence[Any], reply: Any) -> Iterator[str]:
+def _list_owners(family: Family, key: str, args: Sequence[Any], reply: Any) -> Iterator[str]:
     """Yield the keys of the rows with these entries: of the requested or of the returned members."""
     if family.kind == "string":
         members = [reply] if isinstance(reply, bytes) else []
     elif args[0] in MEMBERS_ASKED:
         members = list(args[2:])
-    elif family.kind == "bitmap":  # counts and parts name no rows
-        members = []
+    elif family.kind == "bitmap":
+        return  # counts and parts name no rows
     else:
-        members = list(_flat(reply))
-    return (family.owner(key, _text(member)) for member in members)
+        members = list(_flatten(reply))
+    for member in members:
+        yield family.owner(key, _to_text(member))
 
 
-def _flat(reply: Any) -> Iterator[bytes]:
+def _flatten(reply: Any) -> Iterator[bytes]:
     """Yield the members in a reply: a list, a set, pairs with scores, or the page of a scan."""
     if isinstance(reply, bytes):
         yield reply
     elif isinstance(reply, (list, tuple, set)):
         for part in reply:
-            yield from _flat(part)
+            yield from _flatten(part)
 
 
-def _text(value: Any) -> str:
+def _to_text(value: Any) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

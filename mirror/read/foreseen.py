@@ -30,17 +30,25 @@ class Foreseen:
     def ahead(self, visitor: str | None) -> Generator[None, None, None]:
         """Prefetch the expected reads of the block. visitor: an identifier, or None for an anonymous visitor."""
         shared = self._strangers
-        plan = select_guesses((*shared, *((visitor and self._own.get(visitor)) or ())))
-        found = (fetch(NOTHING, plan) if plan else None) or Prefetched([], [])
+        own = None if visitor is None else self._own.get(visitor)
+        plan = select_guesses(shared + (own or ()))
+        found = fetch(NOTHING, plan) if plan else None
+        if found is None:
+            found = Prefetched([], [])  # which records the reads of the block as well
         with known(found):
             yield
         if found.missed:
-            asked = select_guesses(found.asked)
-            if visitor is None:
-                self._strangers = asked
-            else:
-                common = {one.key for one in shared}
-                self._own.put(visitor, tuple(one for one in asked if one.key not in common))
+            self._remember(visitor, select_guesses(found.asked), shared)
+
+    def _remember(self, visitor: str | None, asked: Plan, shared: Plan) -> None:
+        """Keep the reads of a request for the next one; of a known visitor, only those that are not shared."""
+        if visitor is None:
+            self._strangers = asked
+            return
+        # Shared reads are kept once, not for each visitor.
+        common = {one.key for one in shared}
+        own = tuple(one for one in asked if one.key not in common)
+        self._own.put(visitor, own)
 
     def forget(self) -> None:
         """Forget all reads (for tests)."""

@@ -17,32 +17,39 @@ def entries(redis: RedisClient, mirror: Mirror, rows: str) -> Generator[Contribu
 
     rows: a sorted set with every row's key as a member.
     """
-    for pks in _pks(redis, rows):
-        for pk, record in zip(pks, redis.mget([mirror.record_key(pk) for pk in pks]), strict=True):
-            if record is not None:  # otherwise the row was deleted meanwhile
+    for pks in _list_pks(redis, rows):
+        keys = [mirror.record_key(pk) for pk in pks]
+        records = redis.mget(keys)
+        for pk, record in zip(pks, records, strict=True):
+            # Without a record the row was deleted meanwhile.
+            if record is not None:
                 yield from mirror.index(pk, orjson.loads(record))
 
 
-def _pks(redis: RedisClient, rows: str) -> Generator[list[str], None, None]:
+def _list_pks(redis: RedisClient, rows: str) -> Generator[list[str], None, None]:
     """Yield the rows' keys in lists, without duplicates."""
-    seen: set[bytes] = set()
+    seen: set[bytes] = set()  # ZSCAN may return a member twice
     cursor = 0
     while True:
         cursor, found = redis.zscan(rows, cursor, count=STEP)
         fresh = [member for member, _ in found if member not in seen]
         seen.update(fresh)
-        for start in range(0, len(fresh), STEP):  # ZSCAN returns a small set at once, whatever the COUNT
-            yield [member.decode() for member in fresh[start : start + STEP]]
-        if not cursor:
+        # ZSCAN returns a small set at once, whatever the COUNT.
+        for start in range(0, len(fresh), STEP):
+            batch = fresh[start : start + STEP]
+            yield [member.decode() for member in batch]
+        if cursor == 0:
             return
 
 
 def decode_feed(encoded: bytes) -> Generator[tuple[bool, Entry], None, None]:
     """Decode the result of ``plan.encode_feed``: whether it was added (or removed), and the entry, in order."""
     for op, kind, *parts in orjson.loads(encoded):
+        # An infinite score is text, because JSON has none.
         if kind == "zset" and isinstance(parts[2], str):
             parts[2] = float(parts[2])
-        yield op == 1, plan.from_list([kind, *parts])
+        entry = plan.from_list([kind, *parts])
+        yield op == 1, entry
 
 
 def number(entry_id: bytes) -> tuple[int, int]:

@@ -9,9 +9,8 @@ last entry, or the mirror was rebuilt, a thread loads the copy again, and SQL an
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 from mirror import registry
@@ -77,9 +76,13 @@ class LocalCopy(Generic[S]):
         build: Callable[[Iterable[Contribution]], S],
         others: Callable[[], Mapping[str, Callable[[], str]]] = dict,
     ) -> None:
-        self.name, self._rows, self._build, self._others = name, rows, build, others
+        self.name = name
+        self._rows = rows
+        self._build = build
+        self._others = others
         self._held: _Held[S] | None = None
         self._lock = threading.Lock()  # protects ``_held.structure`` and ``_held.last``
+        # One thread at a time loads the copy.
         self._starting = threading.Lock()
         self._worker: threading.Thread | None = None
         self._retry_at = 0.0
@@ -94,83 +97,95 @@ class LocalCopy(Generic[S]):
         answer)`` adds further reads of Redis. mirrors: further mirrors that these reads need. At most 2 round trips;
         none without a copy.
         """
-        if sql_only.wanted((*self._sources(), *mirrors)) or breaker.open():
+        if sql_only.wanted((*self._list_sources(), *mirrors)) or breaker.open():
             return None
         held = self._held
         if held is None:
-            self._start()
+            self._start_worker()
             return None
         try:
-            return self._ask(held, compute, commands, mirrors)
+            return self._try_to_answer(held, compute, commands, mirrors)
         except NotNow as reason:
             logger.info("The copy of %s is renewed: %s", self.name, reason)
-        except Exception:  # a page must not fail because of a copy
+        except Exception:
+            # A page must not fail because of a copy.
             logger.exception("The copy of %s is of no use and is made anew", self.name)
-            self._drop(held)
-        self._start()
+            self._forget_held(held)
+        self._start_worker()
         return None
 
-    def _ask(
+    def _try_to_answer(
         self,
         held: _Held[S],
         compute: Callable[[S], A],
         commands: Callable[[RedisPipeline, A], object],
         mirrors: Sequence[str],
     ) -> tuple[A, list[Any]] | None:
+        # The second answer is computed after the entries that the first one lacked.
         for is_second_try in (False, True):
             with self._lock:
-                answer, asked = compute(held.structure), held.last
+                answer = compute(held.structure)
+                asked = held.last
 
             def ask(pipe: RedisPipeline, answer: A = answer, asked: bytes = asked) -> None:
                 commands(pipe, answer)
                 # Last, so that it includes every change that the earlier commands could have seen.
-                pipe.xrange(self._feed(), asked, "+", MAX_ENTRIES)
+                pipe.xrange(self._get_feed(), asked, "+", MAX_ENTRIES)
 
-            reading = read([*self._sources(), *mirrors], ask)
+            reading = read([*self._list_sources(), *mirrors], ask)
             if reading is None:
                 return None
+            # The first generations are those of the copy, the others those of further mirrors.
             if reading.generations[: len(held.generations)] != held.generations:
-                self._drop(held)
+                self._forget_held(held)
                 raise NotNow("the mirror was rebuilt")
             *replies, later = reading.replies
+            # The range begins with the entry that the copy has applied last, unless the feed has lost it.
             if not later or later[0][0] != asked:
-                self._drop(held)
+                self._forget_held(held)
                 raise NotNow("the feed has been trimmed")
             if len(later) == 1:
                 return answer, replies
             if len(later) < MAX_ENTRIES:
-                self._apply(held, later)
-            if is_second_try:  # the answer is newer than the request despite later entries
+                self._apply_later(held, later)
+            # The answer is newer than the request, despite later entries.
+            if is_second_try:
                 return answer, replies
             if len(later) == MAX_ENTRIES:
                 raise NotNow("it is far behind")
         raise AssertionError("unreachable")
 
-    def _sources(self) -> dict[str, Callable[[], str]]:
+    def _list_sources(self) -> dict[str, Callable[[], str]]:
         return {self.name: self._rows, **self._others()}
 
-    def _feed(self) -> str:
+    def _get_feed(self) -> str:
         feed = registry.get(self.name).feed()
         assert feed is not None, f"{self.name} has no feed"
         return feed
 
-    def _drop(self, held: _Held[S]) -> None:
+    def _forget_held(self, held: _Held[S]) -> None:
         if self._held is held:
             self._held = None
 
-    def _apply(self, held: _Held[S], later: FeedEntries) -> None:
+    def _apply_later(self, held: _Held[S], later: FeedEntries) -> None:
         """Apply the new feed entries, in slices. Other threads may have applied some of them."""
         for start in range(0, len(later), SLICE):
             with self._lock:
                 for entry_id, fields in later[start : start + SLICE]:
                     if loading.number(entry_id) > loading.number(held.last):
-                        self._take(held.structure, fields)
+                        self._apply_entry(held.structure, fields)
                         held.last = entry_id
 
-    def _take(self, structure: S, fields: dict[bytes, bytes]) -> None:
-        if b"d" in fields:
-            for is_added, entry in loading.decode_feed(fields[b"d"]):
-                (structure.add if is_added else structure.remove)(entry)
+    def _apply_entry(self, structure: S, fields: dict[bytes, bytes]) -> None:
+        encoded = fields.get(b"d")
+        if encoded is None:
+            # A reset, after which the copy is loaded again.
+            return
+        for is_added, entry in loading.decode_feed(encoded):
+            if is_added:
+                structure.add(entry)
+            else:
+                structure.remove(entry)
 
     # --- loading in a separate thread ---------------------------------------------------------
 
@@ -179,13 +194,15 @@ class LocalCopy(Generic[S]):
 
         timeout: None for ``COPY_WAIT_SECONDS``.
         """
-        deadline = time.monotonic() + (COPY_WAIT_SECONDS if timeout is None else timeout)
+        seconds = COPY_WAIT_SECONDS if timeout is None else timeout
+        deadline = time.monotonic() + seconds
         while self.ask(lambda structure: None, lambda pipe, answer: None) is None:
-            self._start(at_once=True)
+            self._start_worker(at_once=True)
             worker = self._worker
             if worker is not None:
                 worker.join(max(0.0, deadline - time.monotonic()))
-            if time.monotonic() >= deadline or (self._held is None and not self._is_working()):
+            has_failed = self._held is None and not self._is_working()
+            if has_failed or time.monotonic() >= deadline:
                 return False
         return True
 
@@ -193,73 +210,89 @@ class LocalCopy(Generic[S]):
         """Drop the copy, like a new process. Waits for a load in progress."""
         if self._worker is not None:
             self._worker.join()
-        self._held, self._worker, self._retry_at = None, None, 0.0
+        self._held = None
+        self._worker = None
+        self._retry_at = 0.0
 
     def _is_working(self) -> bool:
         return self._worker is not None and self._worker.is_alive()
 
-    def _start(self, *, at_once: bool = False) -> None:
+    def _start_worker(self, *, at_once: bool = False) -> None:
         """Start to load or update the copy, unless a thread is running or has just failed."""
-        database_identity()  # read here, so that the thread needs no database
+        # Read here, so that the thread needs no database.
+        database_identity()
         with self._starting:
-            if self._is_working() or (time.monotonic() < self._retry_at and not at_once):
+            if self._is_working():
                 return
-            self._worker = threading.Thread(target=self._work, name=f"copy of {self.name}", daemon=True)
+            if time.monotonic() < self._retry_at and not at_once:
+                return
+            self._worker = threading.Thread(target=self._renew, name=f"copy of {self.name}", daemon=True)
             self._worker.start()
 
-    def _work(self) -> None:
+    def _renew(self) -> None:
         try:
-            redis, held = relay_client(), self._held
+            redis = relay_client()
+            held = self._held
             if held is None or not self._caught_up(redis, held):
-                self._held = self._load(redis)
+                self._held = self._load_all(redis)
             self._reason = ""
         except (NotNow, RedisError) as error:
             self._retry_at = time.monotonic() + COPY_RETRY_SECONDS
-            is_known, self._reason = str(error) == self._reason, str(error)
-            logger.log(logging.DEBUG if is_known else logging.INFO, "No copy of %s for now: %s", self.name, error)
+            reason = str(error)
+            level = logging.DEBUG if reason == self._reason else logging.INFO
+            self._reason = reason
+            logger.log(level, "No copy of %s for now: %s", self.name, error)
         except Exception:
             self._retry_at = time.monotonic() + COPY_RETRY_SECONDS
             logger.exception("The copy of %s could not be made", self.name)
 
     def _caught_up(self, redis: RedisClient, held: _Held[S]) -> bool:
         try:
-            self._follow(redis, held)
+            self._follow_feed(redis, held)
         except NotNow:
-            self._drop(held)
+            self._forget_held(held)
             return False
         return True
 
-    def _load(self, redis: RedisClient) -> _Held[S]:
+    def _load_all(self, redis: RedisClient) -> _Held[S]:
         """Load all entries from Redis.
 
         Feed entries for changes during the load are absolute, so applying them later corrects the copy.
         """
-        generations, newest = self._generations(redis), cast("FeedEntries", redis.xrevrange(self._feed(), count=1))
+        generations = self._read_generations(redis)
+        newest = cast("FeedEntries", redis.xrevrange(self._get_feed(), count=1))
         if not newest:
             raise NotNow("there is no feed")
-        entries = (loading.entries(redis, registry.get(name), rows()) for name, rows in self._sources().items())
-        held = _Held(self._build(chain.from_iterable(entries)), newest[0][0], generations)
-        if self._generations(redis) != generations:
+        last, _ = newest[0]
+        structure = self._build(self._iterate_entries(redis))
+        held = _Held(structure, last, generations)
+        # A rebuild writes no entries to the feed.
+        if self._read_generations(redis) != generations:
             raise NotNow("the mirror was rebuilt meanwhile")
         return held
 
-    def _generations(self, redis: RedisClient) -> tuple[str, ...]:
-        names = [*self._sources()]
-        found = marker.generations(redis, names, [redis.get(naming.marker(name)) for name in names])
+    def _iterate_entries(self, redis: RedisClient) -> Iterator[Contribution]:
+        for name, rows in self._list_sources().items():
+            yield from loading.entries(redis, registry.get(name), rows())
+
+    def _read_generations(self, redis: RedisClient) -> tuple[str, ...]:
+        names = list(self._list_sources())
+        markers = [redis.get(naming.marker(name)) for name in names]
+        found = marker.generations(redis, names, markers)
         if found is None:
             raise NotNow("the mirror is cold")
         return found
 
-    def _follow(self, redis: RedisClient, held: _Held[S]) -> None:
+    def _follow_feed(self, redis: RedisClient, held: _Held[S]) -> None:
         """Apply the feed to its end. Raises NotNow if it was trimmed or is too long."""
         taken = 0
         while taken <= CATCH_UP:
             asked = held.last
-            later = cast("FeedEntries", redis.xrange(self._feed(), asked, "+", MAX_ENTRIES))
+            later = cast("FeedEntries", redis.xrange(self._get_feed(), asked, "+", MAX_ENTRIES))
             if not later or later[0][0] != asked:
                 raise NotNow("the feed has been trimmed")
             if len(later) == 1:
                 return
             taken += len(later) - 1
-            self._apply(held, later)
+            self._apply_later(held, later)
         raise NotNow("it is too far behind")

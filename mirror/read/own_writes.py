@@ -13,23 +13,30 @@ from mirror.relay import sql_only, statements
 
 def connect() -> None:
     """Watch the statements of every connection. Repeated calls are harmless."""
-    connection_created.connect(_watch, dispatch_uid="mirror.own_writes")
-    for connection in connections.all(initialized_only=True):  # another app may have asked SQL before
-        _watch(connection)
+    connection_created.connect(_watch_connection, dispatch_uid="mirror.own_writes")
+    # Another app may have asked SQL before.
+    for connection in connections.all(initialized_only=True):
+        _watch_connection(connection)
 
 
-def _watch(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
-    if _note_statement not in connection.execute_wrappers:  # a connection that is opened again has it
+def _watch_connection(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
+    # A connection that is opened again has it already.
+    if _note_statement not in connection.execute_wrappers:
         # First: a connection may open in a block of ``execute_wrapper``, which removes the last one at its end.
         connection.execute_wrappers.insert(0, _note_statement)
 
 
 def _note_statement(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+    """Execute a statement. If a request writes by it, note the table."""
     is_watched = sql_only.in_request() and context["connection"].alias == setting("DATABASE")
-    if not (is_watched and statements.may_write(sql)):
+    if not is_watched or not statements.may_write(sql):
         return execute(sql, params, many, context)
+    # Before the statement, so that replies which are read meanwhile count as older than it.
     sql_only.note_write()
     result = execute(sql, params, many, context)
-    if not statements.wrote_nothing(sql, context["cursor"].rowcount) and (table := statements.find_table(sql)):
+    if statements.wrote_nothing(sql, context["cursor"].rowcount):
+        return result
+    table = statements.find_table(sql)
+    if table:
         sql_only.note_table(table)
     return result

@@ -26,12 +26,12 @@ from mirror.utils.counters import count_fallback
 from mirror.warm import marker, rewind
 
 # Commands that may be sent although their replies may not be needed.
-HARMLESS: Final = {
-    *("GET", "MGET", "STRLEN", "EXISTS", "TTL", "HGET", "HMGET", "HGETALL", "HLEN", "SISMEMBER", "SMISMEMBER", "SCARD"),
-    *("ZSCORE", "ZMSCORE", "ZRANK", "ZREVRANK", "ZCARD", "ZCOUNT"),
-    *("ZRANGE", "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "ZRANGEBYLEX", "ZREVRANGEBYLEX"),
-    *("LRANGE", "XRANGE"),
-}
+HARMLESS: Final = (
+    {"EXISTS", "TTL", "GET", "MGET", "STRLEN", "LRANGE", "XRANGE"}
+    | {"HGET", "HMGET", "HGETALL", "HLEN", "SISMEMBER", "SMISMEMBER", "SCARD"}
+    | {"ZSCORE", "ZMSCORE", "ZRANK", "ZREVRANK", "ZCARD", "ZCOUNT"}
+    | {"ZRANGE", "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "ZRANGEBYLEX", "ZREVRANGEBYLEX"}
+)
 NOT_READ: Final = doubt.Group((), (), ())
 LONGEST: Final = 200  # arguments of a command that is kept as a guess
 
@@ -40,9 +40,12 @@ Staged = tuple[tuple[Any, ...], dict[str, Any]]  # a command in the form of redi
 
 def staged(commands: Iterable[Staged]) -> tuple[Staged, ...]:
     """Return a pipeline's commands for later use, without the option that sending them removes."""
-    return tuple(
-        (args, {name: value for name, value in options.items() if name != "keys"}) for args, options in commands
-    )
+    kept: list[Staged] = []
+    for args, options in commands:
+        options = options.copy()
+        options.pop("keys", None)
+        kept.append((args, options))
+    return tuple(kept)
 
 
 class Asked(NamedTuple):
@@ -73,7 +76,11 @@ NOTHING: Final = Asked((), ())
 
 def select_guesses(asked: Iterable[Asked]) -> tuple[Asked, ...]:
     """Return the reads that may be sent as guesses, in their order, without duplicates."""
-    return tuple({one.key: one for one in asked if one.is_harmless()}.values())
+    by_key: dict[Any, Asked] = {}
+    for one in asked:
+        if one.is_harmless():
+            by_key[one.key] = one
+    return tuple(by_key.values())
 
 
 class Reading(NamedTuple):
@@ -126,21 +133,26 @@ class Prefetched:
         asked = Asked(tuple(mirrors), staged(commands))
         self.asked.append(asked)
         generations = [self._generations[name] for name in mirrors if name in self._generations]
-        replies = list(self._replies(asked.commands))
-        if len(generations) < len(asked.mirrors) or len(replies) < len(asked.commands):
+        replies = list(self._find_replies(asked.commands))
+        is_complete = len(generations) == len(asked.mirrors) and len(replies) == len(asked.commands)
+        if not is_complete:
             self.missed += 1
             return None
         return Reading(replies, tuple(generations))
 
-    def _replies(self, commands: Iterable[Staged]) -> Iterator[Any]:
+    def _find_replies(self, commands: Iterable[Staged]) -> Iterator[Any]:
         """Yield the known replies. For a command that occurs twice, the first one gets the earlier reply."""
         times: Counter[Any] = Counter()
         for args, options in commands:
-            found = self._known.get(args, ())[times[args] :][:1] or self._known.get(args, ())[-1:]
+            of_command = self._known.get(args)
+            if not of_command:
+                continue
+            number = min(times[args], len(of_command) - 1)
             times[args] += 1
-            for known_options, reply in found:
-                if known_options == options:
-                    yield (reply.copy() if isinstance(reply, list) else reply)  # callers may modify the lists
+            known_options, reply = of_command[number]
+            if known_options == options:
+                # Callers may modify the lists.
+                yield reply.copy() if isinstance(reply, list) else reply
 
 
 _present: ContextVar[Prefetched | None] = ContextVar("prefetched", default=None)
@@ -164,7 +176,9 @@ def present() -> Prefetched | None:
 def look_up(asked: Asked) -> Reading | None:
     """Return the fetched replies to a read, or None if there are none or they are older than a write of the request."""
     foreseen = present()
-    if foreseen is None or sql_only.wanted(asked.mirrors) or sql_only.wrote_since(foreseen.writes, asked.mirrors):
+    if foreseen is None:
+        return None
+    if sql_only.wanted(asked.mirrors) or sql_only.wrote_since(foreseen.writes, asked.mirrors):
         return None
     return foreseen.answer(asked.mirrors, asked.commands)
 
@@ -176,14 +190,19 @@ def fetch(
 
     A guess with a cold mirror is left out. beside: adds further commands to the pipeline.
     """
+    if sql_only.wanted(needed.mirrors):
+        count_fallback(needed.mirrors, "own_write")
+        return None
     groups = (needed, *guesses)
-    writes, is_own = sql_only.count_writes(), sql_only.wanted(needed.mirrors)
-    fetched = None if is_own else try_redis(lambda redis: _send(redis, groups, beside), lambda: None)
+    # Counted before the read: its replies may lack what is written from here on.
+    writes = sql_only.count_writes()
+    fetched = try_redis(lambda redis: _send_groups(redis, groups, beside), lambda: None)
     if fetched is None:
-        count_fallback(needed.mirrors, "own_write" if is_own else "unavailable")
+        count_fallback(needed.mirrors, "unavailable")
         return None
     evidence, found, others = fetched
     if None in found:
+        # The sweep replays Redis, or requests rebuilds.
         send.sweep_soon()
     readings = _leave_to_sql(evidence, groups, found)
     if readings[0] is None:
@@ -196,25 +215,29 @@ def fetch(
     return ahead
 
 
-def _send(
+def _send_groups(
     redis: RedisClient, groups: Sequence[Asked], beside: Callable[[RedisPipeline], object]
 ) -> tuple[doubt.Evidence, list[Reading | None], list[Any]]:
     """Return the evidence, the replies of each group, and the replies to the further commands."""
     pipe = redis.pipeline(transaction=False)
+    mirrors: dict[str, None] = {}  # ordered, without duplicates
     for group in groups:
         pipe.command_stack.extend((args, options.copy()) for args, options in group.commands)
+        mirrors.update(dict.fromkeys(group.mirrors))
     beside(pipe)
-    names = list(dict.fromkeys(name for group in groups for name in group.mirrors))
+    names = list(mirrors)
+    # Markers before and after: a pipeline is no transaction, and a mirror may be lost in between.
     markers = ("MGET", *map(naming.marker, names), *doubt.keys())
     (before,), replies, (after,) = quick.execute(pipe, around=[markers])
     evidence = doubt.Evidence.of(before[len(names) :], redis)
-    before, after = before[: len(names)], after[: len(names)]
-    # A marker that has changed meanwhile does not count.
-    found = {name: one if one == other else None for name, one, other in zip(names, before, after, strict=True)}
+    found = _find_lasting(names, before, after)
     if any(found.values()) and rewind.check_once(redis, database_identity()):
         found = dict.fromkeys(names)
-    readings, start = list[Reading | None](), 0
-    whole = dict(zip(names, marker.generations(redis, names, list(found.values())) or (), strict=False))
+    # Usually all are warm, and the generations are computed once for all groups.
+    all_generations = marker.generations(redis, names, list(found.values()))
+    whole = {} if all_generations is None else dict(zip(names, all_generations, strict=True))
+    readings: list[Reading | None] = []
+    start = 0
     for group in groups:
         end = start + len(group.commands)
         readings.append(_read_group(redis, group, found, whole, replies[start:end]))
@@ -222,14 +245,31 @@ def _send(
     return evidence, readings, replies[start:]
 
 
+def _find_lasting(
+    names: Sequence[str], before: Sequence[bytes | None], after: Sequence[bytes | None]
+) -> dict[str, bytes | None]:
+    """Return the markers of these mirrors that were the same before and after the commands, otherwise None."""
+    lasting: dict[str, bytes | None] = {}
+    # Further replies follow those of the markers.
+    for name, earlier, later in zip(names, before, after, strict=False):
+        lasting[name] = earlier if earlier == later else None
+    return lasting
+
+
 def _leave_to_sql(
     evidence: doubt.Evidence, groups: Sequence[Asked], readings: Sequence[Reading | None]
 ) -> list[Reading | None]:
     """Remove the replies that SQL has to answer."""
-    read = [doubt.Group(*group, r.replies) if r else NOT_READ for group, r in zip(groups, readings, strict=True)]
-    return [
-        None if by_sql else reading for reading, by_sql in zip(readings, evidence.groups_for_sql(read), strict=True)
-    ]
+    read: list[doubt.Group] = []
+    for group, reading in zip(groups, readings, strict=True):
+        if reading is None:
+            read.append(NOT_READ)
+        else:
+            read.append(doubt.Group(group.mirrors, group.commands, reading.replies))
+    left: list[Reading | None] = []
+    for reading, is_by_sql in zip(readings, evidence.groups_for_sql(read), strict=True):
+        left.append(None if is_by_sql else reading)
+    return left
 
 
 def _read_group(

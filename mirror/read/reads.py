@@ -48,7 +48,8 @@ def read(mirrors: Sequence[str], ask: Callable[[RedisPipeline], object]) -> Read
         return _fall_back(mirrors, "unavailable")
     replies, generations, evidence = sent
     if generations is None:
-        send.sweep_soon()  # which replays Redis or requests rebuilds
+        # The sweep replays Redis, or requests rebuilds.
+        send.sweep_soon()
         return _fall_back(mirrors, "cold")
     if any(evidence.groups_for_sql([doubt.Group(mirrors, pipe.command_stack, replies)])):
         return _fall_back(mirrors, "doubt")

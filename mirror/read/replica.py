@@ -51,7 +51,8 @@ def ask_sql(mirrors: Sequence[str], load: Callable[[], T]) -> T:
     try:
         with use_database(alias):
             found = load()
-    except DatabaseError as error:  # away, too slow, or without the tables of the last migration
+    except DatabaseError as error:
+        # The replica is away, too slow, or without the tables of the last migration.
         breaker.failed()
         count("replica_reads", 1, outcome="failed")
         failures.add(alias, "The read replica did not answer, the primary does: %s", error, level=logging.WARNING)

@@ -31,17 +31,24 @@ def start(incarnation_now: str) -> str:
 def are_current(redis: RedisClient, found: Sequence[bytes | None]) -> list[bool]:
     """Return for each of these stamps, as read from Redis, whether it is valid."""
     now = incarnation(redis)
-    result = [get_text(stamp, now) is not None for stamp in found]
-    doubtful = any(stamp is not None and not good for stamp, good in zip(found, result, strict=True))
-    if doubtful and marker.may_ask(get_pool(redis)):  # the connections may be older than the server's incarnation
+    valid = _find_valid(found, now)
+    number_of_stamps = len(found) - list(found).count(None)
+    # The connections may be older than the server's incarnation, so the server is asked, if not lately.
+    if len(valid) < number_of_stamps and marker.may_ask(get_pool(redis)):
         now = incarnation(redis, ask=True)
-        result = [get_text(stamp, now) is not None for stamp in found]
-    return result
+        valid = _find_valid(found, now)
+    return [number in valid for number in range(len(found))]
+
+
+def _find_valid(found: Sequence[bytes | None], incarnation_now: str) -> set[int]:
+    """Return the positions of the stamps that are valid in this incarnation."""
+    return {number for number, stamp in enumerate(found) if get_text(stamp, incarnation_now) is not None}
 
 
 def get_text(stamp: bytes | None, incarnation_now: str) -> str | None:
     """Return the text after a stamp of this incarnation, or None if the stamp is not valid."""
     if stamp is None:
         return None
-    text, wanted = stamp.decode(errors="replace"), start(incarnation_now)
-    return text.removeprefix(wanted) if text.startswith(wanted) else None
+    text = stamp.decode(errors="replace")
+    beginning = start(incarnation_now)
+    return text.removeprefix(beginning) if text.startswith(beginning) else None

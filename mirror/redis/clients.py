@@ -28,16 +28,17 @@ _REDIS: Final = "redis"  # the key of the failure: there is one state server
 
 def client() -> RedisClient:
     """Return the client of requests, with short time-outs. Raises ImproperlyConfigured."""
-    return _connect(str(setting("ALIAS")))
+    return _connect_alias(str(setting("ALIAS")))
 
 
 def relay_client() -> RedisClient:
     """Return the client of workers and commands, with longer time-outs. Raises ImproperlyConfigured."""
-    return _connect(str(setting("RELAY_ALIAS") or setting("ALIAS")))
+    return _connect_alias(str(setting("RELAY_ALIAS") or setting("ALIAS")))
 
 
-def _connect(alias: str) -> RedisClient:
+def _connect_alias(alias: str) -> RedisClient:
     redis = get_redis_connection(alias)
+    # Connections of another class would not notice that the server was replaced.
     if not isinstance(redis.connection_pool, MirrorPool):
         raise ImproperlyConfigured(f"The cache alias {alias!r} has connections of another class. {SET_POOL}")
     return with_prefix(redis, prefix.current())
@@ -70,20 +71,30 @@ def try_redis(
     warning: logged with ``about`` and the error, as ``report_outage`` says; "" for none. redis: another client, used
     even while the breaker is open.
     """
-    if redis is not None or not breaker.open():
-        try:
-            answer = use(client() if redis is None else redis)
-        except RedisError as error:
-            if is_away(error):
-                breaker.failed()
-                if warning:
-                    report_outage(error, warning, *about, log=log)
-            elif warning:
-                outages.add((warning, *about), warning, *about, error, log=log, level=logging.WARNING)
-        else:
-            report_answer()
-            return answer
+    # Otherwise each request would pay a time-out while Redis is away.
+    if redis is None and breaker.open():
+        return otherwise()
+    try:
+        answer = use(client() if redis is None else redis)
+    except RedisError as error:
+        _note_failure(error, warning, about, log)
+    else:
+        report_answer()
+        return answer
     return otherwise()
+
+
+def _note_failure(error: RedisError, warning: str, about: tuple[object, ...], log: logging.Logger) -> None:
+    """Open the breaker if Redis is away, and log the error if there is a warning."""
+    was_away = is_away(error)
+    if was_away:
+        breaker.failed()
+    if not warning:
+        return
+    if was_away:
+        report_outage(error, warning, *about, log=log)
+    else:
+        outages.add((warning, *about), warning, *about, error, log=log, level=logging.WARNING)
 
 
 def report_outage(error: BaseException, text: str, *about: object, log: logging.Logger = logger) -> None:
@@ -92,7 +103,8 @@ def report_outage(error: BaseException, text: str, *about: object, log: logging.
     Each kind of refusal is a state of its own. text: logged with ``about`` and the error.
     """
     refusal = find_refusal(error)
-    outages.add((_REDIS, refusal) if refusal else _REDIS, text, *about, error, log=log, level=logging.WARNING)
+    state = (_REDIS, refusal) if refusal else _REDIS
+    outages.add(state, text, *about, error, log=log, level=logging.WARNING)
 
 
 def report_answer() -> None:
@@ -116,6 +128,7 @@ def work_or_wait(
     try:
         result = work(redis or relay_client())
     except RedisError as error:
+        # An error that is no outage is a fault of the work, and would come again.
         if not is_away(error):
             raise
         report_outage(error, waiting, *about, log=log)
@@ -130,7 +143,9 @@ def incarnation(redis: RedisClient, *, ask: bool = False) -> str:
     Raises redis-py's errors if the server does not answer.
     """
     pool = get_pool(redis)
-    return pool.ask_incarnation(redis) if ask or not pool.incarnation else pool.incarnation
+    if ask or not pool.incarnation:
+        return pool.ask_incarnation(redis)
+    return pool.incarnation
 
 
 __all__ = [

@@ -48,7 +48,8 @@ def is_away(error: BaseException) -> bool:
     """Return whether ``error`` describes a state of the server that may pass, rather than a fault of one key."""
     if isinstance(error, AWAY):
         return True
-    text = str(error).rpartition(" of pipeline caused error: ")[2]  # redis-py puts the command first
+    # redis-py puts the command first.
+    text = str(error).rpartition(" of pipeline caused error: ")[2]
     return isinstance(error, ResponseError) and (
         not AWAY_CODES.isdisjoint(_CODE.findall(text)) or _FORBIDDEN_IN_SCRIPT in text
     )

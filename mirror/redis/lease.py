@@ -38,23 +38,26 @@ def lease(redis: RedisClient, job: str, seconds: float | None = None) -> Generat
     """
     seconds = LEASE_SECONDS if seconds is None else seconds
     name = naming.lease(job)
-    with _guard:  # a second block in this process competes for the lease like another process
+    # A second block in this process competes for the lease like another process.
+    with _guard:
         owner = _HERE if name not in _held else uuid.uuid4().hex
         if owner == _HERE:
             _held.add(name)
+    token = f"{owner}:{os.getpid()}"
     try:
-        taken = bool(TAKE(redis, [name], [f"{owner}:{os.getpid()}", int(seconds * 1000)]))
-        with _renewed(redis, name, f"{owner}:{os.getpid()}", seconds) if taken else nullcontext():
-            yield taken
+        is_taken = bool(TAKE(redis, [name], [token, int(seconds * 1000)]))
+        with _keep_lease(redis, name, token, seconds) if is_taken else nullcontext():
+            yield is_taken
     finally:
         if owner == _HERE:
             _held.discard(name)
 
 
 @contextmanager
-def _renewed(redis: RedisClient, name: str, token: str, seconds: float) -> Generator[None, None, None]:
+def _keep_lease(redis: RedisClient, name: str, token: str, seconds: float) -> Generator[None, None, None]:
+    """Renew the lease in a thread during the block, and release it afterwards."""
     done = threading.Event()
-    renewal = threading.Thread(target=_renew, args=(redis, name, token, seconds, done), daemon=True)
+    renewal = threading.Thread(target=_renew_regularly, args=(redis, name, token, seconds, done), daemon=True)
     renewal.start()
     try:
         yield
@@ -64,7 +67,7 @@ def _renewed(redis: RedisClient, name: str, token: str, seconds: float) -> Gener
         delete_if_says(redis, name, token)
 
 
-def _renew(redis: RedisClient, name: str, token: str, seconds: float, done: threading.Event) -> None:
+def _renew_regularly(redis: RedisClient, name: str, token: str, seconds: float, done: threading.Event) -> None:
     def renew(redis: RedisClient) -> None:
         TAKE(redis, [name], [token, int(seconds * 1000)])
 
@@ -79,4 +82,5 @@ def delete_if_says(redis: RedisClient, name: str, token: str) -> None:
             if session.watch_and_ask([name], [("GET", name)]) == [token.encode()]:
                 session.execute([("DEL", name)])
     except Conflict:
-        pass  # another process has it now
+        # Another process has it now.
+        pass

@@ -61,16 +61,18 @@ class Learning:
     _sent_at = 0.0  # 0: the round trip has ended
 
     def on_connect_check_health(self, check_health: bool = True) -> None:
+        # The questions of a new connection are neither recorded nor timed as those of its first user.
         self._greeting = True
         try:
             super().on_connect_check_health(check_health=check_health)  # type: ignore[misc]
-            self.incarnation = self._ask()
+            self.incarnation = self._ask_incarnation()
             self.pool.incarnation = self.incarnation
         finally:
             self._greeting = False
 
-    def _ask(self) -> str:
+    def _ask_incarnation(self) -> str:
         info: dict[str, str] = {}
+        # One after the other: only Redis 7 takes several sections at once.
         for section in ("server", "replication"):
             self.send_command("INFO", section, check_health=False)
             info |= parse_info(self.read_response())
@@ -140,6 +142,7 @@ class Learning:
                 recorder.timed_out(self.socket_timeout)  # type: ignore[attr-defined]
             self.disconnect()  # type: ignore[attr-defined]
             raise RedisConnectionError(f"Error while reading: {error}") from error
+        # With unread replies, the connection would answer later commands wrongly.
         except BaseException:
             self.disconnect()  # type: ignore[attr-defined]
             raise
@@ -196,9 +199,10 @@ class MirrorPool(ConnectionPool):
     def ask_incarnation(self, redis: RedisClient) -> str:
         """Ask the server for its incarnation. Raises redis-py's errors if it does not answer."""
         with Session(redis) as session:
-            server, replication = map(parse_info, session.ask([("INFO", "server"), ("INFO", "replication")]))
-        found = incarnation_of(server | replication)
-        if found != self.incarnation:  # idle connections learned another incarnation; new ones learn the present one
+            server, replication = session.ask([("INFO", "server"), ("INFO", "replication")])
+        found = incarnation_of(parse_info(server) | parse_info(replication))
+        # Idle connections learned another incarnation. New ones learn the present one.
+        if found != self.incarnation:
             self.disconnect(inuse_connections=False)
             self.incarnation = found
         return found
@@ -215,11 +219,12 @@ class MirrorPool(ConnectionPool):
         """Return a client like ``redis``, which uses this pool, that puts ``text`` before each key."""
         if text not in self._prefixed:
             packer = prefix.Packer(text)
-            pool = self._copy(packer)
-            self._prefixed.setdefault(text, prefix.strip_replies(type(redis)(connection_pool=pool), packer))
+            prefixed = type(redis)(connection_pool=self._copy_pool(packer))
+            # Another thread may have made one meanwhile: then all use the first.
+            self._prefixed.setdefault(text, prefix.strip_replies(prefixed, packer))
         return self._prefixed[text]
 
-    def _copy(self, packer: prefix.Packer) -> "MirrorPool":
+    def _copy_pool(self, packer: prefix.Packer) -> "MirrorPool":
         """Return a pool of the same servers with another packer."""
         return MirrorPool(
             self.connection_class,
@@ -229,6 +234,7 @@ class MirrorPool(ConnectionPool):
 
     def disconnect(self, inuse_connections: bool = True) -> None:
         super().disconnect(inuse_connections)
+        # Clients with a prefix have pools of their own.
         for redis in self._prefixed.values():
             redis.connection_pool.disconnect(inuse_connections)
 
@@ -246,7 +252,8 @@ class _Cluster:
 
 def register_cluster(make_client: Callable[..., Any], make_pool: Callable[[dict[str, Any]], Any]) -> None:
     """Let ``PoolFactory`` make clients and pools of a cluster with these functions."""
-    _Cluster.make_client, _Cluster.make_pool = staticmethod(make_client), staticmethod(make_pool)
+    _Cluster.make_client = staticmethod(make_client)
+    _Cluster.make_pool = staticmethod(make_pool)
 
 
 class PoolFactory(ConnectionFactory):

@@ -22,17 +22,19 @@ def execute(pipe: RedisPipeline, *, around: Sequence[Command] = ()) -> tuple[lis
 
     Raises the first error among the replies, and redis-py's errors when Redis is away, after a single time-out.
     """
-    stack, size = pipe.command_stack, len(around)
-    replies = ask(get_pool(pipe), [*around, *(args for args, _ in stack), *around])
+    stack = pipe.command_stack
+    commands = list(around)
+    commands += [args for args, _ in stack]
+    commands += around
+    replies = ask(get_pool(pipe), commands)
     for reply in replies:
         if isinstance(reply, Exception):
             raise reply
-    end = len(replies) - size
-    read = [
-        read_reply(pipe, args[0], options, reply)
-        for (args, options), reply in zip(stack, replies[size:end], strict=True)
-    ]
-    return replies[:size], read, replies[end:]
+    start = len(around)
+    end = len(replies) - start
+    asked = zip(stack, replies[start:end], strict=True)
+    read = [read_reply(pipe, args[0], options, reply) for (args, options), reply in asked]
+    return replies[:start], read, replies[end:]
 
 
 def read_reply(redis: RedisClient, command: str, options: dict[str, Any], reply: Any) -> Any:
@@ -40,7 +42,8 @@ def read_reply(redis: RedisClient, command: str, options: dict[str, Any], reply:
     callback = redis.response_callbacks.get(command)
     if callback is None:
         return reply
-    options.pop("keys", None)  # an option for redis-py's client-side cache, which redis-py also removes
+    # An option for redis-py's client-side cache, which redis-py also removes.
+    options.pop("keys", None)
     return callback(reply, **options)
 
 

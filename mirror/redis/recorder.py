@@ -27,19 +27,19 @@ class Command:
     trip: int
 
     def __str__(self) -> str:
-        return " ".join([self.name, *map(_text, self.args)])
+        return " ".join([self.name, *map(_to_text, self.args)])
 
     def named(self) -> list[str]:
         """Return the command's keys. An unknown command is assumed to have one key, its first argument."""
-        command = (self.name, *self.args)
+        command: tuple[Any, ...] = (self.name, *self.args)
         try:
             positions = key_positions(command)
         except UnknownCommand:
             positions = range(1, min(2, len(command)))
-        return [_text(command[position]) for position in positions]
+        return [_to_text(command[position]) for position in positions]
 
 
-def _text(argument: Any) -> str:
+def _to_text(argument: Any) -> str:
     return argument.decode(errors="replace") if isinstance(argument, bytes) else str(argument)
 
 
@@ -54,17 +54,31 @@ class Recording:
 
     def keys(self) -> list[str]:
         """Return the keys of all commands in order, without duplicates."""
-        return list(dict.fromkeys(key for command in self.commands for key in command.named()))
+        distinct: dict[str, None] = {}
+        for command in self.commands:
+            distinct.update(dict.fromkeys(command.named()))
+        return list(distinct)
 
     def find_cross_slot(self) -> list[str]:
         """Return the commands that a cluster would refuse, because they or their transaction name several slots."""
-        found, transaction = list[str](), set[int]()
-        within = False
+        found: list[str] = []
+        is_in_transaction = False
+        slots_of_transaction: set[int] = set()
         for command in self.commands:
-            within = command.name == "MULTI" or (within and command.name != "EXEC")
             slots = set(map(find_slot, command.named()))
-            transaction = transaction | slots if within else set()
-            if max(len(slots), len(transaction)) > 1 and (within or command.name not in DIVIDED):
+            # All commands of a transaction must be in one slot, and none is divided.
+            if command.name == "MULTI":
+                is_in_transaction = True
+            elif command.name == "EXEC":
+                is_in_transaction = False
+                slots_of_transaction.clear()
+            if is_in_transaction:
+                slots_of_transaction |= slots
+                is_refused = len(slots_of_transaction) > 1
+            else:
+                # The client divides some commands by slot.
+                is_refused = len(slots) > 1 and command.name not in DIVIDED
+            if is_refused:
                 found.append(str(command))
         return found
 
@@ -82,8 +96,7 @@ def redis_sent(commands: Iterable[tuple[Any, ...]]) -> None:
     for recording in _recordings.get():
         recording.round_trips += 1
         for name, *args in commands:
-            text = name.decode() if isinstance(name, bytes) else str(name)
-            recording.commands.append(Command(text.upper(), tuple(args), recording.round_trips))
+            recording.commands.append(Command(_to_text(name).upper(), tuple(args), recording.round_trips))
 
 
 def timed_out(seconds: float) -> None:
@@ -107,6 +120,7 @@ def record() -> Generator[Recording, None, None]:
     token = _recordings.set((*_recordings.get(), recording))
     try:
         with ExitStack() as stack:
+            # Also those that are opened within the block.
             for connection in connections.all(initialized_only=False):
                 stack.enter_context(connection.execute_wrapper(sql))
             yield recording

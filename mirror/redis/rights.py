@@ -12,6 +12,7 @@ from redis.exceptions import NoPermissionError, ResponseError
 
 from mirror.redis.types import RedisClient
 
+EVERY_KEY: Final = {"*", "~*", b"*", b"~*"}  # redis-py may decode them or not
 LOADING: Final = (
     'Write "user default off ~* &* +@all" into the ACL of the server: strangers are refused as before, and a restart'
     " keeps all data."
@@ -22,7 +23,8 @@ def check_default_user(redis: RedisClient) -> Iterator[CheckMessage]:
     """Check that a server keeps transactions over a restart. Raises redis-py's errors when it does not answer."""
     connection = redis.connection_pool.connection_kwargs
     if connection.get("username") in (None, "", "default"):
-        return  # the site writes as this user, so it has the rights
+        # The site writes as this user, so it has the rights.
+        return
     try:
         user: Any = redis.acl_getuser("default")
         if _may_write_everything(user):
@@ -31,7 +33,8 @@ def check_default_user(redis: RedisClient) -> Iterator[CheckMessage]:
         text = f'User {connection["username"]!r} may not ask for the rights of "default" (ACL GETUSER).'
         hint = f'Compare by hand: a restart loses transactions that "default" may not execute. {LOADING}'
         yield Info(text, hint=hint, id="mirror.I001")
-    except ResponseError:  # a server without ACL
+    except ResponseError:
+        # The server has no ACL.
         return
     else:
         text = 'A restart of the server loses data: its user "default" may not execute the transactions in its file.'
@@ -39,9 +42,12 @@ def check_default_user(redis: RedisClient) -> Iterator[CheckMessage]:
 
 
 def _may_write_everything(user: Mapping[str, Any]) -> bool:
-    keys = {key.decode() if isinstance(key, bytes) else key for key in user["keys"]}
-    rules = [*user["categories"], *user["commands"]]
-    may_write = "+@all" in rules or "+@write" in rules
-    refused = [rule for rule in rules if rule.startswith("-") and rule not in ("-@all", "-@dangerous", "-@admin")]
+    """Return whether a user (in the reply to ACL GETUSER) may write all keys by all commands that write data."""
+    keys = set(user["keys"])
+    rules = set(user["categories"]) | set(user["commands"])
+    refused = {rule for rule in rules if rule.startswith("-")}
     # Redis lists "-@all" first, before the rights that it grants.
-    return not keys.isdisjoint({"*", "~*"}) and may_write and not refused
+    has_exceptions = not refused <= {"-@all", "-@dangerous", "-@admin"}
+    if keys.isdisjoint(EVERY_KEY) or has_exceptions:
+        return False
+    return "+@all" in rules or "+@write" in rules

@@ -27,9 +27,9 @@ class Script:
     def __call__(self, redis: RedisClient, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
         """Run the script. Raises redis-py's errors. One round trip, or two if the server does not know the script."""
         try:
-            return redis.execute_command("EVALSHA", self.digest, len(keys), *keys, *args)
+            return redis.execute_command(*self.command(keys, args))
         except NoScriptError:
-            return redis.execute_command("EVAL", self.text, len(keys), *keys, *args)
+            return redis.execute_command(*self._send_text(keys, args))
 
     def load(self, redis: RedisClient) -> None:
         """Load the script before a pipeline of calls (``add``), which cannot be repeated."""
@@ -37,15 +37,20 @@ class Script:
 
     def add(self, pipe: RedisPipeline, keys: Sequence[str], args: Sequence[Any] = ()) -> None:
         """Add a call to a pipeline. The reply is a NoScriptError if the server does not know the script."""
-        pipe.execute_command("EVALSHA", self.digest, len(keys), *keys, *args)
+        pipe.execute_command(*self.command(keys, args))
 
     def ask(self, session: Session, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
         """Run the script on the session's connection."""
         try:
-            return session.ask([self.command(keys, args)])[0]
+            (reply,) = session.ask([self.command(keys, args)])
         except NoScriptError:
-            return session.ask([("EVAL", self.text, len(keys), *keys, *args)])[0]
+            # EVAL also loads the script, so the next call finds it.
+            (reply,) = session.ask([self._send_text(keys, args)])
+        return reply
 
     def command(self, keys: Sequence[str], args: Sequence[Any] = ()) -> tuple[Any, ...]:
         """Return the call as a command for ``mirror.redis.session``."""
         return ("EVALSHA", self.digest, len(keys), *keys, *args)
+
+    def _send_text(self, keys: Sequence[str], args: Sequence[Any]) -> tuple[Any, ...]:
+        return ("EVAL", self.text, len(keys), *keys, *args)

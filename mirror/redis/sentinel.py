@@ -21,7 +21,8 @@ class LearningSentinelConnection(Learning, SentinelManagedConnection):
     def collect(self, count: int) -> list[Any]:
         replies = super().collect(count)
         if any(isinstance(reply, ReadOnlyError) for reply in replies):
-            self.disconnect()  # the server is a replica now; redis-py's ``read_response`` does the same
+            # The server is a replica now. redis-py's ``read_response`` does the same.
+            self.disconnect()
         return replies
 
 

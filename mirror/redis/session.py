@@ -48,15 +48,18 @@ class Session:
     def __enter__(self) -> "Session":
         self._connection = self._pool.get_connection()
         self._watching = False
-        self._posted = self._then = 0
+        self._posted = 0  # number of commands whose replies were not read
+        self._then = 0  # number of those after a transaction
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if self._posted or not (kind is None or issubclass(kind, Conflict)):
-                self._connection.disconnect()  # closing it ends its watches and pending replies
+            is_usable = kind is None or issubclass(kind, Conflict)
+            if self._posted or not is_usable:
+                # Closing it ends its watches and pending replies.
+                self._connection.disconnect()
             elif self._watching:
                 self.ask([("UNWATCH",)])
         finally:
@@ -89,7 +92,7 @@ class Session:
 
     def collect(self) -> list[Any]:
         """Return the replies to the posted commands. Raises the first error among them."""
-        return _raise_first(self._replies())
+        return _raise_first(self._collect_posted())
 
     def watch_and_ask(self, keys: Sequence[str], commands: Sequence[Command]) -> list[Any]:
         """Watch ``keys`` and send ``commands``, in one round trip. Return the replies to ``commands``."""
@@ -116,15 +119,21 @@ class Session:
 
     def collect_transaction(self) -> list[Any]:
         """Return the replies to the posted transaction and to the commands after it. Raises as ``execute`` does."""
-        replies, then = self._replies(), self._then
-        *queued, done = replies[: len(replies) - then]
-        self._watching, self._then = then > 0, 0
+        replies = self._collect_posted()
+        end = len(replies) - self._then
+        *queued, done = replies[:end]
+        later = replies[end:]
+        # EXEC ends all watches, and commands after it may begin others.
+        self._watching = self._then > 0
+        self._then = 0
         _raise_first(queued)
+        # The reply to EXEC if a watched key has changed.
         if done is None:
             raise Conflict
-        return _raise_first([*(done if isinstance(done, list) else [done]), *replies[len(replies) - then :]])
+        executed = done if isinstance(done, list) else [done]  # an error of EXEC itself
+        return _raise_first(executed + later)
 
-    def _replies(self) -> list[Any]:
+    def _collect_posted(self) -> list[Any]:
         replies = self._connection.collect(self._posted)
         self._posted = 0
         return list(replies)

@@ -64,11 +64,11 @@ def drain(
     Raises Conflict after too many concurrent writes, redis-py's errors when Redis is away, ProgrammingError inside
     a transaction, and any error of the declaration.
     """
-    return _try(
-        lambda is_forced: start(mirror, pks, redis=redis, full=full, step=step, kind=kind, is_forced=is_forced),
-        tries,
-        mirror.name,
-    )
+
+    def begin(is_forced: bool) -> Drain:
+        return start(mirror, pks, redis=redis, full=full, step=step, kind=kind, is_forced=is_forced)
+
+    return _try_repeatedly(begin, tries, mirror.name)
 
 
 def drain_together(rows: Mapping[str, Sequence[str]], *, redis: RedisClient | None = None, tries: int = TRIES) -> int:
@@ -78,12 +78,12 @@ def drain_together(rows: Mapping[str, Sequence[str]], *, redis: RedisClient | No
     cannot take part. Raises the same errors as ``drain``, and UnknownMirror.
     """
     parts = [Part(kind_of(registry.get(name)), pks) for name, pks in rows.items()]
-    redis = redis or relay_client()
-    done = _try(
-        lambda is_forced: _begin(RedisDrain(parts, redis, pending_only=True, is_forced=is_forced)),
-        tries,
-        "|".join(rows),
-    )
+    client = redis or relay_client()
+
+    def begin(is_forced: bool) -> Drain:
+        return _start_attempt(RedisDrain(parts, client, pending_only=True, is_forced=is_forced))
+
+    done = _try_repeatedly(begin, tries, "|".join(rows))
     return done.changes
 
 
@@ -104,22 +104,26 @@ def start(
     """
     kind = kind or kind_of(mirror)
     if mirror.is_in_sql:
-        return _begin(SqlDrain(kind, pks))
-    return _begin(RedisDrain([Part(kind, pks)], redis or relay_client(), full=full, step=step, is_forced=is_forced))
+        return _start_attempt(SqlDrain(kind, pks))
+    parts = [Part(kind, pks)]
+    client = redis or relay_client()
+    return _start_attempt(RedisDrain(parts, client, full=full, step=step, is_forced=is_forced))
 
 
-def _begin(attempt: "Drain") -> "Drain":
+def _start_attempt(attempt: "Drain") -> "Drain":
+    """Start an attempt outside of transactions: Redis would show changes that may be rolled back."""
     outbox.refuse_transaction()
     attempt.start()
     return attempt
 
 
-def _try(begin: Callable[[bool], "Drain"], tries: int, names: str) -> Drained:
+def _try_repeatedly(begin: Callable[[bool], "Drain"], tries: int, names: str) -> Drained:
     """Repeat attempts after conflicts. The later ones are forced."""
     for attempt in range(tries):
         try:
             return begin(attempt >= tries // 2).finish()
         except Conflict:
+            # For a random time, so that drains of the same rows do not meet again.
             time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))
     raise Conflict(f"{names}: others kept writing the same rows")
 
@@ -144,7 +148,8 @@ class SqlDrain(Drain):
     """An attempt at rows that are derived in SQL. There is nothing to wait for in between."""
 
     def __init__(self, kind: Kind, pks: Sequence[str]) -> None:
-        self._kind, self._pks = kind, pks
+        self._kind = kind
+        self._pks = pks
 
     def start(self) -> None:
         """Do nothing."""
@@ -169,8 +174,12 @@ class RedisDrain(Drain):
         pending_only: bool = False,
         is_forced: bool = True,
     ) -> None:
-        self._parts, self._redis, self._step = parts, redis, step
-        self._full, self._pending_only, self._is_forced = full, pending_only, is_forced
+        self._parts = parts
+        self._redis = redis
+        self._step = step
+        self._full = full
+        self._pending_only = pending_only
+        self._is_forced = is_forced
         self._opened = ExitStack()  # holds the session until the write is collected
         self._works: list[Work] = []
 
@@ -178,10 +187,10 @@ class RedisDrain(Drain):
         with ExitStack() as opened:
             self._session = opened.enter_context(Session(self._redis))
             self._protocol = protocol_of(self._session, self._parts, is_forced=self._is_forced)
-            if self._post():
+            if self._send_write():
                 self._opened = opened.pop_all()  # otherwise the session ends here
 
-    def _post(self) -> bool:
+    def _send_write(self) -> bool:
         """Read Redis, then SQL, and send the write. Return False if there are no rows to write."""
         self._step("watch")
         # Redis before SQL: a drain that writes these rows from here on makes EXEC fail, so its newer rows stay.
@@ -194,10 +203,12 @@ class RedisDrain(Drain):
             )
 
         works = read()
+        # Other drains may have applied all changes meanwhile.
         if not any(work.owns for work in works):
             self._protocol.release()
             return False
         self._works = self._protocol.settle(works, read)
+        # Redis works in the background from here on, and the caller may read SQL for other rows.
         self._step("write")
         self._protocol.post(self._works)
         return True
@@ -207,16 +218,21 @@ class RedisDrain(Drain):
             return Drained(0, 0)
         with self._opened:
             # Redis answers before the changes are marked: after a crash in between they are drained again.
-            self._collect()
+            self._collect_write()
             incarnation = self._session.incarnation
         self._step("mark")
-        works = zip(self._parts, self._works, strict=True)
-        changes = {part.kind.mirror.name: work.changes for part, work in works}
+        changes: dict[str, list[outbox.Pending]] = {}
+        written_rows = 0
+        for part, work in zip(self._parts, self._works, strict=True):
+            changes[part.kind.mirror.name] = work.changes
+            written_rows += len(work.owns)
+        # With the incarnation, by which a replay knows what another server has received.
         chains.mark(changes, incarnation)
         self._step("done")
-        return Drained(sum(len(work.owns) for work in self._works), sum(map(len, changes.values())))
+        marked_changes = sum(map(len, changes.values()))
+        return Drained(written_rows, marked_changes)
 
-    def _collect(self) -> None:
+    def _collect_write(self) -> None:
         """Collect the result of the write.
 
         If one command of a transaction fails, Redis executes the others. The record may then exist without an entry,

@@ -5,8 +5,10 @@ everything else. All may run at the same time, because ``apply`` puts them in or
 """
 
 import logging
+import math
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -35,6 +37,7 @@ SWEEP_BUDGET_SECONDS: Final = 5.0  # time that a sweep may spend on each of its 
 # 1,000 logins by 50 threads had 20,303 conflicts on the list of last logins, and have 3 with this limit.
 HASTY = 3
 SLICES = 10  # slices of a source's rows (``spread.SLICE``) before other pending changes are drained
+Tried = set[tuple[str, str]]  # mirror and key of what failed, which is not drained a second time
 
 
 _summaries_lock = threading.Lock()
@@ -46,11 +49,11 @@ def lock_summaries(seconds: float) -> Generator[bool, None, None]:
 
     Yield whether this thread got the lock within ``seconds``.
     """
-    mine = _summaries_lock.acquire(timeout=seconds)
+    is_mine = _summaries_lock.acquire(timeout=seconds)
     try:
-        yield mine
+        yield is_mine
     finally:
-        if mine:
+        if is_mine:
             _summaries_lock.release()
 
 
@@ -77,17 +80,23 @@ def drain_all(
     changes up to this id, without waiting for later ones. A failing key is counted, and quarantined after repeated
     errors; it does not stop the others. Raises redis-py's errors when Redis is away; all changes then stay pending.
     """
-    deadline, redis, total = Deadline(seconds), redis or relay_client(), 0
-    tried: set[tuple[str, str]] = set()
+    deadline = Deadline(seconds)
+    redis = redis or relay_client()
+    tried: Tried = set()
+    if until is not None:
+        return _drain_pending(deadline, redis, tried, until)
     unspread: set[int] = set()
+    total = 0
+    # A pass may append changes: spread ones, and those of chained mirrors. So passes end when one finds nothing.
     while not deadline.passed():
-        spreads = _spread_some(deadline, unspread) if until is None else 0
-        done = _pass(deadline, redis, tried, until)
-        total += done
-        if until is not None or not (done or spreads):
+        slices = _spread_some(deadline, unspread)
+        applied = _drain_pending(deadline, redis, tried)
+        total += applied
+        if not slices and not applied:
             break
-    if seconds is None and until is None:
-        total += sum(extension.drain_all(redis) for extension in list_extensions())
+    if seconds is None:
+        for extension in list_extensions():
+            total += extension.drain_all(redis)
     return total
 
 
@@ -97,13 +106,16 @@ def _spread_some(deadline: Deadline, failed: set[int]) -> int:
     ``failed`` collects the ids of changes that cannot be spread.
     """
     for done in range(SLICES):
-        if deadline.passed() or not (group := spread.next_group(failed)):
+        if deadline.passed():
             return done
-        failed |= _guarded_spread(group)
+        group = spread.next_group(failed)
+        if not group:
+            return done
+        failed |= _spread_slice(group)
     return SLICES
 
 
-def _guarded_spread(group: Sequence[Change]) -> set[int]:
+def _spread_slice(group: Sequence[Change]) -> set[int]:
     """Spread one slice of these changes together or, after an error, of each key. Return the ids of failing changes."""
     try:
         spread.step(group)
@@ -113,26 +125,42 @@ def _guarded_spread(group: Sequence[Change]) -> set[int]:
         outbox.mark_applied([change.id for change in group], "")
     except Exception as error:
         raise_if_away(error)
-        by_key = {change.key: change for change in group}
-        if len(by_key) > 1:
-            return set().union(*(_guarded_spread([c for c in group if c.key == key]) for key in by_key))
-        logger.exception("Could not work out what %s touches", group[0])
-        outbox.failed(group[0].mirror, group[0].key, say(error), source=group[0].source)
-        return {change.id for change in group}
+        return _isolate_sources(group, error)
     return set()
 
 
-def _pass(deadline: Deadline, redis: RedisClient, tried: set[tuple[str, str]], until: int | None) -> int:
+def _isolate_sources(group: Sequence[Change], error: Exception) -> set[int]:
+    """Spread the changes of each key alone after an error. Count the error if they have one key."""
+    by_key: dict[str, list[Change]] = defaultdict(list)
+    for change in group:
+        by_key[change.key].append(change)
+    failed: set[int] = set()
+    if len(by_key) > 1:
+        for changes in by_key.values():
+            failed |= _spread_slice(changes)
+        return failed
+    first = group[0]
+    logger.error("Could not work out what %s touches", first, exc_info=error)
+    outbox.failed(first.mirror, first.key, say(error), source=first.source)
+    failed.update(change.id for change in group)
+    return failed
+
+
+def _drain_pending(deadline: Deadline, redis: RedisClient, tried: Tried, until: float = math.inf) -> int:
     """Make one pass over the pending changes, in the order of their ids. Return the number of applied changes."""
-    total, after = 0, 0
-    while not deadline.passed() and (until is None or after < until):
-        keys, last = outbox.next_keys(after, 4 * int(setting("BATCH")))
+    # Several batches of each mirror, because the changes of mirrors alternate.
+    limit = 4 * int(setting("BATCH"))
+    total = 0
+    after = 0
+    while after < until and not deadline.passed():
+        keys, last = outbox.next_keys(after, limit)
         if last is None:
             break
         after = last
         for name, pks in keys.items():
             fresh = [pk for pk in pks if (name, pk) not in tried]
-            total += drain_keys(name, fresh, deadline, redis=redis, tried=tried)[0]
+            applied, _ = drain_keys(name, fresh, deadline, redis=redis, tried=tried)
+            total += applied
     return total
 
 
@@ -141,21 +169,34 @@ def can_share(name: str) -> bool:
 
     A chained mirror needs the others' rows first.
     """
-    return not registry.ahead(name) and registry.is_known(name) and kind_of(registry.get(name)).can_share
+    if registry.ahead(name) or not registry.is_known(name):
+        return False
+    return kind_of(registry.get(name)).can_share
 
 
 def drain_together(rows: Mapping[str, Sequence[str]], redis: RedisClient) -> bool:
     """Drain rows of mirrors that can share a transaction. Return False if they have to be drained mirror by mirror."""
-    size = int(setting("BATCH"))
-    if sum(map(len, rows.values())) > size or any(outbox.WHOLE in pks for pks in rows.values()):
-        return False
-    if any(len(pks) > kind_of(registry.get(name)).limit_batch(size) for name, pks in rows.items()):
+    if not _fit_together(rows):
         return False
     try:
         apply.drain_together(rows, redis=redis, tries=HASTY)
-    except Exception as error:  # also a conflict: only some of the rows may be contended
+    except Exception as error:
+        # Also a conflict: only some of the rows may be contended, and the others are drained one mirror after another.
         raise_if_away(error)
         return False
+    return True
+
+
+def _fit_together(rows: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether these rows are few enough for one transaction, and none stands for a whole mirror."""
+    size = int(setting("BATCH"))
+    count = sum(map(len, rows.values()))
+    if count > size:
+        return False
+    for name, pks in rows.items():
+        limit = kind_of(registry.get(name)).limit_batch(size)
+        if len(pks) > limit or outbox.WHOLE in pks:
+            return False
     return True
 
 
@@ -165,7 +206,7 @@ def drain_keys(
     deadline: Deadline | None = None,
     *,
     redis: RedisClient | None = None,
-    tried: set[tuple[str, str]] | None = None,
+    tried: Tried | None = None,
     tries: int = apply.TRIES,
 ) -> tuple[int, list[str]]:
     """Drain these keys of the mirror ``name`` in batches. Return the number of applied changes, and the keys left.
@@ -173,44 +214,55 @@ def drain_keys(
     Keys are left if they do not fit the deadline. ``tried`` collects the keys that failed. tries: attempts after
     conflicts; with ``HASTY``, contended keys are left to the other drains.
     """
-    deadline, redis = deadline or Deadline(), redis or relay_client()
+    deadline = deadline or Deadline()
+    redis = redis or relay_client()
+    failed: Tried = set() if tried is None else tried
     try:
         mirror = registry.get(name)
     except registry.UnknownMirror:
-        if layouts.is_recorded(name):  # newer code has it
-            return 0, []
-        while gone := outbox.pending_of(name, pks):
-            outbox.mark_applied([c.id for changes in gone.values() for c in changes], "")
+        _mark_unknown(name, pks)
         return 0, []
-    total, size = 0, kind_of(mirror).limit_batch(int(setting("BATCH")))
+    total = 0
     if outbox.WHOLE in pks:
         total += cold.apply_whole(mirror, redis)
         pks = [pk for pk in pks if pk != outbox.WHOLE]
+    size = kind_of(mirror).limit_batch(int(setting("BATCH")))
     for start in range(0, len(pks), size):
         if deadline.passed():
             return total, list(pks[start:])
-        total += _batch(mirror, pks[start : start + size], redis, tried, tries)
+        batch = pks[start : start + size]
+        total += _drain_batch(mirror, batch, redis, failed, tries)
     return total, []
 
 
-def _batch(
-    mirror: Mirror, pks: Sequence[str], redis: RedisClient, tried: set[tuple[str, str]] | None, tries: int
-) -> int:
+def _mark_unknown(name: str, pks: Sequence[str]) -> None:
+    """Mark the changes of a mirror that no code declares any more."""
+    if layouts.is_recorded(name):  # newer code has it
+        return
+    # Each time the outbox returns a limited number for each key.
+    while pending := outbox.pending_of(name, pks):
+        ids = [change.id for changes in pending.values() for change in changes]
+        outbox.mark_applied(ids, "")
+
+
+def _drain_batch(mirror: Mirror, pks: Sequence[str], redis: RedisClient, tried: Tried, tries: int) -> int:
     """Drain a batch. If it fails, find the failing keys and count their failures."""
     try:
         return apply.drain(mirror, pks, redis=redis, tries=tries).changes
     except Exception as error:
         raise_if_away(error)
-        if isinstance(error, outbox.OutdatedLayout) or (isinstance(error, Conflict) and tries == HASTY):
-            if tried is not None:
-                tried.update((mirror.name, pk) for pk in pks)
-            return 0
+        is_outdated = isinstance(error, outbox.OutdatedLayout)
+        is_left_to_others = isinstance(error, Conflict) and tries == HASTY
+    if is_outdated or is_left_to_others:
+        # Processes with the newer code apply these changes, or the drains that write the same rows.
+        tried.update((mirror.name, pk) for pk in pks)
+        return 0
     failures: dict[str, Exception] = {}
     total = isolate(mirror, pks, redis, failures)
     for pk, failure in failures.items():
-        if tried is not None:
-            tried.add((mirror.name, pk))
-        if not isinstance(failure, Conflict):  # a conflict is no fault of the key
+        tried.add((mirror.name, pk))
+        # A conflict is no fault of the key.
+        if not isinstance(failure, Conflict):
             logger.error("%s %s cannot be mirrored: %s", mirror.name, pk, say(failure), exc_info=failure)
             outbox.failed(mirror.name, pk, say(failure))
     return total
@@ -230,7 +282,8 @@ def isolate(
             raise_if_away(error)
             failures[pks[0]] = error
             return 0
-    total, middle = 0, (len(pks) + 1) // 2
+    total = 0
+    middle = (len(pks) + 1) // 2
     for half in (pks[:middle], pks[middle:]):
         try:
             total += apply.drain(mirror, half, redis=redis, full=full).changes

@@ -28,7 +28,7 @@ Rows whose entries in other slots do not change skip steps 3 to 5. It is correct
 
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -38,12 +38,13 @@ from redis.exceptions import RedisError
 
 from mirror.comparison import plan
 from mirror.conf import setting
-from mirror.declare.entries import Contribution, Entry, Field, OwnField, Value, single
+from mirror.declare.entries import Entry, single
 from mirror.kinds import Kind, Stored
 from mirror.redis import naming
 from mirror.redis.keys.slots import find_slot
 from mirror.redis.scripts import Script
 from mirror.redis.session import Command, Conflict, Session
+from mirror.relay.places import Place, decode_value, find_places, has_other_value, is_claim
 from mirror.relay.work import RowWork
 
 LIFE: Final = 60_000  # milliseconds that a drain may take
@@ -54,9 +55,7 @@ begin_script: Final = Script(_HERE / "fenced_begin.lua")
 claim_script: Final = Script(_HERE / "fenced_claim.lua")
 write_script: Final = Script(_HERE / "fenced.lua")
 
-Place = tuple[str, ...]
-
-
+RowName = tuple[str, str]  # the mirror's name, the row's key
 Works = Sequence[tuple[Kind, Mapping[str, RowWork]]]  # by row, for each mirror
 
 
@@ -67,26 +66,68 @@ class _Row(NamedTuple):
     pk: str
     slot: int
 
-    def fence(self, slot: int) -> str:
-        """Return the row's fence in a slot."""
-        return naming.row_fence(slot, self.mirror, self.pk)
+    @property
+    def name(self) -> RowName:
+        """The row among those of all mirrors."""
+        return self.mirror, self.pk
+
+    @property
+    def own_fence(self) -> str:
+        """The row's fence in its own slot."""
+        return self.fence(self.slot)
 
     @property
     def staged(self) -> str:
         """The key of the staged entries."""
         return naming.staged(self.slot, self.mirror, self.pk)
 
+    def fence(self, slot: int) -> str:
+        """Return the row's fence in a slot."""
+        return naming.row_fence(slot, self.mirror, self.pk)
+
+
+class _Unclaimed:
+    """What a drain has to claim in one slot: fences of rows, and places."""
+
+    def __init__(self) -> None:
+        self.fences: list[str] = []
+        self.places: list[Place] = []
+
+    def list_fences(self) -> list[str]:
+        """Return all fences: those of rows, then those of the places."""
+        return self.fences + [_place_fence(place) for place in self.places]
+
+    def call(self, token: str) -> Command:
+        """Return the call of the script, which replies with the values of the places."""
+        keys = self.list_fences()
+        args: list[Any] = [len(keys), token, LIFE]
+        for place in self.places:
+            structure, field = place if len(place) > 1 else (place[0], "")
+            keys.append(structure)
+            args.append(field)
+        return claim_script.command(keys, args)
+
 
 class _Writes:
     """The fences that must hold in a slot, and the commands that are executed there."""
 
     def __init__(self) -> None:
+        # Dictionaries as ordered sets. The fences of rows come first in a call, which deletes the first ones.
         self.fences: dict[str, None] = {}  # of rows
         self.places: dict[str, None] = {}  # fences of places that pass from one row to another
         self.conditions: list[Command] = []
         self.remove: list[Entry] = []
         self.add: list[Entry] = []
         self.others: list[Command] = []
+
+    def hold(self, fence: str) -> None:
+        """Refuse the writes if this fence of a row no longer holds."""
+        self.fences[fence] = None
+
+    def hold_places(self) -> None:
+        """Refuse the writes if another drain has claimed one of their places."""
+        for place in find_places(self.remove + self.add):
+            self.places[_place_fence(place)] = None
 
     def merge(self, other: "_Writes") -> None:
         """Add the writes of another row to the same slot."""
@@ -100,8 +141,10 @@ class _Writes:
     def call(self, token: str, *, finish: bool) -> Command:
         """Return the call of the script. finish: delete the fences of the rows afterwards."""
         commands = self._list_commands()
-        keys = [*self.fences, *self.places]
-        args: list[Any] = [len(keys), token, len(self.fences) if finish else 0]
+        keys = list(self.fences)
+        keys += self.places
+        deleted_fences = len(self.fences) if finish else 0
+        args: list[Any] = [len(keys), token, deleted_fences]
         for name, key, *words in commands:
             keys.append(key)
             args += (name, len(words))
@@ -109,21 +152,29 @@ class _Writes:
         return write_script.command(keys, args)
 
     def _list_commands(self) -> list[Command]:
-        added = {plan.place(entry) for entry in self.add if _is_claim(entry)}
-        plain: list[Entry] = []
         commands = list(self.conditions)
+        added = find_places(self.add)
+        plain: list[Entry] = []
         for entry in self.remove:
-            if not _is_claim(entry):
+            if not is_claim(entry):
                 plain.append(entry)
             elif plan.place(entry) not in added:
                 # TAKE removes a place only if it still has the value of this row: it may have passed to another one.
                 commands.append(("TAKE", *entry))
-        for command in plan.commands(plain, self.add) + self.others:
-            if command[0] == "MSET":  # the script takes commands with one key each
-                commands += (("SET", *command[at : at + 2]) for at in range(1, len(command), 2))
-            else:
-                commands.append(command)
+        for command in plan.commands(plain, self.add):
+            commands += _split_keys(command)
+        for command in self.others:
+            commands += _split_keys(command)
         return commands
+
+
+class _RowWrites(NamedTuple):
+    """What a drain writes for one row in each slot that the row reaches."""
+
+    kind: Kind
+    row: _Row
+    work: RowWork
+    by_slot: dict[int, _Writes]
 
 
 class Fences:
@@ -137,30 +188,32 @@ class Fences:
         self.session = session
         self.token = uuid.uuid4().hex
         self.parts = list(parts)
-        self.staged: dict[tuple[str, str], list[Entry] | None] = {}
+        self.staged: dict[RowName, list[Entry] | None] = {}
         self._respected = 0 if is_forced else RESPECTED
-        self._rows: dict[tuple[str, str], _Row] = {}
+        self._rows: dict[RowName, _Row] = {}
         for kind, pks in self.parts:
             for row in _list_rows(kind, pks):
-                self._rows[row.mirror, row.pk] = row
+                self._rows[row.name] = row
         self._claimed: set[str] = set()  # fences
         self._values: dict[Place, str | None] = {}  # of claimed places
 
     def begin(self) -> list[Sequence[Stored]]:
         """Set the rows' own fences and read their states, by part. Raises Conflict if another drain has begun."""
-        asked = {(row.mirror, row.pk): kind.ask([row.pk]) for kind, row in self._list_all()}
-        replies = self.session.ask([self._begin_call(row, asked[key]) for key, row in self._rows.items()])
+        asked = {row.name: kind.ask([row.pk]) for kind, row in self._list_all()}
+        calls = [self._begin_call(row, asked[name]) for name, row in self._rows.items()]
+        replies = self.session.ask(calls)
         if 0 in replies:
+            # Fences that were set beside the refused one would delay other drains of their rows.
             self.release()
             raise Conflict
         by_row = dict(zip(self._rows, replies, strict=True))
-        states: dict[tuple[str, str], Stored] = {}
+        states: dict[RowName, Stored] = {}
         for kind, row in self._list_all():
-            key = row.mirror, row.pk
-            staged, reply = by_row[key]
+            staged, reply = by_row[row.name]
             # A kind without a state of its own asks nothing, and the script then returns an empty reply.
-            (states[key],) = kind.read_states([row.pk], [reply] if asked[key] else [])
-            self.staged[key] = None if staged is None else [plan.from_list(parts) for parts in orjson.loads(staged)]
+            own_replies = [reply] if asked[row.name] else []
+            (states[row.name],) = kind.read_states([row.pk], own_replies)
+            self.staged[row.name] = _decode_staged(staged)
         return [[states[kind.mirror.name, pk] for pk in pks] for kind, pks in self.parts]
 
     def _list_all(self) -> Iterator[tuple[Kind, _Row]]:
@@ -169,11 +222,12 @@ class Fences:
                 yield kind, self._rows[kind.mirror.name, pk]
 
     def _begin_call(self, row: _Row, ask: Sequence[Command]) -> Command:
-        keys = [row.fence(row.slot), row.staged]
+        keys = [row.own_fence, row.staged]
         args: list[Any] = [self.token, LIFE, self._respected]
         for name, key, *words in ask:
             keys.append(key)
-            args += [name, *words]
+            args.append(name)
+            args += words
         return begin_script.command(keys, args)
 
     def claim(self, works: Works, read: Callable[[], Works]) -> Works:
@@ -181,85 +235,70 @@ class Fences:
 
         Raises Conflict if another drain has begun since.
         """
-        while todo := self._find_unclaimed(works):
-            places = self._claim_all(todo)
+        # Newer works may reach further slots and places, so this ends when nothing is left to claim.
+        while unclaimed := self._find_unclaimed(works):
+            found = self._claim_all(unclaimed.values())
             # Another row had the place when it was claimed, so SQL may be newer than what was read.
-            if self._has_other_value(works, places):
+            if any(has_other_value(single(work.add), found) for work in _list_works(works)):
                 works = read()
         return works
 
-    def _claim_all(self, todo: Mapping[int, tuple[list[str], list[Place]]]) -> set[Place]:
-        """Claim these fences and places, and remember the values of the places. Return the places."""
-        calls: list[Command] = []
-        claimed: list[Place] = []
-        for fences, places in todo.values():
-            keys = fences + [_place_fence(place) for place in places]
-            structures = [place[0] for place in places]
-            fields = [place[1] if len(place) > 1 else "" for place in places]
-            calls.append(claim_script.command(keys + structures, [len(keys), self.token, LIFE, *fields]))
-            self._claimed.update(keys)
-            claimed += places
-        values: list[bytes | None] = []
-        for reply in self.session.ask(calls):
-            values += reply
-        for place, value in zip(claimed, values, strict=True):
-            self._values[place] = None if value is None else value.decode(errors="replace")
-        return set(claimed)
-
-    def _has_other_value(self, works: Works, places: Collection[Place]) -> bool:
-        """Return whether another row has one of these places, where a row of the works is to be written."""
-        for work in _list_works(works):
-            for entry in single(work.add):
-                if not _is_claim(entry):
-                    continue
-                place = plan.place(entry)
-                if place in places and self._values[place] not in (None, entry[-1]):
-                    return True
-        return False
-
-    def _find_unclaimed(self, works: Works) -> dict[int, tuple[list[str], list[Place]]]:
+    def _find_unclaimed(self, works: Works) -> dict[int, _Unclaimed]:
         """Return the fences of rows and the places, by slot, that are not claimed yet."""
-        todo: dict[int, tuple[list[str], list[Place]]] = defaultdict(lambda: ([], []))
-        for (row, _), writes in self._list_writes(works):
-            for slot in writes:
+        unclaimed: dict[int, _Unclaimed] = defaultdict(_Unclaimed)
+        for _, row, _, by_slot in self._list_writes(works):
+            for slot in by_slot:
                 fence = row.fence(slot)
+                # The fence in the row's own slot was set when the drain began.
                 if slot != row.slot and fence not in self._claimed:
-                    todo[slot][0].append(fence)
+                    unclaimed[slot].fences.append(fence)
         places: set[Place] = set()
         for work in _list_works(works):
-            places.update(plan.place(entry) for entry in _list_claims(work))
+            places |= find_places(work.remove)
+            places |= find_places(work.add)
         for place in sorted(places - self._values.keys()):
-            todo[find_slot(place[0])][1].append(place)
-        return todo
+            slot = find_slot(place[0])
+            unclaimed[slot].places.append(place)
+        return unclaimed
 
-    def _list_writes(self, works: Works) -> Iterator[tuple[tuple[_Row, RowWork], dict[int, _Writes]]]:
-        """Yield each row with what is written in each slot that it reaches."""
+    def _claim_all(self, unclaimed: Iterable[_Unclaimed]) -> dict[Place, str | None]:
+        """Claim these fences and places. Return the values that the places had, which are remembered as well."""
+        calls: list[Command] = []
+        places: list[Place] = []
+        for of_slot in unclaimed:
+            calls.append(of_slot.call(self.token))
+            places += of_slot.places
+            self._claimed.update(of_slot.list_fences())
+        values: list[str | None] = []
+        for reply in self.session.ask(calls):
+            values += map(decode_value, reply)
+        found = dict(zip(places, values, strict=True))
+        self._values |= found
+        return found
+
+    def _list_writes(self, works: Works) -> Iterator[_RowWrites]:
         for kind, rows in works:
             for pk, work in rows.items():
                 row = self._rows[kind.mirror.name, pk]
-                yield (row, work), _divide(kind, row, work)
+                yield _RowWrites(kind, row, work, _divide_by_slot(kind, row, work))
 
     def post(self, works: Works, others: Sequence[Command]) -> None:
         """Stage and write the entries in other slots, then send the rest. ``collect`` returns when it is done.
 
         others: commands that are sent with the rest. Raises Conflict if another drain has begun since.
         """
-        kinds = {kind.mirror.name: kind for kind, _ in works}
         stages: list[Command] = []
         elsewhere: dict[int, _Writes] = defaultdict(_Writes)
         rest: list[Command] = []
-        for (row, work), writes in self._list_writes(works):
-            own = writes.pop(row.slot, _Writes())
-            own.fences[row.fence(row.slot)] = None
-            if writes:
-                stages.append(self._stage_call(row, writes.values()))
-            for slot, of_slot in writes.items():
+        for kind, row, work, by_slot in self._list_writes(works):
+            # The record is written last: until then the staged entries name what may be in other slots.
+            own = by_slot.pop(row.slot, _Writes())
+            if by_slot:
+                stages.append(self._stage_call(row, by_slot.values()))
+            # A slot gets one call for all rows of the drain.
+            for slot, of_slot in by_slot.items():
                 elsewhere[slot].merge(of_slot)
-            kind = kinds[row.mirror]
-            own.conditions = kind.conditions(row.pk, work.before)
-            own.others += kind.finish({row.pk: work.own})
-            own.others.append(("DEL", row.staged))
-            rest.append(own.call(self.token, finish=True))
+            rest.append(self._finish_call(kind, row, work, own))
         # One round trip after the other: an entry in another slot that nothing names would be a stray after a crash.
         self._ask_or_conflict(stages)
         self._ask_or_conflict([of_slot.call(self.token, finish=True) for of_slot in elsewhere.values()])
@@ -272,38 +311,58 @@ class Fences:
             raise Conflict
 
     def _stage_call(self, row: _Row, writes: Iterable[_Writes]) -> Command:
+        """Return the call that saves the new entries in other slots beside the record."""
         # With those that an unfinished drain has staged: they may be in Redis, and only this list names them.
-        entries = dict.fromkeys(self.staged.get((row.mirror, row.pk)) or ())
+        unfinished = self.staged.get(row.name) or ()
+        entries: dict[Entry, None] = dict.fromkeys(unfinished)
         for of_slot in writes:
-            entries.update(dict.fromkeys(of_slot.add))
+            entries |= dict.fromkeys(of_slot.add)
+        staged = orjson.dumps([plan.as_list(entry) for entry in entries])
         stage = _Writes()
-        stage.fences[row.fence(row.slot)] = None
-        stage.others = [("SET", row.staged, orjson.dumps([plan.as_list(entry) for entry in entries]))]
+        stage.hold(row.own_fence)
+        stage.others.append(("SET", row.staged, staged))
+        # The fence stays for the last step.
         return stage.call(self.token, finish=False)
+
+    def _finish_call(self, kind: Kind, row: _Row, work: RowWork, own: _Writes) -> Command:
+        """Return the call that writes in the row's own slot, with its record as the last one."""
+        own.hold(row.own_fence)
+        own.conditions = kind.conditions(row.pk, work.before)
+        own.others += kind.finish({row.pk: work.own})
+        own.others.append(("DEL", row.staged))
+        return own.call(self.token, finish=True)
 
     def collect(self) -> None:
         """Wait until all is written. Raises Conflict if another drain has begun since, and redis-py's errors."""
-        if 0 in self.session.collect()[: self._expected]:
+        replies = self.session.collect()
+        if 0 in replies[: self._expected]:
             self.release()
             raise Conflict
 
     def release(self) -> None:
         """Delete the rows' own fences, so that other drains need not wait."""
-        calls = [write_script.command([row.fence(row.slot)], [1, self.token, 1]) for row in self._rows.values()]
-        with suppress(RedisError):  # they also expire
+        calls = [write_script.command([row.own_fence], [1, self.token, 1]) for row in self._rows.values()]
+        # They also expire.
+        with suppress(RedisError):
             self.session.ask(calls)
 
 
-def _list_rows(kind: Kind, pks: Sequence[str]) -> list[_Row]:
-    return [_Row(kind.mirror.name, pk, find_slot(kind.home(pk))) for pk in dict.fromkeys(pks)]
+def _list_rows(kind: Kind, pks: Sequence[str]) -> Iterator[_Row]:
+    for pk in dict.fromkeys(pks):
+        slot = find_slot(kind.home(pk))
+        yield _Row(kind.mirror.name, pk, slot)
 
 
 def _place_fence(place: Place) -> str:
-    return naming.row_fence(find_slot(place[0]), "", "\0".join(place))
+    slot = find_slot(place[0])
+    return naming.row_fence(slot, "", "\0".join(place))
 
 
-def _is_claim(entry: Contribution) -> bool:
-    return isinstance(entry, Field | Value) and not isinstance(entry, OwnField)
+def _decode_staged(staged: bytes | None) -> list[Entry] | None:
+    if staged is None:
+        return None
+    # An empty list counts, too: a drain has not finished, so every entry is written again.
+    return [plan.from_list(parts) for parts in orjson.loads(staged)]
 
 
 def _list_works(works: Works) -> Iterator[RowWork]:
@@ -311,32 +370,35 @@ def _list_works(works: Works) -> Iterator[RowWork]:
         yield from rows.values()
 
 
-def _list_claims(work: RowWork) -> Iterator[Entry]:
-    """Yield the entries of a row that remove or take a place."""
-    for entries in (work.remove, work.add):
-        for entry in single(entries):
-            if _is_claim(entry):
-                yield entry
+def _split_keys(command: Command) -> Iterator[Command]:
+    """Yield an MSET as one SET for each key, because the script takes commands with one key each."""
+    if command[0] != "MSET":
+        yield command
+        return
+    for at in range(1, len(command), 2):
+        key, value = command[at : at + 2]
+        yield "SET", key, value
 
 
-def _divide(kind: Kind, row: _Row, work: RowWork) -> dict[int, _Writes]:
+def _divide_by_slot(kind: Kind, row: _Row, work: RowWork) -> dict[int, _Writes]:
     """Return what is written for a row, by slot."""
     writes: dict[int, _Writes] = defaultdict(_Writes)
     for entry in single(work.reach):
         slot = find_slot(entry[0])
-        writes[slot].fences[row.fence(slot)] = None
+        writes[slot].hold(row.fence(slot))
     for entry in work.remove:
-        writes[find_slot(entry[0])].remove.append(entry)
+        slot = find_slot(entry[0])
+        writes[slot].remove.append(entry)
     for entry in single(work.add):
-        writes[find_slot(entry[0])].add.append(entry)
+        slot = find_slot(entry[0])
+        writes[slot].add.append(entry)
     for command in kind.mirror.extra_commands({row.pk: work.own}):
-        writes[find_slot(command[1])].others.append(command)
+        slot = find_slot(command[1])
+        writes[slot].others.append(command)
     _add_feed(kind, work, writes)
     for slot, of_slot in writes.items():
-        of_slot.fences[row.fence(slot)] = None
-        for entry in (*of_slot.remove, *of_slot.add):
-            if _is_claim(entry):
-                of_slot.places[_place_fence(plan.place(entry))] = None
+        of_slot.hold(row.fence(slot))
+        of_slot.hold_places()
     return writes
 
 
@@ -344,7 +406,9 @@ def _add_feed(kind: Kind, work: RowWork, writes: dict[int, _Writes]) -> None:
     feed = kind.mirror.feed()
     if feed is None or (work.feed_entry is None and not work.reach):
         return
-    of_feed = writes[find_slot(feed)]  # also without an entry: the fence in its slot keeps the order of a row's entries
+    slot = find_slot(feed)
+    # Also without an entry: the fence in its slot keeps the order of a row's entries.
+    of_feed = writes[slot]
     if work.feed_entry is not None:
         length = int(setting("FEED_LENGTH"))
         of_feed.others.append(("XADD", feed, "MAXLEN", "~", length, "*", "d", work.feed_entry))

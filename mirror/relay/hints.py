@@ -46,6 +46,23 @@ class _Due(threading.local):
         self.count = 0
         self.postponed: Due = {}
 
+    def add(self, group: Group, keys: Iterable[str]) -> None:
+        """Add keys, unless there are too many: then the relay finds the changes."""
+        if self.count >= MOST:
+            sql_only.prefer()
+            return
+        known = self.keys[group]
+        before = len(known)
+        known.update(keys)
+        self.count += len(known) - before
+
+    def take_all(self) -> Due:
+        """Return the hinted keys, and forget them."""
+        taken = self.keys
+        self.keys = defaultdict(set)
+        self.count = 0
+        return taken
+
 
 _due = _Due()
 
@@ -62,36 +79,29 @@ def hint(mirror: str, source: str, keys: Iterable[str]) -> None:
 
 def hint_all(due: Iterable[tuple[Group, Iterable[str]]]) -> None:
     """Drain the keys of several groups together, like ``hint``. A transaction has one callback for all its hints."""
-    for name, keys in due:
-        if _due.count >= MOST:
-            sql_only.prefer()
-        else:
-            group = _due.keys[name]
-            before = len(group)
-            group.update(keys)
-            _due.count += len(group) - before
-    if _due.keys and commits_by_hand(changes.using()):
-        _forget()  # the relay finds the changes when they are committed
+    for group, keys in due:
+        _due.add(group, keys)
+    if not _due.keys:
+        return
+    if commits_by_hand(changes.using()):
+        # The relay finds the changes when they are committed.
+        _due.take_all()
         sql_only.prefer()
         return
     # Django's own list is asked, because it forgets a callback when its savepoint is rolled back. A flag of ours would
     # survive the rollback and suppress later hints.
     callbacks = transaction.get_connection(changes.using()).run_on_commit
-    if _due.keys and not any(function is flush for _, function, _ in callbacks):
+    is_registered = any(function is flush for _, function, _ in callbacks)
+    if not is_registered:
         transaction.on_commit(flush, using=changes.using(), robust=True)
 
 
 def flush() -> None:
     """Drain the hinted keys within the budget. Never raises errors of Redis, SQL or the broker."""
     if _due.keys:
-        drain(_forget(), drains.Deadline(float(setting("BUDGET_SECONDS"))))
+        budget = float(setting("BUDGET_SECONDS"))
+        drain(_due.take_all(), drains.Deadline(budget))
         sql_only.note_drain()
-
-
-def _forget() -> Due:
-    """Return the hinted keys, and forget them."""
-    due, _due.keys, _due.count = _due.keys, defaultdict(set), 0
-    return due
 
 
 def drain(due: Due, deadline: drains.Deadline) -> None:
@@ -99,41 +109,61 @@ def drain(due: Due, deadline: drains.Deadline) -> None:
 
     The rows of most mirrors are drained together. Never raises errors of Redis, SQL or the broker.
     """
-    left = _postpone(due)
-    uncertain: Due = {}
-    for mirror, source in list(due):
-        if is_source(mirror, source) or registry.is_in_sql(mirror):
-            uncertain[mirror, source] = due.pop((mirror, source))
+    left = _postpone_some(due)
+    uncertain = _take_uncertain(due)
     if not deadline.passed():
         _drain_together(due)
     if uncertain and not breaker.open():
-        for group, pending in _find_pending(uncertain):
-            if is_source(*group):
-                left[group] = sorted(pending)
-                sql_only.prefer()
-            else:
-                due[group] = pending
+        _sort_uncertain(uncertain, due, left)
     while due and not breaker.open():
-        group = min(due, key=_order)
+        # Chained rows are added meanwhile, so the next group is sought again each time.
+        group = min(due, key=_get_rank)
         mirror, _ = group
         keys = sorted(due.pop(group))
         undone: Drained = [], keys
-        done, left[group] = _guard(partial(_drain, group, keys, deadline), undone, mirror)
+        done, left[group] = _guard_errors(partial(_drain_group, group, keys, deadline), undone, mirror)
         _add_chained(due, {mirror: done})
     if due or any(left.values()):
         sql_only.prefer()
-    if not breaker.open():  # workers could not write to Redis either, and a hung broker would cost another time-out
-        _send(left)
+    # Workers could not write to Redis either, and a hung broker would cost another time-out.
+    if not breaker.open():
+        _send_tasks(left)
+
+
+def _take_uncertain(due: Due) -> Due:
+    """Take out the groups that would cost more than the question whether they have pending changes."""
+    uncertain: Due = {}
+    for group in list(due):
+        mirror, _ = group
+        if is_source(*group) or registry.is_in_sql(mirror):
+            uncertain[group] = due.pop(group)
+    return uncertain
+
+
+def _sort_uncertain(uncertain: Due, due: Due, left: Left) -> None:
+    """Leave pending sources to workers, and add the other pending keys to those that are drained now."""
+    for group, pending in _find_pending(uncertain):
+        if is_source(*group):
+            left[group] = sorted(pending)
+            sql_only.prefer()
+        else:
+            due[group] = pending
 
 
 def _drain_together(due: Due) -> None:
     """Drain the rows of all mirrors that share a transaction, and replace them by those chained to them."""
-    shared = [(mirror, source) for mirror, source in due if not source and drains.can_share(mirror)]
-    shared.sort(key=_order)
+    shared: list[Group] = []
+    for mirror, source in due:
+        if source == "" and drains.can_share(mirror):
+            shared.append((mirror, source))
     if not shared:
         return
-    rows = {mirror: sorted(due[mirror, source]) for mirror, source in shared}
-    if _guard(lambda redis: drains.drain_together(rows, redis), False, "Rows"):
+    shared.sort(key=_get_rank)
+    rows: dict[str, list[str]] = {}
+    for group in shared:
+        mirror, _ = group
+        rows[mirror] = sorted(due[group])
+    if _guard_errors(lambda redis: drains.drain_together(rows, redis), False, "Rows"):
         for group in shared:
             del due[group]
         _add_chained(due, rows)
@@ -141,7 +171,8 @@ def _drain_together(due: Due) -> None:
 
 def take_postponed() -> Due:
     """Return the keys that this thread's request left for the time after its response, and forget them."""
-    taken, _due.postponed = _due.postponed, {}
+    taken = _due.postponed
+    _due.postponed = {}
     return taken
 
 
@@ -150,21 +181,21 @@ def is_source(mirror: str, source: str) -> bool:
     return source != "" and (mirror, source) not in registry.pushed()
 
 
-def _postpone(due: Due) -> Left:
+def _postpone_some(due: Due) -> Left:
     """Take out the rows that are not drained now. Return those for workers."""
     left: Left = {}
-    for mirror, source in list(due):
-        if is_source(mirror, source):
+    for group in list(due):
+        if is_source(*group):
             continue
-        group = mirror, source
+        mirror, _ = group
         mode = registry.drain_mode(mirror)
         if mode == "worker":
             left[group] = sorted(due.pop(group))
+            sql_only.prefer()
         elif mode == "after_response" and sql_only.in_request():
-            _due.postponed[group] = _due.postponed.get(group, set()) | due.pop(group)
-        else:
-            continue
-        sql_only.prefer()
+            postponed = _due.postponed.setdefault(group, set())
+            postponed |= due.pop(group)
+            sql_only.prefer()
     return left
 
 
@@ -177,19 +208,22 @@ def _find_pending(due: Due) -> Iterable[tuple[Group, set[str]]]:
     for (mirror, source), keys in due.items():
         asked += [(mirror, source, key) for key in keys]
     found: Due = defaultdict(set)
-    for mirror, source, key in _guard(lambda redis: changes.pending_among(asked), asked, "Changes"):
+    # After an error all of them may be pending.
+    for mirror, source, key in _guard_errors(lambda redis: changes.pending_among(asked), asked, "Changes"):
         found[mirror, source].add(key)
     return found.items()
 
 
 def _add_chained(due: Due, done: Mapping[str, Collection[str]]) -> None:
+    """Add the rows that are chained to these."""
     for mirror, keys in done.items():
         for name, owners in chains.owners(mirror, set(keys)).items():
-            due[name, ""] = due.get((name, ""), set()) | owners
+            chained = due.setdefault((name, ""), set())
+            chained |= owners
 
 
-def _order(group: Group) -> tuple[bool, bool, int, Group]:
-    """Sort groups so that each is drained after those on which it depends.
+def _get_rank(group: Group) -> tuple[bool, bool, int, Group]:
+    """Return a rank by which each group is drained after those on which it depends.
 
     Summaries come last, because other drains may delay them. Windows come after records, which decide whether a
     reader shows an id in a window. Chained mirrors come after those they depend on.
@@ -201,24 +235,28 @@ def _order(group: Group) -> tuple[bool, bool, int, Group]:
 
 
 def _push_first(group: Group, keys: list[str], redis: RedisClient) -> bool:
+    """Let the extensions push these rows. Return whether some are left."""
     return any(extension.push_first(*group, keys, redis) for extension in list_extensions())
 
 
-def _drain(group: Group, keys: list[str], deadline: drains.Deadline, redis: RedisClient) -> Drained:
-    """Drain a group."""
+def _drain_group(group: Group, keys: list[str], deadline: drains.Deadline, redis: RedisClient) -> Drained:
+    """Drain a group. Return the drained rows, and the keys that are left."""
     mirror, source = group
     if source:
         # Pushed rows: one slice, which reaches the authors' windows and a few others; nothing is chained to it.
         is_left = deadline.passed() or _push_first(group, keys, redis)
-        return [], keys if is_left else []
+        left = keys if is_left else []
+        return [], left
     failed: set[tuple[str, str]] = set()
-    _, rest = drains.drain_keys(mirror, keys, deadline, redis=redis, tried=failed, tries=drains.HASTY)
+    _, left = drains.drain_keys(mirror, keys, deadline, redis=redis, tried=failed, tries=drains.HASTY)
     if failed:
         sql_only.prefer()
-    return keys[: len(keys) - len(rest)], rest
+    # Keys are drained in their order, so those that are left come last.
+    done = keys[: len(keys) - len(left)]
+    return done, left
 
 
-def _guard(work: Callable[[RedisClient], T], otherwise: T, name: str) -> T:
+def _guard_errors(work: Callable[[RedisClient], T], otherwise: T, name: str) -> T:
     """Return the result of ``work``, or ``otherwise`` after any error."""
 
     def perform(redis: RedisClient) -> T:
@@ -228,16 +266,18 @@ def _guard(work: Callable[[RedisClient], T], otherwise: T, name: str) -> T:
 
     try:
         return try_redis(perform, lambda: otherwise, logger, "Redis did not answer, the relay will catch up: %s")
-    except changes.InTransaction as error:  # of a TestCase: no commit comes
+    except changes.InTransaction as error:
+        # A TestCase runs in a transaction, and no commit comes.
         logger.debug("%s are left to the relay: %s", name, error)
     except DatabaseError as error:
         sql_away.report_outage(error)
-    except Exception:  # an error of the declaration; the relay finds the failing key, and the other hints continue
+    except Exception:
+        # An error of the declaration: the relay finds the failing key, and the other hints continue.
         logger.exception("%s could not be drained, the relay will see to it", name)
     return otherwise
 
 
-def _send(left: Left) -> None:
+def _send_tasks(left: Left) -> None:
     """Send tasks for these keys."""
     has_sources = False
     for (mirror, source), keys in left.items():
@@ -249,5 +289,6 @@ def _send(left: Left) -> None:
             has_sources = True
         else:
             send.push(mirror, source, keys)
-    if has_sources and not sql_only.in_request():  # in a request the middleware does it, after the response
-        send.sweep_soon()  # a sweep begins with changes of sources
+    # In a request the middleware does it, after the response. A sweep begins with changes of sources.
+    if has_sources and not sql_only.in_request():
+        send.sweep_soon()

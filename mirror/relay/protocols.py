@@ -1,30 +1,29 @@
 """The two protocols by which a drain writes: a transaction on one Redis, and fences on a cluster."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Callable, Collection, Sequence
+from itertools import islice
 from typing import Any
 
 from redis.exceptions import RedisError
 
 from mirror.comparison import plan
 from mirror.conf import setting
-from mirror.declare.entries import Contribution, Field, OwnField, Value
+from mirror.declare.entries import Entry, OwnField
 from mirror.kinds import Kind
 from mirror.outbox import changes as outbox
 from mirror.outbox.identity import database_identity
 from mirror.redis.session import Command, Session
 from mirror.relay import fenced
+from mirror.relay.places import Claim, Place, Values, decode_value, find_places, has_other_value
 from mirror.relay.work import Part, Staged, Work
 from mirror.warm import rewind
-
-Place = tuple[str, ...]
-Claim = Field | Value  # the place of these entries can pass from one row to another
 
 
 class Protocol(ABC):
     """One attempt to write: ``begin``, ``settle``, ``post`` and ``collect``, in this order. All may raise Conflict."""
 
+    # One Redis needs none: a transaction writes the records and their entries together.
     staged: Staged = None
 
     @abstractmethod
@@ -63,7 +62,7 @@ class OneRedis(Protocol):
     def post(self, works: list[Work]) -> None:
         commands: list[Command] = []
         for part, work in zip(self.parts, works, strict=True):
-            commands += _commands(part.kind, work)
+            commands += _list_commands(part.kind, work)
         self.session.post_transaction(commands)
 
     def collect(self) -> None:
@@ -88,6 +87,7 @@ class Cluster(Protocol):
         return self.fences.begin()
 
     def settle(self, works: list[Work], read: Callable[[], list[Work]]) -> list[Work]:
+        # ``claim`` may read SQL again. The works of the last reading count.
         newest = works
 
         def read_again() -> fenced.Works:
@@ -128,14 +128,17 @@ def protocol_of(session: Session, parts: Sequence[Part], *, is_forced: bool) -> 
 def _watch_and_read(session: Session, parts: Sequence[Part]) -> list[Sequence[Any]]:
     """Watch the rows' own keys and read their states, by part, in one round trip."""
     keys: list[str] = []
-    asks: list[list[Command]] = []
+    commands: list[Command] = []
+    counts: list[int] = []
     for part in parts:
+        asked = part.kind.ask(part.pks)
         keys += part.kind.watches(part.pks)
-        asks.append(part.kind.ask(part.pks))
-    replies = iter(session.watch_and_ask(keys, list(chain.from_iterable(asks))))
+        commands += asked
+        counts.append(len(asked))
+    replies = iter(session.watch_and_ask(keys, commands))
     states: list[Sequence[Any]] = []
-    for part, ask in zip(parts, asks, strict=True):
-        own_replies = list(islice(replies, len(ask)))
+    for part, count in zip(parts, counts, strict=True):
+        own_replies = list(islice(replies, count))
         states.append(part.kind.read_states(part.pks, own_replies))
     return states
 
@@ -147,68 +150,70 @@ def _settle_claims(session: Session, works: list[Work], read: Callable[[], list[
     once more. From then on the WATCH notices any change of the place.
     """
     seen: dict[Place, str | None] = {}
-    while places := _find_places(works) - seen.keys():
+    while places := _find_all_places(works) - seen.keys():
         found = _watch_places(session, sorted(places))
         seen |= found
-        if _has_other_value(works, found):
+        if any(has_other_value(work.add, found) for work in works):
             works = read()
     added: set[Place] = set()
     for work in works:
-        added |= {plan.place(entry) for entry in _list_claims(work.add)}
+        added |= find_places(work.add)
     settled: list[Work] = []
     for work in works:
-        remove = [entry for entry in work.remove if not isinstance(entry, Claim) or _is_own(entry, seen, added)]
+        remove = [entry for entry in work.remove if _may_remove(entry, seen, added)]
         settled.append(work._replace(remove=remove))
     return settled
 
 
-def _find_places(works: Iterable[Work]) -> set[Place]:
+def _find_all_places(works: Sequence[Work]) -> set[Place]:
     """Return the places that these works remove or take."""
     places: set[Place] = set()
     for work in works:
-        for entries in (work.add, work.remove):
-            places |= {plan.place(entry) for entry in _list_claims(entries)}
+        places |= find_places(work.add)
+        places |= find_places(work.remove)
     return places
 
 
 def _watch_places(session: Session, places: Sequence[Place]) -> dict[Place, str | None]:
     """Watch these places and return their values."""
     structures = sorted({place[0] for place in places})
-    asks: list[Command] = [("GET", *place) if len(place) == 1 else ("HGET", *place) for place in places]
-    replies = session.watch_and_ask(structures, asks)
-    values = [None if reply is None else reply.decode(errors="replace") for reply in replies]
-    return dict(zip(places, values, strict=True))
+    commands: list[Command] = []
+    for place in places:
+        name = "GET" if len(place) == 1 else "HGET"
+        commands.append((name, *place))
+    replies = session.watch_and_ask(structures, commands)
+    return dict(zip(places, map(decode_value, replies), strict=True))
 
 
-def _has_other_value(works: Iterable[Work], found: Mapping[Place, str | None]) -> bool:
-    """Return whether one of these places that a work takes has the value of another row."""
-    for work in works:
-        for entry in _list_claims(work.add):
-            if found.get(plan.place(entry)) not in (None, entry[-1]):
-                return True
-    return False
-
-
-def _list_claims(entries: Iterable[Contribution]) -> Iterator[Claim]:
-    return (entry for entry in entries if isinstance(entry, Claim) and not isinstance(entry, OwnField))
-
-
-def _is_own(entry: Claim, seen: Mapping[Place, str | None], added: Collection[Place]) -> bool:
+def _may_remove(entry: Entry, seen: Values, added: Collection[Place]) -> bool:
+    """Return whether an entry is still the row's own one, and no row of this drain takes its place."""
+    if not isinstance(entry, Claim):
+        return True
     place = plan.place(entry)
-    return place not in added and (isinstance(entry, OwnField) or seen[place] == entry[-1])
+    # Another row of this drain takes the place, and its value replaces this one.
+    if place in added:
+        return False
+    # No other row writes an ``OwnField``, so its value is not read.
+    return isinstance(entry, OwnField) or seen[place] == entry[-1]
 
 
-def _commands(kind: Kind, work: Work) -> list[Command]:
-    commands = kind.write(work.owns) + plan.commands(work.remove, work.add)
+def _list_commands(kind: Kind, work: Work) -> list[Command]:
+    """Return the commands of the transaction for one mirror."""
+    # The own keys always: a write breaks the WATCH of other drains, also if it changes nothing.
+    commands = kind.write(work.owns)
+    commands += plan.commands(work.remove, work.add)
     commands += kind.mirror.extra_commands(work.owns)
     if work.changes:
         # In the transaction of the entries: Redis then never has data whose change it does not remember.
         commands.append(remember_changes([change.id for change in work.changes]))
     feed = kind.mirror.feed()
+    # The length is approximate ("~"), which costs Redis less.
     length = int(setting("FEED_LENGTH"))
-    commands += [("XADD", feed, "MAXLEN", "~", length, "*", "d", entry) for entry in work.feed]
+    for entry in work.feed:
+        commands.append(("XADD", feed, "MAXLEN", "~", length, "*", "d", entry))
     return commands
 
 
 def remember_changes(changes: Sequence[int]) -> Command:
+    """Return the command by which Redis remembers that it has these changes."""
     return rewind.remember(database_identity(), changes)

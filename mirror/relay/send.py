@@ -29,7 +29,8 @@ try:
     from celery import current_app
     from celery.utils.saferepr import saferepr
 except ModuleNotFoundError as error:
-    if error.name not in ("celery", "kombu"):  # Celery is installed, but incomplete
+    # Another missing module means that Celery is installed, but incomplete.
+    if error.name not in ("celery", "kombu"):
         raise
     HAS_CELERY = False
 else:
@@ -64,12 +65,12 @@ def performed_by(perform: Callable[..., bool]) -> Generator[None, None, None]:
 def drain(mirror: str, keys: list[str]) -> None:
     """Send a task that drains these keys."""
     for start in range(0, len(keys), MOST):
-        _hint("drain_keys", args=(mirror, keys[start : start + MOST]))
+        _send_hint("drain_keys", args=(mirror, keys[start : start + MOST]))
 
 
 def sweep() -> None:
     """Send a task for a sweep."""
-    _hint("sweep", expires=10)
+    _send_hint("sweep", expires=10)
 
 
 def sweep_soon() -> None:
@@ -83,7 +84,7 @@ def sweep_soon() -> None:
 
 def rebuild(mirror: str, *, if_cold: bool = True) -> bool:
     """Send a task that rebuilds this mirror. Return whether the broker accepted it."""
-    return _hint("rebuild", args=(mirror,), kwargs={"if_cold": if_cold}, expires=60)
+    return _send_hint("rebuild", args=(mirror,), kwargs={"if_cold": if_cold}, expires=60)
 
 
 def is_rebuild_waiting(mirror: str) -> bool:
@@ -93,9 +94,14 @@ def is_rebuild_waiting(mirror: str) -> bool:
 
 def push(mirror: str, source: str, keys: Sequence[str] = ()) -> bool:
     """Send tasks that push these rows (none: all pending ones). Return whether the broker accepted all of them."""
-    expires = None if keys else 10
-    parts = [list(keys[start : start + MOST]) for start in range(0, len(keys), MOST)] or [[]]
-    return all(_hint("push", args=(mirror, source, part), expires=expires) for part in parts)
+    if not keys:
+        return _send_hint("push", args=(mirror, source, []), expires=10)
+    # After a refusal the broker is taken to be away, so the other parts are not sent.
+    for start in range(0, len(keys), MOST):
+        part = list(keys[start : start + MOST])
+        if not _send_hint("push", args=(mirror, source, part), expires=None):
+            return False
+    return True
 
 
 def warm(mirror: str, owner: str) -> bool:
@@ -104,47 +110,53 @@ def warm(mirror: str, owner: str) -> bool:
     A site may have Celery installed without a broker, and use ``mirror run``. So the request is left for it as well.
     """
     arguments = (mirror, owner)
-    if _hint("warm", args=arguments, expires=60):
+    if _send_hint("warm", args=arguments, expires=60):
         return True
+    # Without Celery the request was left already.
     if HAS_CELERY:
-        _leave(_encode("warm", args=arguments))
+        _leave_request(_encode_request("warm", args=arguments))
     return False
 
 
 def verify(mirror: str) -> bool:
     """Send a task that verifies this mirror. Return whether the broker accepted it."""
-    return _hint("verify", args=(mirror,), expires=600)
+    return _send_hint("verify", args=(mirror,), expires=600)
 
 
 def consume_visits() -> None:
     """Send a task that writes visits to SQL, unless one waits for a worker."""
     if _performers or not is_waiting(f"{TASKS}consume_visits"):
-        _hint("consume_visits", expires=5)
+        _send_hint("consume_visits", expires=5)
 
 
 def perform(job_id: int) -> bool:
     """Send a task that performs a job which staff requested. Return whether the broker accepted it."""
-    return _hint("perform", args=(job_id,), expires=3600)
+    return _send_hint("perform", args=(job_id,), expires=3600)
 
 
-def _hint(name: str, **options: Any) -> bool:
+def _send_hint(name: str, **options: Any) -> bool:
+    """Send a task, or give it to the process's own performer, or leave it. Return whether it will be done."""
     if _performers:
-        return _performers[-1](name, *options.get("args", ()), **options.get("kwargs", {}))
+        perform = _performers[-1]
+        return perform(name, *options.get("args", ()), **options.get("kwargs", {}))
+    # ``mirror run`` finds all other work by itself.
     if not HAS_CELERY and name in LEFT:
-        return _leave(_encode(name, **options))
+        return _leave_request(_encode_request(name, **options))
     return task(TASKS + name, **options)
 
 
-def _encode(name: str, **options: Any) -> bytes:
+def _encode_request(name: str, **options: Any) -> bytes:
     return orjson.dumps([name, options.get("args", ()), options.get("kwargs", {})])
 
 
-def _leave(request: bytes) -> bool:
+def _leave_request(request: bytes) -> bool:
     """Leave a request for ``mirror run``. Return whether Redis accepted it."""
 
     def push(redis: RedisClient) -> bool:
-        pipe, name = redis.pipeline(transaction=False), naming.requests()
+        pipe = redis.pipeline(transaction=False)
+        name = naming.requests()
         pipe.lpush(name, request)
+        # Without a reader the list stays short, and expires.
         pipe.ltrim(name, 0, MOST_LEFT - 1)
         pipe.expire(name, LEFT_SECONDS)
         pipe.execute()
@@ -159,19 +171,22 @@ def take(redis: RedisClient, limit: int) -> list[tuple[str, Sequence[Any], dict[
     return [tuple(orjson.loads(request)) for request in found or ()]
 
 
-def _run(name: str, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None, **options: Any) -> bool:
+def _run_task(name: str, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None, **options: Any) -> bool:
     """Run a task in this process. Return whether it succeeded."""
     try:
-        current_app.loader.import_default_modules()  # which only workers have imported
+        # Only workers have imported the modules with the tasks.
+        current_app.loader.import_default_modules()
         return bool(current_app.tasks[name].apply(args, kwargs).successful())
-    except Exception:  # any error of the task, if Celery passes errors of eager tasks on
+    except Exception:
+        # Any error of the task, if Celery passes errors of eager tasks on.
         logger.exception("The task %s failed", name)
         return False
 
 
 def connect() -> Any:
     """Return a connection to the broker with the time-out of requests. Workers wait longer for tasks."""
-    hasty = {"max_retries": 0, "socket_timeout": _get_timeout(), "socket_connect_timeout": _get_timeout()}
+    seconds = _get_timeout()
+    hasty = {"max_retries": 0, "socket_timeout": seconds, "socket_connect_timeout": seconds}
     return current_app.connection_for_write(transport_options=hasty)
 
 
@@ -181,20 +196,24 @@ def is_waiting(name: str, arguments: Sequence[Any] = (), *, channel: Any = None)
     channel: a channel of kombu (None: one with the time-outs of requests). Return False without Celery, and for a
     broker that does not tell. Raises errors of the given channel only.
     """
-    if not HAS_CELERY or current_app.conf.task_always_eager or (channel is None and broker.open()):
+    if not HAS_CELERY or current_app.conf.task_always_eager:
+        return False
+    if channel is None and broker.open():
         return False
     queue = current_app.amqp.router.route({}, name)["queue"].name
-    described = saferepr(arguments, current_app.amqp.argsrepr_maxsize)  # as Celery describes them in a message
+    # As Celery describes them in a message.
+    described = saferepr(arguments, current_app.amqp.argsrepr_maxsize)
     if channel is not None:
         return waiting.is_waiting(channel, queue, name, described)
     try:
-        with _producer(connect()) as producer:
+        with _acquire_producer(connect()) as producer:
             return waiting.is_waiting(producer.channel, queue, name, described)
-    except Exception:  # any error of kombu and its transports, which the task itself will report
+    except Exception:
+        # Any error of kombu and its transports. The task itself will report it.
         return False
 
 
-def _producer(connection: Any) -> Any:
+def _acquire_producer(connection: Any) -> Any:
     return kombu.pools.producers[connection].acquire(block=True, timeout=_get_timeout())
 
 
@@ -209,17 +228,20 @@ def task(name: str, **options: Any) -> bool:
     Celery's ``task_always_eager``, run it instead, and return whether it succeeded. Never raises.
     """
     global failures
-    if HAS_CELERY and current_app.conf.task_always_eager:  # ``send_task`` ignores it
-        return _run(name, **options)
+    # ``send_task`` ignores the setting, so the task is run here.
+    if HAS_CELERY and current_app.conf.task_always_eager:
+        return _run_task(name, **options)
     if not HAS_CELERY or broker.open():
         return False
     connection = connect()
     try:
-        with _producer(connection) as producer:
+        with _acquire_producer(connection) as producer:
             current_app.send_task(name, producer=producer, retry=False, ignore_result=True, **options)
-    except Exception as error:  # any error of kombu and its transports
+    except Exception as error:
+        # Any error of kombu and its transports.
         failures += 1
-        recorder.timed_out(connection.transport_options.get("socket_timeout", UNBOUNDED_SECONDS))
+        seconds = connection.transport_options.get("socket_timeout", UNBOUNDED_SECONDS)
+        recorder.timed_out(seconds)
         broker.failed()
         troubles.add("broker", "The broker did not take a hint, the sweep will do it: %s", error)
         return False

@@ -6,12 +6,12 @@ the links that it adds or clears. So these signals are received only for the tab
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import wraps
 from typing import Any, Final
 
 from django.db import Error as DatabaseError
-from django.db.models import Model
+from django.db.models import Field, Model
 from django.db.models.signals import m2m_changed, post_delete, post_save
 
 from mirror import registry
@@ -31,16 +31,23 @@ _complete: set[type[Model]] = set()  # signals of these models hint all mirrors 
 
 def connect() -> None:
     """Connect the signals of the watched models, after all mirrors are registered. Repeated calls are harmless."""
-    _disconnect()
+    _disconnect_all()
     for mirror in registry.all_mirrors():
         for watch in mirror.watches:
             for model in _find_writers(watch.model):
                 _by_model[model].append((mirror.name, watch))
-                post_save.connect(_row_changed, sender=model, dispatch_uid=_uid(model))
-                if mirror.inline_deletes:
-                    post_delete.connect(_row_changed, sender=model, dispatch_uid=_uid(model))
-                    m2m_changed.connect(_links_changed, sender=model, dispatch_uid=_uid(model))
+                _connect_model(model, with_deletes=mirror.inline_deletes)
+    # After all models are known.
     _complete.update(filter(_hints_all, _by_model))
+
+
+def _connect_model(model: type[Model], *, with_deletes: bool) -> None:
+    """Connect the signals of a model, once for all its watches."""
+    uid = _get_uid(model)
+    post_save.connect(_row_changed, sender=model, dispatch_uid=uid)
+    if with_deletes:
+        post_delete.connect(_row_changed, sender=model, dispatch_uid=uid)
+        m2m_changed.connect(_links_changed, sender=model, dispatch_uid=uid)
 
 
 def _find_writers(model: type[Model]) -> list[type[Model]]:
@@ -50,18 +57,22 @@ def _find_writers(model: type[Model]) -> list[type[Model]]:
     """
     table = get_concrete(model)
     others = table._meta.apps.get_models(include_auto_created=True)
-    return [table] + [model for model in others if table in model.__mro__[1:]]
+    writers = [table]
+    writers += [other for other in others if table in other.__mro__[1:]]
+    return writers
 
 
-def _disconnect() -> None:
+def _disconnect_all() -> None:
     for model in _by_model:
-        for signal in (post_save, post_delete, m2m_changed):
-            signal.disconnect(sender=model, dispatch_uid=_uid(model))
+        uid = _get_uid(model)
+        post_save.disconnect(sender=model, dispatch_uid=uid)
+        post_delete.disconnect(sender=model, dispatch_uid=uid)
+        m2m_changed.disconnect(sender=model, dispatch_uid=uid)
     _by_model.clear()
     _complete.clear()
 
 
-def _uid(model: type[Model]) -> str:
+def _get_uid(model: type[Model]) -> str:
     return f"mirror.{model._meta.label}"
 
 
@@ -72,7 +83,8 @@ def _never_failing(receiver: Callable[..., None]) -> Callable[..., None]:
     def receive(sender: type[Model], **kwargs: Any) -> None:
         try:
             receiver(sender, **kwargs)
-        except DatabaseError:  # the transaction can do nothing more
+        except DatabaseError:
+            # The transaction can do nothing more.
             raise
         except Exception:
             logger.exception("A change of %s gives no hint, the relay will see to it", sender._meta.label)
@@ -82,44 +94,63 @@ def _never_failing(receiver: Callable[..., None]) -> Callable[..., None]:
 
 @_never_failing
 def _row_changed(sender: type[Model], instance: Model, **kwargs: Any) -> None:
-    created = kwargs.get("created")  # None after a deletion
+    """Hint the keys of a saved or deleted row."""
+    # None after a deletion.
+    created = kwargs.get("created")
     fields = kwargs.get("update_fields")
-    found = []
+    found: list[tuple[tuple[str, str], list[str]]] = []
+    # Whether the hints name all rows that the statement changed: then Redis answers again after their drain.
     is_complete = _has_columns(sender)
-    for name, watch in _by_model[sender]:
-        if (created and not watch.inserts) or not _concerns(watch, fields):
-            continue
-        values = [_column(instance, watch, column) for column in watch.key_columns]
+    for name, watch in _list_concerned(sender, created, fields):
+        values = [_get_value(instance, watch, column) for column in watch.key_columns]
         if UNKNOWN in values:
             is_complete = False
             continue
+        # An UPDATE of a key is also a change of the key before it, which is not known here.
         if created is False and _may_move(watch, fields):
-            # An UPDATE of a key is also a change of the key before it, which is not known here.
             is_complete = False
-        if None not in values:  # a row whose key is NULL has no change
-            found.append(((name, watch.source), [":".join(map(str, values))]))
+        # A row whose key is NULL has no change.
+        if None not in values:
+            key = ":".join(map(str, values))
+            found.append(((name, watch.source), [key]))
     if is_complete and sender in _complete:
         sql_only.note_hint(sender._meta.db_table, is_change=bool(found))
     hint_all(found)
 
 
+def _list_concerned(
+    sender: type[Model], created: bool | None, fields: Collection[str] | None
+) -> Iterator[tuple[str, Watch]]:
+    """Yield the watches for which a saved (created or not) or deleted (None) row can be a change."""
+    for name, watch in _by_model[sender]:
+        is_watched = watch.inserts or not created
+        if is_watched and _may_change(watch, fields):
+            yield name, watch
+
+
 def _may_move(watch: Watch, fields: Collection[str] | None) -> bool:
     """Return whether saving these fields (None: all) can change the key that a row has for this watch."""
-    for field in watch.model._meta.concrete_fields:
-        is_saved = fields is None or field.name in fields or field.attname in fields
-        if is_saved and field.column in watch.key_columns and not field.primary_key:
-            return True
-    return False
+    saved = _list_saved(watch, fields)
+    return any(field.column in watch.key_columns and not field.primary_key for field in saved)
+
+
+def _list_saved(watch: Watch, fields: Collection[str] | None) -> "Sequence[Field[Any, Any]]":
+    """Return the fields of the watched model that a save of these names (None: all) writes."""
+    concrete = watch.model._meta.concrete_fields
+    if fields is None:
+        return concrete
+    return [field for field in concrete if field.name in fields or field.attname in fields]
 
 
 def _hints_all(model: type[Model]) -> bool:
     """Return whether signals of this model hint all mirrors of its table: not those that watch a proxy of it."""
+    table = model._meta.db_table
     hinted = {name for name, _ in _by_model[model]}
+    watching: set[str] = set()
     for mirror in registry.all_mirrors():
-        tables = {watch.table for watch in mirror.watches}
-        if model._meta.db_table in tables and mirror.name not in hinted:
-            return False
-    return True
+        if any(watch.table == table for watch in mirror.watches):
+            watching.add(mirror.name)
+    return watching <= hinted
 
 
 def _has_columns(model: type[Model]) -> bool:
@@ -127,15 +158,12 @@ def _has_columns(model: type[Model]) -> bool:
     return any(not field.primary_key for field in model._meta.local_concrete_fields)
 
 
-def _concerns(watch: Watch, fields: Collection[str] | None) -> bool:
+def _may_change(watch: Watch, fields: Collection[str] | None) -> bool:
     """Return whether saving these fields (None: all) can be a change."""
     if fields is None or not watch.only:
         return True
-    watched = {*watch.key_columns, *watch.only}
-    for field in watch.model._meta.concrete_fields:
-        if field.column in watched and (field.name in fields or field.attname in fields):
-            return True
-    return False
+    saved = {field.column for field in _list_saved(watch, fields)}
+    return not saved.isdisjoint(watch.only) or not saved.isdisjoint(watch.key_columns)
 
 
 @_never_failing
@@ -147,15 +175,16 @@ def _links_changed(
         sql_only.expect_statement()
     if action not in ("post_add", "post_remove", "pre_clear"):
         return
-    found = []
+    found: list[tuple[tuple[str, str], list[str]]] = []
     is_complete = sender in _complete
     for name, watch in _by_model[sender]:
-        if watch.inserts or action != "post_add":
-            ends = _find_ends(sender, watch, instance, reverse, pk_set)
-            if ends:
-                found.append(((name, watch.source), ends))
-            else:
-                is_complete = False
+        if action == "post_add" and not watch.inserts:
+            continue
+        ends = _find_ends(sender, watch, instance, reverse, pk_set)
+        if ends:
+            found.append(((name, watch.source), ends))
+        else:
+            is_complete = False
     if is_complete:
         sql_only.note_hint(sender._meta.db_table)
     hint_all(found)
@@ -168,23 +197,27 @@ def _find_ends(
     if watch.whole:
         return [""]
     columns = [field.column for field in through._meta.concrete_fields if field.is_relation]
+    # A key of several columns, or a table with further relations, would need the links themselves.
     if len(watch.key_columns) != 1 or len(columns) != 2:
         return []
     own = columns[1] if reverse else columns[0]
-    if watch.key_columns[0] == own:
+    wanted = watch.key_columns[0]
+    if wanted == own:
         return [str(instance.pk)]
     if pk_set is not None:
-        return [str(pk) for pk in pk_set]
-    links = all_rows(through).filter(**{_field(through, own): instance.pk})
-    others = links.values_list(_field(through, watch.key_columns[0]), flat=True)
-    return [str(value) for value in others[:MAX_LINKS]]
+        return list(map(str, pk_set))
+    links = all_rows(through).filter(**{_get_attribute(through, own): instance.pk})
+    others = links.values_list(_get_attribute(through, wanted), flat=True)
+    return list(map(str, others[:MAX_LINKS]))
 
 
-def _field(model: type[Model], column: str | None) -> str:
-    return next(f.attname for f in model._meta.concrete_fields if f.column == column)
+def _get_attribute(model: type[Model], column: str | None) -> str:
+    """Return the name of the attribute with a column's value."""
+    return next(field.attname for field in model._meta.concrete_fields if field.column == column)
 
 
-def _column(instance: Model, watch: Watch, column: str) -> Any:
+def _get_value(instance: Model, watch: Watch, column: str) -> Any:
     """Return a loaded value or ``UNKNOWN``. Loading a deferred field would fail for a deleted row."""
     # The field of the watched model, because a child's column may have the same name.
-    return instance.__dict__.get(_field(watch.model, column), UNKNOWN)
+    attribute = _get_attribute(watch.model, column)
+    return instance.__dict__.get(attribute, UNKNOWN)

@@ -32,6 +32,7 @@ class Request:
 
     def note_table(self, table: str) -> None:
         """Record a statement that wrote to ``table``."""
+        # A hint belongs to the latest statement alone.
         self.leave_last()
         self.last = table
         self.latest[table] = self.writes
@@ -44,31 +45,40 @@ class Request:
 
     def lacks(self, mirrors: Sequence[str]) -> bool:
         """Return whether Redis may lack a write to a table of these mirrors."""
-        last = set() if self.last is None else {self.last}
-        return _concern(self.unhinted | self.hinted | last, mirrors)
+        tables = self.unhinted | self.hinted
+        if self.last is not None:
+            tables.add(self.last)
+        return _have_any(tables, mirrors)
 
     def wrote_since(self, number: int, mirrors: Sequence[str]) -> bool:
         """Return whether a statement after this ``number`` wrote to a table of these mirrors."""
-        return _concern({table for table, latest in self.latest.items() if latest > number}, mirrors)
+        tables = {table for table, latest in self.latest.items() if latest > number}
+        return _have_any(tables, mirrors)
 
 
-def _concern(tables: set[str], mirrors: Sequence[str]) -> bool:
+def _have_any(tables: set[str], mirrors: Sequence[str]) -> bool:
+    """Return whether rows of one of these tables may appear in one of these mirrors."""
     if not tables or not mirrors:
         return False
-    # Computed rows may appear in any mirror.
-    return ANY in tables or any(
-        not tables.isdisjoint(registry.list_tables(name)) for name in (*mirrors, *registry.list_sql_mirrors())
-    )
+    if ANY in tables:
+        return True
+    names = list(mirrors)
+    # Rows that are computed in SQL may appear in any mirror.
+    names += registry.list_sql_mirrors()
+    return any(not tables.isdisjoint(registry.list_tables(name)) for name in names)
 
 
+# Context variables, because threads and tasks of one request share its writes.
 _forced: ContextVar[bool] = ContextVar("sql_only", default=False)
 _request: ContextVar[Request | None] = ContextVar("request", default=None)
 
 
 def wanted(mirrors: Sequence[str] = ()) -> bool:
     """Return whether reads (of these mirrors) must avoid Redis in this context."""
+    if _forced.get():
+        return True
     present = _request.get()
-    return _forced.get() or (present is not None and (present.wanted or present.lacks(mirrors)))
+    return present is not None and (present.wanted or present.lacks(mirrors))
 
 
 @contextmanager

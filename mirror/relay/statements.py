@@ -36,7 +36,8 @@ def may_write(sql: str) -> bool:
 
 def wrote_nothing(sql: str, rows: int) -> bool:
     """Return whether a statement with this ``rowcount`` surely changed no row, like the UPDATE of a new row's save."""
-    return rows == 0 and "RETURNING" not in sql.upper()  # SQLite counts the rows after they were fetched
+    # SQLite counts the rows of RETURNING only after they were fetched.
+    return rows == 0 and "RETURNING" not in sql.upper()
 
 
 def find_table(sql: str) -> str:
@@ -46,11 +47,13 @@ def find_table(sql: str) -> str:
     start = _BEGINNING.match(sql)
     assert start is not None
     found = _WRITTEN.match(sql, start.end())
-    if found is None:  # of several tables, or of a procedure
+    if found is None:
+        # A statement about several tables, or the call of a procedure.
         return ANY
     # A schema is written as in ``db_table``: inventory"."book
     name = found["table"].replace("`", '"').replace('"."', "\0").strip('"').replace("\0", '"."')
-    return name if name in _list_tables() else ANY  # a partition, a view or a name in other letters
+    # Otherwise it is a partition, a view, or a name in other letters.
+    return name if name in _list_tables() else ANY
 
 
 @cache

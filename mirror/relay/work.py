@@ -12,6 +12,7 @@ from mirror.outbox import changes as outbox
 
 # By mirror and row: the entries that an unfinished drain may have written, or None without one. None on one Redis.
 Staged = dict[tuple[str, str], list[Entry] | None] | None
+PendingChanges = Mapping[str, Sequence[outbox.Pending]]  # by row
 
 
 class Part(NamedTuple):
@@ -47,33 +48,37 @@ def read_works(
     parts: Sequence[Part], states: Sequence[Sequence[Any]], *, full: bool, pending_only: bool, staged: Staged
 ) -> list[Work]:
     """Read SQL (first ids, then rows) and compute the difference."""
-    if len(parts) == 1:
-        found = [parts[0].kind.pending(parts[0].pks)]
-    else:
-        mirrors = ((part.kind.mirror, part.pks) for part in parts)
-        found = outbox.pending_together([(mirror.name, mirror.version, pks) for mirror, pks in mirrors])
+    found = _read_pending(parts)
     works = []
-    for part, of_part, pending in zip(parts, states, found, strict=True):
+    for part, states_of_part, pending in zip(parts, states, found, strict=True):
+        rows = dict(zip(part.pks, states_of_part, strict=True))
         # Another drain may have applied all changes, as of a summary, for which many changes name the same row.
-        left = pending_only or (part.kind.mirror.sums_up and not pending and not full)
-        rows = {pk: state for pk, state in zip(part.pks, of_part, strict=True) if not left or pk in pending}
+        is_done = part.kind.mirror.sums_up and not pending and not full
+        if pending_only or is_done:
+            rows = {pk: state for pk, state in rows.items() if pk in pending}
         works.append(_compute_work(part.kind, rows, pending, full, staged))
     return works
 
 
-def _compute_work(
-    kind: Kind,
-    rows: Mapping[str, Any],
-    pending: Mapping[str, Sequence[outbox.Pending]],
-    full: bool,
-    staged: Staged,
-) -> Work:
+def _read_pending(parts: Sequence[Part]) -> list[PendingChanges]:
+    """Return the pending changes of each part, by row."""
+    if len(parts) == 1:
+        kind, pks = parts[0]
+        return [kind.pending(pks)]
+    wanted: list[tuple[str, object, Sequence[str]]] = []
+    for kind, pks in parts:
+        wanted.append((kind.mirror.name, kind.mirror.version, pks))
+    return list(outbox.pending_together(wanted))
+
+
+def _compute_work(kind: Kind, rows: Mapping[str, Any], pending: PendingChanges, full: bool, staged: Staged) -> Work:
     """Compute the difference for these rows, given their present states and pending changes."""
     work = Work([], {}, [], [], [], {})
     if not rows:
         return work
     targets = kind.wanted(list(rows), list(rows.values()))
-    feed = kind.mirror.feed() is not None and not full
+    # A rebuild writes all entries, and copies load them again after it.
+    has_feed = kind.mirror.feed() is not None and not full
     for pk, before in rows.items():
         target = targets.get(pk, ABSENT)
         changes = pending.get(pk, ())
@@ -81,19 +86,25 @@ def _compute_work(
         work.owns[pk] = target.own
         strays = _read_strays(changes)
         unfinished = staged.get((kind.mirror.name, pk)) if staged else None
-        strays += unfinished or ()
+        if unfinished is not None:
+            strays += unfinished
+        remove, changed = kind.difference(pk, before, strays, target)
         # An empty list of strays ("[]") counts as well: it marks a change whose last write failed.
         is_rewritten = full or unfinished is not None or any(change.strays for change in changes)
-        remove, changed = kind.difference(pk, before, strays, target)
         # Without a previous record, or after a failed write, any entry may be missing.
         add = target.entries if is_rewritten or before is None else changed
         work.remove.extend(remove)
         work.add.extend(add)
-        feed_entry = plan.encode_feed(remove, add) if feed and (remove or add) else None
-        if feed_entry is not None:
+        feed_entry = None
+        if has_feed and (remove or add):
+            feed_entry = plan.encode_feed(remove, add)
             work.feed.append(feed_entry)
         if staged is not None:
-            reach = () if unfinished is None else [*kind.accounted(pk, before), *strays, *target.entries]
+            reach: list[Contribution] = []
+            if unfinished is not None:
+                reach += kind.accounted(pk, before)
+                reach += strays
+                reach += target.entries
             work.by_row[pk] = RowWork(before, target.own, remove, add, reach, feed_entry)
     return work
 
@@ -103,5 +114,5 @@ def _read_strays(changes: Sequence[outbox.Pending]) -> list[Entry]:
     strays: list[Entry] = []
     for change in changes:
         if change.strays:
-            strays += [plan.from_list(parts) for parts in orjson.loads(change.strays)]
+            strays += map(plan.from_list, orjson.loads(change.strays))
     return strays

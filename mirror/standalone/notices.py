@@ -34,12 +34,10 @@ class Listener:
             stopped.wait(seconds)
             return
         try:
-            self._connection = self._connection or open_listening()
-            deadline = time.monotonic() + seconds
-            while not stopped.is_set() and (left := deadline - time.monotonic()) > 0:
-                if _has_notification(self._connection, min(left, SLICE_SECONDS)):
-                    break
-        except _errors() as error:
+            if self._connection is None:
+                self._connection = open_listening()
+            _wait_for_notification(self._connection, stopped, time.monotonic() + seconds)
+        except _list_errors() as error:
             self._failures.add("notices", "No notifications, the relay polls: %s", error)
             self.close()
             stopped.wait(min(seconds, RETRY_SECONDS))
@@ -56,13 +54,15 @@ class Listener:
 def can_listen() -> bool:
     """Return whether the database and its driver have notifications."""
     connection: Any = connections[changes.using()]
-    return connection.vendor == "postgresql" and hasattr(connection.Database, "AsyncConnection")  # psycopg 3
+    # psycopg 2 has neither asynchronous connections nor this way to wait.
+    return connection.vendor == "postgresql" and hasattr(connection.Database, "AsyncConnection")
 
 
 def open_listening() -> Any:
     """Open a connection that listens: a wrapper of Django's that no other code uses."""
     connection = connections[changes.using()].copy()
-    connection.settings_dict["OPTIONS"].pop("pool", None)  # a listening session must not return to a pool
+    # A listening session must not return to a pool.
+    connection.settings_dict["OPTIONS"].pop("pool", None)
     with connection.cursor() as cursor:
         cursor.execute(f"LISTEN {CHANNEL}")
     return connection
@@ -79,15 +79,25 @@ def explain_polling() -> str | None:
         listening = open_listening()
         try:
             cursor.execute(f"NOTIFY {CHANNEL}")
-            return None if _has_notification(listening, PROBE_SECONDS) else "they do not arrive, as behind a pooler"
+            has_arrived = _has_notification(listening, PROBE_SECONDS)
+            return None if has_arrived else "they do not arrive, as behind a pooler"
         finally:
             listening.close()
+
+
+def _wait_for_notification(connection: Any, stopped: threading.Event, deadline: float) -> None:
+    # In slices, because the driver does not notice that the relay stops.
+    while not stopped.is_set():
+        seconds = min(deadline - time.monotonic(), SLICE_SECONDS)
+        if seconds <= 0 or _has_notification(connection, seconds):
+            return
 
 
 def _has_notification(connection: Any, seconds: float) -> bool:
     return bool(list(connection.connection.notifies(timeout=seconds, stop_after=1)))
 
 
-def _errors() -> tuple[type[Exception], ...]:
+def _list_errors() -> tuple[type[Exception], ...]:
     connection: Any = connections[changes.using()]
-    return connection.Database.Error, DatabaseError  # the wait for notifications is not wrapped by Django
+    # Django does not wrap the wait for notifications, so the driver's own errors occur as well.
+    return connection.Database.Error, DatabaseError

@@ -47,12 +47,13 @@ class Relay:
     def __init__(self) -> None:
         self.applied = 0
         self._stopped = threading.Event()
-        self._failures, self._is_away = FailureLog(logger), False
+        self._failures = FailureLog(logger)
+        self._is_away = False
         self._sweeps = Throttle(lambda: RUN_SWEEP_SECONDS)
         self._newest: int | None = None  # the highest id of a pending change in the previous round
         self._jobs = _Jobs(
             {
-                "rebuild": self._rebuild,
+                "rebuild": self._rebuild_mirror,
                 "push": push.work,
                 "warm": window_jobs.warm,
                 "verify": jobs.verify,
@@ -68,7 +69,8 @@ class Relay:
 
     def run(self) -> None:
         """Run until ``stop`` is called. While Redis or SQL is away, wait for it."""
-        pulse, listener = Pulse(), Listener()
+        pulse = Pulse()
+        listener = Listener()
         pulse.start()
         try:
             with send.performed_by(self._jobs.start):
@@ -76,6 +78,7 @@ class Relay:
                     self._guarded_round()
                     listener.wait(self._stopped, float(setting("RUN_POLL_SECONDS")))
         finally:
+            # Set also after an error: a rebuild in a thread then stops at its next chunk.
             self._stopped.set()
             listener.close()
             pulse.stop()
@@ -85,14 +88,14 @@ class Relay:
     def run_once(self) -> None:
         """Run one sweep and the jobs that it starts. Raises errors of Redis and SQL."""
         with send.performed_by(self._jobs.start):
-            self._sweep()
+            self._run_sweep()
             self._take_requests()
             self._jobs.wait()
         self._jobs.end()
 
     def _guarded_round(self) -> None:
         try:
-            self._round()
+            self._run_round()
         except Exception as error:
             self._is_away = True
             is_outage = isinstance(error, (RedisError, DatabaseError))
@@ -104,7 +107,7 @@ class Relay:
         finally:
             connections[changes.using()].close_if_unusable_or_obsolete()
 
-    def _round(self) -> None:
+    def _run_round(self) -> None:
         """Sweep if it is due, otherwise drain if there is a new change.
 
         After a failure each round sweeps, because only a sweep needs both Redis and SQL.
@@ -112,7 +115,7 @@ class Relay:
         # A lower id may be committed later: the next sweep finds it.
         newest = changes.newest_unapplied()
         if self._is_away or self._sweeps.allows():
-            self._sweep()
+            self._run_sweep()
         elif newest != self._newest:
             self.applied += drains.drain_all(drains.SWEEP_BUDGET_SECONDS, redis=relay_client())
         self._newest = newest
@@ -122,10 +125,10 @@ class Relay:
         for name, args, options in send.take(relay_client(), REQUESTS):
             self._jobs.start(name, *args, **options)
 
-    def _sweep(self) -> None:
+    def _run_sweep(self) -> None:
         self.applied += sweeper.run_sweep(relay_client())
 
-    def _rebuild(self, mirror: str, *, if_cold: bool = True) -> None:
+    def _rebuild_mirror(self, mirror: str, *, if_cold: bool = True) -> None:
         jobs.rebuild(mirror, if_cold=if_cold, progress=self._raise_if_stopped)
 
     def _raise_if_stopped(self, *args: object) -> None:
@@ -137,9 +140,11 @@ class _Jobs:
     """Jobs in threads. A job that waits for a thread is not started a second time."""
 
     def __init__(self, kinds: dict[str, Callable[..., object]], failures: FailureLog) -> None:
-        self._kinds, self._failures = kinds, failures
+        self._kinds = kinds
+        self._failures = failures
         self._pools = {name: ThreadPoolExecutor(THREADS, f"mirror-{name}") for name in kinds}
-        self._waiting, self._futures = set[str](), set[Future[None]]()
+        self._waiting: set[str] = set()
+        self._futures: set[Future[None]] = set()
 
     def start(self, name: str, *args: Any, **options: Any) -> bool:
         """Start a job with these arguments. Return whether this relay has such jobs."""
@@ -149,8 +154,9 @@ class _Jobs:
         if job not in self._waiting:
             self._waiting.add(job)
             try:
-                future = self._pools[name].submit(self._perform, job, name, args, options)
-            except RuntimeError:  # the relay stops
+                future = self._pools[name].submit(self._perform_job, job, name, args, options)
+            except RuntimeError:
+                # The relay stops.
                 return False
             self._futures.add(future)
             future.add_done_callback(self._futures.discard)
@@ -167,7 +173,8 @@ class _Jobs:
         for pool in self._pools.values():
             pool.shutdown(cancel_futures=True)
 
-    def _perform(self, job: str, name: str, args: Any, options: Any) -> None:
+    def _perform_job(self, job: str, name: str, args: Any, options: Any) -> None:
+        # Before the work: what changes during it needs the job once more.
         self._waiting.discard(job)
         try:
             self._kinds[name](*args, **options)
@@ -175,7 +182,8 @@ class _Jobs:
             pass
         except Exception as error:
             is_outage = isinstance(error, (RedisError, DatabaseError))
-            self._failures.add(job, "The relay could not finish %s: %s", job, error, error=None if is_outage else error)
+            traceback = None if is_outage else error
+            self._failures.add(job, "The relay could not finish %s: %s", job, error, error=traceback)
         else:
             self._failures.end(job, "The relay finished %s", job)
         finally:

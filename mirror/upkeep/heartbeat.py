@@ -45,7 +45,8 @@ def beat(redis: RedisClient | None = None) -> bool:
     Raises redis-py's errors and Django's database errors.
     """
     redis = redis or relay_client()
-    with Session(redis) as session:  # one connection, so that the time and the heartbeat are of the same server
+    # One connection, so that the time and the heartbeat are of the same server.
+    with Session(redis) as session:
         (seconds, microseconds), history = session.ask([("TIME",), rewind.ask()])
         if marker.check_database(redis, history):
             return False
@@ -82,10 +83,15 @@ def drain_strict(redis: RedisClient) -> bool:
 
 
 def _list_quarantined() -> Command:
-    name, found = naming.quarantined(), changes.quarantined(LISTED + 1)
+    """Return the command that lists the quarantined changes in Redis for readers."""
+    name = naming.quarantined()
+    found = changes.quarantined(LISTED + 1)
     if not found:
         return "DEL", name
-    return "SET", name, orjson.dumps(found) if len(found) <= LISTED else doubt.TOO_MANY
+    if len(found) > LISTED:
+        # Readers then ask SQL.
+        return "SET", name, doubt.TOO_MANY
+    return "SET", name, orjson.dumps(found)
 
 
 class Pulse(threading.Thread):
@@ -93,11 +99,12 @@ class Pulse(threading.Thread):
 
     def __init__(self) -> None:
         super().__init__(name="heartbeat", daemon=True)
-        self._stopped, self._has_retried = threading.Event(), False
+        self._stopped = threading.Event()
+        self._has_retried = False
 
     def run(self) -> None:
         while not self._stopped.is_set():
-            self._round()
+            self._run_round()
             self._stopped.wait(HEARTBEAT_INTERVAL_SECONDS)
         connections[changes.using()].close()
 
@@ -105,11 +112,12 @@ class Pulse(threading.Thread):
         """Stop after the present round."""
         self._stopped.set()
 
-    def _round(self) -> None:
+    def _run_round(self) -> None:
         try:
             # Before the heartbeat, which would otherwise vouch for a mirror whose trigger is missing.
             triggers.watch(relay_client())
-            if not self._has_retried:  # the new process may have a corrected declaration or library
+            # The new process may have a corrected declaration or library.
+            if not self._has_retried:
                 changes.retry(Change.objects.all())
                 self._has_retried = True
             beat()

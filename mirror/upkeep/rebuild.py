@@ -65,7 +65,7 @@ def rebuild(
     # First: for a new incarnation it makes mirrors cold, or warm again without a rebuild.
     replay.check(redis)
     mirrors = sorted(registry.all_mirrors(names), key=order)
-    return [_single(mirror, redis, progress) for mirror in mirrors]
+    return [_rebuild_one(mirror, redis, progress) for mirror in mirrors]
 
 
 def order(mirror: Mirror) -> tuple[bool, int]:
@@ -82,24 +82,30 @@ def rebuild_if_cold(name: str, progress: ProgressCallback = ignore) -> int:
     replay.check(redis)
     if marker.is_warm(redis, name) or marker.list_cold(redis, registry.ahead(name)):
         return 0
-    return _single(registry.get(name), redis, progress, if_cold=True).rows
+    return _rebuild_one(registry.get(name), redis, progress, if_cold=True).rows
 
 
-def _single(mirror: Mirror, redis: RedisClient, progress: ProgressCallback, *, if_cold: bool = False) -> Rebuilt:
-    if faults := triggers.check(redis).get(mirror.name):
+def _rebuild_one(mirror: Mirror, redis: RedisClient, progress: ProgressCallback, *, if_cold: bool = False) -> Rebuilt:
+    """Rebuild a mirror, unless it cannot become warm now, or another process rebuilds it."""
+    faults = triggers.check(redis).get(mirror.name)
+    if faults:
         return Rebuilt(mirror.name, skipped=True, faults=faults)
-    if cold_ones := marker.list_cold(redis, registry.ahead(mirror.name)):
+    cold_ones = marker.list_cold(redis, registry.ahead(mirror.name))
+    if cold_ones:
         return Rebuilt(mirror.name, skipped=True, waits=tuple(cold_ones))
-    with few_collections(), lease(redis, f"rebuild:{mirror.name}") as mine:
-        if not mine or (if_cold and marker.is_warm(redis, mirror.name)):
+    with few_collections(), lease(redis, f"rebuild:{mirror.name}") as is_mine:
+        if not is_mine or (if_cold and marker.is_warm(redis, mirror.name)):
             return Rebuilt(mirror.name, skipped=True)
         for _ in range(STARTS):
             done = _Run(mirror, redis, progress).run()
             if done is not None:
                 return done
-            if marker.is_warm(redis, mirror.name):  # the lease expired, and another process has completed the rebuild
+            # The lease may have expired, and another process has completed the rebuild.
+            if marker.is_warm(redis, mirror.name):
                 return Rebuilt(mirror.name, skipped=True)
-            if faults := triggers.check(redis).get(mirror.name):  # a trigger was lost meanwhile
+            # A trigger may have been lost meanwhile.
+            faults = triggers.check(redis).get(mirror.name)
+            if faults:
                 return Rebuilt(mirror.name, skipped=True, faults=faults)
     raise Interrupted(f"Redis kept changing under the rebuild of {mirror.name}")
 
@@ -108,25 +114,29 @@ class _Run:
     """One start of a rebuild, or the continuation of an interrupted one."""
 
     def __init__(self, mirror: Mirror, redis: RedisClient, progress: ProgressCallback) -> None:
-        self.mirror, self.redis, self.progress = mirror, redis, progress
+        self.mirror = mirror
+        self.redis = redis
+        self.progress = progress
         self.sources: list[int] = []  # ids of the source changes that were pending at the start
         self.states = State.objects.using(changes.using()).filter(mirror=mirror.name)
         self.state, _ = State.objects.using(changes.using()).get_or_create(mirror=mirror.name)
 
     def run(self) -> Rebuilt | None:
         """Run all steps. Return None if Redis changed and the rebuild has to start over."""
-        if not self._resume():
-            self._begin()
+        if not self._can_resume():
+            self._begin_rebuild()
         if not self._all_rows():
             return None
         removed = 0 if self.token.endswith(":empty") else strays.remove(self.mirror, self.redis)
-        return Rebuilt(self.mirror.name, self.state.rebuild_rows, removed) if self._finish() else None
+        if not self._finish():
+            return None
+        return Rebuilt(self.mirror.name, self.state.rebuild_rows, removed)
 
     def _all_rows(self) -> bool:
         """Drain chunk after chunk. SQL is read while Redis writes. Return False if the rebuild has to start over."""
         before = chunk = None
         try:
-            for chunk in self._chunks():
+            for chunk in self._list_chunks():
                 if before and not self._finish_chunk(before):
                     return False
                 before = chunk
@@ -136,11 +146,13 @@ class _Run:
                 if under_way:
                     under_way.abandon()
 
-    def _chunks(self) -> Generator["_Chunk", None, None]:
-        cursor, size = self.state.rebuild_cursor, int(setting("CHUNK"))
+    def _list_chunks(self) -> Generator["_Chunk", None, None]:
+        cursor = self.state.rebuild_cursor
+        size = int(setting("CHUNK"))
         kind = kind_of(self.mirror)
         together = kind.limit_batch(size)
-        step = size if kind.is_lazy else together  # most windows are cold, so many keys leave few rows
+        # Most windows are cold, so many keys leave few rows.
+        step = size if kind.is_lazy else together
         while pks := self.mirror.keys_after(cursor, step):
             values.check_keys(self.mirror.name, "keys_after", pks)
             cursor = pks[-1]
@@ -153,36 +165,38 @@ class _Run:
     def _finish_chunk(self, chunk: "_Chunk") -> bool:
         chunk.finish()
         if chunk.done:
-            self._note(chunk.done)
+            self._note_progress(chunk.done)
         return self._still_ours()
 
-    def _resume(self) -> bool:
+    def _can_resume(self) -> bool:
         """Return whether an earlier start can be continued: its token is still in this incarnation."""
         self.token = self.state.rebuild_token
-        return bool(self.token) and self.token.startswith(self._prefix()) and self._still_ours()
+        return bool(self.token) and self.token.startswith(self._make_prefix()) and self._still_ours()
 
-    def _prefix(self) -> str:
+    def _make_prefix(self) -> str:
         return f"{self.mirror.version}:{marker.now(self.redis)}:"
 
-    def _begin(self) -> None:
+    def _begin_rebuild(self) -> None:
         # This rebuild also applies the pending changes of everything. They are marked before the first row is read, so
         # that one which is appended later stays pending.
         cold.apply_whole(self.mirror, self.redis)
         self.sources = list(spread.pending_sources().filter(mirror=self.mirror.name).values_list("id", flat=True))
         # Without any entry there are no strays to look for at the end.
         empty = "empty" if scan.is_empty(self.mirror, self.redis) else "kept"
-        self.token = f"{self._prefix()}{uuid.uuid4().hex[:12]}:{empty}"
+        self.token = f"{self._make_prefix()}{uuid.uuid4().hex[:12]}:{empty}"
         name = self.mirror.name
         with Session(self.redis) as session:
             session.execute([("SET", naming.building(name), self.token), ("DEL", naming.marker(name))])
         # Redis before SQL: after a crash between them SQL has no token of this start, and the next run begins anew.
-        self.state.rebuild_token, self.state.rebuild_cursor, self.state.rebuild_rows = self.token, None, 0
+        self.state.rebuild_token = self.token
+        self.state.rebuild_cursor = None
+        self.state.rebuild_rows = 0
         self.state.save(using=changes.using())
 
-    def _note(self, pks: list[str]) -> None:
+    def _note_progress(self, pks: list[str]) -> None:
         self.state.rebuild_cursor = pks[-1]
         self.state.rebuild_rows += len(pks)
-        self._save(rebuild_cursor=pks[-1], rebuild_rows=self.state.rebuild_rows)
+        self._save_progress(rebuild_cursor=pks[-1], rebuild_rows=self.state.rebuild_rows)
         self.progress(self.mirror.name, len(pks))
 
     def _still_ours(self) -> bool:
@@ -194,13 +208,14 @@ class _Run:
         heartbeat.beat(self.redis)
         if not marker.set_after_rebuild(self.mirror, self.redis, self.token):
             return False
-        self._save(rebuild_token="", rebuild_cursor=None)
-        if not registry.chained(self.mirror.name):  # otherwise the chained mirrors still need these changes
+        self._save_progress(rebuild_token="", rebuild_cursor=None)
+        # Chained mirrors would still need these changes.
+        if not registry.chained(self.mirror.name):
             # Every row was read after these changes. Spreading them would drain all their rows again.
             changes.mark_applied(self.sources, ":".join(self.token.split(":")[1:3]))
         return True
 
-    def _save(self, **progress: Any) -> None:
+    def _save_progress(self, **progress: Any) -> None:
         """Save progress, unless another rebuild has begun and has its own position."""
         self.states.filter(rebuild_token=self.token).update(**progress)
 
@@ -212,7 +227,10 @@ class _Chunk:
     """
 
     def __init__(self, mirror: Mirror, pks: list[str], redis: RedisClient, done: list[str]) -> None:
-        self.mirror, self.pks, self.redis, self.done = mirror, pks, redis, done
+        self.mirror = mirror
+        self.pks = pks
+        self.redis = redis
+        self.done = done
         self.drain: apply.Drain | None = None
         if not pks:
             return

@@ -9,6 +9,7 @@ equals SQL.
 
 import logging
 import math
+from datetime import datetime
 
 from mirror import registry
 from mirror.conf import setting
@@ -46,18 +47,19 @@ def check(redis: RedisClient) -> str:
         # Changes of the same incarnation were applied to keys with another prefix, so a replay would not find them.
         logger.warning("The prefix of the keys has changed: everything is rebuilt")
         _order_rebuilds(redis, identity)
-        _save(identity, now)
+        _save_identity(identity, now)
     elif identity.incarnation != now:
-        _begin(redis, identity, now)
+        _begin_incarnation(redis, identity, now)
     elif sentinels.was_emptied(redis, "mirror"):
         logger.warning("A master of the cluster was emptied: everything is rebuilt")
         _order_rebuilds(redis, identity)
     if identity.prefix is None:
-        _save(identity, now)
-    stale = _stale_markers(redis, now)
-    if stale and identity.replay_from is not None and not _finish(redis, identity, now, stale):
-        return ""
-    return now
+        _save_identity(identity, now)
+    stale = _find_stale_markers(redis, now)
+    if not stale or identity.replay_from is None:
+        return now
+    is_complete = _finish_replay(redis, identity, now, stale)
+    return now if is_complete else ""
 
 
 def write_clock(redis: RedisClient, incarnation: str) -> None:
@@ -74,19 +76,23 @@ def write_clock(redis: RedisClient, incarnation: str) -> None:
             sentinels.renew(redis, "mirror")
 
 
-def _begin(redis: RedisClient, identity: Identity, now: str) -> None:
+def _begin_incarnation(redis: RedisClient, identity: Identity, now: str) -> None:
     """Decide between replay and rebuild for a new incarnation, and save the decision in SQL."""
-    sql_now, last = changes.clock(), _read_clock(redis)
+    sql_now = changes.clock()
+    last = _read_clock(redis)
     since = last - float(setting("SLACK_SECONDS"))
+    is_too_old = since < sql_now - float(setting("KEEP_SECONDS"))
+    is_ahead = last > sql_now + 1
     # A cluster may have lost a record without its entries, which are on other servers; a replay would leave strays.
-    if is_cluster(redis) or since < sql_now - float(setting("KEEP_SECONDS")) or last > sql_now + 1:
-        if identity.incarnation:  # otherwise it is the first incarnation
+    if is_cluster(redis) or is_too_old or is_ahead:
+        # Without an earlier incarnation there was nothing to lose.
+        if identity.incarnation:
             logger.warning("Redis came back without what is needed for a replay: everything is rebuilt")
         _order_rebuilds(redis, identity)
     else:
         logger.warning("Redis came back as it was %.1f s ago: replaying", sql_now - last)
         identity.replay_from = moments.to_bound(since)
-    _save(identity, now)
+    _save_identity(identity, now)
 
 
 def _order_rebuilds(redis: RedisClient, identity: Identity) -> None:
@@ -96,8 +102,9 @@ def _order_rebuilds(redis: RedisClient, identity: Identity) -> None:
     identity.replay_from = None
 
 
-def _save(identity: Identity, now: str) -> None:
-    identity.incarnation, identity.prefix = now, prefix.current()
+def _save_identity(identity: Identity, now: str) -> None:
+    identity.incarnation = now
+    identity.prefix = prefix.current()
     identity.save(using=changes.using(), update_fields=["incarnation", "prefix", "replay_from"])
 
 
@@ -107,22 +114,28 @@ def _read_clock(redis: RedisClient) -> float:
     A server that dropped transactions has kept others with a single write. Its records may then name entries that were
     dropped, which a replay would not write again.
     """
-    clock, bare = redis.get(naming.clock()), redis.get(naming.bare_clock())
-    if clock is None and bare is None:
+    clock = redis.get(naming.clock())
+    bare = redis.get(naming.bare_clock())
+    if bare is None:
+        # A Redis without any clock, or one that older code wrote as a single command.
         return math.inf
-    if clock is None or (bare is not None and float(clock) < float(bare)):
+    if clock is None or float(clock) < float(bare):
         logger.error("Redis dropped transactions when it loaded its append-only file. %s", LOADING)
         return math.inf
-    return float(clock) if bare is not None else math.inf  # older code wrote the clock as a single command
+    return float(clock)
 
 
-def _stale_markers(redis: RedisClient, now: str) -> dict[str, bytes]:
+def _find_stale_markers(redis: RedisClient, now: str) -> dict[str, bytes]:
     """Return the markers for this database and layout from an earlier incarnation, by mirror."""
     mirrors = registry.all_mirrors()
     if not mirrors:
         return {}
     found = redis.mget([naming.marker(mirror.name) for mirror in mirrors])
-    return {m.name: text for m, text in zip(mirrors, found, strict=True) if text and _is_stale(m, text, now)}
+    stale: dict[str, bytes] = {}
+    for mirror, text in zip(mirrors, found, strict=True):
+        if text and _is_stale(mirror, text, now):
+            stale[mirror.name] = text
+    return stale
 
 
 def _is_stale(mirror: Mirror, text: bytes, now: str) -> bool:
@@ -133,7 +146,7 @@ def _is_stale(mirror: Mirror, text: bytes, now: str) -> bool:
     return layout == str(mirror.version) and database == database_identity() and incarnation != now
 
 
-def _finish(redis: RedisClient, identity: Identity, now: str, stale: dict[str, bytes]) -> bool:
+def _finish_replay(redis: RedisClient, identity: Identity, now: str, stale: dict[str, bytes]) -> bool:
     """Drain the replayed changes until none is left, then make the mirrors warm again. Return whether all are.
 
     A drain whose transaction the former incarnation executed may mark its changes during the replay. So the replay
@@ -141,26 +154,33 @@ def _finish(redis: RedisClient, identity: Identity, now: str, stale: dict[str, b
     site it would never end.
     """
     assert identity.replay_from is not None
-    changes.unapply_since(identity.replay_from, now)
-    for _ in range(ROUNDS):
-        drains.drain_all(redis=redis, until=changes.newest_unapplied() or 0)
-        if not changes.unapply_since(identity.replay_from, now):
-            break
-    else:
+    if not _drain_lost(redis, identity.replay_from, now):
         logger.warning("Changes of the former Redis keep coming in: the replay goes on with the next sweep")
         return False
-    whole = True
+    is_complete = True
     sampler = samples.Sampler(redis)
     # Mirrors before those that depend on them.
     for name in sorted(stale, key=lambda name: len(registry.all_ahead(name))):
         mirror = registry.get(name)
         if not all(extension.replay(name, redis, stale) for extension in list_extensions()):
-            whole = False  # it may wait for the rebuild of another mirror
+            # It may wait for the rebuild of another mirror.
+            is_complete = False
         elif sampler.differs(mirror):
-            if marker.now(redis) != now:  # this Redis reverted meanwhile, and needs a replay of its own
+            # This Redis reverted meanwhile, and needs a replay of its own.
+            if marker.now(redis) != now:
                 return False
             logger.error("Redis lost more of %s than its clock tells: it is rebuilt", name)
             cold.make_cold(name, redis)
         else:
             marker.restamp(mirror, redis, stale[name], now)
-    return whole
+    return is_complete
+
+
+def _drain_lost(redis: RedisClient, since: datetime, now: str) -> bool:
+    """Drain the changes that other incarnations have applied since this time. Return whether none is left."""
+    changes.unapply_since(since, now)
+    for _ in range(ROUNDS):
+        drains.drain_all(redis=redis, until=changes.newest_unapplied() or 0)
+        if not changes.unapply_since(since, now):
+            return True
+    return False

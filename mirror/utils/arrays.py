@@ -16,16 +16,16 @@ __all__ = ["Source", "byte_collation", "join_found", "list_values", "make_table"
 Source = tuple[str, list[Any]]  # SQL for a FROM clause, and its parameters
 
 
-def _connection() -> BaseDatabaseWrapper:
+def _get_connection() -> BaseDatabaseWrapper:
     return connections[setting("DATABASE")]
 
 
 def _is_postgres() -> bool:
-    return _connection().vendor == "postgresql"
+    return _get_connection().vendor == "postgresql"
 
 
 def _to_json(values: Any) -> str:
-    return json.dumps(values, default=_connection().ops.adapt_datetimefield_value)
+    return json.dumps(values, default=_get_connection().ops.adapt_datetimefield_value)
 
 
 def make_table(types: Mapping[str, str], rows: Iterable[Sequence[Any]], name: str = "given") -> Source:
@@ -34,23 +34,26 @@ def make_table(types: Mapping[str, str], rows: Iterable[Sequence[Any]], name: st
     An INSERT ... SELECT from it with ON CONFLICT needs a WHERE clause, or SQLite parses ON as a join's condition.
     """
     if _is_postgres():
-        columns = list(zip(*rows, strict=True)) or [() for _ in types]
-        return (
-            f"unnest({', '.join(f'%s::{kind}[]' for kind in types.values())}) AS {name} ({', '.join(types)})",
-            [_to_array(column) for column in columns],
-        )
+        columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+        if not columns:  # there are no rows
+            columns = [()] * len(types)
+        arrays = ", ".join(f"%s::{kind}[]" for kind in types.values())
+        return f"unnest({arrays}) AS {name} ({', '.join(types)})", list(map(_to_array, columns))
     parts = ", ".join(f"json_extract(value, '$[{number}]') AS {column}" for number, column in enumerate(types))
     return f"(SELECT {parts} FROM json_each(%s)) AS {name}", [_to_json(list(rows))]
 
 
 def _to_array(values: Iterable[Any]) -> str:
     """Return a one-dimensional array as PostgreSQL reads it. psycopg needs four times as long without its C part."""
-    quoted = ("NULL" if value is None else '"' + _escape(str(value)) + '"' for value in values)
-    return "{" + ",".join(quoted) + "}"
+    quoted = ",".join(map(_quote, values))
+    return f"{{{quoted}}}"
 
 
-def _escape(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
+def _quote(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def list_values(values: Iterable[Any], kind: str, name: str = "k") -> Source:

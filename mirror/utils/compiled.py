@@ -35,34 +35,38 @@ class KeyedQuery:
     """
 
     def __init__(self, field: "models.Field[Any, Any]", build: Callable[[Keys], "models.QuerySet[Any, Any]"]) -> None:
-        self.field, self.build = field, build
+        self.field = field
+        self.build = build
 
     def fetch(self, keys: Iterable[Any], using: str) -> Iterable[Sequence[Any]]:
         """Run the query for these keys. Return its rows."""
         connection = connections[using]
+        # On the connection, because the SQL depends on its server.
         known: dict[KeyedQuery, _Compiled] = connection.__dict__.setdefault("mirror_queries", {})
         if self not in known:
-            known[self] = self._compile(connection)
+            known[self] = self._compile_query(connection)
         sql, parameters, convert = known[self]
         values: Any = [self.field.get_db_prep_value(key, connection) for key in keys]
         if not sql or not values:
             return []
-        values = values if connection.vendor == "postgresql" else json.dumps(values)
+        given = values if connection.vendor == "postgresql" else json.dumps(values)
         with connection.cursor() as cursor:
-            cursor.execute(sql, [values if one is KEYS else one for one in parameters])
+            cursor.execute(sql, [given if parameter is KEYS else parameter for parameter in parameters])
             return convert(cursor.fetchall())
 
-    def _compile(self, connection: Any) -> _Compiled:
-        kind = self.field.rel_db_type(connection)
-        keys = (
-            f"SELECT unnest(%s::{kind}[])" if connection.vendor == "postgresql" else "SELECT value FROM json_each(%s)"
-        )
+    def _compile_query(self, connection: Any) -> _Compiled:
+        keys = "SELECT value FROM json_each(%s)"
+        if connection.vendor == "postgresql":
+            kind = self.field.rel_db_type(connection)
+            keys = f"SELECT unnest(%s::{kind}[])"
         compiler = self.build(Keys(keys, [KEYS])).query.get_compiler(connection=connection)
         try:
             sql, parameters = compiler.as_sql()
-        except EmptyResultSet:
+        except EmptyResultSet:  # a constant condition excludes all rows
             return _Compiled("", (), iter)
         converters = compiler.get_converters([column for column, _, _ in compiler.select])
-        return _Compiled(
-            sql, parameters, lambda rows: compiler.apply_converters(rows, converters) if converters else rows
-        )
+
+        def convert(rows: Iterable[Any]) -> Iterable[Sequence[Any]]:
+            return compiler.apply_converters(rows, converters) if converters else rows
+
+        return _Compiled(sql, parameters, convert)

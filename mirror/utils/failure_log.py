@@ -29,7 +29,8 @@ class FailureLog:
     def __init__(
         self, logger: logging.Logger, *, clock: Callable[[], float] = time.monotonic, max_keys: int = 10_000
     ) -> None:
-        self._logger, self._counts = logger, Bounded[Hashable, int](max_keys)
+        self._logger = logger
+        self._counts = Bounded[Hashable, int](max_keys)
         self._logged = Bounded[Hashable, bool](max_keys)  # whether the log knows of a failure that has not ended
         self._reminders = Throttle(lambda: FAILURE_LOG_SECONDS, clock=clock, max_keys=max_keys)
         self._lock = threading.Lock()
@@ -62,7 +63,8 @@ class FailureLog:
 
     def end(self, key: Hashable, text: str, *args: object) -> None:
         """Log the end of a failure with the count; nothing without a failure in the log."""
-        if not self._logged:  # the usual case, in every round trip
+        # The usual case, in every round trip.
+        if not self._logged:
             return
         with self._lock:
             if not self._logged.get(key):

@@ -30,7 +30,9 @@ def to_bound(seconds: float) -> datetime:
 
 def to_seconds(moment: datetime) -> float:
     """Return a time of these columns in seconds since 1970."""
-    return (moment if settings.USE_TZ else moment.replace(tzinfo=_find_zone())).timestamp()
+    if not settings.USE_TZ:
+        moment = moment.replace(tzinfo=_find_zone())
+    return moment.timestamp()
 
 
 def to_text(moment: datetime) -> str:

@@ -75,8 +75,8 @@ def parse(stored: bytes | None) -> Position:
         position = Position(**orjson.loads(stored or b""))
     except (TypeError, ValueError):
         return beginning
-    is_known = not position.mirror or position.mirror in names
-    return position if is_known else beginning
+    # "" is the position while keys are scanned. Other code may have stored a mirror that this code lacks.
+    return position if position.mirror in ("", *names) else beginning
 
 
 def step_if_due(redis: RedisClient) -> None:
@@ -151,7 +151,7 @@ class _Walk:
             return 0, []
         position.after = pks[-1]
         position.rows[mirror.name] += len(pks)
-        return len(pks), self._compare(mirror, pks, {})
+        return len(pks), self._compare_closely(mirror, pks, {})
 
     def _list_next_rows(self, mirror: Mirror, count: int) -> list[str]:
         # A cold mirror is rebuilt. Without an entry in ``rows`` its keys are left out of the pass as well.
@@ -192,12 +192,13 @@ class _Walk:
             if not self.position.keys:
                 self._find_keys(session, owned, count)
             if not self.position.keys:
-                return count, []  # only keys of other code so far, or the end
+                # Only keys of other code so far, or the end.
+                return count, []
             while self.position.keys and done < count:
                 done += self._read_key(session, owned, rows, count - done)
         found = []
         for name, strays in rows.items():
-            found += self._compare(registry.get(name), list(strays), strays)
+            found += self._compare_closely(registry.get(name), list(strays), strays)
         return done, found
 
     def _find_keys(self, session: Session, owned: Sequence[scan.Owned], count: int) -> None:
@@ -209,7 +210,7 @@ class _Walk:
                 return
             cursor, names = scan.next_keys(session, position.scan, count)
             position.scan = None if cursor in scan.DONE else cursor
-            position.keys = [name for name in names if any(one.has(name) for one in owned)]
+            position.keys = [name for name in names if _is_owned(name, owned)]
             position.cursor = "0"
             if position.keys:
                 return
@@ -220,15 +221,20 @@ class _Walk:
         key = position.keys[0]
         cursor = "0"
         done = 0
-        for one in owned:
-            if (pk := one.pk_of(key)) is not None:
-                rows[one.mirror.name].setdefault(pk, [])
-            elif (family := one.family_of(key)) is None:
+        for of_mirror in owned:
+            name = of_mirror.mirror.name
+            pk = of_mirror.pk_of(key)
+            if pk is not None:
+                rows[name].setdefault(pk, [])
+                break
+            family = of_mirror.family_of(key)
+            if family is None:
                 continue
-            elif kind_of(one.mirror).is_lazy:
-                rows[one.mirror.name].setdefault(family.owner(key, ""), [])
+            if kind_of(of_mirror.mirror).is_lazy:
+                # A window is compared as a whole.
+                rows[name].setdefault(family.owner(key, ""), [])
             else:
-                cursor, done = self._trace_members(session, one.mirror.name, family, rows, count)
+                cursor, done = self._trace_members(session, name, family, rows, count)
             break
         position.cursor = cursor
         if cursor in scan.DONE:
@@ -258,21 +264,29 @@ class _Walk:
             rows[mirror][row].append(make_entry(family, key, member, value))
         return cursor, len(items)
 
-    def _compare(self, mirror: Mirror, pks: Sequence[str], strays: Mapping[str, list[Entry]]) -> list[Difference]:
+    def _compare_closely(
+        self, mirror: Mirror, pks: Sequence[str], strays: Mapping[str, list[Entry]]
+    ) -> list[Difference]:
         """Return the lasting differences of these rows. A row that cannot be compared does not stop the others."""
         try:
             with Session(self.redis) as session:
                 return kind_of(mirror).compare(pks, strays, session)
-        except Exception as error:  # a key of the wrong type, or any error of the declaration
+        except Exception as error:
+            # A key of the wrong type, or any error of the declaration.
             raise_if_away(error)
-            if len(pks) > 1:
-                middle = len(pks) // 2
-                found = self._compare(mirror, pks[:middle], strays)
-                return found + self._compare(mirror, pks[middle:], strays)
+            middle = len(pks) // 2
+            if middle > 0:
+                found = self._compare_closely(mirror, pks[:middle], strays)
+                found += self._compare_closely(mirror, pks[middle:], strays)
+                return found
             # The text of an error of the declaration may contain values of the row.
             text = str(error) if isinstance(error, scan.WrongType) else f"{pks[0]}: {type(error).__name__}"
             self.position.note(mirror.name, text)
             return []
+
+
+def _is_owned(name: str, owned: Sequence[scan.Owned]) -> bool:
+    return any(of_mirror.has(name) for of_mirror in owned)
 
 
 _Rows = defaultdict[str, defaultdict[str, list[Entry]]]  # entries in Redis, by mirror and row

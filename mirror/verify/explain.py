@@ -15,15 +15,22 @@ class NothingToExplain(LookupError):
 
 def find_mirrors(name: str) -> list[Mirror]:
     """Return the mirrors of a model ("catalog.Book" or "book"), or the mirror of that name. Raises NothingToExplain."""
-    labels = {mirror: kind_of(mirror).name_model() for mirror in registry.all_mirrors()}
     wanted = name.lower()
-    found = [mirror for mirror, label in labels.items() if mirror.name == name or label.lower() == wanted]
-    if found:
-        return found
-    # A bare name last: it may be that of models of several apps.
-    found = [mirror for mirror, label in labels.items() if label.lower().rpartition(".")[2] == wanted]
+    labels: set[str] = set()
+    exact: list[Mirror] = []
+    by_bare_name: list[Mirror] = []
+    for mirror in registry.all_mirrors():
+        label = kind_of(mirror).name_model()
+        labels.add(label)
+        _app, _dot, bare = label.lower().rpartition(".")
+        if mirror.name == name or label.lower() == wanted:
+            exact.append(mirror)
+        elif bare == wanted:
+            by_bare_name.append(mirror)
+    # A bare name counts last: it may be that of models of several apps.
+    found = exact or by_bare_name
     if not found:
-        known = ", ".join(sorted(set(labels.values()) - {""})) or "none"
+        known = ", ".join(sorted(labels - {""})) or "none"
         raise NothingToExplain(f"no mirror has a model called {name!r} (mirrored: {known})")
     return found
 
@@ -33,6 +40,7 @@ def explain(name: str, pk: str, *, redis: RedisClient | None = None) -> list[Exp
     mirrors = find_mirrors(name)
     possible = [mirror for mirror in mirrors if mirror.is_possible(pk)]
     if not possible:
-        raise NothingToExplain(f"{pk!r} cannot be the key of a {kind_of(mirrors[0]).name_model() or name}")
+        label = kind_of(mirrors[0]).name_model() or name
+        raise NothingToExplain(f"{pk!r} cannot be the key of a {label}")
     with Session(redis or relay_client()) as session:
         return [kind_of(mirror).explain(pk, session) for mirror in possible]

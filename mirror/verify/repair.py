@@ -46,7 +46,8 @@ def order(differences: Sequence[Difference]) -> int:
         if difference.kind == "quarantined":
             quarantined.add(difference.mirror)
             continue
-        found = strays[difference.mirror, difference.pk]  # [] for a row without strays, which needs a change as well
+        # Also for a row without strays: it needs a change as well.
+        found = strays[difference.mirror, difference.pk]
         if difference.kind == "stray" and difference.entry is not None:
             found.append(difference.entry)
     if quarantined:

@@ -33,15 +33,33 @@ def verify(
         kinds = map(kind_of, registry.all_mirrors(names))
         runs = [kind.verification(session, progress, all_strays=all_strays) for kind in kinds]
         if sample is None:
-            for run in runs:
-                run.read_rows()
-            _read_keys(runs, session, progress)
+            found = _verify_all(runs, session, progress)
         else:
-            _read_keys([run for run in runs if run.needs_keys_for_sample], session, progress)
-        found: list[Difference] = []
-        for run in runs:
-            found += run.result() if sample is None else run.some(sample)
-    return found + quarantined(run.mirror.name for run in runs)
+            found = _verify_sample(runs, sample, session, progress)
+    found += quarantined(run.mirror.name for run in runs)
+    return found
+
+
+def _verify_all(runs: Sequence[Verification], session: Session, progress: ProgressCallback) -> list[Difference]:
+    for run in runs:
+        run.read_rows()
+    _read_keys(runs, session, progress)
+    found: list[Difference] = []
+    for run in runs:
+        found += run.result()
+    return found
+
+
+def _verify_sample(
+    runs: Sequence[Verification], count: int, session: Session, progress: ProgressCallback
+) -> list[Difference]:
+    # Most mirrors find the entries of a row without a scan of all keys.
+    needing_keys = [run for run in runs if run.needs_keys_for_sample]
+    _read_keys(needing_keys, session, progress)
+    found: list[Difference] = []
+    for run in runs:
+        found += run.some(count)
+    return found
 
 
 def _read_keys(runs: Sequence[Verification], session: Session, progress: ProgressCallback) -> None:

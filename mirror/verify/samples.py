@@ -37,7 +37,7 @@ class Sampler:
         self._newest = _list_newest_rows()
 
     @cached_property
-    def _keys(self) -> list[str]:
+    def _some_keys(self) -> list[str]:
         with Session(self._redis) as session:
             return _find_some_keys(session)
 
@@ -45,7 +45,8 @@ class Sampler:
         """Return whether a sample of the mirror's rows differs from SQL, or cannot be compared."""
         try:
             return bool(self._find_differences(mirror))
-        except Exception as error:  # a key of the wrong type, or any error of the declaration
+        except Exception as error:
+            # A key of the wrong type, or any error of the declaration.
             raise_if_away(error)
             return True
 
@@ -56,7 +57,7 @@ class Sampler:
 
         with Session(self._redis) as session:
             # As functions, because most kinds need either rows or keys, and both are read at some cost.
-            return kind_of(mirror).compare_sample(session, lambda: self._keys, list_rows, ROWS)
+            return kind_of(mirror).compare_sample(session, lambda: self._some_keys, list_rows, ROWS)
 
 
 def _list_newest_rows() -> dict[str, list[str]]:
@@ -75,12 +76,14 @@ def _choose_rows(mirror: Mirror) -> list[str]:
         return mirror.keys_after(None, ROWS)
     ordered: Any = all_rows(model).order_by("pk").values_list("pk", flat=True)
     # Not Min and Max: SQLite would read all rows.
-    first, last = ordered.first(), ordered.last()
+    first = ordered.first()
+    last = ordered.last()
     if first is None:
         return []
     rows: list[str] = []
     for _ in range(PLACES):
-        place = str(random.randint(first - 1, last))  # rows are read after it, so that the first one can be chosen
+        # Rows are read after this place, so that the first one can be chosen as well.
+        place = str(random.randint(first - 1, last))
         rows += mirror.keys_after(place, ROWS // PLACES)
     return rows
 

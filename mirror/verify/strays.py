@@ -6,19 +6,14 @@ from mirror.comparison import plan, scan
 from mirror.comparison.compare import Difference
 from mirror.declare.mirrors import Mirror
 from mirror.outbox.changes import WHOLE
-from mirror.redis.session import Session
+from mirror.redis.session import Command, Session
 from mirror.redis.types import RedisClient
 from mirror.verify import repair, runs
 
 
 def remove(mirror: Mirror, redis: RedisClient) -> int:
     """Remove all strays of a mirror after its rebuild. Return their number."""
-    owned = scan.Owned(mirror)
-    with Session(redis) as session:
-        for found in scan.keys(session):
-            old = [key for key in found if owned.is_retired(key)]
-            if old:
-                session.ask([("UNLINK", key) for key in old])
+    _remove_retired(mirror, redis)
     differences = runs.verify([mirror.name], redis=redis, all_strays=True)
     named = [difference for difference in differences if difference.pk != WHOLE]
     _remove_at_once([difference for difference in differences if difference.pk == WHOLE], redis)
@@ -35,3 +30,14 @@ def _remove_at_once(differences: Sequence[Difference], redis: RedisClient) -> No
     if commands:
         with Session(redis) as session:
             session.ask(commands)
+
+
+def _remove_retired(mirror: Mirror, redis: RedisClient) -> None:
+    """Remove the keys of earlier layouts, which no comparison knows."""
+    owned = scan.Owned(mirror)
+    with Session(redis) as session:
+        for found in scan.keys(session):
+            retired = filter(owned.is_retired, found)
+            commands: list[Command] = [("UNLINK", key) for key in retired]
+            if commands:
+                session.ask(commands)

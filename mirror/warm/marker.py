@@ -35,7 +35,8 @@ def check_database(redis: RedisClient, reply: Any = None) -> bool:
     """
     if not rewind.check(redis, database_identity(), reply):
         return False
-    database_identity.cache_clear()  # it may be the copy of another database
+    # It may be the copy of another database.
+    database_identity.cache_clear()
     return True
 
 

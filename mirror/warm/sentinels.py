@@ -18,7 +18,9 @@ def was_emptied(redis: RedisClient, owner: str) -> bool:
     with Session(redis) as session:
         if not session.of_cluster:
             return False
-        return 0 < len(_find_missing(session, owner)) < COUNT
+        missing = _find_missing(session, owner)
+        # All are missing before they are set for the first time.
+        return 0 < len(missing) < COUNT
 
 
 def renew(redis: RedisClient, owner: str, *, emptied: bool = False) -> None:
@@ -37,5 +39,6 @@ def renew(redis: RedisClient, owner: str, *, emptied: bool = False) -> None:
 
 def _find_missing(session: Session, owner: str) -> list[str]:
     names = [naming.sentinel(owner, number) for number in range(COUNT)]
-    (found,) = session.ask([("MGET", *names)])
+    command = ("MGET", *names)
+    (found,) = session.ask([command])
     return [name for name, text in zip(names, found, strict=True) if text is None]

@@ -65,9 +65,11 @@ def check(redis: RedisClient) -> Reasons:
         return _watch.reasons
     found = install.capture_for()
     stamps = found.stamps()
+    # Nothing was recreated since this process has found the triggers in order.
     if stamps == _watch.stamps:
         return {}
-    _watch.stamps = None  # until Redis is updated as well
+    # Until Redis is updated as well: after an error the next check starts over.
+    _watch.stamps = None
     stamps = _strengthen_triggers(found, stamps)
     faults = install.missing()
     reasons = _group_by_mirror(faults)
@@ -92,7 +94,9 @@ def reasons(states: Iterable[State] | None = None) -> Reasons:
     states: all rows, if they are known.
     """
     outdated = layouts.find_outdated(states)
-    return _explain_outdated(outdated) if outdated else _group_by_mirror(install.missing())
+    if outdated:
+        return _explain_outdated(outdated)
+    return _group_by_mirror(install.missing())
 
 
 def _explain_outdated(names: Iterable[str]) -> Reasons:
@@ -130,7 +134,7 @@ def _accept_stamps(found: Capture, stamps: Mapping[str, str]) -> list[str]:
         known = Identity.objects.using(using).values_list("triggers", flat=True).get(pk=1)
         is_first = known is None
         known = known or {}
-        replaced = set[str]()
+        replaced: set[str] = set()
         if not is_first:
             replaced = {name for name, stamp in stamps.items() if known.get(name) != stamp}
         lost = _list_mirrors(found, replaced)

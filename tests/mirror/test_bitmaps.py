@@ -10,7 +10,8 @@ from mirror import Bit, Family, Mirror, SetOf, Watch, register, registry
 from mirror.capture import install
 from mirror.checks import check_declarations
 from mirror.comparison import scan
-from mirror.comparison.scan import BYTES, PARTS
+from mirror.comparison.scan import PARTS
+from mirror.comparison.structures import BYTES
 from mirror.kinds import BitmapKind
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Session

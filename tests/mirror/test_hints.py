@@ -240,7 +240,7 @@ def test_every_hint_names_an_existing_task(monkeypatch: pytest.MonkeyPatch) -> N
         named.append(task)
         return True
 
-    monkeypatch.setattr(send, "_hint", hint)
+    monkeypatch.setattr(send, "_send_hint", hint)
     send.drain("a", ["1"])
     send.sweep()
     send.consume_visits()

@@ -330,7 +330,7 @@ def test_outdated_feed_entries_are_not_applied_again(mirrored: FedItems, loaded:
     assert loaded.now() == _truth(mirrored)
     held = loaded._held
     assert held is not None
-    loaded._apply(held, late)
+    loaded._apply_later(held, late)
     assert set(held.structure.held.values()) == _truth(mirrored)
 
 

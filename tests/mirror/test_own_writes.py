@@ -324,7 +324,7 @@ def test_connection_that_opens_in_a_wrapped_block_is_watched_afterwards() -> Non
         return execute(*arguments)
 
     with fresh.execute_wrapper(other):
-        own_writes._watch(fresh)
+        own_writes._watch_connection(fresh)
     assert fresh.execute_wrappers == [own_writes._note_statement]
 
 

@@ -42,7 +42,7 @@ def test_rebuild_marks_all_changes_from_before_it_began(pending: list[Item]) -> 
 
 def test_changes_of_sources_during_a_rebuild_are_drained_afterwards(pending: list[Item]) -> None:
     run = _Run(get("titem"), client(), lambda name, rows: None)
-    run._begin()
+    run._begin_rebuild()
     breaker.failed()
     Label.objects.filter(name="new").update(name="newer")
     breaker.reset()
@@ -56,7 +56,7 @@ def test_changes_of_sources_during_a_rebuild_are_drained_afterwards(pending: lis
 
 def test_change_of_everything_during_a_rebuild_makes_the_mirror_cold(pending: list[Item]) -> None:
     run = _Run(get("titem"), client(), lambda name, rows: None)
-    run._begin()
+    run._begin_rebuild()
     changes.append("titem", [changes.WHOLE])
     assert run._all_rows()
     assert run._finish()

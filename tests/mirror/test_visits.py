@@ -403,7 +403,7 @@ def test_the_relays_sweep_requests_the_consumption_of_waiting_visits(
         sent.append(name)
         return True
 
-    monkeypatch.setattr(send, "_hint", hint)
+    monkeypatch.setattr(send, "_send_hint", hint)
     sweeper.run_sweep(client())
     assert "consume_visits" not in sent
     look(redis, "a")

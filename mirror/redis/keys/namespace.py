@@ -69,7 +69,8 @@ def remove_keys(namespace: str) -> None:
                 pipe.execute()
         pipe.execute()
     except RedisError:
-        pass  # the run that ends a day later removes them
+        # The run that ends a day later removes them.
+        pass
 
 
 def escape_pattern(text: str) -> str:

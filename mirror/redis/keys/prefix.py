@@ -27,25 +27,27 @@ _NAMES_IN_REPLY: Final = {"KEYS": 1, "SCAN": None}  # position of the pattern; N
 
 def current() -> str:
     """Return the present prefix: "" unless configured, or in a process that uses a test database."""
-    return _of_database(connections.settings[_alias()]["NAME"])
+    return _of_database(connections.settings[_get_alias()]["NAME"])
 
 
 @cache
-def _alias() -> str:
+def _get_alias() -> str:
     return str(setting("DATABASE"))
 
 
 @cache
 def _of_database(name: Any) -> str:
     if namespace.enter(str(name)):
-        _of_database.cache_clear()  # a process that has used a test database never returns to the site's keys
+        # A process that has used a test database never returns to the site's keys.
+        _of_database.cache_clear()
     return str(setting("PREFIX")) + namespace.current()
 
 
 @receiver(setting_changed)
 def _forget(*, setting: str, **kwargs: object) -> None:
     if setting == "MIRROR":
-        _alias.cache_clear()
+        # Tests change the settings.
+        _get_alias.cache_clear()
         _of_database.cache_clear()
 
 
@@ -53,13 +55,16 @@ class Packer:
     """Writes commands for the wire with a prefix before each key. Raises UnknownCommand."""
 
     def __init__(self, prefix: str) -> None:
-        self.prefix, self.prefix_bytes = prefix, prefix.encode()
+        self.prefix = prefix
+        self.prefix_bytes = prefix.encode()
         self.pattern = namespace.escape_pattern(prefix)  # escaped for use in a glob pattern
 
     def pack(self, *args: Any) -> Any:
         """Write one command, as redis-py's connections request it."""
-        words = args[0].split() if isinstance(args[0], str | bytes) else [args[0]]
-        return serializer.pack(*self.rename([*words, *args[1:]]))
+        # redis-py gives some names as two words: "CONFIG GET".
+        command = list(args[0].split()) if isinstance(args[0], str | bytes) else [args[0]]
+        command += args[1:]
+        return serializer.pack(*self.rename(command))
 
     def pack_command(self, command: Sequence[Any]) -> bytes:
         """Write one command with a name of one word."""
@@ -67,11 +72,15 @@ class Packer:
 
     def rename(self, command: Sequence[Any]) -> list[Any]:
         """Return the command with the prefix before its keys and its pattern of keys."""
-        renamed, positions = list(command), key_positions(command)
+        renamed = list(command)
+        positions = key_positions(command)
         for position in positions:
             renamed[position] = self.key(renamed[position])
-        if not positions and (name := name_of(command)) in _NAMES_IN_REPLY:
-            self._narrow(renamed, _NAMES_IN_REPLY[name])
+        if positions:
+            return renamed
+        name = name_of(command)
+        if name in _NAMES_IN_REPLY:
+            self._narrow_pattern(renamed, _NAMES_IN_REPLY[name])
         return renamed
 
     def key(self, name: Any) -> str | bytes:
@@ -82,31 +91,34 @@ class Packer:
         """Return names from the server without the prefix."""
         return [name.removeprefix(self.prefix_bytes) for name in found]
 
-    def _narrow(self, command: list[Any], place: int | None) -> None:
+    def _narrow_pattern(self, command: list[Any], place: int | None) -> None:
         """Limit the command's pattern to keys with the prefix."""
         if place is None:
-            words = [_text(word).upper() for word in command]
+            words = [_to_text(word).upper() for word in command]
             if "MATCH" not in words:
                 command += ["MATCH", "*"]
                 words += ["MATCH", "*"]
             place = words.index("MATCH") + 1
-        command[place] = self.pattern + _text(command[place])
+        command[place] = self.pattern + _to_text(command[place])
 
 
 def strip_replies(redis: RedisClient, packer: Packer) -> RedisClient:
     """Make a client that uses this packer remove the prefix from names in replies."""
     for command in _NAMES_IN_REPLY:
-        redis.set_response_callback(command, _stripping(packer, redis.response_callbacks.get(command)))
+        redis.set_response_callback(command, _make_stripper(packer, redis.response_callbacks.get(command)))
     return redis
 
 
-def _stripping(packer: Packer, parse: Any) -> Any:
+def _make_stripper(packer: Packer, parse: Any) -> Any:
     def strip(reply: Any, **options: Any) -> Any:
         parsed = parse(reply, **options) if parse else reply
-        return (parsed[0], packer.names(parsed[1])) if isinstance(parsed, tuple) else packer.names(parsed)
+        if isinstance(parsed, tuple):  # a step of SCAN
+            cursor, names = parsed
+            return cursor, packer.names(names)
+        return packer.names(parsed)
 
     return strip
 
 
-def _text(word: Any) -> str:
+def _to_text(word: Any) -> str:
     return word.decode() if isinstance(word, bytes) else str(word)

@@ -87,7 +87,7 @@ def small_town() -> Generator[list[QueuedTask], None, None]:
         stack.enter_context(mock.patch.multiple(pages, PAGE_SIZE=PAGE, EXTRA_IDS=1, FURTHER_IDS=(FEW, FEW)))
         stack.enter_context(mock.patch.multiple(deliver, BATCH=1, PUSH_BUSY_SECONDS=0))
         stack.enter_context(mock.patch.multiple(push, FIRST=FEW, SLICE=FEW, PUSH_BUDGET_SECONDS=30))
-        stack.enter_context(mock.patch.object(send, "_hint", keep))
+        stack.enter_context(mock.patch.object(send, "_send_hint", keep))
         stack.enter_context(mock.patch.object(drains, "lock_summaries", return_value=nullcontext(True)))
         yield queued_tasks
 
