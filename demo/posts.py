@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, time, timedelta
+from itertools import product
 from random import Random
 from typing import Final, NamedTuple
 
@@ -99,9 +100,9 @@ def generate_follows(now: datetime) -> Iterator[tuple[str, str, datetime]]:
     for name in READER_NAMES + LOGIN_NAMES:
         pairs += [(name, other) for other in POPULAR_READERS if random.random() < 0.7]
     for name in STAFF_NAMES + LOGIN_NAMES:
-        pairs += [(name, other) for other in random.sample(READER_NAMES, 9)]
+        pairs += product([name], random.sample(READER_NAMES, 9))
     for shopper in LOGIN_NAMES:
-        pairs += [(name, shopper) for name in random.sample(READER_NAMES, 3)]
+        pairs += product(random.sample(READER_NAMES, 3), [shopper])
     # A random choice may repeat a pair, or name the reader.
     for follower, followee in dict.fromkeys(pairs):
         if follower != followee:
@@ -178,7 +179,7 @@ class _PostGenerator:
         may_close = book and not chinese and "{u}" not in text
         if may_close and self.random.random() < 0.3:
             text += " " + self._pick(words.CLOSING_TEXTS, name)
-        mentioned = self.random.choice([other for other in self.people if other != name])
+        mentioned = self.random.choice(sorted(set(self.people) - {name}))
         full_text = _fill_in(text, book, mentioned)
         return DemoPost(name, full_text + self._pick_hashtags(book, at), book, at)
 

@@ -1,5 +1,6 @@
 """Half a year of shelves and ratings for the demo's two logins, and a few shelved books of its other readers."""
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import date, timedelta
 from random import Random
@@ -39,10 +40,9 @@ def load_demo_shelves(today: date | None = None) -> int:
     added = 0
     for some in split_slices(rows):
         added += bulk_insert(ShelfEntry, some)
-    for name in ROLES_BY_LOGIN:
-        if name in empty:
-            reader, _ = ShelfSettings.objects.get_or_create(user_id=empty[name])
-            ReadingGoal.objects.get_or_create(reader=reader, year=today.year, defaults={"books": GOAL_BOOKS})
+    for name in sorted(ROLES_BY_LOGIN.keys() & empty.keys()):
+        reader, _ = ShelfSettings.objects.get_or_create(user_id=empty[name])
+        ReadingGoal.objects.get_or_create(reader=reader, year=today.year, defaults={"books": GOAL_BOOKS})
     return added
 
 
@@ -51,9 +51,7 @@ def _invent_entries(name: str, user_id: int, books: list[int], today: date) -> I
     # A seed of its own, so that the shelves of one reader do not depend on the others.
     random = Random(f"{SEED} {name}")
     counts = BOOKS_BY_SHELF if name in ROLES_BY_LOGIN else BOOKS_OF_READER
-    shelves: list[Shelf] = []
-    for shelf, count in counts.items():
-        shelves += [shelf] * count
+    shelves = list(Counter(counts).elements())
     picked = random.sample(books, min(len(books), len(shelves)))
     for shelf, book in zip(shelves, picked, strict=False):
         yield _invent_entry(random, user_id, book, shelf, today)
