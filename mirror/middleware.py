@@ -24,7 +24,7 @@ from mirror.conf import setting
 from mirror.outbox import changes
 from mirror.redis.clients import breaker
 from mirror.relay import drains, hints, send, sql_only
-from mirror.utils import sql_away
+from mirror.utils import sql_outages
 
 __all__ = ["COOKIE", "ReadYourWrites", "done_before"]
 
@@ -193,9 +193,9 @@ def _catch_up(*modes: str, own: hints.Due | None = None) -> Sequence[changes.Awa
                 if is_mine:
                     left = _drain_awaited(left, modes, drains.Deadline(budget))
     except DatabaseError as error:
-        sql_away.report_outage(error)
+        sql_outages.report_outage(error)
     else:
-        sql_away.report_answer()
+        sql_outages.report_answer()
     return left
 
 

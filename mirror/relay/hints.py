@@ -22,7 +22,7 @@ from mirror.outbox import chains, changes
 from mirror.redis.clients import breaker, try_redis
 from mirror.redis.types import RedisClient
 from mirror.relay import drains, send, sql_only
-from mirror.utils import sql_away
+from mirror.utils import sql_outages
 from mirror.utils.commit import commits_by_hand
 
 logger = logging.getLogger("mirror")
@@ -261,7 +261,7 @@ def _guard_errors(work: Callable[[RedisClient], T], otherwise: T, name: str) -> 
 
     def perform(redis: RedisClient) -> T:
         result = work(redis)
-        sql_away.report_answer()
+        sql_outages.report_answer()
         return result
 
     try:
@@ -270,7 +270,7 @@ def _guard_errors(work: Callable[[RedisClient], T], otherwise: T, name: str) -> 
         # A TestCase runs in a transaction, and no commit comes.
         logger.debug("%s are left to the relay: %s", name, error)
     except DatabaseError as error:
-        sql_away.report_outage(error)
+        sql_outages.report_outage(error)
     except Exception:
         # An error of the declaration: the relay finds the failing key, and the other hints continue.
         logger.exception("%s could not be drained, the relay will see to it", name)

@@ -9,7 +9,7 @@ from mirror import registry
 from mirror.kinds import kind_of
 from mirror.outbox import changes as outbox
 from mirror.outbox import spread
-from mirror.utils import sql_away
+from mirror.utils import sql_outages
 from mirror.utils.log import logger
 
 __all__ = ["catch_up"]
@@ -30,7 +30,7 @@ def catch_up(names: Sequence[str], limit: int) -> None:
         for name, keys in rows.items():
             _replace_rows(name, keys)
     except DatabaseError as error:
-        sql_away.report_outage(error)
+        sql_outages.report_outage(error)
     except outbox.OutdatedLayout as error:
         logger.debug("Pending changes are left to newer code: %s", error)
     except Exception:

@@ -1,19 +1,14 @@
-"""Errors which mean that SQL is away or busy, not that a statement is wrong, and the log of such times."""
+"""Errors which mean that SQL is away or busy, not that a statement is wrong."""
 
-import logging
 import sqlite3
 from typing import Final
 
-from django.db.utils import Error, InterfaceError, OperationalError
-
-from mirror.utils.failure_log import FailureLog
+from django.db.utils import InterfaceError, OperationalError
 
 SQL_AWAY: Final = (InterfaceError, OperationalError)
 
 # SQLSTATE class of limits that one row or statement exceeds (a number of levels or columns)
 PROGRAM_LIMIT: Final = "54"
-
-_outages: Final = FailureLog(logging.getLogger("mirror"))
 
 
 def is_sql_away(error: Exception) -> bool:
@@ -26,13 +21,3 @@ def is_sql_away(error: Exception) -> bool:
         # statements: a function that is missing or raises, malformed JSON, an overflow.
         return (code & 0xFF) != sqlite3.SQLITE_ERROR
     return not str(getattr(error.__cause__, "sqlstate", None)).startswith(PROGRAM_LIMIT)
-
-
-def report_outage(error: Error) -> None:
-    """Log that a drain of this process did not reach SQL, unless it is logged already."""
-    _outages.add("sql", "SQL did not answer, the relay will catch up: %s", error, level=logging.WARNING)
-
-
-def report_answer() -> None:
-    """Log that SQL answers again, if it was away."""
-    _outages.end("sql", "SQL answers again")
