@@ -48,7 +48,7 @@ def difference(
 _Groups = defaultdict[str, list[Any]]
 
 
-def _divide(key: str, command: str, arguments: list[Any], step: int) -> Iterable[Command]:
+def _divide_arguments(key: str, command: str, arguments: list[Any], step: int) -> Iterable[Command]:
     """Yield the command for a key, several times if it has too many arguments."""
     for start in range(0, len(arguments), step):
         yield (command, key, *arguments[start : start + step])
@@ -74,9 +74,9 @@ def _list_removals(entries: Iterable[Entry]) -> list[Command]:
             members[command][entry.key].append(entry[1])
     for command, groups in members.items():
         for key, arguments in groups.items():
-            found += _divide(key, command, arguments, ARGUMENTS)
+            found += _divide_arguments(key, command, arguments, ARGUMENTS)
     for key, arguments in cleared.items():
-        found += _divide(key, "BITFIELD", arguments, 4 * ARGUMENTS)
+        found += _divide_arguments(key, "BITFIELD", arguments, 4 * ARGUMENTS)
     return found
 
 
@@ -106,7 +106,7 @@ def _list_additions(contributions: Iterable[Contribution]) -> list[Command]:
     found: list[Command] = []
     for groups, command, step in ((sadd, "SADD", 1), (zadd, "ZADD", 2), (hset, "HSET", 2), (bits, "BITFIELD", 4)):
         for key, arguments in groups.items():
-            found += _divide(key, command, arguments, step * ARGUMENTS)
+            found += _divide_arguments(key, command, arguments, step * ARGUMENTS)
     if pairs:
         found.append(("MSET", *pairs))
     return found

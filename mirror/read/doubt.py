@@ -268,18 +268,18 @@ def _list_owners(family: Family, key: str, args: Sequence[Any], reply: Any) -> I
     elif family.kind == "bitmap":
         return  # counts and parts name no rows
     else:
-        members = list(_flatten(reply))
+        members = list(_list_members(reply))
     for member in members:
         yield family.owner(key, _to_text(member))
 
 
-def _flatten(reply: Any) -> Iterator[bytes]:
+def _list_members(reply: Any) -> Iterator[bytes]:
     """Yield the members in a reply: a list, a set, pairs with scores, or the page of a scan."""
     if isinstance(reply, bytes):
         yield reply
     elif isinstance(reply, (list, tuple, set)):
         for part in reply:
-            yield from _flatten(part)
+            yield from _list_members(part)
 
 
 def _to_text(value: Any) -> str:

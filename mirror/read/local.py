@@ -226,10 +226,10 @@ class LocalCopy(Generic[S]):
                 return
             if time.monotonic() < self._retry_at and not at_once:
                 return
-            self._worker = threading.Thread(target=self._renew, name=f"copy of {self.name}", daemon=True)
+            self._worker = threading.Thread(target=self._renew_copy, name=f"copy of {self.name}", daemon=True)
             self._worker.start()
 
-    def _renew(self) -> None:
+    def _renew_copy(self) -> None:
         try:
             redis = relay_client()
             held = self._held

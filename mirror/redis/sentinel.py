@@ -45,15 +45,17 @@ class SentinelPool(SentinelConnectionPool, MirrorPool):
             kind = SentinelManagedSSLConnection if kwargs.pop("ssl", False) else SentinelManagedConnection
         super().__init__(service_name, sentinel_manager, connection_class=_LEARNING.get(kind, kind), **kwargs)
 
-    def _copy(self, packer: prefix.Packer) -> MirrorPool:
-        options = {name: value for name, value in self.connection_kwargs.items() if name != "connection_pool"}
+    def _copy_pool(self, packer: prefix.Packer) -> MirrorPool:
+        options = self.connection_kwargs | {"command_packer": packer}
+        # Each pool adds itself, by which its connections find the master.
+        options.pop("connection_pool", None)
         return SentinelPool(
             self.service_name,
             self.sentinel_manager,
             connection_class=self.connection_class,
             max_connections=self.max_connections,
             check_connection=self.check_connection,
-            **options | {"command_packer": packer},
+            **options,
         )
 
 

@@ -20,13 +20,16 @@ class Throttle:
         clock: Callable[[], float] = time.monotonic,
         max_keys: int = 10_000,
     ) -> None:
-        self.interval, self.clock = interval, clock
+        self.interval = interval
+        self.clock = clock
         self._allowed_at = Bounded[Hashable, float](max_keys)
         self._lock = threading.Lock()
 
     def allows(self, key: Hashable = None) -> bool:
         """Return whether the interval has passed for ``key``. A new one then begins."""
-        now, seconds = self.clock(), self.interval()
+        now = self.clock()
+        seconds = self.interval()
+        # Of several threads, one is the first.
         with self._lock:
             allowed_at = self._allowed_at.get(key)
             if allowed_at is not None and now - allowed_at < seconds:

@@ -168,8 +168,11 @@ def restamp(mirror: Mirror, redis: RedisClient, found: bytes, incarnation: str) 
 
 
 def _reset(mirror: Mirror, generation: str) -> list[Command]:
+    """Return the command that tells the followers of a feed to load everything again."""
     feed = mirror.feed()
-    return [("XADD", feed, "*", "reset", generation)] if feed else []
+    if feed is None:
+        return []
+    return [("XADD", feed, "*", "reset", generation)]
 
 
 def _reset_with_marker(session: Session, mirror: Mirror, generation: str) -> list[Command]:

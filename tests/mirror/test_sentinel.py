@@ -8,6 +8,7 @@ from django.core.cache import caches
 from redis.exceptions import RedisError
 
 from mirror.doctor.settings import check_settings
+from mirror.redis import SentinelPool
 from mirror.redis.clients import client, relay_client
 from mirror.relay import drains
 from mirror.upkeep import rebuild, sweeper
@@ -60,6 +61,7 @@ def answers() -> bool:
 
 def test_mirrors_follow_the_master(supervised: SupervisedRedis) -> None:
     assert [message.id for message in check_settings() if message.id != "mirror.W032"] == []
+    assert type(client().connection_pool) is SentinelPool  # also for the keys of a test, which have a prefix
     rebuild.rebuild(OWN)
     item = Item.objects.create(name="before")
     drains.drain_all()
