@@ -354,8 +354,8 @@ def _can_share(one: Index, other: Index) -> bool:
 
 
 def _has_no_text(field: "models.Field[Any, Any]") -> bool:
-    """Return whether values are JSON or dicts, whose texts are not equal in SQL, in Redis and in Python."""
-    return isinstance(field, models.JSONField) or field.get_internal_type() == "HStoreField"
+    """Return whether values are JSON, dicts or search vectors, whose texts are not equal in SQL and in Python."""
+    return isinstance(field, models.JSONField) or field.get_internal_type() in ("HStoreField", "SearchVectorField")
 
 
 def _count_lists(field: Any) -> int:
@@ -366,6 +366,8 @@ def _count_lists(field: Any) -> int:
 def _describe(field: "models.Field[Any, Any]") -> str:
     if isinstance(field, models.JSONField):
         return "JSON"
+    if field.get_internal_type() == "SearchVectorField":
+        return "a search vector"
     return "a list of lists" if is_array(field) else "a dict or list"
 
 
