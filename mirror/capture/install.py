@@ -4,7 +4,7 @@ They are installed after every migrate. Each table's triggers are created in one
 rebuild the mirrors that may have missed changes. A system check reports the result of ``missing``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from django.db.models.signals import post_migrate, pre_migrate
 
 from mirror import registry
 from mirror.capture import layouts
-from mirror.capture.plan import WHOLE, Capture, Definition, Gap, Trigger, literal
+from mirror.capture.plan import COLUMN, WHOLE, Capture, Definition, Gap, Trigger, literal
 from mirror.capture.postgres import PostgresCapture
 from mirror.capture.sqlite import SqliteCapture
 from mirror.conf import setting
@@ -113,15 +113,23 @@ def _keep_stamps(capture: Capture, before: dict[str, str], replaced: set[str]) -
         # The migration of this column follows.
         return
     rows = Identity.objects.using(capture.connection.alias).filter(pk=1)
-    known = rows.values_list("triggers", flat=True).first()
-    stamps: dict[str, str | None] = {}
-    for name, stamp in capture.stamps().items():
-        stamps[name] = stamp
-        # Without any saved stamps this is the first installation.
-        if known is not None and name not in replaced and known.get(name) != before.get(name):
-            stamps[name] = known.get(name)
+    known, now = rows.values_list("triggers", flat=True).first(), capture.stamps()
+    stamps = now if known is None else _choose_stamps(known, before, now, replaced)
     if stamps != known:
         rows.update(triggers=stamps)
+
+
+def _choose_stamps(
+    known: Mapping[str, str], before: Mapping[str, str], now: Mapping[str, str], replaced: Collection[str]
+) -> dict[str, str | None]:
+    """Return the stamps to save: the present ones, or the ``known`` ones of what was altered by others."""
+    stamps: dict[str, str | None] = dict(now)
+    for name in now.keys() - replaced:
+        # No mirror was made from a column before its first stamp.
+        is_first = name.startswith(COLUMN) and name not in known
+        if not is_first and known.get(name) != before.get(name):
+            stamps[name] = known.get(name)
+    return stamps
 
 
 def _find_affected(capture: Capture, trigger: Trigger, should: Definition, was: Definition | None) -> set[str]:

@@ -6,7 +6,7 @@
 import hashlib
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from django.apps import apps as django_apps
@@ -25,6 +25,7 @@ Operation = Literal["insert", "update", "delete", "truncate", "row"]
 MARK: Final = "/* mirror: made after each migrate */"  # identifies the triggers of this application
 LONGEST_NAME: Final = 63  # in bytes; PostgreSQL truncates longer names
 WHOLE: Final = changes.WHOLE
+COLUMN: Final = "column "  # precedes the name of a column that has a stamp; no trigger is called so
 
 
 class Insert(NamedTuple):
@@ -44,12 +45,18 @@ class Insert(NamedTuple):
         """Return all columns in the statement."""
         return {*self.columns, *self.compared}
 
+    def depends_on(self, column: str) -> bool:
+        """Return whether the values of a column may matter to the mirror: all may if none are compared."""
+        return not self.compared or column in self.compared
+
     def rename(self, name_of: Callable[[str], str]) -> "Insert":
         """Return this statement with other names of columns."""
-        columns, primary, compared, uuids = (
-            tuple(map(name_of, names)) for names in (self.columns, self.primary, self.compared, self.uuids)
+        return self._replace(
+            columns=tuple(map(name_of, self.columns)),
+            primary=tuple(map(name_of, self.primary)),
+            compared=tuple(map(name_of, self.compared)),
+            uuids=tuple(map(name_of, self.uuids)),
         )
-        return self._replace(columns=columns, primary=primary, compared=compared, uuids=uuids)
 
     def head(self, table: str) -> str:
         """Return the beginning of the INSERT into the outbox, up to the key."""
@@ -76,6 +83,19 @@ class Trigger(NamedTuple):
     relation: Relation
     operation: Operation
     inserts: tuple[Insert, ...]
+
+    def find_mirrors(self, stamps: Collection[str]) -> set[str]:
+        """Return the mirrors that may have missed changes if the stamps with these names have changed."""
+        if self.name in stamps:
+            return {insert.mirror for insert in self.inserts}
+        found: set[str] = set()
+        if self.operation == "truncate":  # it names no columns
+            return found
+        for name in stamps:
+            _, is_of_table, column = name.partition(f"{COLUMN}{self.relation.name}.")
+            if is_of_table:
+                found.update(insert.mirror for insert in self.inserts if insert.depends_on(column))
+        return found
 
 
 class Gap(NamedTuple):
@@ -176,6 +196,7 @@ class Capture(ABC):
     def stamps(self) -> dict[str, str]:
         """Return a stamp of each of these triggers, which changes when it is created, dropped, altered or disabled.
 
+        A column has a stamp (``COLUMN``, its table in SQL, a dot, its name) if its values can change without a trigger.
         The stamps of a table with partitions also change when a partition is attached, detached or emptied. The stamp
         with the name "" changes with the names of these tables and of their columns, and the rights on the outbox.
         """

@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from mirror.capture.plan import (
+    COLUMN,
     MARK,
     Capture,
     Definition,
@@ -67,7 +68,8 @@ FOUND: Final = """
 """
 
 # DISABLE and ENABLE replace the row of a trigger, CREATE OR REPLACE the row of a function, and TRUNCATE the file of
-# a partition, for which its own triggers do not fire.
+# a partition, for which its own triggers do not fire. ALTER COLUMN replaces the row of a column, and may rewrite its
+# values without a trigger. The values of an enum are its labels.
 STAMPS: Final = """
     WITH ours AS MATERIALIZED (
         SELECT f.proname, f.oid, f.xmin, t.oid AS trigger, t.xmin AS changed, t.tgrelid, o.oid AS outbox
@@ -88,6 +90,12 @@ STAMPS: Final = """
              LEFT JOIN pg_trigger k ON k.tgrelid = p.relid AND k.tgfoid = ours.oid
             WHERE c.oid = ours.tgrelid AND c.relkind = 'p'
            ) parts ON TRUE
+    UNION ALL
+    SELECT %s || a.attrelid::regclass || '.' || a.attname,
+           concat_ws('.', a.attnum, a.xmin, (SELECT md5(string_agg(e.enumlabel, ' ' ORDER BY e.enumsortorder))
+                                               FROM pg_enum e WHERE e.enumtypid = a.atttypid))
+      FROM pg_attribute a
+     WHERE a.attrelid IN (SELECT tgrelid FROM ours) AND a.attnum > 0 AND NOT a.attisdropped
     UNION ALL
     SELECT '', md5(concat(string_agg(concat_ws('.', a.attrelid::regclass, a.attname), ' '
                                      ORDER BY a.attrelid, a.attnum),
@@ -178,7 +186,7 @@ class PostgresCapture(Capture):
 
     def stamps(self) -> dict[str, str]:
         with self.connection.cursor() as cursor:
-            cursor.execute(STAMPS, [self.quote(self.outbox), MARK])
+            cursor.execute(STAMPS, [self.quote(self.outbox), MARK, COLUMN])
             return dict(cursor.fetchall())
 
     def weak(self) -> list[str]:

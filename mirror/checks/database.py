@@ -78,7 +78,10 @@ def _find_unmigrated() -> set[str]:
         _, gaps = install.capture_for().survey()
     except ImproperlyConfigured:
         return {mirror.name for mirror in registry.all_mirrors()}
-    return {name for gap in gaps for name in gap.mirrors}
+    found: set[str] = set()
+    for gap in gaps:
+        found.update(gap.mirrors)
+    return found
 
 
 @register(Tags.database)

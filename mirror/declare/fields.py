@@ -289,6 +289,10 @@ def check_json(path: str, field: "models.Field[Any, Any]") -> None:
         check_json(path, kind.base_field)
     elif isinstance(kind, models.BinaryField):
         raise DeclarationError(f"{path!r} is binary, and records are JSON")
+    elif hasattr(kind, "geom_type"):  # of django.contrib.gis, which needs libraries to be imported
+        raise DeclarationError(
+            f"{path!r} is a geometry, and records are JSON; mirror columns of text, or write record()"
+        )
     elif _is_range(kind):
         raise DeclarationError(
             f"{path!r} is a range, and records are JSON; mirror its bounds from columns of their own, or write record()"

@@ -394,8 +394,8 @@ def _make_families(index: Index) -> Iterator[Family]:
 
 
 def _has_no_text(field: "models.Field[Any, Any]") -> bool:
-    """Return whether values are JSON or dicts, whose texts are not equal in SQL, in Redis and in Python."""
-    return isinstance(field, models.JSONField) or field.get_internal_type() == "HStoreField"
+    """Return whether values are JSON, dicts or search vectors, whose texts are not equal in SQL and in Python."""
+    return isinstance(field, models.JSONField) or field.get_internal_type() in ("HStoreField", "SearchVectorField")
 
 
 def _count_lists(field: Any) -> int:
@@ -410,6 +410,8 @@ def _count_lists(field: Any) -> int:
 def _describe_kind(field: "models.Field[Any, Any]") -> str:
     if isinstance(field, models.JSONField):
         return "JSON"
+    if field.get_internal_type() == "SearchVectorField":
+        return "a search vector"
     if is_array(field):
         return "a list of lists"
     return "a dict or list"

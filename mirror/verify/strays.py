@@ -15,8 +15,11 @@ def remove(mirror: Mirror, redis: RedisClient) -> int:
     """Remove all strays of a mirror after its rebuild. Return their number."""
     _remove_retired(mirror, redis)
     differences = runs.verify([mirror.name], redis=redis, all_strays=True)
-    named = [difference for difference in differences if difference.pk != WHOLE]
-    _remove_at_once([difference for difference in differences if difference.pk == WHOLE], redis)
+    named: list[Difference] = []
+    nameless: list[Difference] = []
+    for difference in differences:
+        (nameless if difference.pk == WHOLE else named).append(difference)
+    _remove_at_once(nameless, redis)
     repair.order(named)
     repair.carry_out(named, redis=redis)
     return sum(difference.kind == "stray" for difference in differences)
@@ -24,9 +27,11 @@ def remove(mirror: Mirror, redis: RedisClient) -> int:
 
 def _remove_at_once(differences: Sequence[Difference], redis: RedisClient) -> None:
     """Remove the strays of a row whose key is ``WHOLE``. Its change would be one of everything, and lead here again."""
-    strays = [difference for difference in differences if difference.kind == "stray"]
-    commands = plan.commands([stray.entry for stray in strays if stray.entry is not None], ())
-    commands += [("UNLINK", stray.key) for stray in strays if stray.entry is None]
+    commands: list[Command] = []
+    for difference in differences:
+        if difference.kind == "stray":
+            entry = difference.entry
+            commands += plan.commands([entry], ()) if entry else [("UNLINK", difference.key)]
     if commands:
         with Session(redis) as session:
             session.ask(commands)

@@ -14,7 +14,7 @@ from django.db import DatabaseError, transaction
 
 from mirror import registry
 from mirror.capture import install, layouts
-from mirror.capture.plan import Capture
+from mirror.capture.plan import COLUMN, Capture
 from mirror.models import Identity, State
 from mirror.outbox import changes
 from mirror.outbox.identity import database_identity
@@ -136,22 +136,27 @@ def _accept_stamps(found: Capture, stamps: Mapping[str, str]) -> list[str]:
         known = known or {}
         replaced: set[str] = set()
         if not is_first:
-            replaced = {name for name, stamp in stamps.items() if known.get(name) != stamp}
+            replaced = {name for name, stamp in stamps.items() if known.get(name, _find_first(name, stamp)) != stamp}
         lost = _list_mirrors(found, replaced)
-        if is_first or replaced:
+        accepted = dict(known) | dict(stamps)
+        if is_first or accepted != known:
             install.made(lost, using)
-            Identity.objects.using(using).filter(pk=1).update(triggers=dict(known) | dict(stamps))
+            Identity.objects.using(using).filter(pk=1).update(triggers=accepted)
     if lost:
-        logger.warning("Triggers were made anew, changes may have been missed: rebuilding %s", ", ".join(lost))
+        logger.warning("Triggers or columns were altered, changes may have been missed: rebuilding %s", ", ".join(lost))
     return lost
 
 
-def _list_mirrors(found: Capture, triggers: Collection[str]) -> list[str]:
-    """Return the mirrors whose changes these triggers capture."""
+def _find_first(name: str, stamp: str) -> str | None:
+    """Return what counts as the stamp before the first one: no mirror was made from a column without a stamp."""
+    return stamp if name.startswith(COLUMN) else None
+
+
+def _list_mirrors(found: Capture, stamps: Collection[str]) -> list[str]:
+    """Return the mirrors whose changes were captured by these triggers or come from these columns."""
     names = set[str]()
     for trigger in found.wanted():
-        if trigger.name in triggers:
-            names.update(insert.mirror for insert in trigger.inserts)
+        names |= trigger.find_mirrors(stamps)
     return [mirror.name for mirror in registry.all_mirrors() if mirror.name in names]
 
 

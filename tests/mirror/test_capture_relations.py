@@ -373,6 +373,52 @@ class TestAlteredTables:
         assert orders() == []
 
     @pytest.mark.only_on("postgres")
+    @pytest.mark.parametrize(
+        "statements",
+        [
+            ["ALTER TABLE tplace ALTER COLUMN name TYPE text USING upper(name)"],
+            ["ALTER TABLE tplace ALTER COLUMN name TYPE varchar(1) USING left(name, 1)"],
+            ["ALTER TABLE tplace DROP COLUMN name", "ALTER TABLE tplace ADD COLUMN name text DEFAULT 'x'"],
+            ["ALTER TYPE tmood RENAME VALUE 'sad' TO 'blue'"],
+        ],
+    )
+    @pytest.mark.parametrize("only", [["name"], []])
+    def test_column_that_is_rewritten_leads_to_a_rebuild(
+        self, watching: Watching, made: Callable[..., None], statements: Sequence[str], only: Sequence[str]
+    ) -> None:
+        made("CREATE TYPE tmood AS ENUM ('sad', 'happy')", "DROP TYPE tmood CASCADE")
+        if "TYPE tmood" in statements[0]:
+            run("ALTER TABLE tplace ALTER COLUMN name TYPE tmood USING 'sad'")
+        watching("tplace", only=only)
+        warm()
+        run(*statements)
+        triggers.check(relay_client())
+        assert orders() == ["place"]
+        sweeper.sweep()
+        world.rest()
+        triggers.check(relay_client())
+        assert is_warm()
+        assert orders() == ["place"]
+
+    @pytest.mark.only_on("postgres")
+    def test_migration_that_rewrites_a_column_leads_to_a_rebuild(self, watching: Watching) -> None:
+        watching("tplace", only=["name"])
+        warm()
+        run("ALTER TABLE tplace ALTER COLUMN name TYPE text USING upper(name)")
+        install.install()
+        triggers.check(relay_client())
+        assert orders() == ["place"]
+
+    @pytest.mark.only_on("postgres")
+    def test_rewritten_column_that_no_mirror_watches_causes_no_rebuild(self, watching: Watching) -> None:
+        watching("tplace", only=["name"])
+        warm()
+        run("ALTER TABLE tplace ALTER COLUMN other TYPE text USING upper(other)", "VACUUM FULL tplace")
+        triggers.check(relay_client())
+        assert is_warm()
+        assert orders() == []
+
+    @pytest.mark.only_on("postgres")
     def test_ids_that_another_program_wrote_into_the_outbox_stop_no_write(self, watching: Watching) -> None:
         watching("tplace")
         run("INSERT INTO tplace VALUES (1, 'a')")

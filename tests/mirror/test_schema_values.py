@@ -140,6 +140,28 @@ def test_values_that_python_converts_are_refused_where_sql_looks_them_up(kind: A
         assert f"SQL cannot look up 'text', whose values {kind.__name__} converts" in reason
 
 
+@pytest.mark.only_on("postgres")
+def test_set_over_a_search_vector_is_refused() -> None:
+    from django.contrib.postgres.search import SearchVectorField
+
+    class Essay(Sample):
+        words = SearchVectorField(null=True)
+
+    assert "is a search vector, and its text is no part of a key" in refuse(
+        Essay, fields=["words"], indexes=[SetOf("tkinds:{value}", over="words")]
+    )
+
+
+def test_geometry_is_refused_with_the_alternative() -> None:
+    class PointField(models.TextField):
+        geom_type = "POINT"  # as fields of django.contrib.gis, which needs libraries
+
+    class Stop(Sample):
+        place = PointField()
+
+    assert "'place' is a geometry, and records are JSON; mirror columns of text" in refuse(Stop, fields=["place"])
+
+
 @pytest.mark.only_on("sqlite")  # PostgreSQL refuses such a text
 def test_text_with_a_zero_byte_is_found(tables: Create, declare: Declare) -> None:
     class Raw(Sample):
