@@ -161,10 +161,23 @@ def _equals(field: "models.Field[Any, Any]", path: str, value: Any) -> models.Q:
     """
     field = find_value_field(field)
     equal = models.Q(**{path: value})
+    if isinstance(field, models.DurationField):
+        return models.Q(**{f"{path}__range": _find_durations(value)})
     if isinstance(field, TEXT_FIELDS):
         text = models.Value(str(value), output_field=models.TextField())
         equal &= models.Q(models.lookups.Exact(order_by_bytes(path), text))
     return equal
+
+
+def _find_durations(value: timedelta) -> tuple[timedelta, timedelta]:
+    """Return the shortest and the longest duration with these seconds: of centuries, several have one float."""
+    low = high = value
+    step, seconds = timedelta(microseconds=1), value.total_seconds()
+    while low > timedelta.min and (low - step).total_seconds() == seconds:
+        low -= step
+    while high < timedelta.max and (high + step).total_seconds() == seconds:
+        high += step
+    return low, high
 
 
 def _match_list(model: type[models.Model], field: Values, text: str) -> models.Q | None:
