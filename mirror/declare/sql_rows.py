@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.core.validators import validate_ipv46_address
 from django.db import connections, models
 from django.db.models.functions import Cast, Collate, Round
 
@@ -82,8 +83,10 @@ def parse_value(field: "models.Field[Any, Any]", text: str) -> Any:
         return None
     try:
         value = _convert(field, text)
-        if isinstance(field, (models.IntegerField, models.GenericIPAddressField)):
-            field.run_validators(value)  # checks the range, and the form of an address
+        if isinstance(field, models.IntegerField):
+            field.run_validators(value)  # checks the range
+        if isinstance(field, models.GenericIPAddressField):
+            validate_ipv46_address(value)  # of either protocol, because only forms check that of the field
         if text.startswith("-") and value == 0:  # SQL does not distinguish it from 0
             return None
         return value if write_text(make_plain(value, field)) == text else None

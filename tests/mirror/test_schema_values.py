@@ -225,6 +225,16 @@ def test_decimals_of_many_digits_are_found(tables: Create, declare: Declare, val
     assert ask(mirror, f"tkinds:{record['grams']}") == {row.pk}
 
 
+def test_address_of_another_protocol_is_found(tables: Create, declare: Declare) -> None:
+    class Host(Sample):
+        ip = models.GenericIPAddressField(protocol="ipv4")
+
+    tables(Host)
+    row = Host._base_manager.create(ip="::1")  # only forms check the protocol
+    mirror = declare(Host, fields=["ip"], indexes=[SetOf("tkinds:{value}", over="ip")])
+    assert ask(mirror, "tkinds:::1") == {row.pk}
+
+
 def test_durations_of_centuries_share_a_text(tables: Create, declare: Declare) -> None:
     class Era(Sample):
         length = models.DurationField()
