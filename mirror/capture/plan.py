@@ -197,8 +197,9 @@ class Capture(ABC):
         """Return a stamp of each of these triggers, which changes when it is created, dropped, altered or disabled.
 
         A column has a stamp (``COLUMN``, its table in SQL, a dot, its name) if its values can change without a trigger.
-        The stamps of a table with partitions also change when a partition is attached, detached or emptied. The stamp
-        with the name "" changes with the names of these tables and of their columns, and the rights on the outbox.
+        The stamps of a table with partitions also change when a partition is attached, detached or emptied, and those
+        of other tables when they begin or cease to inherit. The stamp with the name "" changes with the names of these
+        tables and of their columns, and the rights on the outbox.
         """
 
     def weak(self) -> list[str]:

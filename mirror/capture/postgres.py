@@ -78,8 +78,15 @@ STAMPS: Final = """
           LEFT JOIN pg_trigger t ON t.tgfoid = f.oid AND t.tgname = f.proname AND t.tgparentid = 0
          WHERE f.prorettype = 'trigger'::regtype AND position(%s in f.prosrc) > 0
     )
-    SELECT ours.proname, concat_ws('.', ours.oid, ours.xmin, ours.trigger, ours.changed, parts.stamp)
+    SELECT ours.proname, concat_ws('.', ours.oid, ours.xmin, ours.trigger, ours.changed, parts.stamp, relatives.stamp)
       FROM ours
+      LEFT JOIN LATERAL (
+           SELECT md5(string_agg(concat_ws('.', i.inhparent, i.inhrelid, i.xmin), ' '
+                                 ORDER BY i.inhparent, i.inhrelid)) AS stamp
+             FROM pg_inherits i
+             JOIN pg_class c ON c.oid = ours.tgrelid AND c.relkind = 'r'
+            WHERE ours.tgrelid IN (i.inhparent, i.inhrelid)
+           ) relatives ON TRUE
       LEFT JOIN LATERAL (
            SELECT md5(string_agg(concat_ws('.', i.inhrelid, i.xmin, r.relfilenode, k.oid, k.xmin), ' '
                                  ORDER BY i.inhrelid)) AS stamp

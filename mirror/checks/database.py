@@ -13,6 +13,8 @@ from mirror.capture import install, layouts
 from mirror.capture.plan import inserts
 from mirror.conf import setting
 from mirror.models import Change
+from mirror.outbox.errors import say
+from mirror.utils.sql_away import is_sql_away
 
 
 @register(Tags.database)
@@ -64,9 +66,13 @@ def check_queries(*, databases: Sequence[str] | None = None, **kwargs: Any) -> l
             # Its own load() makes the queries.
             continue
         is_executed = not _is_migrate() and mirror.name not in unmigrated
-        fault = mirror.layout.find_obstacle(setting("DATABASE"), is_executed=is_executed)
-        if fault:
-            text = f"The database cannot select the rows of mirror {mirror.name!r}: {fault}."
+        try:
+            mirror.layout.try_queries(setting("DATABASE"), is_executed=is_executed)
+        except Exception as error:
+            if is_sql_away(error):
+                raise
+            reason = say(error).partition("\n")[0]  # PostgreSQL repeats the statement below
+            text = f"The database cannot select the rows of mirror {mirror.name!r}: {reason}."
             hint = "Use another lookup or value in the conditions of where, or create what is missing by a migration."
             messages.append(Error(text, hint=hint, obj=type(mirror), id="mirror.E001"))
     return messages

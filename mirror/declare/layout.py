@@ -32,7 +32,6 @@ from mirror.declare.paths import (
 from mirror.declare.watches import Family
 from mirror.utils.compiled import KeyedQuery, Keys
 from mirror.utils.rows import all_rows
-from mirror.utils.sql_away import is_sql_away
 
 Record = dict[str, Any]
 # Fields with values that JSON has. Other values are converted one by one, which every row of a rebuild would pay for.
@@ -205,24 +204,17 @@ class Layout:
         if is_list and name in index.template.names:
             raise DeclarationError(f'{index!r}: {name!r} is a list; write over={name!r} and "{{value}}" in the key')
 
-    def find_obstacle(self, using: str, *, is_executed: bool) -> str:
-        """Return why a database cannot execute the queries of this layout, or "".
+    def try_queries(self, using: str, *, is_executed: bool) -> None:
+        """Raise the error of a query that a database cannot execute.
 
         is_executed: execute them for the first row. Otherwise they are only compiled.
         """
         first: Any = all_rows(self.model, using).order_by("pk").values("pk")[:1]
         queries = [field.select(self.model, first) for field in self.lists.values()]
         queries.append(self._select_rows(first))
-        try:
-            with timezone.override(UTC):
-                for rows in queries:
-                    _try_query(rows, using, is_executed)
-        except Exception as error:
-            if is_sql_away(error):
-                raise
-            reason = str(error).partition("\n")[0]  # PostgreSQL repeats the statement below
-            return f"{type(error).__name__}: {reason}"
-        return ""
+        with timezone.override(UTC):
+            for rows in queries:
+                _try_query(rows, using, is_executed)
 
     def _compute_version(self) -> str:
         parts: list[Any] = [self.model._meta.label, self.key, self.where, self.is_hash]

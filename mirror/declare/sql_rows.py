@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.core.validators import validate_ipv46_address
 from django.db import connections, models
 from django.db.models.functions import Cast, Collate, Round
 
@@ -86,8 +87,12 @@ def parse_value(field: "models.Field[Any, Any]", text: str) -> Any:
         return None
     try:
         value = _convert_text(field, text)
-        if isinstance(field, (models.IntegerField, models.GenericIPAddressField)):
-            field.run_validators(value)  # checks the range, and the form of an address
+        if isinstance(field, models.IntegerField):
+            # Checks the range.
+            field.run_validators(value)
+        if isinstance(field, models.GenericIPAddressField):
+            # Of either protocol, because only forms check that of the field.
+            validate_ipv46_address(value)
         usual_text = write_text(make_plain(value, field))
     except NO_VALUE:
         return None
@@ -185,10 +190,23 @@ def _build_equality(field: "models.Field[Any, Any]", path: str, value: Any) -> m
     """
     field = find_value_field(field)
     equal = models.Q(**{path: value})
+    if isinstance(field, models.DurationField):
+        return models.Q(**{f"{path}__range": _find_durations(value)})
     if isinstance(field, TEXT_FIELDS):
         text = models.Value(str(value), output_field=models.TextField())
         equal &= models.Q(models.lookups.Exact(order_by_bytes(path), text))
     return equal
+
+
+def _find_durations(value: timedelta) -> tuple[timedelta, timedelta]:
+    """Return the shortest and the longest duration with these seconds: of centuries, several have one float."""
+    low = high = value
+    step, seconds = timedelta(microseconds=1), value.total_seconds()
+    while low > timedelta.min and (low - step).total_seconds() == seconds:
+        low -= step
+    while high < timedelta.max and (high + step).total_seconds() == seconds:
+        high += step
+    return low, high
 
 
 def _match_list(model: type[models.Model], field: Values, text: str) -> models.Q | None:

@@ -209,6 +209,57 @@ class TestViews:
         self.assert_refused(watching("tplace"), "has tables that inherit from it")
 
     @pytest.mark.only_on("postgres")
+    @pytest.mark.parametrize("moved", [False, True])
+    def test_table_that_gets_an_heir_is_cold_with_the_reason(
+        self, watching: Watching, made: Callable[..., None], moved: bool
+    ) -> None:
+        made("CREATE TABLE tplace (id integer PRIMARY KEY, name text)", "DROP TABLE tplace CASCADE")
+        made("CREATE TABLE their (id integer PRIMARY KEY, name text)", "DROP TABLE IF EXISTS their")
+        watching("tplace")
+        warm()
+        if moved:
+            run("ALTER TABLE their INHERIT tplace")
+        else:
+            run("DROP TABLE their", "CREATE TABLE their () INHERITS (tplace)")
+        triggers.check(relay_client())
+        assert not is_warm()
+        assert reasons() == ("tplace: has tables that inherit from it",)
+        run("DROP TABLE their")
+        sweeper.sweep()
+        assert orders() == ["place"]
+        world.rest()
+        assert is_warm()
+
+    @pytest.mark.only_on("postgres")
+    @pytest.mark.parametrize(
+        ("parent", "statement"),
+        [
+            ("CREATE TABLE tparent (id integer, name text)", "ALTER TABLE tplace INHERIT tparent"),
+            (
+                "CREATE TABLE tparent (id integer, name text) PARTITION BY LIST (name)",
+                "ALTER TABLE tparent ATTACH PARTITION tplace FOR VALUES IN ('a', 'b')",
+            ),
+        ],
+    )
+    def test_table_that_becomes_an_heir_is_cold_until_its_triggers_are_right(
+        self, watching: Watching, made: Callable[..., None], parent: str, statement: str
+    ) -> None:
+        made(parent, "DROP TABLE tparent CASCADE")
+        made("CREATE TABLE tplace (id integer, name text)", "DROP TABLE tplace CASCADE")
+        watching("tplace")
+        run("INSERT INTO tplace VALUES (1, 'a')")
+        warm()
+        run(statement)
+        triggers.check(relay_client())
+        assert not is_warm()
+        install.install()
+        world.rest()
+        assert is_warm()
+        keys()
+        run("UPDATE tparent SET name = 'b'")  # names the other table
+        assert keys() == ["1"]
+
+    @pytest.mark.only_on("postgres")
     def test_heir_itself_is_captured(self, watching: Watching, made: Callable[..., None]) -> None:
         made("CREATE TABLE tparent (id serial PRIMARY KEY, name text)", "DROP TABLE tparent CASCADE")
         run("CREATE TABLE tplace () INHERITS (tparent)")

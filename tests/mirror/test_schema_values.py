@@ -1,6 +1,6 @@
 """Kinds of values: Redis and SQL answer equally for each, or a check refuses the declaration."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Any
@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from mirror import Alphabetical, Column, Count, Ids, Lookup, Mirror, Names, Ranking, SetOf, Sum, register, registry
 from mirror.checks import check_declarations
 from mirror.checks.database import check_queries
+from mirror.declare.indexes import write_text
 from mirror.models import Change
 from mirror.relay import drains
 from mirror.relay.sql_only import sql_only
@@ -222,6 +223,30 @@ def test_decimals_of_many_digits_are_found(tables: Create, declare: Declare, val
     assert record
     assert Decimal(record["grams"]) == Decimal(value)
     assert ask(mirror, f"tkinds:{record['grams']}") == {row.pk}
+
+
+def test_address_of_another_protocol_is_found(tables: Create, declare: Declare) -> None:
+    class Host(Sample):
+        ip = models.GenericIPAddressField(protocol="ipv4")
+
+    tables(Host)
+    row = Host._base_manager.create(ip="::1")  # only forms check the protocol
+    mirror = declare(Host, fields=["ip"], indexes=[SetOf("tkinds:{value}", over="ip")])
+    assert ask(mirror, "tkinds:::1") == {row.pk}
+
+
+def test_durations_of_centuries_share_a_text(tables: Create, declare: Declare) -> None:
+    class Era(Sample):
+        length = models.DurationField()
+
+    tables(Era)
+    long = timedelta(seconds=9 * 10**9, microseconds=-1)
+    rows = [Era._base_manager.create(length=long - timedelta(microseconds=offset)) for offset in (0, 1, 100)]
+    mirror = declare(Era, fields=["length"], indexes=[SetOf("tkinds:{value}", over="length")])
+    for row in rows:
+        record = mirror.get(row.pk)
+        assert record
+        assert row.pk in ask(mirror, f"tkinds:{write_text(record['length'])}")
 
 
 def test_links_that_lead_nowhere_are_left_out(tables: Create, declare: Declare) -> None:
