@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any, Final
 
+import brotli  # type: ignore[import-untyped]
 import orjson
 import pytest
 from django.conf import settings as site
 
+DECODERS: Final = {None: bytes, "gzip": gzip.decompress, "br": brotli.decompress}
 KEY: Final = "k3" + "Abcdefg_" * 5
 SECRETS: Final = ("alice@example.org", KEY, "a quiet bookshop", "192.0.2.77", "Firefox/99", "looked-for")
 FAIL: Final = """
@@ -63,9 +65,8 @@ class Receiver(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        if self.headers.get("Content-Encoding") == "gzip":
-            body = gzip.decompress(body)
-        self.server.items += map(orjson.loads, body.splitlines())
+        decode = DECODERS[self.headers.get("Content-Encoding")]
+        self.server.items += map(orjson.loads, decode(body).splitlines())
         self.send_response(200)
         self.end_headers()
 
