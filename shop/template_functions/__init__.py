@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from catalog.books import covers
 from shop.money import format_money
-from shop.template_functions import buying, cart, recommended, viewed
+from shop.template_functions import buying, cart, offers, recommended, viewed
 
 FUNCTIONS: Final[Mapping[str, Any]] = {
     "buy_box": buying.buy_box,
@@ -15,6 +15,8 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "most_viewed": viewed.most_viewed,
     "on_sale": viewed.on_sale,
     "recommended": recommended.recommended,
+    "render_offer": offers.render_offer,
+    "render_strip_offer": offers.render_strip_offer,
     "small_cover": covers.draw_cover,
     "strip_book": viewed.render_strip_book,
 }

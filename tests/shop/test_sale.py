@@ -19,11 +19,13 @@ from shop import keys
 from shop.models import Product, Sale
 from shop.rowcache import rows
 from shop.rowcache.daemon import run_once
+from shop.template_functions import offers as offer_cards
 from tests.support.servers import RedisServer
 from tests.support.shop.make import make_product, make_sale
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
+TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([A-Za-z0-9]{64})"')
 JSON = {"Accept": "application/json"}
 PART = {"HX-Request": "true"}
 
@@ -127,6 +129,21 @@ def test_the_json_equals_the_page(client: Client, warm: None) -> None:
     assert (offer["id"], offer["price"], offer["was"], offer["available"]) == (product.pk, 900, 1250, 7)
     assert time.time() - offer["as_of"] < 60
     assert "Accept" in response.headers["Vary"]
+
+
+def test_a_remembered_offer_has_the_token_of_its_visitor(warm: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second visitor's page renders no offer, and the token of the first one is not in it."""
+    make_sale(make_product("Kept {{ csrf_input }}"))
+    cached()
+    first, second = Client(), Client()
+    token = TOKEN.findall(text_of(first))
+    monkeypatch.setattr(offer_cards, "render_to_string", lambda *args: pytest.fail("rendered again"))
+    page = text_of(second)
+    other = TOKEN.findall(page)
+    assert (len(token), len(other), set(token) & set(other)) == (1, 1, set())
+    assert "Kept {{ csrf_input }}" in page
+    response = second.post("/shop/cart/", {"product": "0", "csrfmiddlewaretoken": other[0]})
+    assert response.status_code != 403
 
 
 def test_a_coming_sale_shows_its_start_and_prices(client: Client, warm: None) -> None:
