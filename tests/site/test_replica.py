@@ -50,8 +50,13 @@ class Standby:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_current_wal_insert_lsn()")
             [position] = cursor.fetchone()
-        behind = f"SELECT pg_last_wal_replay_lsn() >= '{position}'"
-        wait_until(lambda: self.ask(behind) == "True", "replay up to the primary")
+        wait_until(lambda: self._has_replayed(position), "replay up to the primary")
+
+    def _has_replayed(self, position: str) -> bool:
+        # The position may be behind the head of a page without a record, which only the next record brings here.
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT txid_current()")
+        return self.ask(f"SELECT pg_last_wal_replay_lsn() >= '{position}'") == "True"
 
     def pause(self) -> None:
         """Let it keep its data as they are now."""

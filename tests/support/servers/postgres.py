@@ -98,6 +98,8 @@ class PostgresServer(Server):
             "timezone": "UTC",
             "dynamic_shared_memory_type": "mmap",
             "max_connections": "400",
+            # A replica that was stopped for a test asks for older segments, which a checkpoint would remove.
+            "wal_keep_size": "512MB",
         }
         flags = (part for name, value in options.items() for part in ("-c", f"{name}={value}"))
         return [str(self.binaries / "postgres"), "-D", str(self.data), *flags]
