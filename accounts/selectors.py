@@ -66,7 +66,7 @@ def read_leaderboard(me: int | None = None, at: str = "", last: int = DEFAULT_LA
 def read_last_logins(limit: int = 5, me: int | None = None) -> list[LastLogin]:
     """Return the last logins, newest first, without users hidden from the viewer ``me`` (None: anonymous).
 
-    2 round trips, and none if the page foresees them (``mirror.read.foreseen``).
+    2 round trips, and none if they were read ahead.
     """
     return list(_find_people(_find_last_ids(limit), me).values())
 

@@ -14,10 +14,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from catalog.books import cover_images
-from catalog.listing.filters import read_filters
+from catalog.listing.filters import list_parameters, read_filters
 from catalog.listing.results import MAX_PAGES, BookList
 from catalog.selectors import find_books, find_books_by_author, get_author, get_book, get_book_page
 from catalog.signals import book_shown
+from common.public_pages import public_page
 from common.web import get_visitor, is_partial, json_error, json_response, wants_json
 
 HOUR: Final = 3600  # seconds
@@ -25,6 +26,7 @@ YEAR: Final = 365 * 24 * HOUR
 
 
 @require_safe
+@public_page("q", "sort", "after", "pages", more=list_parameters)
 def book_list(request: HttpRequest) -> HttpResponse:
     """List books: ``?q=QUERY&sort=&after=`` and the parameters of filters.
 
@@ -48,6 +50,7 @@ def book_list(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@public_page()
 def book_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Show a book. The template gets ``book``, a ``BookRecord``, and ``extras``, the values of extras
     by name.
@@ -84,6 +87,7 @@ def book_cover(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_safe
+@public_page("after", "pages")
 def author_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Show an author and the author's books, most read first: ``?after=``.
 

@@ -17,27 +17,27 @@ from django.views.decorators.http import require_safe
 from accounts.audit.log import RETENTION
 from accounts.selectors import read_last_logins
 from catalog.sitemaps import AuthorSitemap, BookSitemap, SiteSitemap
-from mirror.read import Foreseen
-from shop.visitors import get_session_digest
+from common.public_pages import public_page
+from common.web import get_viewer_id
 from social.content import MAX_CHARACTERS
 from social.selectors import get_latest_posts
 
 NAMES: Final = ("about", "help", "privacy", "terms")  # each is the address, the view's name and the template
 DAY_SECONDS: Final = 86_400
 MAX_POSTS: Final = 6
-HOME_READS: Final = Foreseen()
 
 
 @require_safe
+@public_page()
 def home(request: HttpRequest) -> HttpResponse:
     """Show a welcome, a search by tags, links into the catalogue, the latest posts, and the latest logins."""
-    viewer = request.user.pk if request.user.is_authenticated else None
-    with HOME_READS.ahead(get_session_digest(request)):
-        shown = {"posts": get_latest_posts(viewer, MAX_POSTS), "last_logins": read_last_logins(me=viewer)}
-        return render(request, "home.html", shown)
+    viewer = get_viewer_id(request)
+    shown = {"posts": get_latest_posts(viewer, MAX_POSTS), "last_logins": read_last_logins(me=viewer)}
+    return render(request, "home.html", shown)
 
 
 @require_safe
+@public_page()
 def page(request: HttpRequest, name: str) -> HttpResponse:
     """Render the page with this name, with the limits and retention periods of the settings."""
     context = {

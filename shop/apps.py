@@ -13,7 +13,6 @@ class ShopConfig(AppConfig):
         from shop.book_views import receivers as viewing_receivers  # noqa: F401
         from shop.carts import header, receivers  # noqa: F401  (receivers register on import)
         from shop.catalog_hooks import extras, filters, sorts
-        from shop.pagecache import cached_pages  # noqa: F401  (pages register on import)
 
         header.register_companion()
         extras.register()

@@ -152,8 +152,8 @@ def shortage(product_id: int | str) -> str:
 
 
 def cached_page(digest: str) -> str:
-    """String (JSON), on the cache server: a page without its cache fragments. Life: 300 seconds, and as long again
-    while a process renders it anew. Owner: shop.pagecache.
+    """String (JSON), on the cache server: a page as visitors without a session see it, and the reads that it was made
+    of. Life: 300 seconds, and as long again while a process renders it anew. Owner: shop.pagecache.
     """
     return with_prefix(f"cache:{digest}")
 

@@ -81,7 +81,9 @@ def _make_message(name: str, arguments: Sequence[object]) -> Message | None:
     parts = ARGUMENTS_BY_FUNCTION[_strip_ending(name)]
     # Not strict: the number of a plural form follows the texts.
     texts = {part: value for part, value in zip(parts, arguments, strict=False) if isinstance(value, str)}
-    return Message(**texts) if len(texts) == len(parts) else None
+    if len(texts) < len(parts):
+        return None
+    return Message(**texts)
 
 
 def _strip_ending(name: str) -> str:
@@ -111,9 +113,7 @@ def _extract_from_template(text: str) -> Iterator[tuple[int, Message | None]]:
 
 def _extract_from_page(text: str) -> Iterator[tuple[int, Message | None]]:
     """Yield the messages of a template of Jinja2."""
-    from shop.pagecache.fragments import PlaceholderExtension
-
-    parsed = Environment(extensions=["jinja2.ext.i18n", PlaceholderExtension]).parse(text)
+    parsed = Environment(extensions=["jinja2.ext.i18n"]).parse(text)
     for call in parsed.find_all(nodes.Call):
         if isinstance(call.node, nodes.Name) and call.node.name in ARGUMENTS_BY_FUNCTION:
             values = [argument.value if isinstance(argument, nodes.Const) else None for argument in call.args]

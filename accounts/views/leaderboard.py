@@ -9,13 +9,16 @@ from django.views.decorators.http import require_safe
 
 from accounts.leaderboard.page import DEFAULT_LAST_LOGINS, Leaderboard, Person
 from accounts.selectors import read_leaderboard
-from common.web import json_response, wants_json
+from common.public_pages import public_page
+from common.web import get_viewer_id, json_response, wants_json
 
 
 @require_safe
+@public_page("at", "last")
 def leaderboard(request: HttpRequest) -> HttpResponse:
     """Show a page of the leaderboard: ``?at=CURSOR&last=N``. The template gets it as ``page``."""
-    page = read_leaderboard(request.user.pk, request.GET.get("at", ""), _parse_number(request.GET.get("last", "")))
+    last = _parse_number(request.GET.get("last", ""))
+    page = read_leaderboard(get_viewer_id(request), request.GET.get("at", ""), last)
     if wants_json(request):
         response = json_response(_make_results(page))
     else:

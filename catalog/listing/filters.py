@@ -105,6 +105,14 @@ def read_filters(parameters: Mapping[str, str]) -> ChosenFilters:
     return ChosenFilters(given, tuple(narrowings), tuple(active))
 
 
+def list_parameters() -> list[str]:
+    """Return the names of the parameters of all filters."""
+    names: list[str] = []
+    for fields in _make_fields().values():
+        names += fields
+    return names
+
+
 def _make_fields() -> dict[Filter, Mapping[str, forms.Field]]:
     return {filter_: filter_.fields() for filter_ in _filters.values()}
 

@@ -15,7 +15,7 @@ from common.web.appearance import get_theme
 from common.web.kept_forms import KeptForm, forget_forms_of_others, keep_form, take_form
 from common.web.readers import remember_reader
 from common.web.redirects import get_next_address, redirect_to, redirect_to_view, redirect_window
-from common.web.visitors import get_visitor
+from common.web.visitors import get_viewer_id, get_visitor
 
 __all__ = [
     "JSON_TYPE",
@@ -25,6 +25,7 @@ __all__ = [
     "get_next_address",
     "get_theme",
     "get_user_id",
+    "get_viewer_id",
     "get_visitor",
     "is_partial",
     "json_error",

@@ -12,6 +12,12 @@ def get_visitor(request: HttpRequest) -> AbstractBaseUser | None:
     return request.user if request.user.is_authenticated else None
 
 
+def get_viewer_id(request: HttpRequest) -> int | None:
+    """Return the id of the logged-in user, or None."""
+    visitor = get_visitor(request)
+    return None if visitor is None else visitor.pk
+
+
 def _may_be_logged_in(request: HttpRequest) -> bool:
     """Return whether the visitor has a session cookie, or was logged in by this request."""
     return settings.SESSION_COOKIE_NAME in request.COOKIES or "_cached_user" in request.__dict__

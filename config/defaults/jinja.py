@@ -8,7 +8,6 @@ from typing import Any, Final
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, ngettext, npgettext, pgettext
 from jinja2 import ChainableUndefined, Environment, Template
-from jinja2.ext import Extension
 
 from accounts import template_functions as accounts
 from catalog import template_functions as catalog
@@ -16,7 +15,6 @@ from catalog.search import template_functions as search
 from common import template_functions as common
 from loginlog import template_functions as loginlog
 from shop import template_functions as shop
-from shop.pagecache.fragments import PlaceholderExtension
 from social import template_functions as social
 
 APPLICATIONS: Final = (common, accounts, catalog, search, shop, social, loginlog)
@@ -36,8 +34,7 @@ def make_environment(**options: Any) -> Environment:
     A missing variable is empty, as in Django's language. Translations take keywords: ``_("Hello %(name)s", name=x)``.
     """
     options["undefined"] = ChainableUndefined  # in DEBUG, Django's default would show the names of missing variables
-    extensions: list[str | type[Extension]] = ["jinja2.ext.i18n", PlaceholderExtension]
-    environment = Environment(**options, extensions=extensions, keep_trailing_newline=True)
+    environment = Environment(**options, extensions=["jinja2.ext.i18n"], keep_trailing_newline=True)
     environment.template_class = SafeTemplate
     environment.install_gettext_callables(  # type: ignore[attr-defined]  # added by the extension
         gettext, ngettext, newstyle=True, pgettext=pgettext, npgettext=npgettext

@@ -3,18 +3,19 @@
 from mirror.kinds import get_encoder
 from mirror.outbox.identity import database_identity
 from mirror.read import stamps
-from mirror.read.foreseen import Foreseen
 from mirror.read.local import LocalCopy
-from mirror.read.prefetch import Asked, Prefetched, Reading, fetch, known, select_guesses
+from mirror.read.past_reads import PastReads
+from mirror.read.prefetch import NOTHING, Asked, Prefetched, Reading, fetch, known, select_guesses
 from mirror.read.raw import RawRecord
 from mirror.read.reads import add_marker, is_current, read
 from mirror.read.replica import ask_sql, read_from_primary
 from mirror.relay.sql_only import sql_only as read_from_sql
 
 __all__ = [
+    "NOTHING",
     "Asked",
-    "Foreseen",
     "LocalCopy",
+    "PastReads",
     "Prefetched",
     "RawRecord",
     "Reading",

@@ -9,7 +9,7 @@ from typing import Any
 
 from mirror.read import doubt, prefetch
 from mirror.read.prefetch import Reading
-from mirror.redis import naming, quick
+from mirror.redis import naming, quick, recorder
 from mirror.redis.clients import client, try_redis
 from mirror.redis.types import RedisClient, RedisPipeline
 from mirror.relay import send, sql_only
@@ -32,6 +32,7 @@ def read(mirrors: Sequence[str], ask: Callable[[RedisPipeline], object]) -> Read
     # Replies that were fetched before a write of this request are older than the write.
     is_older = foreseen is not None and sql_only.wrote_since(foreseen.writes, mirrors)
     if foreseen and not is_older and (known := foreseen.answer(mirrors, pipe.command_stack)):
+        recorder.read_from(mirrors, known.generations)
         return known
 
     def send_commands(redis: RedisClient) -> tuple[list[Any], tuple[str, ...] | None, doubt.Evidence] | None:
@@ -53,6 +54,7 @@ def read(mirrors: Sequence[str], ask: Callable[[RedisPipeline], object]) -> Read
         return _fall_back(mirrors, "cold")
     if any(evidence.groups_for_sql([doubt.Group(mirrors, pipe.command_stack, replies)])):
         return _fall_back(mirrors, "doubt")
+    recorder.read_from(mirrors, generations)
     return Reading(replies, generations)
 
 
@@ -71,4 +73,5 @@ def is_current(mirror: str, found: bytes | None) -> bool:
 
 def _fall_back(mirrors: Sequence[str], reason: Reason) -> Reading | None:
     count_fallback(mirrors, reason)
+    recorder.read_from(mirrors, None)
     return None

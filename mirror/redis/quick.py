@@ -9,6 +9,7 @@ from typing import Any
 
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from mirror.redis import recorder
 from mirror.redis.pool import MirrorPool
 from mirror.redis.session import Command, get_pool
 from mirror.redis.types import RedisClient, RedisPipeline
@@ -32,6 +33,8 @@ def execute(pipe: RedisPipeline, *, around: Sequence[Command] = ()) -> tuple[lis
             raise reply
     start = len(around)
     end = len(replies) - start
+    if recorder.active():
+        recorder.replied(stack, replies[start:end])
     asked = zip(stack, replies[start:end], strict=True)
     read = [read_reply(pipe, args[0], options, reply) for (args, options), reply in asked]
     return replies[:start], read, replies[end:]

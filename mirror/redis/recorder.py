@@ -6,7 +6,7 @@
 """
 
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -45,12 +45,19 @@ def _to_text(argument: Any) -> str:
 
 @dataclass
 class Recording:
-    """The recorded ``commands`` in order, ``round_trips``, ``sql`` (text, seconds) and seconds spent in time-outs."""
+    """The recorded ``commands`` in order, ``round_trips``, ``sql`` (text, seconds) and seconds spent in time-outs.
+
+    replies: commands of pipelines, each with its reply as Redis sent it. generations: of the mirrors that ``read`` has
+    read, by name. fallbacks: the number of reads that were left to SQL.
+    """
 
     round_trips: int = 0
     commands: list[Command] = field(default_factory=list)
     sql: list[tuple[str, float]] = field(default_factory=list)
     timeout_seconds: float = 0.0
+    replies: list[tuple[tuple[Any, ...], Any]] = field(default_factory=list)
+    generations: dict[str, str] = field(default_factory=dict)
+    fallbacks: int = 0
 
     def keys(self) -> list[str]:
         """Return the keys of all commands in order, without duplicates."""
@@ -97,6 +104,21 @@ def redis_sent(commands: Iterable[tuple[Any, ...]]) -> None:
         recording.round_trips += 1
         for name, *args in commands:
             recording.commands.append(Command(_to_text(name).upper(), tuple(args), recording.round_trips))
+
+
+def replied(commands: Iterable[tuple[tuple[Any, ...], Any]], replies: Iterable[Any]) -> None:
+    """Record the replies to the commands of a pipeline."""
+    for recording in _recordings.get():
+        recording.replies += [(args, reply) for (args, _), reply in zip(commands, replies, strict=True)]
+
+
+def read_from(mirrors: Sequence[str], generations: Sequence[str] | None) -> None:
+    """Record a read of these mirrors, with their generations, or None if it was left to SQL."""
+    for recording in _recordings.get():
+        if generations is None:
+            recording.fallbacks += 1
+        else:
+            recording.generations.update(zip(mirrors, generations, strict=True))
 
 
 def timed_out(seconds: float) -> None:

@@ -133,7 +133,7 @@ def forget_book(book_id: int) -> None:
 def get_popular_books(count: int) -> PopularBooks:
     """Return the most viewed books, or the most read ones on a site without recent views.
 
-    If Redis has complete counts: 2 round trips, and none if the page foresees them (``mirror.read.foreseen``).
+    If Redis has complete counts: 2 round trips, and none if they were read ahead.
     Otherwise SQL answers.
     """
     ids = answer(_ask_for_leaders(count))

@@ -26,12 +26,18 @@ from shop.visitors import get_session_digest
 
 MAX_SQL_ROWS: Final = 100  # newest views that SQL searches for the last books; a book may have several
 KEYS_PER_BATCH: Final = 100  # digests per round trip
+_COUNTED: Final = "_is_view_counted"  # attribute of requests
 _BOT_PATTERN: Final = re.compile(r"bot\b|crawl|spider|slurp|preview|scrapy|monitor|externalhit|archiver", re.IGNORECASE)
+
+
+def mark_counted(request: HttpRequest) -> None:
+    """Note that the view of this request has been counted ahead (``counting_ahead``)."""
+    setattr(request, _COUNTED, True)
 
 
 def record_view(request: HttpRequest, book_id: int) -> None:
     """Record a view of an existing book, if the request counts as one. Never raises Redis errors."""
-    if not counts_as_view(request):
+    if hasattr(request, _COUNTED) or not counts_as_view(request):
         return
     if digest := get_session_digest(request):
         popularity.count_view(digest, book_id, user_id=request.user.pk if request.user.is_authenticated else None)

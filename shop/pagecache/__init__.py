@@ -1,5 +1,4 @@
-"""The page cache: whole pages that are stored without their cache fragments and served to everyone.
+"""The page cache: whole pages for visitors without a session, and the reads of others' pages in one round trip.
 
-``pages`` declares the cached pages. The ``{% placeholder %}`` tag in their templates marks the fragments, which are
-rendered when a page is served.
+Views declare their pages by ``common.public_pages``.
 """

@@ -1,22 +1,29 @@
 """The middleware of the page cache, which answers before sessions and users are loaded."""
 
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from django.http import HttpRequest, HttpResponse
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
+from django.middleware.csrf import CsrfViewMiddleware, get_token
 from prometheus_client import Counter
 
+from accounts.sessions import SessionStore
 from common.middleware import name_view
-from mirror.read import fetch, known
+from mirror.read import NOTHING, fetch, known
 from mirror.redis import RedisPipeline
-from shop.book_views import popularity
-from shop.pagecache import fragment_cache, rendering, sessions, store
-from shop.pagecache.requests import PageRequest, Visit, parse_page_request
-from shop.pagecache.serving import CACHE_CONTROL, PageServer
+from shop.book_views import counting_ahead, popularity, visits
+from shop.pagecache import readers, rendering, store
+from shop.pagecache.requests import PageRequest, parse_page_request
 from shop.pagecache.stored_page import StoredPage
 
 LOOKUPS: Final = Counter("diptych_page_cache_lookups", "Pages that were looked up in the page cache.")
 MISSES: Final = Counter("diptych_page_cache_misses", "Pages that were not there, and were rendered.")
+CACHE_CONTROL: Final = "private, no-cache"  # a page has the visitor's token, and changes at any moment
+RECHECK_SECONDS: Final = 0.5  # for which a page is served that Redis has called current
+PREVIOUS_SECONDS: Final = 1.0  # the same while a process renders it anew
+REFUSED_SECONDS: Final = 1.0  # how long a page that must not be stored is not tried again
 
 
 class PageCache:
@@ -26,70 +33,140 @@ class PageCache:
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
-        self.filler = PageServer()
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         asked = parse_page_request(request)
         if asked is None:
             return self.get_response(request)
-        name_view(request, asked.target.page.view)
-        visit = _read_visit(asked)
-        if visit is None:
-            return _set_cache_control(self.get_response(request))
-        with known(visit.replies):
-            return self._serve_cached_page(visit) or _set_cache_control(self.get_response(request))
+        name_view(request, asked.target.view)
+        if asked.is_personal:
+            return _set_cache_control(self._answer_reader(asked))
+        visit = _Visit(asked, self.get_response)
+        page = visit.find_page()
+        if page is None:
+            return _set_cache_control(visit.let_view_answer())
+        return visit.serve_page(page)
 
-    def _serve_cached_page(self, visit: Visit) -> HttpResponse | None:
-        """Return the page with its fragments, or None if the view must answer."""
-        made_of = visit.replies.needed.replies[: visit.request.target.size]
-        beside = visit.replies.beside
-        if None in made_of:
-            # The page does not exist, so its view must answer, and a view that was counted ahead is taken back.
-            fragment_cache.forget_page(visit.request.http.path)
-            if visit.is_told and visit.request.target.member is not None:
-                popularity.forget_book(visit.request.target.member)
-            return None
-        # Only the most viewed pages are cached, which bounds the cache.
-        if beside and not popularity.is_popular(beside[0]):
-            return None
-        digest = visit.request.digest(made_of)
+    def _answer_reader(self, asked: PageRequest) -> HttpResponse:
+        """Let the view answer, with the session and its expected reads in one round trip."""
+        http = asked.http
+        reader = readers.get_reader(http)
+        if reader is None:
+            return self.get_response(http)
+        counted = False
 
-        def render() -> StoredPage:
-            MISSES.inc()
-            return rendering.render_page(visit.request, visit.replies.fork(), self.get_response)
+        def beside(pipe: RedisPipeline) -> None:
+            nonlocal counted
+            # Once the user is known, because the view is the user's.
+            if asked.target.book_id is not None and reader.is_known:
+                counted = counting_ahead.queue_view(pipe, http, asked.target.book_id, reader.digest, reader.user)
 
-        LOOKUPS.inc()
-        shell = store.get_page(digest, render)
-        if shell is None:
-            return None
-        response = self.filler.serve_page(visit, digest, shell)
-        if visit.session:
-            asked = visit.replies.asked if visit.replies.missed else None
-            sessions.remember_session(visit.request.http.path, visit.session, visit.request.http, asked)
+        ahead = fetch(reader.reads, readers.get_planned_reads(http.path, reader), beside)
+        if ahead is None:
+            return self.get_response(http)
+        with known(ahead):
+            response = _call_view(asked, self.get_response, is_counted=counted)
+        # Others may not have loaded the session.
+        if response.status_code == 200:
+            readers.remember_visit(http.path, reader, http, ahead.asked if ahead.missed else None)
         return response
 
 
-def _read_visit(asked: PageRequest) -> Visit | None:
-    """Read everything from Redis in one round trip. Return None if SQL must answer."""
-    http, target, told = asked.http, asked.target, False
-    plan, coming = fragment_cache.get_planned_reads(http.path), sessions.get_visitor_session(http)
-    is_known = coming.is_known if coming else "person" not in asked.visitor_words
+class _Visit:
+    """A request of a visitor without a session."""
 
-    def beside(pipe: RedisPipeline) -> None:
-        nonlocal told
-        if target.member is not None:
-            popularity.queue_rank(pipe, target.member)
-        # Count the view in this round trip if the page was served recently and the user is known.
-        if plan is not None and is_known:
-            told = target.queue_report(pipe, http, coming and coming.digest, coming and coming.user)
+    def __init__(self, asked: PageRequest, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.asked = asked
+        self.digest = asked.digest
+        self._get_response = get_response
+        self._is_counted = False
 
-    own = [coming.reads, *sessions.get_planned_reads(http.path, coming)] if coming else []
-    found = fetch(target.reads, [*(plan or ()), *own], beside)
-    if found is None:
-        return None
-    # Without the replies of the visitor, so that the fragments that follow from these facts may be shared.
-    facts = [reading and reading.replies for reading in found.readings[: 1 + len(plan or ())]]
-    return Visit(asked, found, facts, told, coming)
+    def find_page(self) -> StoredPage | None:
+        """Return the page, or None if the view must answer."""
+        LOOKUPS.inc()
+        copy = store.get_copy(self.digest)
+        page = copy.page if copy else None
+        if copy is not None and page is None and copy.age < REFUSED_SECONDS:
+            return None
+        is_checked = copy is not None and page is not None and (copy.age < RECHECK_SECONDS or page.is_constant)
+        book_id = self.asked.target.book_id
+        if page is None and book_id is None:
+            return store.find_or_render(self.digest, None, self._is_current, self._render)
+        if page is not None and is_checked and page.is_fresh and book_id is None:
+            return page
+        # Only the most viewed books have stored pages, which bounds the cache.
+        ahead = fetch(NOTHING if page is None or is_checked else page.reads.asked, (), self._queue_count)
+        if ahead is None or (book_id is not None and not popularity.is_popular(ahead.beside[0])):
+            return None
+        if page is None:
+            return store.find_or_render(self.digest, None, self._is_current, self._render)
+        is_current = is_checked or page.reads.is_answered_by(ahead.needed)
+        if is_current and page.is_fresh:
+            return page if is_checked else store.keep_copy(self.digest, page)
+        may_stay = (is_current or (copy is not None and copy.age < PREVIOUS_SECONDS)) and not page.is_expired
+        return store.find_or_render(self.digest, page if may_stay else None, self._is_current, self._render)
+
+    def _queue_count(self, pipe: RedisPipeline) -> None:
+        """Read the rank of a book, and count the view."""
+        book_id = self.asked.target.book_id
+        if book_id is not None:
+            popularity.queue_rank(pipe, book_id)
+            self._is_counted = counting_ahead.queue_view(pipe, self.asked.http, book_id)
+
+    def _is_current(self, page: StoredPage) -> bool:
+        ahead = fetch(page.reads.asked)
+        return ahead is not None and page.reads.is_answered_by(ahead.needed)
+
+    def _render(self) -> StoredPage:
+        MISSES.inc()
+        return rendering.render_page(self.asked, self._get_response)
+
+    def let_view_answer(self) -> HttpResponse:
+        """Return the response of the view."""
+        return _call_view(self.asked, self._get_response, is_counted=self._is_counted)
+
+    def serve_page(self, page: StoredPage) -> HttpResponse:
+        """Return the page for this visitor."""
+        http = self.asked.http
+        # An empty session, which is not saved.
+        http.session = SessionStore()
+        if self.asked.target.book_id is not None and not self._is_counted:
+            visits.record_view(http, self.asked.target.book_id)
+        tag = f'W/"{page.tag}{_mark_token(http) if page.has_token else ""}"'
+        headers = {**page.headers, "Cache-Control": CACHE_CONTROL, "ETag": tag}
+        if http.META.get("HTTP_IF_NONE_MATCH") == tag:
+            return HttpResponseNotModified(headers=headers)
+        if not page.has_token:
+            return _make_response(page.pieces[0], headers)
+        csrf = CsrfViewMiddleware(self._get_response)
+        csrf.process_request(http)
+        response = _make_response(get_token(http).encode().join(page.pieces), headers)
+        # Sets the cookie of the token.
+        csrf.process_response(http, response)
+        return response
+
+
+def _call_view(
+    asked: PageRequest, get_response: Callable[[HttpRequest], HttpResponse], *, is_counted: bool
+) -> HttpResponse:
+    """Return the response of the view, which does not count a view that the round trip of the page has counted."""
+    if is_counted:
+        visits.mark_counted(asked.http)
+    response = get_response(asked.http)
+    if is_counted and response.status_code == 404 and asked.target.book_id is not None:
+        popularity.forget_book(asked.target.book_id)
+    return response
+
+
+def _mark_token(http: HttpRequest) -> str:
+    """Return a mark of the visitor's token, because the forms of a page belong to it."""
+    return f"-{zlib.crc32(http.COOKIES.get(settings.CSRF_COOKIE_NAME, '').encode()):x}"
+
+
+def _make_response(content: bytes, headers: Mapping[str, str]) -> HttpResponse:
+    response = HttpResponse(content, headers=headers)
+    response["Content-Length"] = str(len(content))
+    return response
 
 
 def _set_cache_control(response: HttpResponse) -> HttpResponse:

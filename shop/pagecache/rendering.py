@@ -1,21 +1,25 @@
-"""Render a page for the cache, as an anonymous visitor sees it.
+"""Render a page for the cache, as a visitor without a session sees it.
 
 The page is rendered for a synthetic request without cookies, remote address or headers, except those that are part of
-the cache key. It is refused if it depends on more than its declaration states.
+the cache key. It is refused if it depends on more than this and the reads of ``mirror``.
 """
 
+import re
 from collections.abc import Callable
 from io import BytesIO
-from typing import Any
+from typing import Any, Final
 
+from django.conf import settings
 from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpRequest, HttpResponse
+from django.middleware.csrf import _does_token_match  # type: ignore[attr-defined]
 from django.utils.cache import patch_vary_headers
 
 from common import clock
-from mirror.read import Prefetched, known
+from common.public_pages import measure_life
+from common.web import appearance
+from mirror.read import PastReads
 from mirror.redis import Recording, record
-from shop.pagecache.fragments import SplitError, split_pages
 from shop.pagecache.requests import PageRequest
 from shop.pagecache.stored_page import StoredPage
 
@@ -24,17 +28,18 @@ KEPT_ENVIRON = (
     "SCRIPT_NAME", "PATH_INFO", "SERVER_NAME", "SERVER_PORT", "SERVER_PROTOCOL", "wsgi.url_scheme", "HTTP_HOST",
     "HTTP_X_FORWARDED_PROTO", "HTTP_X_FORWARDED_HOST", "HTTP_X_FORWARDED_PORT",
 )  # fmt: skip
-# Headers that are not copied from the response: they belong to the visitor or to the filled page.
+# Headers that are not copied from the response: they belong to the visitor or to the served page.
 DROPPED_HEADERS = ("Content-Length", "Cache-Control", "Vary", "Set-Cookie")
+CSRF_TOKEN_PATTERN: Final = re.compile(r"(?<![A-Za-z0-9])([A-Za-z0-9]{64})(?![A-Za-z0-9])")
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
 class PageRefused(Exception):
-    """The page must not be cached."""
+    """The page must not be stored."""
 
 
 def make_anonymous_request(asked: PageRequest) -> WSGIRequest:
-    """Return the synthetic request of an anonymous visitor for the same page."""
+    """Return the synthetic request of a visitor without a session for the same page."""
     given: dict[str, Any] = asked.http.META
     environ = {name: given[name] for name in KEPT_ENVIRON if name in given} | {
         "REQUEST_METHOD": "GET",
@@ -46,53 +51,63 @@ def make_anonymous_request(asked: PageRequest) -> WSGIRequest:
         "REMOTE_ADDR": "127.0.0.1",
         "wsgi.input": BytesIO(),
     }
+    if asked.theme:
+        environ["HTTP_COOKIE"] = f"{appearance.THEME_COOKIE}={asked.theme}"
     return WSGIRequest(environ)
 
 
-def render_page(asked: PageRequest, ahead: Prefetched, get_response: GetResponse) -> StoredPage:
-    """Render the page for an anonymous visitor from the replies in ``ahead``, and split it. Raises Refused."""
+def render_page(asked: PageRequest, get_response: GetResponse) -> StoredPage:
+    """Render the page for a visitor without a session. Raises PageRefused."""
     http = make_anonymous_request(asked)
     made = clock.now().timestamp()
-    # Only the replies in ``ahead``: they are the version of the page, and a later read could return newer data under
-    # it.
-    with record() as seen, known(ahead), split_pages() as cut:
+    with record() as seen, measure_life() as life:
         response = get_response(http)
-        reason = find_refusal_reason(http, response, seen)
-        if reason:
-            raise PageRefused(reason)
-        try:
-            pieces = cut.split(response.content.decode(response.charset))
-        except SplitError as error:
-            raise PageRefused(str(error)) from error
+    reason = find_refusal_reason(http, response)
+    if reason:
+        raise PageRefused(reason)
+    reads = PastReads.of(seen)
+    if reads is None:
+        raise PageRefused(_describe_other_sources(seen))
     patch_vary_headers(response, ["Cookie"])
-    headers = {name: value for name, value in response.items() if name not in DROPPED_HEADERS} | {
-        "Vary": response["Vary"]
-    }
-    encode = str.encode
-    return StoredPage(
-        list(map(encode, pieces)),
-        [placeholder for placeholder, _ in cut.placeholders],
-        [encode(fill) for _, fill in cut.placeholders],
-        headers,
-        made,
-    )
+    headers = {name: value for name, value in response.items() if name not in DROPPED_HEADERS}
+    headers["Vary"] = response["Vary"]
+    secret = http.META.get("CSRF_COOKIE", "")
+    pieces = [piece.encode() for piece in split_at_tokens(response.content.decode(response.charset), secret)]
+    return StoredPage(pieces, bool(secret), headers, reads, life.seconds, made)
 
 
-def find_refusal_reason(http: HttpRequest, response: HttpResponse, seen: Recording) -> str | None:
-    """Return the reason why this response must not be cached, or None."""
+def split_at_tokens(text: str, secret: str) -> list[str]:
+    """Return the text around the tokens that match this secret.
+
+    The secret is new and unknown to readers, so text of a reader cannot match it.
+    """
+    pieces, end = [], 0
+    for found in CSRF_TOKEN_PATTERN.finditer(text) if secret else ():
+        if _does_token_match(found[1], secret):
+            pieces.append(text[end : found.start()])
+            end = found.end()
+    return [*pieces, text[end:]]
+
+
+def find_refusal_reason(http: HttpRequest, response: HttpResponse) -> str | None:
+    """Return the reason why this response must not be stored, or None."""
     session: Any = getattr(http, "session", None)
     varies = {name.strip().lower() for name in response.get("Vary", "").split(",")}
+    # The token varies by cookie, and has a place of its own in a stored page.
+    varies_by = {"*"} if http.META.get("CSRF_COOKIE") else {"cookie", "*"}
     control = {word.strip().lower().partition("=")[0] for word in response.get("Cache-Control", "").split(",")}
     reasons = {
         "it streams": response.streaming,
         "its status is not 200": response.status_code != 200,
         "it is no HTML": not response.get("Content-Type", "").startswith("text/html"),
         "it is encoded": response.has_header("Content-Encoding"),
-        "it sets a cookie": bool(response.cookies) or bool(http.META.get("CSRF_COOKIE_NEEDS_UPDATE")),
+        "it sets a cookie": not set(response.cookies) <= {settings.CSRF_COOKIE_NAME},
         "it looked at the session": session is not None and (session.accessed or session.modified),
-        "it varies by cookie": bool({"cookie", "*"} & varies),
+        "it varies by cookie": bool(varies_by & varies),
         "it says itself that it is not to be kept": bool({"private", "no-store", "no-cache", "max-age"} & control),
-        "it asked Redis for more than was declared": bool(seen.round_trips),
-        "it asked SQL": bool(seen.sql),
     }
     return next((reason for reason, holds in reasons.items() if holds), None)
+
+
+def _describe_other_sources(seen: Recording) -> str:
+    return "it asked SQL" if seen.sql else "it asked Redis for more than a reads can ask again"

@@ -1,7 +1,6 @@
-"""Requests for cached pages, and the parts of a request that a cached page depends on."""
+"""Requests for public pages, and the parts of a request that a stored page depends on."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
@@ -15,34 +14,17 @@ from django.utils.translation import get_language_from_request
 from common.middleware import EXPLAIN_PARAMETER
 from common.web import get_theme, wants_json
 from mirror.middleware import COOKIE as BEHIND
-from mirror.read import Prefetched
 from shop.pagecache.code_version import get_code_version
-from shop.pagecache.registry import Target, find_target
-from shop.pagecache.sessions import VisitorSession
+from shop.pagecache.targets import Target, find_target
 
 MAX_HEADER_LENGTH: Final = 200  # characters of a header whose parsed meaning is cached
-NO_WORDS: Final = frozenset[str]()
-
-
-class Visit(NamedTuple):
-    """A request, and the replies that Redis gave ahead of it.
-
-    facts: the replies that do not concern the visitor. is_told: the view has been recorded already. session: the
-    session that the visitor may have, or None without a session cookie.
-    """
-
-    request: "PageRequest"
-    replies: Prefetched
-    facts: Sequence[Any]
-    is_told: bool
-    session: VisitorSession | None
 
 
 class PageRequest(NamedTuple):
-    """A request for a page that may be cached.
+    """A request for a public page.
 
-    query: the parameters that change the page, in a fixed order. visitor_words: the words of fragments
-    (``pagecache.fragments``) that must be rendered for this visitor.
+    query: the parameters that change the page, in a fixed order. theme: as ``get_theme`` returns it. is_personal: the
+    visitor may have a session or messages, so the page is rendered for the request.
     """
 
     http: HttpRequest
@@ -50,29 +32,27 @@ class PageRequest(NamedTuple):
     host: str
     query: str
     language: str
-    visitor_words: frozenset[str]
+    theme: str
+    is_personal: bool
 
-    def digest(self, facts: Iterable[Any]) -> str:
-        """Return the cache key of the page. facts: the data that the page is made of."""
+    @property
+    def digest(self) -> str:
+        """The key of the stored page."""
         http = self.http
         digest = hashlib.blake2b(get_code_version(), digest_size=20)
-        for part in (http.scheme, self.host, http.path, self.query, self.language, *map(_encode_fact, facts)):
-            raw = part if isinstance(part, bytes) else str(part).encode(errors="surrogateescape")
+        for part in (http.scheme or "", self.host, http.path, self.query, self.language, self.theme):
+            raw = part.encode(errors="surrogateescape")
             # With lengths, because otherwise two sequences of parts could give one text.
             digest.update(b"%d:%b" % (len(raw), raw))
         return digest.hexdigest()
 
 
-def _encode_fact(fact: Any) -> bytes:
-    return fact if isinstance(fact, bytes) else repr(fact).encode()
-
-
 def parse_page_request(http: HttpRequest) -> PageRequest | None:
-    """Return the request if its page may be cached, else None.
+    """Return the request if it is for a public page, else None.
 
-    Not cached are requests that must see a write that Redis may lack, and requests for JSON, for a part of the page or
-    for the explain view. Only the query parameters that the page declares count; a query with other parameters gets the
-    same page. Otherwise every tracking parameter in a link would add another copy to the cache.
+    Left out are requests that must see a write that Redis may lack, and requests for JSON, for a part of the page or
+    for the explain view. Only the parameters that the page declares count; with others, the page is the same.
+    Otherwise every tracking parameter in a link would add another page to the cache.
     """
     if http.method not in ("GET", "HEAD") or BEHIND in http.COOKIES or "HTTP_HX_REQUEST" in http.META:
         return None
@@ -82,16 +62,15 @@ def parse_page_request(http: HttpRequest) -> PageRequest | None:
     host = http.get_host()
     if not (settings.DEBUG or _is_canonical_host(host, http.META.get("SERVER_PORT", ""))):
         return None
-    query, is_odd = "", False
+    query = ""
     if http.META.get("QUERY_STRING"):
         if EXPLAIN_PARAMETER in http.GET:
             return None
-        known = sorted((name, http.GET.getlist(name)) for name in http.GET if name in target.page.parameters)
-        query = urlencode(known, doseq=True)
-        is_odd = http.META["QUERY_STRING"] != query
-    return PageRequest(
-        http, target, host, query, _get_language(http), find_visitor_words(http) | ({"address"} if is_odd else NO_WORDS)
-    )
+        given = sorted((name, http.GET.getlist(name)) for name in http.GET if name in target.page.parameters)
+        query = urlencode(given, doseq=True, errors="surrogateescape")
+    cookies = http.COOKIES
+    is_personal = bool(cookies) and (settings.SESSION_COOKIE_NAME in cookies or "messages" in cookies)
+    return PageRequest(http, target, host, query, _get_language(http), get_theme(http), is_personal)
 
 
 @lru_cache(maxsize=256)
@@ -102,21 +81,6 @@ def _is_canonical_host(host: str, port: str) -> bool:
     """
     name, _ = split_domain_port(host)
     return host in (name, f"{name}:{port}")
-
-
-def find_visitor_words(http: HttpRequest) -> frozenset[str]:
-    """Return the words of fragments that differ for this visitor."""
-    if not http.COOKIES:
-        return NO_WORDS
-    words = set()
-    if settings.SESSION_COOKIE_NAME in http.COOKIES:
-        # Messages that do not fit into a cookie are in the session.
-        words |= {"person", "messages"}
-    if "messages" in http.COOKIES:
-        words.add("messages")
-    if get_theme(http):
-        words.add("theme")
-    return frozenset(words)
 
 
 def _wants_html(http: HttpRequest) -> bool:

@@ -27,10 +27,9 @@ from shop.pagecache.stored_page import StoredPage, get_lifetime_seconds
 
 logger = logging.getLogger("shop")
 
+IsCurrent = Callable[[StoredPage], bool]
 FIRST_PAUSE_SECONDS: Final = 0.02  # first pause between two polls for a page; each next one doubles
-STALE_CHECK_SECONDS: Final = 1.0  # pause between two checks for the successor of a stale copy
 MAX_PAUSE_SECONDS: Final = 0.2
-REFUSED_SECONDS: Final = 60.0  # how long a page that must not be cached is not tried again
 MAX_COPIES: Final = 512  # pages per process
 MAX_COPY_BYTES: Final = 200_000  # bytes of the largest page that is copied
 
@@ -40,12 +39,17 @@ UNLOCK_SCRIPT: Final = "if redis.call('GET', KEYS[1]) == ARGV[1] then return red
 
 
 class LocalCopy(NamedTuple):
-    """A page in the process. shell: None if it was refused. ask_at: when to ask the cache server again (monotonic
-    seconds).
+    """A page in the process. page: None if it was refused. checked_at: when Redis last said that it is current, or the
+    page was refused (monotonic seconds).
     """
 
-    shell: StoredPage | None
-    ask_at: float
+    page: StoredPage | None
+    checked_at: float
+
+    @property
+    def age(self) -> float:
+        """Seconds since the check."""
+        return time.monotonic() - self.checked_at
 
 
 breaker = Breaker()
@@ -53,10 +57,16 @@ outages: Final = FailureLog(logger)
 _copies: Final = Bounded[str, LocalCopy](MAX_COPIES)
 
 
-def _keep_copy(digest: str, shell: StoredPage | None, seconds: float = 0.0) -> StoredPage | None:
-    if shell is None or sum(map(len, shell.pieces)) <= MAX_COPY_BYTES:
-        _copies.put(digest, LocalCopy(shell, time.monotonic() + seconds))
-    return shell
+def get_copy(digest: str) -> LocalCopy | None:
+    """Return what the process knows of a page."""
+    return _copies.get(digest)
+
+
+def keep_copy(digest: str, page: StoredPage | None) -> StoredPage | None:
+    """Remember that a page is current, or (None) that it was refused."""
+    if page is None or sum(map(len, page.pieces)) <= MAX_COPY_BYTES:
+        _copies.put(digest, LocalCopy(page, time.monotonic()))
+    return page
 
 
 def clear_copies() -> None:
@@ -65,68 +75,72 @@ def clear_copies() -> None:
     breaker.reset()
 
 
-def get_page(digest: str, make: Callable[[], StoredPage]) -> StoredPage | None:
-    """Return the page from a copy, the cache server or ``make``. Return None if the view must answer."""
-    copy = _copies.get(digest)
-    if copy is not None:
-        shell = copy.shell
-        if (shell is not None and shell.is_fresh) or time.monotonic() < copy.ask_at:
-            return shell
-    old = copy.shell if copy and copy.shell and not copy.shell.is_expired else None
+def find_or_render(
+    digest: str, previous: StoredPage | None, is_current: IsCurrent, make: Callable[[], StoredPage]
+) -> StoredPage | None:
+    """Return the page from the cache server or ``make``. Return None if the view must answer.
+
+    previous: a page that may be served while another process renders. is_current: returns whether a page shows what
+    Redis has now.
+    """
     if breaker.open():
-        return old
+        return previous
     try:
-        shell = _get_from_server(digest, old, make)
+        page = _find_on_server(digest, previous, is_current, make)
     except RedisError as error:
         breaker.failed()
         outages.add("cache", "The cache server did not answer: %s", error, level=logging.WARNING)
-        return old
+        return previous
     # The server may have answered, and then not taken the page.
     if not breaker.open():
         outages.end("cache", "The cache server answers again")
-    return shell
+    return page
 
 
-def _get_from_server(digest: str, old: StoredPage | None, make: Callable[[], StoredPage]) -> StoredPage | None:
+def _find_on_server(
+    digest: str, previous: StoredPage | None, is_current: IsCurrent, make: Callable[[], StoredPage]
+) -> StoredPage | None:
     redis = get_redis_connection("default")
-    found = _decode_page(digest, redis.get(keys.cached_page(digest))) or old
-    if found and found.is_fresh:
-        return _keep_copy(digest, found)
+    found = _decode_page(digest, redis.get(keys.cached_page(digest)))
+    if found and is_current(found):
+        if found.is_fresh:
+            return keep_copy(digest, found)
+        previous = found
     lock, token = keys.cached_page_lock(digest), secrets.token_hex(16)
     # Take the lock before reading: its previous owner stored the page before releasing it.
     pipe = redis.pipeline(transaction=False)
     pipe.set(lock, token, nx=True, px=int(settings.SHOP_PAGE_LOCK_SECONDS * 1000))
     pipe.get(keys.cached_page(digest))
     is_mine, raw = pipe.execute()
-    found = _decode_page(digest, raw) or found
-    if found and found.is_fresh:
+    newer = _decode_page(digest, raw)
+    if newer and newer.is_fresh and (found is None or newer.rendered_at > found.rendered_at):
         # Another process stored the page between the two reads.
         if is_mine:
             redis.eval(UNLOCK_SCRIPT, 1, lock, token)
-        return _keep_copy(digest, found)
+        return keep_copy(digest, newer)
     if is_mine:
         return _render_and_store(redis, digest, token, make)
-    return _keep_copy(digest, found, STALE_CHECK_SECONDS) if found else _wait_for_page(redis, digest)
+    return previous or _wait_for_page(redis, digest)
 
 
 def _decode_page(digest: str, raw: bytes | None) -> StoredPage | None:
     try:
-        shell = None if raw is None else StoredPage.from_bytes(digest, raw)
+        page = None if raw is None else StoredPage.from_bytes(digest, raw)
     except (BadSignature, ValueError, TypeError, AttributeError) as error:
         logger.warning("What the cache server has is no page: %s", error)
         return None
-    return shell if shell and not shell.is_expired else None
+    return page if page and not page.is_expired else None
 
 
 def _render_and_store(redis: RedisClient, digest: str, token: str, make: Callable[[], StoredPage]) -> StoredPage | None:
     pipe = redis.pipeline(transaction=False)
     try:
-        shell = make()
-        pipe.set(keys.cached_page(digest), shell.to_bytes(digest), px=int(get_lifetime_seconds() * 1000))
-        return _keep_copy(digest, shell)
+        page = make()
+        pipe.set(keys.cached_page(digest), page.to_bytes(digest), px=int(get_lifetime_seconds() * 1000))
+        return keep_copy(digest, page)
     except PageRefused as refusal:
         logger.warning("A page cannot be remembered: %s", refusal)
-        return _keep_copy(digest, None, REFUSED_SECONDS)
+        return keep_copy(digest, None)
     finally:
         # Released also when the page was refused or failed, and only if the lock is still that of this process.
         pipe.eval(UNLOCK_SCRIPT, 1, keys.cached_page_lock(digest), token)
@@ -147,8 +161,8 @@ def _wait_for_page(redis: RedisClient, digest: str) -> StoredPage | None:
     try:
         # The thread that polled before may have found the page.
         copy = _copies.get(digest)
-        if copy and copy.shell and copy.shell.is_fresh:
-            return copy.shell
+        if copy and copy.page and copy.page.is_fresh:
+            return copy.page
         return _poll_for_page(redis, digest, end)
     finally:
         looker.release()
@@ -164,7 +178,7 @@ def _poll_for_page(redis: RedisClient, digest: str, end: float) -> StoredPage | 
         pipe.get(keys.cached_page(digest))
         is_being_made, raw = pipe.execute()
         if raw is not None:
-            return _keep_copy(digest, _decode_page(digest, raw))
+            return keep_copy(digest, _decode_page(digest, raw))
         # The process that had the lock was killed, or the page was refused.
         if not is_being_made:
             return None

@@ -1,17 +1,20 @@
-"""The cached form of a page: the page without its fragments."""
+"""The stored form of a page."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import cached_property
+from typing import Final
 
 import orjson
 from django.conf import settings
 from django.core.signing import Signer
 
 from common import clock
-from shop.pagecache.fragments import Fragment
+from mirror.read import PastReads
 
-STALE_SECONDS: Final = 300.0  # how long a stale page is served while one process renders it anew
+STALE_SECONDS: Final = 300.0  # how long a page that is too old is served while one process renders it anew
+STALE_SHARE: Final = 1.0  # the same for a page with a shorter life, as a part of that life
 
 
 def get_lifetime_seconds() -> float:
@@ -25,53 +28,57 @@ def _make_signer(digest: str) -> Signer:
 
 @dataclass(frozen=True)
 class StoredPage:
-    """A page without its fragments.
+    """A page as a visitor without a session sees it.
 
-    pieces: the text around the fragments, one more than there are fragments. fills: the fragments of an anonymous
-    visitor, empty for those that are always rendered. headers: of the response. rendered_at: the time of rendering, in
-    seconds since 1970.
+    pieces: the text around the places of the visitor's CSRF token. has_token: the response sets the cookie of the
+    token. headers: of the response. reads: what the page was made of. life: for how many seconds it may be served,
+    or None for the usual time. rendered_at: the time of rendering, in seconds since 1970.
     """
 
     pieces: Sequence[bytes]
-    placeholders: Sequence[Fragment]
-    fills: Sequence[bytes]
+    has_token: bool
     headers: Mapping[str, str]
+    reads: PastReads
+    life: float | None
     rendered_at: float
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the page can be served without being rendered anew."""
-        return clock.now().timestamp() - self.rendered_at < settings.SHOP_PAGE_SECONDS
+        """Whether the page is young enough to be served."""
+        return self._age < (settings.SHOP_PAGE_SECONDS if self.life is None else self.life)
 
     @property
     def is_expired(self) -> bool:
-        """Whether the page is too old to be served."""
-        return clock.now().timestamp() - self.rendered_at >= get_lifetime_seconds()
+        """Whether the page is too old to be served even while it is rendered anew."""
+        return self._age >= (get_lifetime_seconds() if self.life is None else self.life * (1 + STALE_SHARE))
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the page was made of nothing that Redis has."""
+        return not self.reads.asked.commands
+
+    @property
+    def _age(self) -> float:
+        return clock.now().timestamp() - self.rendered_at
+
+    @cached_property
+    def tag(self) -> str:
+        """A digest of the page without tokens, for ``ETag``."""
+        digest = hashlib.blake2b(digest_size=12)
+        for piece in self.pieces:
+            digest.update(piece)
+        return digest.hexdigest()
 
     def to_bytes(self, digest: str) -> bytes:
         """Encode the page for the cache server, signed for its key, so that no other program can forge a page."""
-        placeholders = [
-            [placeholder.template, placeholder.name, sorted(placeholder.words)] for placeholder in self.placeholders
-        ]
-        texts = [[part.decode() for part in parts] for parts in (self.pieces, self.fills)]
-        text = orjson.dumps([*texts, placeholders, self.headers, self.rendered_at]).decode()
-        return _make_signer(digest).sign(text).encode()
+        pieces = [piece.decode() for piece in self.pieces]
+        fields = [pieces, self.has_token, self.headers, self.reads.to_json(), self.life, self.rendered_at]
+        return _make_signer(digest).sign(orjson.dumps(fields).decode()).encode()
 
     @classmethod
     def from_bytes(cls, digest: str, raw: bytes) -> "StoredPage":
         """Decode a page from the cache server. Raises BadSignature if it is not a page of this key."""
-        pieces, fills, placeholders, headers, made = orjson.loads(_make_signer(digest).unsign(raw.decode()))
-        return cls(
-            [piece.encode() for piece in pieces],
-            [Fragment(template, name, frozenset(words)) for template, name, words in placeholders],
-            [fill.encode() for fill in fills],
-            headers,
-            made,
-        )
-
-    def filled(self, fills: Sequence[bytes]) -> bytes:
-        """Return the page with these fragments."""
-        # Interleaved by slices: a page has dozens of pieces, and this runs for every request.
-        parts: list[Any] = [b""] * (2 * len(self.placeholders) + 1)
-        parts[::2], parts[1::2] = self.pieces, fills
-        return b"".join(parts)
+        fields = orjson.loads(_make_signer(digest).unsign(raw.decode()))
+        pieces, has_token, headers, reads, life, rendered_at = fields
+        encoded = [piece.encode() for piece in pieces]
+        return cls(encoded, has_token, headers, PastReads.from_json(reads), life, rendered_at)

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from common.public_pages import limit_life
 from mirror import Record
 
 
@@ -14,6 +15,13 @@ class Price(NamedTuple):
     was: int | None = None
     sale: int | None = None
     ends: float | None = None
+
+
+def limit_life_of_page(product: Record | Any, moment: float) -> None:
+    """Let the page that is being rendered end with the price that it shows at ``moment``."""
+    changes = [time - moment for sale in product["sales"] for time in (sale["starts"], sale["ends"]) if time > moment]
+    if changes:
+        limit_life(min(changes))
 
 
 def get_price_at(product: Record | Any, moment: float) -> Price:

@@ -2,7 +2,7 @@
 
 from common import clock
 from mirror.read import RawRecord
-from shop.products.prices import Price, get_price_at
+from shop.products.prices import Price, get_price_at, limit_life_of_page
 
 
 class ProductRecord(RawRecord):
@@ -13,7 +13,9 @@ class ProductRecord(RawRecord):
     @property
     def now(self) -> Price:
         """The current price."""
-        return get_price_at(self, clock.now().timestamp())
+        moment = clock.now().timestamp()
+        limit_life_of_page(self, moment)
+        return get_price_at(self, moment)
 
     @property
     def can_be_bought(self) -> bool:

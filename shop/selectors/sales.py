@@ -132,7 +132,7 @@ def make_page_version(sales: Sequence[SaleView]) -> str:
     return sha256(repr(facts).encode()).hexdigest()[:16]
 
 
-# Not ``mirror.read.Foreseen``: the query of the sales contains the time, so no two requests send the same commands.
+# Guessed here: the query of the sales contains the time, so no two requests send the same commands.
 # The sales and products that were shown last, and are likely to be shown again.
 _last_shown: tuple[list[int], list[int]] = ([], [])
 

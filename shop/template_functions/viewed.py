@@ -11,6 +11,7 @@ from jinja2.runtime import Context
 
 from catalog.listing import BookRecord
 from catalog.shelves.widgets import render_strip_shelves
+from common.public_pages import limit_life
 from common.rendered import remember_rendered
 from common.template_functions import render_part
 from shop.book_views import popularity, visits
@@ -23,7 +24,7 @@ MAX_BOOKS: Final = 8  # per row, on wide screens
 
 @pass_context
 def most_viewed(context: Context) -> SafeString:
-    """Show the most viewed books. Two round trips, unless the page foresees them; one for shelves."""
+    """Show the most viewed books. Two round trips, unless they were read ahead; one for shelves."""
     popular = popularity.get_popular_books(MAX_BOOKS)
     shown = {"is_viewed": popular.is_viewed, "books": _pair_with_shelves(context, popular.books)}
     return render_part(context, "shop/_most_viewed.html", shown)
@@ -64,6 +65,7 @@ def _pair_with_shelves(context: Context, books: Sequence[BookRecord]) -> list[tu
 
 def countdown(sale: SaleView) -> SafeString:
     """Show the time until a sale ends or begins, as text that a script counts down."""
+    limit_life(1.0)  # a second later it shows another time
     left = sale.seconds_left
     hours, minutes = left // 3600 % 24, left // 60 % 60
     clock = f"{hours:02d}:{minutes:02d}:{left % 60:02d}"

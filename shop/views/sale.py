@@ -4,16 +4,16 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils.cache import patch_vary_headers
-from django.views.decorators.cache import never_cache
+from django.utils.cache import add_never_cache_headers, patch_vary_headers
 from django.views.decorators.http import require_safe
 
+from common.public_pages import public_page
 from common.web import is_partial, json_response, wants_json
 from shop.selectors.sales import SaleView, get_sales, make_page_version
 
 
-@never_cache
 @require_safe
+@public_page()
 def sale(request: HttpRequest) -> HttpResponse:
     """Show the page.
 
@@ -24,11 +24,13 @@ def sale(request: HttpRequest) -> HttpResponse:
     version = make_page_version(sales)
     if wants_json(request):
         response = json_response({"sales": [_sale_as_json(each) for each in sales]})
+        add_never_cache_headers(response)
     elif is_partial(request) and "version" in request.GET:
         if request.GET["version"] == version:
             response = render(request, "shop/_sale_stock.html", {"sales": sales, "again": True})
         else:
             response = HttpResponse(status=204, headers={"HX-Refresh": "true"})
+        add_never_cache_headers(response)
     else:
         poll = max(1, round(min((each.delay for each in sales), default=60)))
         response = render(request, "shop/sale.html", {"sales": sales, "version": version, "poll": poll})

@@ -12,7 +12,8 @@ from django.views.decorators.http import require_safe
 
 from catalog.selectors import get_author, get_book
 from common.paths import make_path
-from common.web import get_user_id, is_partial, json_response, personal_page, wants_json
+from common.public_pages import public_page
+from common.web import get_user_id, get_viewer_id, is_partial, json_response, personal_page, wants_json
 from social.content.tokens import fold_hashtag
 from social.selectors import get_mentions_of, get_posts_about, get_posts_about_books_by, get_posts_tagged
 from social.timelines.pages import PostPage, parse_cursor
@@ -20,32 +21,35 @@ from social.views.timelines import build_page_json
 
 
 @require_safe
+@public_page("after")
 def hashtag_posts(request: HttpRequest, hashtag: str) -> HttpResponse:
     """Show the posts with a hashtag in any spelling (``?after=``)."""
     name = fold_hashtag(hashtag)
     if name is None:
         raise Http404
-    page = get_posts_tagged(name, request.user.pk, parse_cursor(request.GET.get("after")))
+    page = get_posts_tagged(name, get_viewer_id(request), parse_cursor(request.GET.get("after")))
     return _render_page(request, page, "social/tagged.html", make_path("social:hashtag", name), {"hashtag": name})
 
 
 @require_safe
+@public_page("after")
 def book_posts(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the posts about a book (``?after=``)."""
     book = get_book(pk)
     if book is None:
         raise Http404
-    page = get_posts_about(pk, request.user.pk, parse_cursor(request.GET.get("after")))
+    page = get_posts_about(pk, get_viewer_id(request), parse_cursor(request.GET.get("after")))
     return _render_page(request, page, "social/about.html", make_path("social:book_posts", pk), {"book": book})
 
 
 @require_safe
+@public_page("after")
 def author_posts(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the posts about an author's books (``?after=``)."""
     author = get_author(pk)
     if author is None:
         raise Http404
-    page = get_posts_about_books_by(pk, request.user.pk, parse_cursor(request.GET.get("after")))
+    page = get_posts_about_books_by(pk, get_viewer_id(request), parse_cursor(request.GET.get("after")))
     path = make_path("social:author_posts", pk)
     return _render_page(request, page, "social/about_author.html", path, {"author": author})
 

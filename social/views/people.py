@@ -14,7 +14,8 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from common.paths import make_path
-from common.web import get_user_id, is_partial, json_response, personal_page, redirect_to, wants_json
+from common.public_pages import public_page
+from common.web import get_user_id, get_viewer_id, is_partial, json_response, personal_page, redirect_to, wants_json
 from social.relations import lists as people_lists
 from social.relations.common import CommonReaders, find_common_follows
 from social.relations.lists import ListedReader, PeoplePage
@@ -28,16 +29,17 @@ MAX_LISTED = 10  # readers in each list of the page "people"
 
 
 @require_safe
+@public_page("after")
 def person(request: HttpRequest, name: str) -> HttpResponse:
     """Show a reader's figures, follows in common with the visitor, and posts (``?after=``)."""
-    found = get_profile_by_name(name, request.user.pk)
+    found = get_profile_by_name(name, get_viewer_id(request))
     if found is None or found.name != name:
         return redirect_to_spelling(request, found, "")
     if found.is_blocked:
         return respond(
             request, "social/person.html", {"person": found}, {"user": _user_json(found), **_page_json([], None)}
         )
-    page = get_posts_by(found.id, request.user.pk, parse_cursor(request.GET.get("after")))
+    page = get_posts_by(found.id, get_viewer_id(request), parse_cursor(request.GET.get("after")))
     if request.GET.get("after") and is_partial(request):
         return respond(request, "social/_posts.html", {"page": page, "older": found.url}, {})
     common = find_common_follows(found)

@@ -16,9 +16,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.ratelimit import count_at_rates, count_event, give_back
 from accounts.views import describe_wait
+from common.public_pages import public_page
 from common.web import (
     get_next_address,
     get_user_id,
+    get_viewer_id,
+    get_visitor,
     is_partial,
     json_response,
     personal_page,
@@ -63,13 +66,16 @@ def posts(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@public_page()
 def one_post(request: HttpRequest, pk: int) -> HttpResponse:
     """Show one post. The template gets ``post``, a ``PostRecord``."""
     found = _post_or_404(request, pk)
     if wants_json(request):
         response = json_response(orjson.Fragment(found.raw))
     else:
-        may = request.user.is_authenticated and request.user.is_staff and request.user.has_perm("social.delete_post")
+        # Without a session, the user is not asked for, and the page can be stored.
+        is_staff = get_visitor(request) is not None and request.user.is_staff
+        may = is_staff and request.user.has_perm("social.delete_post")
         response = render(request, "social/one_post.html", {"post": found, "may_delete": may})
     patch_vary_headers(response, ["Accept"])
     return response
@@ -96,7 +102,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _post_or_404(request: HttpRequest, pk: int) -> PostRecord:
-    found = get_post(pk, request.user.pk)
+    found = get_post(pk, get_viewer_id(request))
     if found is None:
         raise Http404
     return found

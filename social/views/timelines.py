@@ -11,8 +11,10 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from common.public_pages import public_page
 from common.web import (
     get_user_id,
+    get_viewer_id,
     is_partial,
     json_response,
     personal_page,
@@ -63,9 +65,10 @@ def new_posts_bar(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@public_page("after")
 def global_posts(request: HttpRequest) -> HttpResponse:
     """Show all posts (``?after=``). The template gets ``page``, a ``PostPage``."""
-    viewer = request.user.pk if request.user.is_authenticated else None
+    viewer = get_viewer_id(request)
     after = parse_cursor(request.GET.get("after"))
     page, shown = get_global_timeline(viewer, after), {"is_first": after is None}
     return _render_page(request, page, "social/global.html", reverse("social:global"), shown)

@@ -17,9 +17,8 @@ from accounts.leaderboard.page import (
     parse_cursor,
 )
 from accounts.models import LoginStats, User
-from accounts.selectors import read_last_logins, read_leaderboard
+from accounts.selectors import read_leaderboard
 from accounts.services import record_login
-from mirror.read.foreseen import Foreseen
 from mirror.redis.clients import client as redis_client
 from mirror.redis.recorder import record
 from mirror.relay.sql_only import sql_only
@@ -240,30 +239,6 @@ def test_times_are_iso_8601_in_utc() -> None:
     (last,) = both().last
     assert last == (users[0].pk, "reader 0", "2026-03-01T12:00:00+00:00")
     assert last.time == NOON
-
-
-def test_unchanged_last_logins_of_a_page_cost_one_round_trip() -> None:
-    users, page = make_people([1] * 8), Foreseen()
-    warm_users()
-    with page.ahead(None):
-        first = read_last_logins(5)
-    with record() as seen, page.ahead(None):
-        assert read_last_logins(5) == first
-    assert (seen.round_trips, seen.sql) == (1, [])
-    record_login(users[0])
-    assert_redis_equals_sql()
-    with record() as seen, page.ahead(None):
-        now = read_last_logins(5)
-    assert (seen.round_trips, seen.sql) == (2, [])
-    assert [p.id for p in now] == [users[0].pk, *(p.id for p in first[:4])]
-    User.objects.filter(pk=users[0].pk).update(username="renamed")
-    assert_redis_equals_sql()
-    with record() as seen, page.ahead(None):
-        assert read_last_logins(5)[0].name == "renamed"
-    assert seen.round_trips == 1
-    with sql_only():
-        by_sql = read_last_logins(5)
-    assert by_sql == read_last_logins(5)
 
 
 def test_a_user_deactivated_between_the_round_trips_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """Settings of the servers that the benchmark of pages compares; ``BENCH_SERVER`` selects one.
 
-ours: the site. ungated: without the check whether a book is popular enough for the cache. plain: without a page cache.
+ours: the site. plain: without a page cache.
 django: with Django's cache middleware. bare: only a view that returns "ok".
 """
 

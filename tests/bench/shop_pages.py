@@ -66,10 +66,10 @@ def comparisons() -> Iterator[Comparison]:
     rebuild()
     drain_all()
     with ExitStack() as stack:
-        ports = {kind: stack.enter_context(server(kind)) for kind in ("bare", "ours", "ungated", "plain", "django")}
+        ports = {kind: stack.enter_context(server(kind)) for kind in ("bare", "ours", "plain", "django")}
         for name, headers in who.items():
             asked = {kind: partial(request_page, port, path, REQUESTS, headers) for kind, port in ports.items()}
-            for kind in ("ours", "ungated", "django"):
+            for kind in ("ours", "django"):
                 request_page(ports[kind], path, 200, headers)
             relay_client().zadd(keys.popularity(), {str(product.pk): -1e6})
             sizes = f"{REQUESTS:,} requests on 8 connections, 2 workers"
@@ -78,7 +78,6 @@ def comparisons() -> Iterator[Comparison]:
             yield Comparison(page, 'a bare "ok"', sizes, asked["ours"], bare)
             yield Comparison(page, "Django's cache middleware", sizes, asked["ours"], asked["django"])
             yield Comparison(page, "no page cache", sizes, asked["ours"], asked["plain"])
-            yield Comparison(f"{page}, with its rank", "without asking for it", sizes, asked["ours"], asked["ungated"])
 
 
 def _book() -> Product:

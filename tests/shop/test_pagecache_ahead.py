@@ -10,7 +10,7 @@ from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from shop import keys
 from shop.models import Product
-from shop.pagecache import sessions
+from shop.pagecache import readers as page_readers
 from shop.visits import views
 from social.models import Block, Post
 from tests.support.shop.make import make_product
@@ -78,13 +78,13 @@ def test_a_view_counted_ahead_belongs_to_the_user(
 
 def test_an_ended_session_becomes_anonymous_and_is_forgotten(readers: tuple[Client, Client], product: Product) -> None:
     token, was = readers[1].cookies["sessionid"].value, digest(readers[1])
-    assert sessions._sessions.get(was)
+    assert page_readers._sessions.get(was)
     Session.objects.filter(pk=was).delete()
     drain_all()
     page = get_page(readers[1], page_path(product))
     assert "carol" not in page
     assert "/accounts/login/" in page
-    assert sessions._sessions.get(was) is None
+    assert page_readers._sessions.get(was) is None
     readers[1].cookies["sessionid"] = token
     assert "carol" not in get_page(readers[1], page_path(product))
 
@@ -93,7 +93,7 @@ def test_a_deactivated_user_is_not_remembered(readers: tuple[Client, Client], pr
     User.objects.filter(username="carol").update(is_active=False)
     drain_all()
     get_page(readers[1], page_path(product))
-    known = sessions._sessions.get(digest(readers[1])) if "sessionid" in readers[1].cookies else None
+    known = page_readers._sessions.get(digest(readers[1])) if "sessionid" in readers[1].cookies else None
     assert known is None or known.user is None
 
 

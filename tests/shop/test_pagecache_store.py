@@ -12,12 +12,12 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from common import clock
+from mirror.read import Asked, PastReads
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from shop import keys
 from shop.models import Product
 from shop.pagecache import store
-from shop.pagecache.fragments import Fragment
 from shop.pagecache.rendering import PageRefused
 from shop.pagecache.stored_page import StoredPage
 from tests.support.servers import RedisServer, wait_until
@@ -36,9 +36,17 @@ def cache(server: RedisServer) -> Iterator[Any]:
         yield client
 
 
-def shell(text: str = "a", *, age: float = 0) -> StoredPage:
-    """Return a page without fragments."""
-    return StoredPage([text.encode()], [], [], {}, clock.now().timestamp() - age)
+NO_READS = PastReads(Asked((), ()), "digest")
+
+
+def shell(text: str = "a", *, age: float = 0, life: float | None = None) -> StoredPage:
+    """Return a page that depends on nothing."""
+    return StoredPage([text.encode()], False, {}, NO_READS, life, clock.now().timestamp() - age)
+
+
+def get_page_of_store(digest: str, make: Callable[[], StoredPage]) -> StoredPage | None:
+    """Return the page as a process that has no copy, while Redis is unchanged."""
+    return store.find_or_render(digest, None, lambda page: True, make)
 
 
 def never() -> StoredPage:
@@ -53,15 +61,14 @@ OLD, OVER = 301.0, 601.0  # ages in seconds
 
 
 def test_a_page_is_unchanged_by_its_encoding() -> None:
-    placeholder = Fragment("base.html", "person", frozenset({"person", "address"}))
-    one = StoredPage([b"a", "é".encode()], [placeholder], [b"\xe4\xb9\xa6"], {"Vary": "Cookie"}, 1.5)
+    reads = PastReads(Asked(("book",), ((("GET", "book:7"), {}),)), "digest")
+    one = StoredPage([b"a", "é".encode()], True, {"Vary": "Cookie"}, reads, 60.0, 1.5)
     assert StoredPage.from_bytes("d", one.to_bytes("d")) == one
-    assert one.filled([b"-"]) == "a-é".encode()
 
 
 def test_a_page_is_fresh_for_five_minutes_and_stale_for_five_more(cache: Any, settings: Settings) -> None:
     with record() as seen:
-        assert store.get_page("d", shell) is not None
+        assert get_page_of_store("d", shell) is not None
     (kept,) = [
         command for command in seen.commands if command.named() == [keys.cached_page("d")] and command.name == "SET"
     ]
@@ -69,14 +76,20 @@ def test_a_page_is_fresh_for_five_minutes_and_stale_for_five_more(cache: Any, se
     assert 0 < cache.pttl(keys.cached_page("d")) <= 600_000
     now = clock.now()
     settings.CLOCK = lambda: now
-    aged = [StoredPage([b"a"], [], [], {}, now.timestamp() - age) for age in (0, 299, 301, 599, 601)]
+    aged = [shell(age=age) for age in (0, 299, 301, 599, 601)]
+    assert [one.is_fresh for one in aged] == [True, True, False, False, False]
+    assert [one.is_expired for one in aged] == [False, False, False, False, True]
+
+
+def test_a_page_with_a_time_in_it_has_a_shorter_life() -> None:
+    aged = [shell(age=age, life=1.0) for age in (0, 0.9, 1.1, 1.9, 2.1)]
     assert [one.is_fresh for one in aged] == [True, True, False, False, False]
     assert [one.is_expired for one in aged] == [False, False, False, False, True]
 
 
 def test_the_first_request_renders_a_stale_page_anew(cache: Any) -> None:
     cache.set(keys.cached_page("d"), shell("old", age=OLD).to_bytes("d"))
-    found = store.get_page("d", lambda: shell("new"))
+    found = get_page_of_store("d", lambda: shell("new"))
     assert found
     assert found.pieces == [b"new"]
     assert StoredPage.from_bytes("d", cache.get(keys.cached_page("d"))).pieces == [b"new"]
@@ -87,7 +100,7 @@ def test_other_requests_get_the_stale_page_meanwhile(cache: Any) -> None:
     cache.set(keys.cached_page("d"), shell("old", age=OLD).to_bytes("d"))
     cache.set(keys.cached_page_lock("d"), "somebody", px=60_000)
     for _ in range(2):
-        found = store.get_page("d", never)
+        found = get_page_of_store("d", never)
         assert found
         assert found.pieces == [b"old"]
     assert cache.get(keys.cached_page_lock("d")) == b"somebody"
@@ -96,15 +109,15 @@ def test_other_requests_get_the_stale_page_meanwhile(cache: Any) -> None:
 def test_a_stale_copy_is_replaced_by_the_servers_new_page(cache: Any) -> None:
     cache.set(keys.cached_page("d"), shell("old", age=OLD).to_bytes("d"))
     cache.set(keys.cached_page_lock("d"), "somebody", px=60_000)
-    store.get_page("d", never)
+    get_page_of_store("d", never)
     cache.set(keys.cached_page("d"), shell("new").to_bytes("d"))
     cache.delete(keys.cached_page_lock("d"))
-    wait_until(lambda: (found := store.get_page("d", never)) and found.pieces == [b"new"], "the new page")
+    wait_until(lambda: (found := get_page_of_store("d", never)) and found.pieces == [b"new"], "the new page")
 
 
 def test_an_expired_page_is_not_served(cache: Any) -> None:
     cache.set(keys.cached_page("d"), shell("old", age=OVER).to_bytes("d"))
-    found = store.get_page("d", lambda: shell("new"))
+    found = get_page_of_store("d", lambda: shell("new"))
     assert found
     assert found.pieces == [b"new"]
 
@@ -112,7 +125,7 @@ def test_an_expired_page_is_not_served(cache: Any) -> None:
 @pytest.mark.parametrize("make", [lambda: shell("forged").to_bytes("another"), lambda: b"forged", lambda: b"\xff:x"])
 def test_a_page_that_the_site_did_not_sign_for_this_key_is_rendered_anew(cache: Any, make: Callable[[], bytes]) -> None:
     cache.set(keys.cached_page("d"), make())
-    found = store.get_page("d", lambda: shell("new"))
+    found = get_page_of_store("d", lambda: shell("new"))
     assert found
     assert found.pieces == [b"new"]
     assert StoredPage.from_bytes("d", cache.get(keys.cached_page("d"))).pieces == [b"new"]
@@ -121,7 +134,7 @@ def test_a_page_that_the_site_did_not_sign_for_this_key_is_rendered_anew(cache: 
 def test_a_request_without_page_or_lock_waits_and_renders_uncached(cache: Any, settings: Settings) -> None:
     settings.SHOP_PAGE_WAIT_SECONDS = 0.1
     cache.set(keys.cached_page_lock("d"), "somebody who was killed", px=60_000)
-    assert store.get_page("d", never) is None
+    assert get_page_of_store("d", never) is None
     assert not cache.exists(keys.cached_page("d"))
 
 
@@ -138,7 +151,7 @@ def test_one_thread_of_a_process_polls_for_all_waiting_ones(
     monkeypatch.setattr(store, "_poll_for_page", noted)
     cache.set(keys.cached_page_lock("d"), "somebody", px=120_000)
     cache.config_resetstat()
-    visitors = [threading.Thread(target=lambda: shown.append(store.get_page("d", never))) for _ in range(20)]
+    visitors = [threading.Thread(target=lambda: shown.append(get_page_of_store("d", never))) for _ in range(20)]
     for visitor in visitors:
         visitor.start()
     wait_until(
@@ -154,7 +167,7 @@ def test_one_thread_of_a_process_polls_for_all_waiting_ones(
 def test_the_lock_of_a_killed_process_expires(cache: Any) -> None:
     token = "somebody who was killed"
     cache.set(keys.cached_page_lock("d"), token, px=200)
-    wait_until(lambda: store.get_page("d", shell) is not None, "the end of the lock")
+    wait_until(lambda: get_page_of_store("d", shell) is not None, "the end of the lock")
     assert cache.exists(keys.cached_page("d"))
 
 
@@ -165,7 +178,7 @@ def test_a_taken_lock_has_an_expiry(cache: Any, settings: Settings) -> None:
         assert 0 < cache.pttl(keys.cached_page_lock("d")) <= 3_600_000
         return shell()
 
-    assert store.get_page("d", make)
+    assert get_page_of_store("d", make)
 
 
 def test_a_process_never_releases_the_lock_of_another(cache: Any) -> None:
@@ -173,7 +186,7 @@ def test_a_process_never_releases_the_lock_of_another(cache: Any) -> None:
         cache.set(keys.cached_page_lock("d"), "somebody else", px=60_000)
         return shell()
 
-    store.get_page("d", make)
+    get_page_of_store("d", make)
     assert cache.get(keys.cached_page_lock("d")) == b"somebody else"
 
 
@@ -182,20 +195,29 @@ def test_a_failed_rendering_releases_the_lock(cache: Any) -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        store.get_page("d", make)
-    assert store.get_page("d", shell)
+        get_page_of_store("d", make)
+    assert get_page_of_store("d", shell)
 
 
-def test_a_refused_page_is_not_tried_again_at_once(cache: Any) -> None:
-    assert store.get_page("d", refuses) is None
-    assert store.get_page("d", never) is None
+def test_an_outdated_page_on_the_server_is_rendered_anew(cache: Any) -> None:
+    cache.set(keys.cached_page("d"), shell("old").to_bytes("d"))
+    found = store.find_or_render("d", None, lambda page: False, lambda: shell("new"))
+    assert found
+    assert found.pieces == [b"new"]
+
+
+def test_a_refused_page_is_remembered_as_such(cache: Any) -> None:
+    assert get_page_of_store("d", refuses) is None
+    copy = store.get_copy("d")
+    assert copy
+    assert copy.page is None
     assert not cache.keys("*")
 
 
 def test_copies_in_the_process_are_bounded(cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store._copies, "most", 3)
     for number in range(10):
-        store.get_page(str(number), shell)
+        get_page_of_store(str(number), shell)
     assert list(store._copies) == ["7", "8", "9"]
 
 

@@ -18,7 +18,6 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from catalog.models import Book
-from mirror.read.foreseen import Foreseen
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
 from mirror.relay.sql_only import sql_only
@@ -241,22 +240,6 @@ def test_views_during_a_rebuild_count_once(redis: Redis, visitors: Iterator[str]
 
 def get_most_viewed_titles(count: int) -> list[str]:
     return [book["title"] for book in popularity.get_popular_books(count).books]
-
-
-def test_the_most_viewed_books_of_a_page_take_one_round_trip(redis: Redis, visitors: Iterator[str]) -> None:
-    books, page = [make_book(f"Book {n}") for n in range(4)], Foreseen()
-    rebuild_mirrors(["book"])
-    assert decay.rebuild_popularity()
-    for n in (2, 2, 2, 0, 0, 3):
-        popularity.count_view(next(visitors), books[n].pk)
-    redis.zadd(keys.popularity(), {"999999": -9})  # a deleted book
-    expected = ["Book 2", "Book 0", "Book 3"]
-    with page.ahead(None):
-        assert get_most_viewed_titles(2) == expected[:2]
-    with record() as seen, page.ahead(None):
-        assert get_most_viewed_titles(2) == expected[:2]
-    assert (seen.round_trips, seen.sql) == (1, [])
-    assert get_most_viewed_titles(5) == expected
 
 
 def test_incomplete_counts_are_not_shown(redis: Redis, visitors: Iterator[str]) -> None:

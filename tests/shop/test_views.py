@@ -18,7 +18,6 @@ from mirror.relay.drains import drain_all
 from mirror.visits import consume
 from shop.book_views import popularity, visits
 from shop.models import View
-from shop.pagecache import fragment_cache
 from shop.visits import views
 from tests.support.catalog.make import make_book
 from tests.support.servers import RedisServer
@@ -139,7 +138,6 @@ def test_a_deleted_book_with_a_cached_page_does_not_count(client: Client, redis:
     drain_all()
     look(client, book)
     pk = book.pk
-    assert fragment_cache.get_planned_reads(f"/books/{pk}/"), "another stranger's view is counted on the way"
     book.delete()
     drain_all()
     for _ in range(2):

@@ -15,6 +15,7 @@ from django.conf import settings
 
 from catalog.local.index import local_copy
 from mirror.redis.recorder import record
+from shop.book_views import decay
 from tests.support.matrix.addresses import find_addresses
 from tests.support.matrix.browser import Browser
 from tests.support.matrix.world import MatrixWorld
@@ -52,6 +53,7 @@ def _measure(world: MatrixWorld) -> Iterator[tuple[str, dict[str, Cost]]]:
     """Yield the name of each page outside the admin and its costs by kind of visitor."""
     people = {"anonymous": Browser(), "reader": world.browser}
     warm_up(world.owner)
+    assert decay.rebuild_popularity()
     assert local_copy.ensure_loaded(PATIENCE_SECONDS)  # a thread loads it, and SQL answers meanwhile
     done: set[str] = set()
     for address in find_addresses(world):

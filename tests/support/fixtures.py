@@ -19,7 +19,6 @@ from redis import Redis
 from accounts import ratelimit
 from accounts.mail import outgoing
 from config.celery import app
-from config.pages import HOME_READS
 from loginlog import days, hooks
 from loginlog.storage import numbers
 from mirror.capture import install
@@ -32,7 +31,7 @@ from mirror.relay import hints, send
 from mirror.utils import failure_log
 from mirror.warm import triggers
 from mirror.windows import window
-from shop.pagecache import fragment_cache, sessions, store
+from shop.pagecache import middleware, readers, store
 from shop.selectors import sales
 from social.timelines import home
 from tests.support import crossing, database, flush, scripts
@@ -42,6 +41,9 @@ from tests.support.servers.redis import main_server
 from tests.support.timeouts import ShortTimeouts
 from tests.support.timings import Timings
 
+# So that each request asks Redis whether a stored page is current. Its own test uses the true value.
+RECHECK_SECONDS = middleware.RECHECK_SECONDS
+middleware.RECHECK_SECONDS = 0.0  # type: ignore[misc]
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "environment"}
 
 
@@ -57,9 +59,7 @@ def _forget() -> None:
     database_identity.cache_clear()
     triggers.forget()
     store.clear_copies()
-    fragment_cache.clear_caches()
-    sessions.clear_caches()
-    HOME_READS.forget()
+    readers.clear_caches()
     ratelimit._local_counters.clear()
     hints._due.__init__()  # type: ignore[misc]  # keys of rolled-back transactions count against the limit of hints
     # Keyed by ids, which SQLite assigns again after a rollback:

@@ -9,11 +9,11 @@ from accounts.models import User
 from catalog.models import Book
 from catalog.shelves import services
 from catalog.shelves.models import Shelf, ShelfEntry
-from config.pages import HOME_READS
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
 from shop.book_views import decay
+from shop.pagecache import readers
 from tests.support.catalog.make import make_book
 from tests.support.catalog.warm import warm_up
 from tests.support.shop.make import make_product, make_sale
@@ -132,7 +132,7 @@ def test_strips_of_the_front_page_show_shelves_without_a_further_round_trip(clie
     decay.rebuild_popularity()
     drain_all()
     client.get(f"/books/{books[0].pk}/")
-    HOME_READS.forget()
+    readers.clear_caches()
     trips = []
     for _ in range(3):
         with record() as seen:

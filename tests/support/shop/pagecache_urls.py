@@ -6,14 +6,13 @@ from django.contrib import messages
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.middleware.csrf import get_token
 from django.template import engines
 from django.urls import include, path
 from django.utils.cache import patch_vary_headers
 
 from catalog.selectors import get_book
+from common.public_pages import public_page
 from mirror.redis.clients import client
-from shop.pagecache.registry import CachedPage
 
 FRAME = "<p>{{ text }}</p>"
 
@@ -50,10 +49,6 @@ def asks_who_it_is(request: HttpRequest, pk: int) -> HttpResponse:
 def leaves_a_message(request: HttpRequest, pk: int) -> HttpResponse:
     messages.success(request, "Well done.")
     return _page(request)
-
-
-def has_a_token(request: HttpRequest, pk: int) -> HttpResponse:
-    return _page(request, get_token(request))
 
 
 def varies_by_cookie(request: HttpRequest, pk: int) -> HttpResponse:
@@ -110,25 +105,17 @@ def asks_sql(request: HttpRequest, pk: int) -> HttpResponse:
     return _page(request)
 
 
-def has_a_placeholder_without_a_name(request: HttpRequest, pk: int) -> HttpResponse:
-    return _page(request, body='{% placeholder "one" always %}well{% endplaceholder %}')
-
-
 VIEWS: dict[str, Any] = {
-    view.__name__: view
+    view.__name__: public_page()(view)
     for view in (
-        *(sets_a_cookie, reads_the_session, writes_the_session, asks_who_it_is, leaves_a_message, has_a_token),
+        *(sets_a_cookie, reads_the_session, writes_the_session, asks_who_it_is, leaves_a_message),
         *(varies_by_cookie, varies_by_everything, is_private, is_not_to_be_stored, is_an_error, is_no_html),
-        *(is_compressed, streams, asks_redis, asks_sql, has_a_placeholder_without_a_name),
+        *(is_compressed, streams, asks_redis, asks_sql),
     )
 }
+PAGES = {"well": public_page()(well), **VIEWS}
 urlpatterns = [
-    *(path(f"pages/{name}/<int:pk>/", view, name=name) for name, view in {"well": well, **VIEWS}.items()),
+    *(path(f"pages/{name}/<int:pk>/", view, name=name) for name, view in PAGES.items()),
     path("", include("config.urls")),
 ]
 handler404, handler500 = "common.web.errors.not_found", "common.web.errors.server_error"
-
-
-def declared(name: str, like: CachedPage) -> CachedPage:
-    """Return a declaration for the page ``name`` that depends on the same mirrors as ``like``."""
-    return CachedPage(name, list_reads=like.list_reads, build_context=lambda pk: {}, find_member=lambda pk: None)

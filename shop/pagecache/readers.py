@@ -1,0 +1,108 @@
+"""One round trip for the pages of readers: their sessions, and the reads that a page made for the last reader.
+
+A process remembers which user a session had, and what each page read, with places for the keys of the user. Both only
+decide what is read ahead: each response loads the session itself. After a session has ended, one more view is counted
+for its user, and then it is forgotten.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from django.conf import settings
+from django.http import HttpRequest
+
+from accounts.sessions import rows as session_rows
+from catalog import keys as catalog_keys
+from mirror.read import Asked, select_guesses
+from mirror.utils import Bounded
+
+MAX_SESSIONS: Final = 4096  # sessions
+MAX_PAGES: Final = 1024
+MAX_COMMANDS: Final = 200  # of a page that are read ahead
+TOKEN_LENGTH: Final = 32  # characters of a session token
+PLACES: Final = ("\0uid:", "\0shelf:", "\0session")  # stand for the parts of keys that differ between readers
+
+
+class Reader(NamedTuple):
+    """A visitor with a session token.
+
+    reads: the reads of the session. user: the user when this process last served the session, or None for an anonymous
+    one; valid only if ``is_known``.
+    """
+
+    digest: str
+    reads: Asked
+    user: int | None = None
+    is_known: bool = False
+
+
+_sessions: Final = Bounded[str, Reader](MAX_SESSIONS)
+_plans: Final = Bounded[str, tuple[Asked, ...]](MAX_PAGES)
+
+
+def get_reader(http: HttpRequest) -> Reader | None:
+    """Return the visitor with the session of a request, or None if it has no valid token."""
+    token = http.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
+    if len(token) != TOKEN_LENGTH:
+        return None
+    digest = session_rows.hash_token(token)
+    found = _sessions.get(digest)
+    return found or Reader(digest, Asked.of(["session"], lambda pipe: session_rows.add_commands(pipe, digest)))
+
+
+def get_planned_reads(path: str, reader: Reader) -> list[Asked]:
+    """Return the reads that this page is likely to make for this reader."""
+    plan = _plans.get(path) if reader.is_known else None
+    return [_replace_in_reads(asked, PLACES, _make_key_parts(reader)) for asked in plan] if plan else []
+
+
+def remember_visit(path: str, reader: Reader, http: HttpRequest, asked: Sequence[Asked] | None) -> None:
+    """Remember the user of a session that was served. asked: the reads of the page, if some were not made ahead."""
+    session: Any = http.session
+    if session.digest != reader.digest:
+        # It has ended, or its token was rotated.
+        _sessions.forget(reader.digest)
+        return
+    user = http.user.pk
+    if not reader.is_known or reader.user != user:
+        reader = reader._replace(user=user, is_known=True)
+        _sessions.put(reader.digest, reader)
+    if asked is not None:
+        _plans.put(path, _make_plan(asked, reader))
+
+
+def clear_caches() -> None:
+    """Empty the caches. For tests."""
+    _sessions.clear()
+    _plans.clear()
+
+
+def _make_plan(asked: Iterable[Asked], reader: Reader) -> tuple[Asked, ...]:
+    """Return the harmless reads of a page, with places for the reader's keys, without those of the session."""
+    plan: list[Asked] = []
+    size = 0
+    parts = _make_key_parts(reader)
+    for one in select_guesses(asked):
+        size += len(one.commands)
+        if one.key != reader.reads.key and size <= MAX_COMMANDS:
+            plan.append(_replace_in_reads(one, parts, PLACES))
+    return tuple(plan)
+
+
+def _replace_in_reads(asked: Asked, old: Sequence[str], new: Sequence[str]) -> Asked:
+    commands = []
+    for args, options in asked.commands:
+        replaced = [_replace(argument, old, new) if isinstance(argument, str) else argument for argument in args]
+        commands.append((tuple(replaced), options))
+    return Asked(asked.mirrors, tuple(commands))
+
+
+def _replace(text: str, old: Sequence[str], new: Sequence[str]) -> str:
+    for one, other in zip(old, new, strict=True):
+        text = text.replace(one, other)
+    return text
+
+
+def _make_key_parts(reader: Reader) -> tuple[str, str, str]:
+    """Return the parts of keys that contain the reader's id or the session's digest."""
+    return f"uid:{{{reader.user}}}:", catalog_keys.shelf_entry(f"{reader.user}:"), reader.digest
