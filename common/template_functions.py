@@ -7,7 +7,6 @@ environment. Those of the frame around every page need no SQL for visitors witho
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
@@ -25,7 +24,7 @@ from django.utils.translation import get_language, get_language_info
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
-from common import bundles
+from common import bundles, frame
 from common.paths import make_path
 from common.web.appearance import get_theme
 from common.web.visitors import get_visitor
@@ -40,11 +39,14 @@ def render_part(context: Context, template: str, values: Mapping[str, Any]) -> S
 
 @pass_context
 def link_to(context: Context, view: str) -> SafeString:
-    """Return the attribute ``href`` with the path of a view, and ``aria-current`` if this is the current page."""
-    request: HttpRequest | None = context.get("request")
+    """Return the attribute ``href`` with the path of a view, and ``aria-current`` if this is the current page.
+
+    Parts without a request have the path of the current page in the variable ``here``.
+    """
     path = make_path(view)
-    is_here = request is not None and request.path == path
-    return format_html('href="{}"{}', path, mark_safe(' aria-current="page"') if is_here else "")
+    request: HttpRequest | None = context.get("request")
+    here = request.path if request else context.get("here")
+    return format_html('href="{}"{}', path, mark_safe(' aria-current="page"') if here == path else "")
 
 
 @pass_context
@@ -63,16 +65,8 @@ def visitor(context: Context) -> AbstractBaseUser | None:
 
 @pass_context
 def way_back(context: Context) -> str:
-    """Return the query string of the page to show after the log-in, or "" for the front page.
-
-    On the pages of accounts, this is the page that ``next`` names; elsewhere it is the current page.
-    """
-    request: HttpRequest = context["request"]
-    here = request.get_full_path()
-    home = make_path("home")
-    if request.path.startswith(make_path("accounts:account")):
-        here = request.POST.get("next") or request.GET.get("next") or home
-    return "" if here == home else f"?{urlencode({'next': here})}"
+    """Return the query string of the page to show after the log-in, or "" for the front page."""
+    return frame.find_way_back(context["request"])
 
 
 def source_url() -> str:
@@ -140,12 +134,16 @@ def _format_number(value: Any, arg: str | int, language: str | None) -> str:
 
 FUNCTIONS: Final[Mapping[str, Any]] = {
     "LANGUAGES": settings.LANGUAGES,
+    "frame_footer": frame.render_footer,
+    "frame_head": frame.render_head,
+    "frame_header": frame.render_header,
     "get_language": get_language,
     "icon": icon,
     "labelled": labelled,
     "link_to": link_to,
     "messages_of": get_messages,
     "own_name": own_name,
+    "own_links": frame.render_own_links,
     "path": make_path,
     "scripts": bundles.render_scripts,
     "source_url": source_url,

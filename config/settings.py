@@ -79,6 +79,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "common.middleware.charset.Utf8Middleware",
     "shop.pagecache.middleware.PageCache",
+    "shop.pagecache.middleware.ReadAhead",
     "common.database.request_priority.RequestPriorityMiddleware",
     "mirror.middleware.ReadYourWrites",
     "accounts.middleware.SessionMiddleware",

@@ -1,16 +1,24 @@
 """Functions and filters of templates: people."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final
 
+from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 from django.utils.timezone import now
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from accounts.names import make_public_path
+from common.public_pages import limit_life
+from common.rendered import remember_rendered
+
+MAX_AGES: Final = 4096  # texts
+MAX_BYTES: Final = 1_000_000  # of remembered rows; each takes about 300 bytes
 
 
 def person_link(name: str) -> SafeString:
@@ -23,10 +31,35 @@ def person_link(name: str) -> SafeString:
 
 def ago(moment: datetime) -> str:
     """Return the age of a time in its largest unit ("3 hours ago"); "just now" below a minute or in the future."""
-    if (now() - moment).total_seconds() < 60:
+    minutes = int((now() - moment).total_seconds() // 60)
+    limit_life(60.0)
+    if minutes < 1:
         return _("just now")
-    return _("%(since)s ago") % {"since": timesince(moment, depth=1)}
+    return _describe_age(moment, minutes, get_language())
 
 
-FUNCTIONS: Final[Mapping[str, Any]] = {"person_link": person_link}
+@lru_cache(maxsize=MAX_AGES)
+def _describe_age(moment: datetime, minutes: int, language: str | None) -> str:
+    """Return an age in words. ``language`` must be the active language."""
+    return _("%(since)s ago") % {"since": timesince(moment, moment + timedelta(minutes=minutes), depth=1)}
+
+
+@remember_rendered(MAX_BYTES)
+def ranking_row(rank: int, name: str, login_times: int, is_me: bool) -> SafeString:
+    """Return a row of the leaderboard."""
+    shown = {"rank": rank, "name": name, "login_times": login_times, "is_me": is_me}
+    return render_to_string("accounts/_ranking_row.html", shown)
+
+
+@remember_rendered(MAX_BYTES)
+def last_login(name: str, time: datetime, age: str) -> SafeString:
+    """Return a reader with the time and the age of the last login."""
+    return render_to_string("accounts/_last_login.html", {"name": name, "time": time, "age": age})
+
+
+FUNCTIONS: Final[Mapping[str, Any]] = {
+    "last_login": last_login,
+    "person_link": person_link,
+    "ranking_row": ranking_row,
+}
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {"ago": ago}

@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -24,10 +23,10 @@ from catalog.shelves.models import Privacy, Shelf
 from catalog.shelves.selectors import find_entry, find_shelf_page, get_shelf_summary
 from catalog.shelves.widgets import (
     CARD_TEMPLATE,
-    build_button_context,
-    build_readers_context,
     build_tabs,
+    render_button,
     render_card_shelf,
+    render_readers,
 )
 from common import clock
 from common.ids import MAX_ID
@@ -129,13 +128,9 @@ def _answer_button(request: HttpRequest, user_id: int, book_id: int, action: str
     behind.
     """
     with read_from_sql():
-        button = build_button_context(request, user_id, book_id, action=action)
-        readers = build_readers_context(book_id) | {"is_part": True}
-    parts = [
-        render_to_string("catalog/shelves/_button.html", button, request),
-        render_to_string("catalog/shelves/_readers.html", readers),
-    ]
-    return HttpResponse("".join(parts))
+        button = render_button(request, user_id, book_id, action=action)
+        readers = render_readers(request, book_id, is_part=True)
+    return HttpResponse(button + readers)
 
 
 def _answer_card(request: HttpRequest, user_id: int, book_id: int) -> HttpResponse:

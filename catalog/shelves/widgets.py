@@ -10,8 +10,10 @@ from django.utils.safestring import SafeString
 
 from catalog.books.series import split_title
 from catalog.shelves.forms import get_last_date
-from catalog.shelves.models import STARS, Shelf
+from catalog.shelves.models import Shelf
 from catalog.shelves.selectors import BookReaders, ShelfSummary, count_readers, find_entries, find_entry
+from common.form_parts import render_for
+from common.frame import find_way_back
 from common.rendered import remember_rendered
 from common.web import get_visitor
 
@@ -36,24 +38,30 @@ class HistogramBar(NamedTuple):
     width: int
 
 
-def build_button_context(
-    request: HttpRequest, user_id: int | None, book_id: int, *, action: str = ""
-) -> dict[str, Any]:
-    """Return the context of a book's shelf button.
+class ShownEntry(NamedTuple):
+    """A book on the visitor's shelf, as its button shows it. Dates are in ISO 8601."""
+
+    shelf: str
+    stars: int | None
+    started_on: str | None
+    finished_on: str | None
+
+
+def render_button(request: HttpRequest, user_id: int | None, book_id: int, *, action: str = "") -> SafeString:
+    """Render a book's shelf button.
 
     user_id: None if not logged in. action: the change that htmx asked for, whose control keeps the focus.
     """
     entry = find_entry(user_id, book_id) if user_id else None
-    return {
-        "request": request,
+    facts = {
         "is_signed_in": bool(user_id),
         "book_id": book_id,
-        "entry": entry,
-        "choices": Shelf.choices,
-        "all_stars": STARS,
+        "entry": ShownEntry(*(entry[name] for name in ShownEntry._fields)) if entry else None,
         "action": action,
         "last_date": get_last_date(),
+        "back": "" if user_id else find_way_back(request),
     }
+    return render_for(request, "catalog/shelves/_button.html", facts)
 
 
 def render_card_shelf(
@@ -95,10 +103,20 @@ def render_strip_shelves(request: HttpRequest, books: Sequence[tuple[int, str]])
     return rendered
 
 
-def build_readers_context(book_id: int) -> dict[str, Any]:
-    """Return the numbers of a book's readers, and the histogram of their ratings, five stars first."""
+def render_readers(request: HttpRequest, book_id: int, *, is_part: bool = False) -> SafeString:
+    """Render the numbers of a book's readers, and the histogram of their ratings, five stars first.
+
+    is_part: whether htmx asked.
+    """
     readers = count_readers(book_id)
-    return {"readers": readers, "want": readers.counts[Shelf.WANT], "bars": _build_bars(readers)}
+    facts = {
+        "want": readers.counts[Shelf.WANT],
+        "ratings": readers.ratings,
+        "mean": readers.mean,
+        "bars": tuple(_build_bars(readers)),
+        "is_part": is_part,
+    }
+    return render_for(request, "catalog/shelves/_readers.html", facts)
 
 
 def _build_bars(readers: BookReaders) -> list[HistogramBar]:

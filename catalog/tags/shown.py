@@ -1,6 +1,7 @@
 """The tags on the page of a book."""
 
-from typing import Any, NamedTuple
+from collections.abc import Hashable
+from typing import NamedTuple
 
 from django.conf import settings
 
@@ -16,8 +17,8 @@ class ShownTag(NamedTuple):
     is_own: bool
 
 
-def build_tags_context(book: BookRecord, reader: int | None) -> dict[str, Any]:
-    """Return the template context of a book's tags: the most frequent tags, then the reader's own, and the rest.
+def list_tag_facts(book: BookRecord, reader: int | None) -> dict[str, Hashable]:
+    """Return what a page shows of a book's tags: the most frequent tags, then the reader's own, and the rest.
 
     reader: the id of the logged-in reader, or None.
     """
@@ -27,4 +28,10 @@ def build_tags_context(book: BookRecord, reader: int | None) -> dict[str, Any]:
     shown += [ShownTag(name, None, True) for name in own if name not in top_names]
     left_out = top_names.union(own, book["hidden_tags"])
     rest = [name for name in book["tags"] if name not in left_out]
-    return {"book": book, "shown": shown, "rest": rest, "reader": reader, "longest": settings.TAG_MAX_LENGTH}
+    return {
+        "book_id": book["id"],
+        "shown": tuple(shown),
+        "rest": tuple(rest),
+        "is_reader": reader is not None,
+        "longest": settings.TAG_MAX_LENGTH,
+    }

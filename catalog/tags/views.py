@@ -15,7 +15,7 @@ from accounts.views import render_refusal, render_too_often
 from catalog.models import Book
 from catalog.selectors import get_book
 from catalog.tags import votes
-from catalog.tags.shown import build_tags_context
+from catalog.tags.shown import list_tag_facts
 from common.ids import MAX_ID
 from common.web import is_partial, json_response, redirect_to, require_login, wants_json
 from mirror.middleware import done_before
@@ -79,6 +79,6 @@ def _render_tags(request: HttpRequest, pk: int, typed: str = "", error: str = ""
         book = get_book(pk)
         if book is None:
             raise Http404
-        shown = build_tags_context(book, request.user.pk)
+        shown = list_tag_facts(book, request.user.pk)
     context = {**shown, "typed": typed, "error": error, "is_part": True}
     return render(request, "catalog/_tags.html", context, status=400 if error else 200)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from catalog.books.languages import get_language_name
+from catalog.shelves.models import STARS, Shelf
 from catalog.template_functions import books, shelves
 
 FUNCTIONS: Final[Mapping[str, Any]] = {
@@ -18,7 +19,9 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "filter_field": books.filter_field,
     "series_line": books.series_line,
     "series_places": books.series_places,
+    "all_stars": STARS,
     "shelf_button": shelves.shelf_button,
+    "shelf_choices": Shelf.choices,
     "structured_data": books.structured_data,
     "tag_link": books.tag_link,
 }

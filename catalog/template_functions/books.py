@@ -21,10 +21,12 @@ from catalog.books.series import split_title
 from catalog.books.volumes import find_series_places
 from catalog.listing.results import BookList
 from catalog.shelves.widgets import render_card_shelf
-from catalog.tags.shown import build_tags_context
+from catalog.tags.shown import list_tag_facts
+from common.form_parts import render_for
+from common.frame import find_way_back
 from common.paths import make_path
 from common.rendered import remember_rendered
-from common.template_functions import render_part, visitor
+from common.template_functions import visitor
 
 MAX_CARD_TAGS: Final = 3  # the most frequent tags, on a card
 MAX_BYTES: Final = 12_000_000  # of each kind of remembered part; a card takes about 3 kB, a page of cards 100 kB
@@ -78,7 +80,10 @@ def series_places(book: BookRecord) -> SafeString:
 def book_tags(context: Context, book: BookRecord) -> SafeString:
     """Show the book's tags, with forms for logged-in readers."""
     me = visitor(context)
-    return render_part(context, "catalog/_tags.html", build_tags_context(book, me.pk if me else None))
+    facts = list_tag_facts(book, me.pk if me else None)
+    if me is None:
+        facts["back"] = find_way_back(context["request"])
+    return render_for(context["request"], "catalog/_tags.html", facts)
 
 
 def authors_linked(book: Mapping[str, Any]) -> SafeString:

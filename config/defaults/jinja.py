@@ -5,6 +5,7 @@ Emails, Django admin and templates of libraries stay in Django's own language.
 
 from typing import Any, Final
 
+from django.utils.functional import Promise
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, ngettext, npgettext, pgettext
 from jinja2 import ChainableUndefined, Environment, Template
@@ -13,6 +14,7 @@ from accounts import template_functions as accounts
 from catalog import template_functions as catalog
 from catalog.search import template_functions as search
 from common import template_functions as common
+from common.form_parts import get_csrf_field_lazily
 from loginlog import template_functions as loginlog
 from shop import template_functions as shop
 from social import template_functions as social
@@ -25,7 +27,11 @@ class SafeTemplate(Template):
 
     def render(self, *args: Any, **kwargs: Any) -> SafeString:
         """Return the HTML."""
-        return mark_safe(super().render(*args, **kwargs))
+        context = dict(*args, **kwargs)
+        # Django's backend makes a new token for each form of a page.
+        if isinstance(context.get("csrf_input"), Promise):
+            context["csrf_input"] = get_csrf_field_lazily(context["request"])
+        return mark_safe(super().render(context))
 
 
 def make_environment(**options: Any) -> Environment:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from django.utils.formats import date_format
@@ -11,6 +11,7 @@ from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from common.rendered import remember_rendered
 from loginlog import selectors
 from loginlog.days import ONE_DAY
 from loginlog.reports import heatmap, streaks
@@ -18,6 +19,7 @@ from loginlog.reports.heatmap import Sheet
 from loginlog.reports.parameters import Range, year_range
 
 MAX_CACHED_DAYS: Final = 4096  # texts
+MAX_BYTES: Final = 8_000_000  # of remembered months; each takes about 5 kB
 STREAK_LOOK_BACK: Final = timedelta(days=366)
 
 
@@ -47,10 +49,16 @@ class Calendar:
     longest: int
     current: int
 
-    @property
+    @cached_property
     def months(self) -> list[Month]:
-        """Draw the months of the range."""
-        return [_build_month(first, last, self.days, self.today) for first, last in self.shown.months]
+        """The drawn months of the range."""
+        found = []
+        for first, last in self.shown.months:
+            own = tuple(day for day in self.days if first <= day <= last)
+            # Any day before or after the month gives the same picture.
+            nearest = max(first - ONE_DAY, min(self.today, last + ONE_DAY))
+            found.append(_build_month(first, last, own, nearest))
+        return found
 
     @property
     def is_year(self) -> bool:
@@ -103,8 +111,9 @@ def _describe_day(day: date, has_login: bool, language: str | None) -> str:
     return f"{date_format(day)}: {_('logged in')}" if has_login else date_format(day)
 
 
-def _build_month(first: date, last: date, days: Sequence[date], today: date) -> Month:
-    own = [day for day in days if first <= day <= last]
+@remember_rendered(MAX_BYTES, measure=lambda month: len(month.sheet.picture))
+def _build_month(first: date, last: date, own: tuple[date, ...], today: date) -> Month:
+    """Draw a month with these login days."""
     count = ngettext("%(n)d day with a login", "%(n)d days with a login", len(own)) % {"n": len(own)}
     name = f"{heatmap.format_month(first)}: {count}" + (f": {heatmap.format_days(own)}" if own else "")
     on, language = set(own), get_language()
@@ -113,4 +122,4 @@ def _build_month(first: date, last: date, days: Sequence[date], today: date) -> 
         return _describe_day(day, day in on, language)
 
     levels = dict.fromkeys(own, heatmap.MAX_LEVEL)
-    return Month(heatmap.draw_sheet(first, last, levels, name=name, day_title=title, today=today), own)
+    return Month(heatmap.draw_sheet(first, last, levels, name=name, day_title=title, today=today), list(own))

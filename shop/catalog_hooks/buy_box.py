@@ -1,13 +1,14 @@
 """The buy box of a book: its price, its stock and the button that adds it to the cart."""
 
+from collections.abc import Hashable
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from django.conf import settings
 from django.http import HttpRequest
-from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
+from common.form_parts import render_for
 from shop.mirrors import ProductMirror
 from shop.products.results import ProductRecord
 
@@ -25,17 +26,17 @@ def render_buy_box_of(request: HttpRequest, product: ProductRecord | None) -> Sa
     """Render the buy box of a product that has been read already."""
     if product is None or not product["is_active"]:
         return SafeString()
-    return render_to_string("shop/_buy_box.html", make_buy_box_context(product), request)
+    return render_for(request, "shop/_buy_box.html", list_buy_box_facts(product))
 
 
-def make_buy_box_context(product: ProductRecord) -> dict[str, Any]:
-    """Return the template context of a buy box.
+def list_buy_box_facts(product: ProductRecord) -> dict[str, Hashable]:
+    """Return the facts of a buy box.
 
     ends: the end of the sale that sets the price, or None. most: the largest quantity that a cart takes.
     """
     now, left = product.now, product["available"]
     return {
-        "product": product,
+        "product_id": product["id"],
         "price": now,
         "ends": None if now.ends is None else datetime.fromtimestamp(now.ends, UTC),
         "left": left,

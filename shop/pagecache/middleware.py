@@ -11,6 +11,7 @@ from prometheus_client import Counter
 
 from accounts.sessions import SessionStore
 from common.middleware import name_view
+from mirror.middleware import COOKIE as BEHIND
 from mirror.read import NOTHING, fetch, known
 from mirror.redis import RedisPipeline
 from shop.book_views import counting_ahead, popularity, visits
@@ -40,36 +41,52 @@ class PageCache:
             return self.get_response(request)
         name_view(request, asked.target.view)
         if asked.is_personal:
-            return _set_cache_control(self._answer_reader(asked))
+            return _set_cache_control(self.get_response(request))
         visit = _Visit(asked, self.get_response)
         page = visit.find_page()
         if page is None:
             return _set_cache_control(visit.let_view_answer())
         return visit.serve_page(page)
 
-    def _answer_reader(self, asked: PageRequest) -> HttpResponse:
-        """Let the view answer, with the session and its expected reads in one round trip."""
-        http = asked.http
-        reader = readers.get_reader(http)
+
+class ReadAhead:
+    """The middleware that reads the session of a visitor and what the page is likely to read in one round trip.
+
+    It comes after the page cache, and before the middleware that loads sessions.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        reader = readers.get_reader(request) if request.method == "GET" and BEHIND not in request.COOKIES else None
         if reader is None:
-            return self.get_response(http)
-        counted = False
+            return self.get_response(request)
+        book_id = _find_book(request)
+        is_counted = False
 
         def beside(pipe: RedisPipeline) -> None:
-            nonlocal counted
+            nonlocal is_counted
             # Once the user is known, because the view is the user's.
-            if asked.target.book_id is not None and reader.is_known:
-                counted = counting_ahead.queue_view(pipe, http, asked.target.book_id, reader.digest, reader.user)
+            if book_id is not None and reader.is_known:
+                is_counted = counting_ahead.queue_view(pipe, request, book_id, reader.digest, reader.user)
 
-        ahead = fetch(reader.reads, readers.get_planned_reads(http.path, reader), beside)
+        page = readers.name_page(request)
+        ahead = fetch(reader.reads, readers.get_planned_reads(page, reader), beside)
         if ahead is None:
-            return self.get_response(http)
+            return self.get_response(request)
         with known(ahead):
-            response = _call_view(asked, self.get_response, is_counted=counted)
+            response = _call_view(request, book_id, self.get_response, is_counted=is_counted)
         # Others may not have loaded the session.
         if response.status_code == 200:
-            readers.remember_visit(http.path, reader, http, ahead.asked if ahead.missed else None)
+            readers.remember_visit(page, reader, request, ahead.asked if ahead.missed else None)
         return response
+
+
+def _find_book(request: HttpRequest) -> int | None:
+    """Return the id of the book whose page is asked for, or None."""
+    asked = parse_page_request(request)
+    return asked.target.book_id if asked else None
 
 
 class _Visit:
@@ -123,7 +140,8 @@ class _Visit:
 
     def let_view_answer(self) -> HttpResponse:
         """Return the response of the view."""
-        return _call_view(self.asked, self._get_response, is_counted=self._is_counted)
+        book_id = self.asked.target.book_id
+        return _call_view(self.asked.http, book_id, self._get_response, is_counted=self._is_counted)
 
     def serve_page(self, page: StoredPage) -> HttpResponse:
         """Return the page for this visitor."""
@@ -147,14 +165,18 @@ class _Visit:
 
 
 def _call_view(
-    asked: PageRequest, get_response: Callable[[HttpRequest], HttpResponse], *, is_counted: bool
+    request: HttpRequest,
+    book_id: int | None,
+    get_response: Callable[[HttpRequest], HttpResponse],
+    *,
+    is_counted: bool,
 ) -> HttpResponse:
     """Return the response of the view, which does not count a view that the round trip of the page has counted."""
     if is_counted:
-        visits.mark_counted(asked.http)
-    response = get_response(asked.http)
-    if is_counted and response.status_code == 404 and asked.target.book_id is not None:
-        popularity.forget_book(asked.target.book_id)
+        visits.mark_counted(request)
+    response = get_response(request)
+    if is_counted and response.status_code == 404 and book_id is not None:
+        popularity.forget_book(book_id)
     return response
 
 

@@ -13,6 +13,7 @@ from django.http import HttpRequest
 
 from accounts.sessions import rows as session_rows
 from catalog import keys as catalog_keys
+from common.web import wants_json
 from mirror.read import Asked, select_guesses
 from mirror.utils import Bounded
 
@@ -50,13 +51,19 @@ def get_reader(http: HttpRequest) -> Reader | None:
     return found or Reader(digest, Asked.of(["session"], lambda pipe: session_rows.add_commands(pipe, digest)))
 
 
-def get_planned_reads(path: str, reader: Reader) -> list[Asked]:
+def name_page(http: HttpRequest) -> str:
+    """Return a name of the requested page, under which its reads are remembered."""
+    form = "json" if wants_json(http) else http.META.get("HTTP_HX_REQUEST", "")
+    return f"{form} {http.get_full_path()}"
+
+
+def get_planned_reads(page: str, reader: Reader) -> list[Asked]:
     """Return the reads that this page is likely to make for this reader."""
-    plan = _plans.get(path) if reader.is_known else None
+    plan = _plans.get(page) if reader.is_known else None
     return [_replace_in_reads(asked, PLACES, _make_key_parts(reader)) for asked in plan] if plan else []
 
 
-def remember_visit(path: str, reader: Reader, http: HttpRequest, asked: Sequence[Asked] | None) -> None:
+def remember_visit(page: str, reader: Reader, http: HttpRequest, asked: Sequence[Asked] | None) -> None:
     """Remember the user of a session that was served. asked: the reads of the page, if some were not made ahead."""
     session: Any = http.session
     if session.digest != reader.digest:
@@ -68,7 +75,7 @@ def remember_visit(path: str, reader: Reader, http: HttpRequest, asked: Sequence
         reader = reader._replace(user=user, is_known=True)
         _sessions.put(reader.digest, reader)
     if asked is not None:
-        _plans.put(path, _make_plan(asked, reader))
+        _plans.put(page, _make_plan(asked, reader))
 
 
 def clear_caches() -> None:

@@ -51,6 +51,9 @@ def make_anonymous_request(asked: PageRequest) -> WSGIRequest:
         "REMOTE_ADDR": "127.0.0.1",
         "wsgi.input": BytesIO(),
     }
+    # As a server passes them: Django decodes these two, and reads them as Latin-1.
+    for name in ("SCRIPT_NAME", "PATH_INFO"):
+        environ[name] = environ.get(name, "").encode(errors="surrogateescape").decode("latin-1")
     if asked.theme:
         environ["HTTP_COOKIE"] = f"{appearance.THEME_COOKIE}={asked.theme}"
     return WSGIRequest(environ)

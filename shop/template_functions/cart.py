@@ -1,12 +1,17 @@
 """The link to the cart in the header of every page."""
 
+from typing import Final
+
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
 from common.paths import make_path
+from common.rendered import remember_rendered
 from shop.carts.header import get_copies
+
+MAX_BYTES: Final = 100_000  # of remembered links
 
 
 @pass_context
@@ -19,4 +24,9 @@ def cart_link(context: Context, *, is_part: bool = False, is_elsewhere: bool = F
     request = context.get("request")
     copies = get_copies(request) if request is not None and hasattr(request, "session") else None
     is_here = request is not None and request.path == make_path("shop:cart") and not is_elsewhere
+    return _render_cart_link(copies, is_here, is_part)
+
+
+@remember_rendered(MAX_BYTES)
+def _render_cart_link(copies: int | None, is_here: bool, is_part: bool) -> SafeString:
     return render_to_string("shop/_cart_link.html", {"copies": copies, "is_here": is_here, "is_part": is_part})

@@ -1,19 +1,17 @@
 """The cards of offers, on the page of sales and in the strip of a sale. Each is rendered once for the same facts."""
 
-import secrets
 from typing import Any, Final, NamedTuple
 
 from django.template.loader import render_to_string
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
+from common.form_parts import render_for
 from common.rendered import remember_rendered
 from shop.selectors.sales import Offer, SaleView
 
 MAX_BYTES: Final = 4_000_000  # of remembered cards; each takes about 2 kB
-# Stands for the visitor's token. Readers do not know it, so no title contains it.
-TOKEN_PLACE: Final = secrets.token_hex(16)
 
 
 class OfferFacts(NamedTuple):
@@ -35,7 +33,7 @@ class OfferFacts(NamedTuple):
         """The context of a template."""
         book: Any = {"title": self.title, "authors": self.authors, "author_ids": self.author_ids}
         offer = Offer(self.product, book, self.cents, self.was, self.later, self.left, as_of=0.0)
-        return {"sale": {"id": self.sale, "is_on": self.is_on}, "offer": offer, "csrf_input": TOKEN_PLACE}
+        return {"sale": {"id": self.sale, "is_on": self.is_on}, "offer": offer}
 
 
 def _list_facts(sale: SaleView, offer: Offer) -> OfferFacts:
@@ -46,17 +44,8 @@ def _list_facts(sale: SaleView, offer: Offer) -> OfferFacts:
 
 @pass_context
 def render_offer(context: Context, sale: SaleView, offer: Offer) -> SafeString:
-    """Return the card of an offer on the page of sales, with the visitor's token in its form."""
-    before, *after = _render_offer(_list_facts(sale, offer))
-    if not after:  # a coming sale has no form, and its page no token
-        return before
-    return mark_safe(before + str(context["csrf_input"]) + after[0])
-
-
-@remember_rendered(MAX_BYTES, measure=lambda pieces: sum(map(len, pieces)))
-def _render_offer(facts: OfferFacts) -> list[SafeString]:
-    """Return the card in the pieces around the token."""
-    return list(map(mark_safe, render_to_string("shop/_offer.html", facts.context).split(TOKEN_PLACE)))
+    """Return the card of an offer on the page of sales."""
+    return render_for(context["request"], "shop/_offer.html", {"facts": _list_facts(sale, offer)})
 
 
 def render_strip_offer(sale: SaleView, offer: Offer) -> SafeString:

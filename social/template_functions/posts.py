@@ -16,6 +16,7 @@ from jinja2.runtime import Context
 
 from accounts.names import make_public_path
 from catalog.books import covers
+from common.form_parts import FIELD_PLACE
 from common.paths import make_path
 from common.rendered import remember_rendered
 from social.content.cleaning import MAX_CHARACTERS
@@ -73,18 +74,16 @@ def post_key(context: Context) -> str:
 def composer_about(context: Context, book: Mapping[str, Any], next_address: str) -> SafeString:
     """Return the empty form for a post about a book. ``next_address`` is the address to redirect to after posting."""
     before, between, after = _render_composer(book["id"], book["title"], next_address)
-    return mark_safe(before + str(context.get("csrf_token", "")) + between + new_key() + after)
+    return mark_safe(before + str(context.get("csrf_input", "")) + between + new_key() + after)
 
 
 @remember_rendered(MAX_BYTES, measure=lambda parts: sum(map(len, parts)))
 def _render_composer(book_id: int, title: str, next_address: str) -> tuple[str, str, str]:
-    """Return the form in three parts, around the CSRF token and the key, which differ in each response."""
+    """Return the form in three parts, around the field of the token and the key, which differ in each response."""
     shown = {"book": {"id": book_id, "title": title}, "next_address": next_address, "request": HttpRequest()}
-    # Random, so that no book title can contain them.
-    token, key = secrets.token_hex(32), secrets.token_hex(16)
-    field = format_html('<input type="hidden" name="csrfmiddlewaretoken" value="{}">', token)
-    text = render_to_string("social/_composer.html", {**shown, "csrf_input": field, "key_placeholder": key})
-    before, _, rest = text.partition(token)
+    key = secrets.token_hex(16)  # random, so that no book title can contain it
+    text = render_to_string("social/_composer.html", {**shown, "csrf_input": FIELD_PLACE, "key_placeholder": key})
+    before, _, rest = text.partition(FIELD_PLACE)
     between, _, after = rest.partition(key)
     return before, between, after
 
