@@ -53,10 +53,13 @@ def render_button(request: HttpRequest, user_id: int | None, book_id: int, *, ac
     user_id: None if not logged in. action: the change that htmx asked for, whose control keeps the focus.
     """
     entry = find_entry(user_id, book_id) if user_id else None
+    shown = None
+    if entry:
+        shown = ShownEntry(entry["shelf"], entry["stars"], entry["started_on"], entry["finished_on"])
     facts = {
         "is_signed_in": bool(user_id),
         "book_id": book_id,
-        "entry": ShownEntry(*(entry[name] for name in ShownEntry._fields)) if entry else None,
+        "entry": shown,
         "action": action,
         "last_date": get_last_date(),
         "back": "" if user_id else find_way_back(request),
