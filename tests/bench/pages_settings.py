@@ -1,7 +1,6 @@
 """Settings of the servers that the benchmark of pages compares; ``BENCH_SERVER`` selects one.
 
-ours: the site. plain: without a page cache.
-django: with Django's cache middleware. bare: only a view that returns "ok".
+ours: the site. bare: only a view that returns "ok".
 """
 
 import os
@@ -16,14 +15,4 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
-_PLAIN = [name for name in _MIDDLEWARE if not name.startswith("shop.pagecache")]
-MIDDLEWARE = {
-    "bare": [],
-    "plain": _PLAIN,
-    "django": [
-        "django.middleware.cache.UpdateCacheMiddleware",
-        *_PLAIN,
-        "django.middleware.cache.FetchFromCacheMiddleware",
-    ],
-}.get(SERVER, _MIDDLEWARE)
-CACHE_MIDDLEWARE_SECONDS = 300
+MIDDLEWARE = [] if SERVER == "bare" else _MIDDLEWARE

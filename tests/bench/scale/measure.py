@@ -3,32 +3,23 @@
 import random
 import re
 import statistics
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from django.core.management import call_command
 from django.test import Client
 from redis import Redis
 from redis.crc import key_slot
 
-from accounts.models import User
-from demo.people import load_demo_people
-from demo.posts import load_demo_posts
-from demo.shelves import load_demo_shelves
-from demo.shop import ensure_sale, load_demo_shop, record_recent_views
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import Command, record
+from tests.bench.demo_data import PASSWORD, READER, load_demo
 from tests.bench.scale.place import VARIABLE, Curve, Load, UnknownFamily
-from tests.support.social.timelines import warm_up
 from tools import keys_page
 
 SIZES: Final = [2 * 4**step for step in range(8)]  # members of the grown copies, up to 32,768
 REPEATS: Final = 20  # requests of each page, of which the last one is recorded
-READER: Final = "Ada Quill"  # of the demo's people
-PASSWORD: Final = "the quiet harbour of 1911"
 GROWN: Final = "mirror:lease:grown"
 PAGES: Final = {
     "front page": "/", "home timeline": "/home/", "book": "/books/1/", "list of books": "/books/?q=fantasy",
@@ -70,18 +61,7 @@ class Families:
 
 def measure(families: Families) -> Costs:
     """Load the demo's data, request the pages, and return the costs."""
-    call_command("demo_books", stdout=sys.stderr)
-    load_demo_people()
-    load_demo_posts()
-    load_demo_shop()
-    load_demo_shelves()
-    ensure_sale()
-    call_command("recommend", "rebuild", stdout=sys.stderr)
-    reader = User.objects.get(username=READER)
-    reader.set_password(PASSWORD)
-    reader.save()
-    warm_up(reader)
-    record_recent_views()
+    load_demo()
     redis = relay_client()
     redis.config_resetstat()
     before = _read_processor_seconds(redis)
