@@ -1,7 +1,7 @@
 """Helpers for pages that answer in HTML or, on request, in JSON."""
 
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import lru_cache, partial, wraps
 from typing import Any, Final
 
 import orjson
@@ -18,6 +18,7 @@ from common.web.redirects import redirect_window
 
 JSON_TYPE: Final = "application/json"
 View = Callable[..., HttpResponse]
+MAX_ACCEPT_LENGTH: Final = 200  # characters of a header whose meaning is remembered
 
 
 def wants_json(request: HttpRequest) -> bool:
@@ -25,6 +26,21 @@ def wants_json(request: HttpRequest) -> bool:
 
     A parameter of the media type, such as a charset, is ignored if it alone prevents a match.
     """
+    accept = request.META.get("HTTP_ACCEPT", "*/*")
+    # Long headers would fill the cache with texts of strangers.
+    if len(accept) > MAX_ACCEPT_LENGTH:
+        return _prefers_json(request)
+    return _prefers_json_by_header(accept)
+
+
+@lru_cache(maxsize=256)
+def _prefers_json_by_header(accept: str) -> bool:
+    request = HttpRequest()
+    request.META["HTTP_ACCEPT"] = accept
+    return _prefers_json(request)
+
+
+def _prefers_json(request: HttpRequest) -> bool:
     preferred = request.get_preferred_type(["text/html", JSON_TYPE])
     if preferred is None:
         return any((kind.main_type, kind.sub_type) == ("application", "json") for kind in request.accepted_types)

@@ -57,7 +57,7 @@ def parse_page_request(http: HttpRequest) -> PageRequest | None:
     if http.method not in ("GET", "HEAD") or BEHIND in http.COOKIES or "HTTP_HX_REQUEST" in http.META:
         return None
     target = find_target(http.path_info)
-    if target is None or not _wants_html(http):
+    if target is None or wants_json(http):
         return None
     host = http.get_host()
     if not (settings.DEBUG or _is_canonical_host(host, http.META.get("SERVER_PORT", ""))):
@@ -81,18 +81,6 @@ def _is_canonical_host(host: str, port: str) -> bool:
     """
     name, _ = split_domain_port(host)
     return host in (name, f"{name}:{port}")
-
-
-def _wants_html(http: HttpRequest) -> bool:
-    accept = http.META.get("HTTP_ACCEPT", "*/*")
-    return _wants_html_by_accept(accept) if len(accept) <= MAX_HEADER_LENGTH else not wants_json(http)
-
-
-@lru_cache(maxsize=256)
-def _wants_html_by_accept(accept: str) -> bool:
-    http = HttpRequest()
-    http.META["HTTP_ACCEPT"] = accept
-    return not wants_json(http)
 
 
 def _get_language(http: HttpRequest) -> str:
