@@ -10,6 +10,7 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from mirror.relay.drains import drain_all
 from shop.models import Product
+from shop.pagecache import middleware
 from tests.support.servers import RedisServer
 from tests.support.shop.page_cache import Made, cached_pages, get_page, made, product, warm_page_mirrors
 from tests.support.shop.pagecache_urls import VIEWS
@@ -40,8 +41,15 @@ def test_one_line_declares_a_cached_page(product: Product, made: Made, own_pages
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_personal_responses_are_served_but_not_cached(
-    product: Product, made: Made, own_pages: None, server: RedisServer, caplog: pytest.LogCaptureFixture, name: str
+    product: Product,
+    made: Made,
+    own_pages: None,
+    server: RedisServer,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
 ) -> None:
+    monkeypatch.setattr(middleware, "REFUSED_SECONDS", 3600.0)
     answers = [Client().get(f"/pages/{name}/{product.pk}/") for _ in range(3)]
     assert [answer.status_code for answer in answers] == [404 if name == "is_an_error" else 200] * 3
     assert cached_pages(server) == []

@@ -81,7 +81,9 @@ def test_a_page_is_fresh_for_five_minutes_and_stale_for_five_more(cache: Any, se
     assert [one.is_expired for one in aged] == [False, False, False, False, True]
 
 
-def test_a_page_with_a_time_in_it_has_a_shorter_life() -> None:
+def test_a_page_with_a_time_in_it_has_a_shorter_life(settings: Settings) -> None:
+    now = clock.now()
+    settings.CLOCK = lambda: now
     aged = [shell(age=age, life=1.0) for age in (0, 0.9, 1.1, 1.9, 2.1)]
     assert [one.is_fresh for one in aged] == [True, True, False, False, False]
     assert [one.is_expired for one in aged] == [False, False, False, False, True]

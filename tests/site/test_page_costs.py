@@ -12,8 +12,10 @@ from typing import Final
 
 import pytest
 from django.conf import settings
+from pytest_django.fixtures import Settings
 
 from catalog.local.index import local_copy
+from common import clock
 from mirror.redis.recorder import record
 from shop.book_views import decay
 from tests.support.matrix.addresses import find_addresses
@@ -34,7 +36,9 @@ Cost = tuple[int, int]  # round trips, SQL statements
 
 @pytest.mark.slow(10)
 @pytest.mark.only_on("sqlite")  # counts of SQL are the same on PostgreSQL except for savepoints
-def test_pages_cost_as_listed() -> None:
+def test_pages_cost_as_listed(settings: Settings) -> None:
+    now = clock.now()
+    settings.CLOCK = lambda: now  # a page with a countdown lives for a second
     rows = [_format_row(*found) for found in sorted(_measure(MatrixWorld()))]
     text = LIST.read_text()
     start = ROW.search(text)
