@@ -52,6 +52,14 @@ class Pending(NamedTuple):
     strays: str
 
 
+class Wanted(NamedTuple):
+    """Keys of a mirror, with the layout of the caller's declaration ("": any)."""
+
+    mirror: str
+    layout: object
+    keys: Sequence[str]
+
+
 class Awaited(NamedTuple):
     """A change that readers wait for."""
 
@@ -91,11 +99,21 @@ def pending_of(mirror: str, keys: Sequence[str], layout: object = "") -> dict[st
     At most the oldest ``MOST`` of each key, and fewer with many keys. The next drain gets the others. layout: of the
     caller's declaration. Raises OutdatedLayout if the same statement finds another one.
     """
-    return pending_together([(mirror, layout, keys)])[0]
+    return pending_together([Wanted(mirror, layout, keys)])[0]
 
 
-def pending_together(wanted: Sequence[tuple[str, object, Sequence[str]]]) -> list[dict[str, list[Pending]]]:
-    """Do the same for the keys of several mirrors (name, layout, keys), in one statement."""
+def pending_together(wanted: Sequence[Wanted]) -> list[dict[str, list[Pending]]]:
+    """Do the same for the keys of several mirrors, in one statement."""
+    return read_pending(wanted, ())[0]
+
+
+def read_pending(
+    wanted: Sequence[Wanted], queries_after: Sequence[queries.Query]
+) -> tuple[list[dict[str, list[Pending]]], list[list[queries.Row]]]:
+    """Do the same, and execute further queries after it, in the same round trip if the database allows it.
+
+    Return the changes, and the rows of each of these queries.
+    """
     rows: dict[tuple[str, str], None] = {}  # ordered, without duplicates
     layouts: list[tuple[str, str]] = []
     found: dict[str, dict[str, list[Pending]]] = {}
@@ -104,13 +122,15 @@ def pending_together(wanted: Sequence[tuple[str, object, Sequence[str]]]) -> lis
         layouts.append((name, str(layout)))
         found[name] = defaultdict(list)
     most_of_each = max(1, min(MOST, MOST_AT_ONCE // max(1, len(rows))))
-    for name, pk, key, strays in _fetch(queries.find_pending(list(rows), most_of_each, layouts)):
+    pending = queries.find_pending(list(rows), most_of_each, layouts)
+    changes, *results = queries.fetch_all([pending, *queries_after], using())
+    for name, pk, key, strays in changes:
         found[name][key].append(Pending(pk, key, strays))
     for name, layout, _ in wanted:
         others = found[name].pop(queries.LAYOUT, None)
         if others and layout != "":
             raise OutdatedLayout(f"{name}: this process has the layout {layout}, and {others[0].strays} is in use")
-    return [found[name] for name, _, _ in wanted]
+    return [found[name] for name, _, _ in wanted], results
 
 
 def pending_among(changes: Collection[tuple[str, str, str]]) -> list[tuple[str, str, str]]:

@@ -8,22 +8,17 @@ parameters.
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from django.db import connections
 
 from mirror.conf import setting
 from mirror.utils import arrays
+from mirror.utils.queries import Query, Row, fetch_all
 
-
-class Query(NamedTuple):
-    """A statement and its parameters."""
-
-    sql: str
-    values: list[Any]
-
-
+__all__ = ["Query", "Row", "fetch_all"]
 LAYOUT: Final = "\1layout"  # stands for the key in rows that name another layout; no key of a change
+FEW: Final = 2  # rows
 _SQLITE_NOW: Final = "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')"
 
 
@@ -37,6 +32,8 @@ def find_pending(rows: Sequence[tuple[str, str]], limit: int, layouts: Iterable[
     layouts: mirror and layout of the caller. A mirror whose recorded layout is another one has a row with the key
     ``LAYOUT`` and that layout. One statement asks both, so that no layout is recorded between them.
     """
+    if len(rows) <= FEW:
+        return _find_pending_of_few(rows, limit, layouts)
     own = "p.applied_at IS NULL AND p.mirror = k.mirror AND p.mirror > '' AND p.source = '' AND p.key = k.key"
     source, values = arrays.make_table({"mirror": "text", "key": "text"}, rows, "k")
     changes = arrays.join_found(
@@ -49,6 +46,22 @@ def find_pending(rows: Sequence[tuple[str, str]], limit: int, layouts: Iterable[
         f" UNION ALL SELECT l.mirror, 0, '{LAYOUT}', s.layout FROM {callers} {other}",
         [*values, limit, *named],
     )
+
+
+def _find_pending_of_few(rows: Sequence[tuple[str, str]], limit: int, layouts: Iterable[tuple[str, str]]) -> Query:
+    """Do the same without tables of values, with which PostgreSQL plans the statement for longer than it runs."""
+    own = "applied_at IS NULL AND mirror = %s AND mirror > '' AND source = '' AND key = %s"
+    found = f"SELECT mirror, id, key, strays FROM mirror_change WHERE {own} ORDER BY created_at LIMIT %s"
+    selects: list[str] = []
+    values: list[Any] = []
+    for mirror, key in rows:
+        selects.append(f"SELECT * FROM ({found}) AS c")
+        values += (mirror, key, limit)
+    for mirror, layout in layouts:
+        other = "mirror = %s AND layout NOT IN ('', %s)"
+        selects.append(f"SELECT mirror, 0, '{LAYOUT}', layout FROM mirror_state WHERE {other}")
+        values += (mirror, layout)
+    return Query(" UNION ALL ".join(selects), values)
 
 
 def find_pending_among(changes: Collection[tuple[str, str, str]]) -> Query:
