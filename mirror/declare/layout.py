@@ -241,7 +241,8 @@ class Layout:
         possible = [self.pk.to_python(pk) for pk in dict.fromkeys(pks) if can_hold(self.pk, pk)]
         # Years and dates in conditions are those of UTC, in each process and under each visitor's time zone.
         with timezone.override(UTC):
-            return [query.write(possible, using) for query in (self._rows, *self._lists.values())]
+            values = self._rows.prepare(possible, using)
+            return [query.write(values, using) for query in (self._rows, *self._lists.values())]
 
     def build_rows(self, results: Sequence[Sequence[Row]], using: str) -> Mapping[str, Record]:
         """Return the records by the results of ``write_queries``."""

@@ -11,6 +11,7 @@ from mirror.comparison.targets import Target
 from mirror.declare.entries import Contribution, Entry
 from mirror.kinds import ABSENT, Kind, Stored
 from mirror.outbox import changes as outbox
+from mirror.outbox.queries import Wanted
 from mirror.utils.queries import Query, can_combine
 
 READ_AHEAD: Final = 10  # rows that are read in the round trip which finds out whether they have pending changes
@@ -68,12 +69,12 @@ def read_works(
 
 def _read_pending(parts: Sequence[Part]) -> list[tuple[PendingChanges, Targets]]:
     """Return the pending changes of each part, by row, and the content of its rows if the same round trip reads it."""
-    wanted: list[outbox.Wanted] = []
+    wanted: list[Wanted] = []
     ahead: list[Sequence[Query] | None] = []
     for kind, pks in parts:
         # A row may have this text as its key, but no drain of a row applies a change of everything.
         rows = [pk for pk in pks if pk != outbox.WHOLE]
-        wanted.append(outbox.Wanted(kind.mirror.name, kind.mirror.version, rows))
+        wanted.append(Wanted(kind.mirror.name, kind.mirror.version, rows))
         ahead.append(None)
     if sum(len(part.pks) for part in parts) <= READ_AHEAD and can_combine(outbox.using()):
         # Of more rows, too many may have no pending changes.

@@ -97,10 +97,14 @@ class KeyedQuery:
         self.field = field
         self.build = build
 
-    def write(self, keys: Iterable[Any], using: str) -> Query:
-        """Return the statement for these keys; without SQL if it can have no rows."""
+    def prepare(self, keys: Iterable[Any], using: str) -> list[Any]:
+        """Return keys as the database has them."""
         connection = connections[using]
-        values: list[Any] = [self.field.get_db_prep_value(key, connection) for key in keys]
+        return [self.field.get_db_prep_value(key, connection) for key in keys]
+
+    def write(self, values: Sequence[Any], using: str) -> Query:
+        """Return the statement for prepared keys; without SQL if it can have no rows."""
+        connection = connections[using]
         if not values:
             return Query("", [])
         compiled = self._compile_once(connection, is_single=len(values) == 1)
