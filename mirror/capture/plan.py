@@ -39,6 +39,7 @@ class Insert(NamedTuple):
     compared: tuple[str, ...] = ()  # those where one of these columns differs
     inserts: bool = True  # whether an INSERT is a change
     uuids: tuple[str, ...] = ()  # those of ``columns`` that hold UUIDs, which a database may store as other text
+    exact: tuple[str, ...] = ()  # those of ``compared`` whose values are the same bytes if they are equal
 
     @property
     def named(self) -> set[str]:
@@ -66,7 +67,8 @@ class Insert(NamedTuple):
 class Relation(NamedTuple):
     """A table as the database has it.
 
-    name: in SQL, quoted if necessary. obstacle: why no trigger can capture all its changes, or "". has_parts: it is
+    name: in SQL, quoted if necessary. exact: the columns whose values are the same bytes if they are equal, as far as
+    the database tells. obstacle: why no trigger can capture all its changes, or "". has_parts: it is
     divided into partitions, or is a part of another table, so that statements may name the other one.
     """
 
@@ -74,6 +76,7 @@ class Relation(NamedTuple):
     columns: frozenset[str]
     obstacle: str = ""
     has_parts: bool = False
+    exact: frozenset[str] = frozenset()
 
 
 class Trigger(NamedTuple):
@@ -156,7 +159,11 @@ class Capture(ABC):
     def _list_triggers(self, table: str, relation: Relation, wanted: Iterable[Insert]) -> Iterator[Trigger]:
         """Yield one trigger for each operation, for all mirrors together: each trigger costs every write."""
         # The migration of a column may follow. Then the next migrate installs its triggers.
-        present = [insert for insert in wanted if insert.named <= relation.columns]
+        present: list[Insert] = []
+        for insert in wanted:
+            if insert.named <= relation.columns:
+                exact = tuple(column for column in insert.compared if column in relation.exact)
+                present.append(insert._replace(exact=exact))
         for operation in self.operations(relation):
             inserts = _select_inserts(operation, present)
             if inserts:

@@ -131,7 +131,12 @@ RELATIONS: Final = """
                 WHEN EXISTS (SELECT FROM pg_partition_tree(c.oid) p
                                JOIN pg_class f ON f.oid = p.relid AND f.relkind = 'f')
                 THEN 'has a foreign table as a partition' END,
-           c.relkind = 'p' OR EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = c.oid)
+           c.relkind = 'p' OR EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = c.oid),
+           (SELECT array_agg(a.attname::text) FROM pg_attribute a
+              LEFT JOIN pg_collation k ON k.oid = a.attcollation
+             WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+               AND a.atttypid = ANY ('{bool,int2,int4,int8,uuid,date,timestamp,timestamptz,text,varchar}'::regtype[])
+               AND COALESCE(k.collisdeterministic, TRUE))
       FROM unnest(%s::text[], %s::text[]) AS w(name, quoted)
       JOIN pg_class c ON c.oid = to_regclass(w.quoted)
 """
@@ -168,8 +173,10 @@ class PostgresCapture(Capture):
             cursor.execute(RELATIONS, [list(tables), list(map(self.quote, tables))])
             rows = cursor.fetchall()
         relations: dict[str, Relation] = {}
-        for table, name, columns, obstacle, has_parts in rows:
-            relations[table] = Relation(name, frozenset(columns or ()), obstacle or "", has_parts)
+        for table, name, columns, obstacle, has_parts, exact in rows:
+            relations[table] = Relation(
+                name, frozenset(columns or ()), obstacle or "", has_parts, exact=frozenset(exact or ())
+            )
         return relations
 
     def name_column(self, column: str) -> str:

@@ -30,7 +30,7 @@ from mirror.declare.paths import (
     resolve_relation,
     sort_uses,
 )
-from mirror.utils.compiled import Keys
+from mirror.utils.queries import Keys
 from mirror.utils.rows import all_rows
 
 

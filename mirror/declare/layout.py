@@ -30,7 +30,7 @@ from mirror.declare.paths import (
     resolve_column,
 )
 from mirror.declare.watches import Family
-from mirror.utils.compiled import KeyedQuery, Keys
+from mirror.utils.queries import KeyedQuery, Keys, Query, Row, fetch_all
 from mirror.utils.rows import all_rows
 
 Record = dict[str, Any]
@@ -232,23 +232,31 @@ class Layout:
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Record]:
         """Return the records of the existing rows that meet the condition, in one query and one more for each list."""
-        # Years and dates in conditions are those of UTC, in each process and under each visitor's time zone.
-        with timezone.override(UTC):
-            return self._load_records(pks)
-
-    def _load_records(self, pks: Sequence[str]) -> Mapping[str, Record]:
         using = database()
-        # In the order in which ``_select_rows`` selects their values
-        names = [*self.paths, *self.expressions]
+        return self.build_rows(fetch_all(self.write_queries(pks, using), using), using)
+
+    def write_queries(self, pks: Sequence[str], using: str) -> list[Query]:
+        """Return the queries for ``build_rows``: one for the rows and one more for each list."""
         # A key in Redis may be a stray that no row can have, and whose text the column would refuse.
         possible = [self.pk.to_python(pk) for pk in dict.fromkeys(pks) if can_hold(self.pk, pk)]
-        found = self._rows.fetch(possible, using)
-        records = {str(pk): dict(zip(names, values, strict=False)) for pk, *values in found}
-        for name in names:
-            if name not in self.plain:
-                self._convert_field(name, records)
-        for name in self.lists:
-            self._add_list(name, records, using)
+        # Years and dates in conditions are those of UTC, in each process and under each visitor's time zone.
+        with timezone.override(UTC):
+            values = self._rows.prepare(possible, using)
+            return [query.write(values, using) for query in (self._rows, *self._lists.values())]
+
+    def build_rows(self, results: Sequence[Sequence[Row]], using: str) -> Mapping[str, Record]:
+        """Return the records by the results of ``write_queries``."""
+        found, *lists = results
+        # In the order in which ``_select_rows`` selects their values
+        names = [*self.paths, *self.expressions]
+        with timezone.override(UTC):
+            rows = self._rows.convert(found, using)
+            records = {str(pk): dict(zip(names, values, strict=False)) for pk, *values in rows}
+            for name in names:
+                if name not in self.plain:
+                    self._convert_field(name, records)
+            for name, links in zip(self.lists, lists, strict=True):
+                self._add_list(name, records, self._lists[name].convert(links, using))
         return records
 
     def _convert_field(self, name: str, records: Mapping[str, Record]) -> None:
@@ -257,16 +265,14 @@ class Layout:
         for record in records.values():
             record[name] = make_plain(record[name], kind)
 
-    def _add_list(self, name: str, records: Mapping[str, Record], using: str) -> None:
-        """Add a field of several values to these records."""
-        if not records:
-            return
+    def _add_list(self, name: str, records: Mapping[str, Record], links: Iterable[Row]) -> None:
+        """Add a field of several values to these records. links: owners with their values."""
         kind = self.kinds[name]
         for record in records.values():
             record[name] = []
-        for owner, value in self._lists[name].fetch(map(self.pk.to_python, records), using):
+        for owner, value in links:
             record_of_owner = records.get(str(owner))
-            # Another row was added after the query before.
+            # A row that does not meet the condition, or that was added after the query before, has no record.
             if record_of_owner is not None:
                 record_of_owner[name].append(make_plain(value, kind))
 

@@ -20,6 +20,7 @@ from mirror.outbox.errors import raise_if_away
 from mirror.redis.session import Command, Session
 from mirror.redis.types import RedisClient
 from mirror.utils.callbacks import ProgressCallback
+from mirror.utils.queries import Query, Row
 from mirror.utils.rows import all_rows
 
 Reader = Callable[[str | None, int], list[str]]  # returns up to that many keys after the given one
@@ -103,6 +104,17 @@ class Kind:
                 found = self.mirror.load(possible)
         self._check_loaded(found)
         return found
+
+    def write_queries(self, pks: Sequence[str]) -> list[Query] | None:
+        """Return the queries of ``load``, or None if it is a method of the declaration.
+
+        A drain may send them in the round trip that reads the pending changes.
+        """
+        return None
+
+    def build_targets(self, results: Sequence[Sequence[Row]]) -> dict[str, Target]:
+        """Return the same as ``wanted`` by the results of ``write_queries``."""
+        raise NotImplementedError
 
     def _check_loaded(self, found: Any) -> None:
         if not isinstance(found, Mapping):

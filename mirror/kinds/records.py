@@ -12,8 +12,10 @@ from mirror.declare import values
 from mirror.declare.entries import Contribution, Entry
 from mirror.declare.mirrors import Mirror, Record
 from mirror.kinds.base import Kind, touch
+from mirror.outbox import changes as outbox
 from mirror.outbox.errors import raise_if_away
 from mirror.redis.session import Command
+from mirror.utils.queries import Query, Row
 
 MAX_ASKED: Final = 1000  # records in one command
 
@@ -75,9 +77,23 @@ class JsonKind(Kind):
 
     def wanted(self, pks: Sequence[str], stored: Sequence[Stored]) -> dict[str, Target]:
         """Return the content that a drain writes for these rows, given their present states."""
+        return self._make_targets(self.load(pks))
+
+    def write_queries(self, pks: Sequence[str]) -> list[Query] | None:
+        layout = self.mirror.layout
+        is_derived = getattr(self.mirror.load, "__func__", None) is Mirror.load
+        if layout is None or not is_derived:
+            return None
+        return layout.write_queries(pks, outbox.using())
+
+    def build_targets(self, results: Sequence[Sequence[Row]]) -> dict[str, Target]:
+        assert self.mirror.layout is not None
+        return self._make_targets(self.mirror.layout.build_rows(results, outbox.using()))
+
+    def _make_targets(self, rows: Mapping[str, Any]) -> dict[str, Target]:
         record_of, encode = self.mirror.record, self.encode
         targets = {}
-        for pk, row in self.load(pks).items():
+        for pk, row in rows.items():
             record = record_of(row)
             if record is None:
                 raise TypeError(f"{self.mirror.name}: record() returned None for {pk!r}; load() leaves hidden rows out")

@@ -20,6 +20,7 @@ from mirror import registry
 from mirror.conf import setting
 from mirror.models import Change
 from mirror.outbox import progress, queries
+from mirror.outbox.queries import Wanted
 from mirror.utils import moments
 from mirror.utils.commit import is_in_transaction
 
@@ -91,26 +92,29 @@ def pending_of(mirror: str, keys: Sequence[str], layout: object = "") -> dict[st
     At most the oldest ``MOST`` of each key, and fewer with many keys. The next drain gets the others. layout: of the
     caller's declaration. Raises OutdatedLayout if the same statement finds another one.
     """
-    return pending_together([(mirror, layout, keys)])[0]
+    (found,), _ = read_pending([Wanted(mirror, layout, keys)])
+    return found
 
 
-def pending_together(wanted: Sequence[tuple[str, object, Sequence[str]]]) -> list[dict[str, list[Pending]]]:
-    """Do the same for the keys of several mirrors (name, layout, keys), in one statement."""
-    rows: dict[tuple[str, str], None] = {}  # ordered, without duplicates
-    layouts: list[tuple[str, str]] = []
-    found: dict[str, dict[str, list[Pending]]] = {}
-    for name, layout, keys in wanted:
-        rows.update(dict.fromkeys((name, key) for key in keys))
-        layouts.append((name, str(layout)))
-        found[name] = defaultdict(list)
-    most_of_each = max(1, min(MOST, MOST_AT_ONCE // max(1, len(rows))))
-    for name, pk, key, strays in _fetch(queries.find_pending(list(rows), most_of_each, layouts)):
+def read_pending(
+    wanted: Sequence[Wanted], queries_after: Sequence[queries.Query] = ()
+) -> tuple[list[dict[str, list[Pending]]], list[list[queries.Row]]]:
+    """Do the same for the keys of several mirrors, and execute further queries after this statement.
+
+    Return the changes, and the rows of each of these queries. One round trip if the database allows it.
+    """
+    found: dict[str, dict[str, list[Pending]]] = {name: defaultdict(list) for name, _, _ in wanted}
+    rows = sum(len(keys) for _, _, keys in wanted)
+    most_of_each = max(1, min(MOST, MOST_AT_ONCE // max(1, rows)))
+    pending = queries.find_pending(wanted, most_of_each)
+    changes, *results = queries.fetch_all([pending, *queries_after], using())
+    for name, pk, key, strays in changes:
         found[name][key].append(Pending(pk, key, strays))
     for name, layout, _ in wanted:
         others = found[name].pop(queries.LAYOUT, None)
         if others and layout != "":
             raise OutdatedLayout(f"{name}: this process has the layout {layout}, and {others[0].strays} is in use")
-    return [found[name] for name, _, _ in wanted]
+    return [found[name] for name, _, _ in wanted], results
 
 
 def pending_among(changes: Collection[tuple[str, str, str]]) -> list[tuple[str, str, str]]:

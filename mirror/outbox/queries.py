@@ -14,41 +14,55 @@ from django.db import connections
 
 from mirror.conf import setting
 from mirror.utils import arrays
+from mirror.utils.queries import Query, Row, fetch_all
 
-
-class Query(NamedTuple):
-    """A statement and its parameters."""
-
-    sql: str
-    values: list[Any]
-
-
+__all__ = ["Query", "Row", "fetch_all"]
 LAYOUT: Final = "\1layout"  # stands for the key in rows that name another layout; no key of a change
 _SQLITE_NOW: Final = "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')"
+
+
+class Wanted(NamedTuple):
+    """Keys of a mirror, with the layout of the caller's declaration ("": any)."""
+
+    mirror: str
+    layout: object
+    keys: Sequence[str]
 
 
 def _is_postgres() -> bool:
     return connections[setting("DATABASE")].vendor == "postgresql"
 
 
-def find_pending(rows: Sequence[tuple[str, str]], limit: int, layouts: Iterable[tuple[str, str]]) -> Query:
-    """Find the unapplied changes of these rows (mirror, key): mirror, id, key, strays. At most ``limit`` for each row.
+def find_pending(wanted: Iterable[Wanted], limit: int) -> Query:
+    """Find the unapplied changes of these keys: mirror, id, key, strays. At most ``limit`` for each key.
 
-    layouts: mirror and layout of the caller. A mirror whose recorded layout is another one has a row with the key
-    ``LAYOUT`` and that layout. One statement asks both, so that no layout is recorded between them.
+    A mirror whose recorded layout is another one has a row with the key ``LAYOUT`` and that layout. One statement asks
+    both, so that no layout is recorded between them.
     """
-    own = "p.applied_at IS NULL AND p.mirror = k.mirror AND p.mirror > '' AND p.source = '' AND p.key = k.key"
-    source, values = arrays.make_table({"mirror": "text", "key": "text"}, rows, "k")
-    changes = arrays.join_found(
-        "mirror_change", f"FROM mirror_change p WHERE {own} ORDER BY p.created_at LIMIT %s", "c"
-    )
-    callers, named = arrays.make_table({"mirror": "text", "layout": "text"}, layouts, "l")
-    other = "JOIN mirror_state s ON s.mirror = l.mirror AND s.layout NOT IN ('', l.layout)"
-    return Query(
-        f"SELECT k.mirror, c.id, k.key, c.strays FROM {source} {changes}"
-        f" UNION ALL SELECT l.mirror, 0, '{LAYOUT}', s.layout FROM {callers} {other}",
-        [*values, limit, *named],
-    )
+    selects: list[str] = []
+    values: list[Any] = []
+    others: list[str] = []
+    layouts: list[Any] = []
+    for mirror, layout, keys in wanted:
+        select, parameters = _find_pending_of_mirror(mirror, list(dict.fromkeys(keys)), limit)
+        selects.append(select)
+        values += parameters
+        others.append("(mirror = %s AND layout NOT IN ('', %s))")
+        layouts += (mirror, str(layout))
+    selects.append(f"SELECT mirror, 0, '{LAYOUT}', layout FROM mirror_state WHERE {' OR '.join(others)}")
+    return Query(" UNION ALL ".join(selects), values + layouts)
+
+
+def _find_pending_of_mirror(mirror: str, keys: Sequence[str], limit: int) -> Query:
+    own = "p.applied_at IS NULL AND p.mirror = %s AND p.mirror > '' AND p.source = ''"
+    if len(keys) == 1:
+        # PostgreSQL would plan the other statement for longer than it runs.
+        found = f"SELECT p.* FROM mirror_change p WHERE {own} AND p.key = %s ORDER BY p.created_at LIMIT %s"
+        return Query(f"SELECT c.mirror, c.id, c.key, c.strays FROM ({found}) AS c", [mirror, keys[0], limit])
+    source, values = arrays.list_values(keys, "text")
+    found = f"FROM mirror_change p WHERE {own} AND p.key = k.value ORDER BY p.created_at LIMIT %s"
+    changes = arrays.join_found("mirror_change", found, "c")
+    return Query(f"SELECT c.mirror, c.id, c.key, c.strays FROM {source} {changes}", [*values, mirror, limit])
 
 
 def find_pending_among(changes: Collection[tuple[str, str, str]]) -> Query:

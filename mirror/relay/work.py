@@ -1,18 +1,24 @@
 """The work of a drain: what it reads in SQL, and the difference to Redis that it writes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from itertools import chain, islice
+from typing import Any, Final, NamedTuple
 
 import orjson
 
 from mirror.comparison import plan
+from mirror.comparison.targets import Target
 from mirror.declare.entries import Contribution, Entry
 from mirror.kinds import ABSENT, Kind, Stored
 from mirror.outbox import changes as outbox
+from mirror.outbox.queries import Wanted
+from mirror.utils.queries import Query, can_combine
 
+READ_AHEAD: Final = 10  # rows that are read in the round trip which finds out whether they have pending changes
 # By mirror and row: the entries that an unfinished drain may have written, or None without one. None on one Redis.
 Staged = dict[tuple[str, str], list[Entry] | None] | None
 PendingChanges = Mapping[str, Sequence[outbox.Pending]]  # by row
+Targets = Mapping[str, Target] | None  # by row; None: not read yet
 
 
 class Part(NamedTuple):
@@ -48,35 +54,52 @@ def read_works(
     parts: Sequence[Part], states: Sequence[Sequence[Any]], *, full: bool, pending_only: bool, staged: Staged
 ) -> list[Work]:
     """Read SQL (first ids, then rows) and compute the difference."""
-    found = _read_pending(parts)
     works = []
-    for part, states_of_part, pending in zip(parts, states, found, strict=True):
+    for part, states_of_part, (pending, targets) in zip(parts, states, _read_pending(parts), strict=True):
         rows = dict(zip(part.pks, states_of_part, strict=True))
         # Another drain may have applied all changes, as of a summary, for which many changes name the same row.
         is_done = part.kind.mirror.sums_up and not pending and not full
         if pending_only or is_done:
             rows = {pk: state for pk, state in rows.items() if pk in pending}
-        works.append(_compute_work(part.kind, rows, pending, full, staged))
+        if targets is None and rows:
+            targets = part.kind.wanted(list(rows), list(rows.values()))
+        works.append(_compute_work(part.kind, rows, pending, targets or {}, full, staged))
     return works
 
 
-def _read_pending(parts: Sequence[Part]) -> list[PendingChanges]:
-    """Return the pending changes of each part, by row."""
-    if len(parts) == 1:
-        kind, pks = parts[0]
-        return [kind.pending(pks)]
-    wanted: list[tuple[str, object, Sequence[str]]] = []
+def _read_pending(parts: Sequence[Part]) -> list[tuple[PendingChanges, Targets]]:
+    """Return the pending changes of each part, by row, and the content of its rows if the same round trip reads it."""
+    wanted: list[Wanted] = []
+    ahead: list[Sequence[Query] | None] = []
     for kind, pks in parts:
-        wanted.append((kind.mirror.name, kind.mirror.version, pks))
-    return list(outbox.pending_together(wanted))
+        # A row may have this text as its key, but no drain of a row applies a change of everything.
+        rows = [pk for pk in pks if pk != outbox.WHOLE]
+        wanted.append(Wanted(kind.mirror.name, kind.mirror.version, rows))
+        ahead.append(None)
+    if sum(len(part.pks) for part in parts) <= READ_AHEAD and can_combine(outbox.using()):
+        # Of more rows, too many may have no pending changes.
+        ahead = [kind.write_queries(pks) for kind, pks in parts]
+    changes, results = outbox.read_pending(wanted, list(chain.from_iterable(queries or () for queries in ahead)))
+    rest = iter(results)
+    read: list[tuple[PendingChanges, Targets]] = []
+    for part, pending, queries in zip(parts, changes, ahead, strict=True):
+        targets = None
+        if queries is not None:
+            targets = part.kind.build_targets(list(islice(rest, len(queries))))
+        read.append((pending, targets))
+    return read
 
 
-def _compute_work(kind: Kind, rows: Mapping[str, Any], pending: PendingChanges, full: bool, staged: Staged) -> Work:
-    """Compute the difference for these rows, given their present states and pending changes."""
+def _compute_work(
+    kind: Kind,
+    rows: Mapping[str, Any],
+    pending: PendingChanges,
+    targets: Mapping[str, Target],
+    full: bool,
+    staged: Staged,
+) -> Work:
+    """Compute the difference for these rows, given their present states, pending changes and wanted content."""
     work = Work([], {}, [], [], [], {})
-    if not rows:
-        return work
-    targets = kind.wanted(list(rows), list(rows.values()))
     # A rebuild writes all entries, and copies load them again after it.
     has_feed = kind.mirror.feed() is not None and not full
     for pk, before in rows.items():

@@ -38,18 +38,20 @@ def make_table(types: Mapping[str, str], rows: Iterable[Sequence[Any]], name: st
         if not columns:  # there are no rows
             columns = [()] * len(types)
         arrays = ", ".join(f"%s::{kind}[]" for kind in types.values())
-        return f"unnest({arrays}) AS {name} ({', '.join(types)})", list(map(_to_array, columns))
+        return f"unnest({arrays}) AS {name} ({', '.join(types)})", list(map(write_array, columns))
     parts = ", ".join(f"json_extract(value, '$[{number}]') AS {column}" for number, column in enumerate(types))
     return f"(SELECT {parts} FROM json_each(%s)) AS {name}", [_to_json(list(rows))]
 
 
-def _to_array(values: Iterable[Any]) -> str:
-    """Return a one-dimensional array as PostgreSQL reads it. psycopg needs four times as long without its C part."""
+def write_array(values: Iterable[Any]) -> str:
+    """Return a one-dimensional array as PostgreSQL reads it. psycopg needs four times as long."""
     quoted = ",".join(map(_quote, values))
     return f"{{{quoted}}}"
 
 
 def _quote(value: Any) -> str:
+    if type(value) is int:
+        return str(value)
     if value is None:
         return "NULL"
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
@@ -59,7 +61,7 @@ def _quote(value: Any) -> str:
 def list_values(values: Iterable[Any], kind: str, name: str = "k") -> Source:
     """Return a table of these values in the column ``value``. kind: their type on PostgreSQL."""
     if _is_postgres():
-        return f"unnest(%s::{kind}[]) AS {name} (value)", [list(values)]
+        return f"unnest(%s::{kind}[]) AS {name} (value)", [write_array(values)]
     return f"json_each(%s) AS {name}", [_to_json(list(values))]
 
 
@@ -69,9 +71,12 @@ def match_any(values: Iterable[Any], kind: str = "bigint") -> Source:
     A subquery makes PostgreSQL use the index. It knows the length of a list, and would compare it row by row while
     its statistics do not show that a table has grown: 60,000 ids of the outbox took 40 s instead of 0.05 s.
     """
+    listed = list(values)
+    if len(listed) == 1:
+        return "= %s", listed
     if _is_postgres():
-        return f"= ANY(ARRAY(SELECT unnest(%s::{kind}[])))", [list(values)]
-    return "IN (SELECT value FROM json_each(%s))", [_to_json(list(values))]
+        return f"= ANY(ARRAY(SELECT unnest(%s::{kind}[])))", [write_array(listed)]
+    return "IN (SELECT value FROM json_each(%s))", [_to_json(listed)]
 
 
 def join_found(table: str, found: str, name: str) -> str:

@@ -461,6 +461,27 @@ class TestAlteredTables:
         assert orders() == ["place"]
 
     @pytest.mark.only_on("postgres")
+    def test_equal_values_with_other_bytes_are_changes(self, watching: Watching, made: Callable[..., None]) -> None:
+        """Until the triggers compare a column by its new type, its mirror is cold."""
+        made(
+            "CREATE COLLATION tnocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+            "DROP COLLATION tnocase CASCADE",
+        )
+        watching("tplace", only=["name"])
+        run("INSERT INTO tplace VALUES (1, 'a')")
+        warm()
+        run("ALTER TABLE tplace ALTER COLUMN name TYPE text COLLATE tnocase")
+        triggers.check(relay_client())
+        assert not is_warm()
+        assert "out of date" in " ".join(reasons())
+        install.install()
+        Change.objects.all()._raw_delete("default")
+        run("UPDATE tplace SET name = 'A'")
+        assert keys() == ["1"]
+        run("UPDATE tplace SET name = 'A'")
+        assert keys() == []
+
+    @pytest.mark.only_on("postgres")
     def test_rewritten_column_that_no_mirror_watches_causes_no_rebuild(self, watching: Watching) -> None:
         watching("tplace", only=["name"])
         warm()

@@ -191,7 +191,7 @@ def test_write_succeeds_if_sql_fails_after_the_commit(
         raise OperationalError("gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(changes, "pending_together", away)
+        patch.setattr(changes, "read_pending", away)
         for code in "abc":
             Odd.objects.create(code=code)
     assert pending() == 3
