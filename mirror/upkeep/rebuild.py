@@ -73,6 +73,11 @@ def order(mirror: Mirror) -> tuple[bool, int]:
     return not mirror.is_in_sql, len(registry.all_ahead(mirror.name))
 
 
+def name_lease(mirror: str) -> str:
+    """Return the name of the lease under which a mirror is rebuilt."""
+    return f"rebuild:{mirror}"
+
+
 def rebuild_if_cold(name: str, progress: ProgressCallback = ignore) -> int:
     """Rebuild a mirror for the sweep. Return the number of rows.
 
@@ -93,7 +98,7 @@ def _rebuild_one(mirror: Mirror, redis: RedisClient, progress: ProgressCallback,
     cold_ones = marker.list_cold(redis, registry.ahead(mirror.name))
     if cold_ones:
         return Rebuilt(mirror.name, skipped=True, waits=tuple(cold_ones))
-    with few_collections(), lease(redis, f"rebuild:{mirror.name}") as is_mine:
+    with few_collections(), lease(redis, name_lease(mirror.name)) as is_mine:
         if not is_mine or (if_cold and marker.is_warm(redis, mirror.name)):
             return Rebuilt(mirror.name, skipped=True)
         for _ in range(STARTS):
