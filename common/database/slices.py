@@ -13,8 +13,8 @@ SLICE_SIZE: Final = 500  # rows in a transaction: some 20 ms
 Row = TypeVar("Row")
 
 
-def split_slices(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Yield the rows in order, in lists of up to ``SLICE`` for one transaction each."""
+def split_slices(rows: Iterable[Row], size: int = SLICE_SIZE) -> Iterator[list[Row]]:
+    """Yield the rows in order, in lists of up to ``size`` for one transaction each."""
     left = iter(rows)
-    while some := list(islice(left, SLICE_SIZE)):
+    while some := list(islice(left, size)):
         yield some
