@@ -14,7 +14,7 @@ from mirror import registry
 from mirror.comparison import scan
 from mirror.conf import setting
 from mirror.declare import values
-from mirror.declare.mirrors import Mirror
+from mirror.declare.mirrors import Mirror, TableMirror
 from mirror.kinds import kind_of
 from mirror.models import State
 from mirror.outbox import changes, spread
@@ -187,7 +187,7 @@ class _Run:
         cold.apply_whole(self.mirror, self.redis)
         self.sources = list(spread.pending_sources().filter(mirror=self.mirror.name).values_list("id", flat=True))
         # Without any entry there are no strays to look for at the end.
-        empty = "empty" if scan.is_empty(self.mirror, self.redis) else "kept"
+        empty = "empty" if self._is_empty() else "kept"
         self.token = f"{self._make_prefix()}{uuid.uuid4().hex[:12]}:{empty}"
         name = self.mirror.name
         with Session(self.redis) as session:
@@ -197,6 +197,12 @@ class _Run:
         self.state.rebuild_cursor = None
         self.state.rebuild_rows = 0
         self.state.save(using=changes.using())
+
+    def _is_empty(self) -> bool:
+        """Return whether nothing of the mirror is stored."""
+        if isinstance(self.mirror, TableMirror):
+            return not self.mirror.stored_after(None, 1)
+        return scan.is_empty(self.mirror, self.redis)
 
     def _note_progress(self, pks: list[str]) -> None:
         self.state.rebuild_cursor = pks[-1]
