@@ -1,7 +1,6 @@
 """Import readers, their views, purchases and shelves."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from datetime import timedelta
 from itertools import chain
 from operator import itemgetter
@@ -12,7 +11,7 @@ from django.db import reset_queries, transaction
 from accounts.models import User
 from accounts.users import bulk
 from catalog.shelves.models import Shelf, ShelfEntry
-from common.database import split_slices
+from common.database import Atomic, split_slices
 from common.text import fold
 from mirror.utils import CountCallback
 from shop.book_views.retention import get_kept_since
@@ -32,7 +31,6 @@ LINE_COLUMNS: Final = ("order_id", "product_id", "title", "quantity", "price")
 ENTRY_COLUMNS: Final = ("user_id", "book_id", "shelf", "stars", "shelved_on", "started_on", "finished_on")
 
 T = TypeVar("T")
-Atomic = Callable[[], AbstractContextManager[None]]  # opens a transaction, possibly one of a bulk load
 
 
 class PrimaryKeys(NamedTuple):
