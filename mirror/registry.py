@@ -277,6 +277,16 @@ def all_ahead(name: str) -> set[str]:
     return found
 
 
+def add_dependents(names: Iterable[str]) -> set[str]:
+    """Return these mirrors and those that depend on them."""
+    wanted = set(names)
+    found = set()
+    for name in _mirrors:
+        if not wanted.isdisjoint(all_ahead(name) | {name}):
+            found.add(name)
+    return found
+
+
 def all_mirrors(names: Iterable[str] = ()) -> list[Mirror]:
     """Return the mirrors called ``names``, or all of them, in the order of registration."""
     return [get(name) for name in names] or list(_mirrors.values())

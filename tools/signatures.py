@@ -22,6 +22,7 @@ PUBLIC: Final = (
     "mirror.visits",
     "mirror.redis",
     "mirror.relay",
+    "mirror.upkeep",
     "mirror.verify",
     "mirror.restore",
     "mirror.outbox",

@@ -12,6 +12,7 @@ from catalog.books.series import split_title
 from catalog.importer import clean
 from catalog.importer.files import DataProblems, Table, split_batches
 from catalog.models import Author, Book
+from common.database import Atomic
 from mirror.utils import ProgressCallback
 
 COLUMNS = (
@@ -43,7 +44,13 @@ class Candidate:
     authors: list[str]
 
 
-def import_books(table: Table, limit: int | None, tally: ImportReport, progress: ProgressCallback) -> None:
+def import_books(
+    table: Table,
+    limit: int | None,
+    tally: ImportReport,
+    progress: ProgressCallback,
+    atomic: Atomic = transaction.atomic,
+) -> None:
     """Add the missing books among the first ``limit`` usable ones, with their authors.
 
     A book's primary key is the file's ``book_id``, if that is free. Books without a free key are added last, with keys
@@ -51,14 +58,14 @@ def import_books(table: Table, limit: int | None, tally: ImportReport, progress:
     """
     crowded = 0
     for batch in split_batches(islice(_read_candidates(table, tally.dirt), limit), BATCH_SIZE):
-        with transaction.atomic():
+        with atomic():
             crowded += _add_books(batch, tally, own_keys=True)
         tally.read["books"] += len(batch)
         progress("books", len(batch))
     # A second pass over the file, because the books that were left out need not fit into memory.
     if crowded:
         for batch in split_batches(islice(_read_candidates(table, DataProblems()), limit), BATCH_SIZE):
-            with transaction.atomic():
+            with atomic():
                 _add_books(batch, tally, own_keys=False)
 
 

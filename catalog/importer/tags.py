@@ -12,6 +12,7 @@ from catalog.models import Tag
 from catalog.names import normalise
 from catalog.tags.aliases import resolve_aliases
 from catalog.tags.bulk import add_counted_taggings, get_or_create_ids
+from common.database import Atomic
 from mirror.utils import ProgressCallback
 
 TAG_COLUMNS = ("tag_id", "tag_name")
@@ -24,7 +25,9 @@ TagIds = dict[int, int]  # from a tag's number in the file to its primary key
 Pair = tuple[int, int]  # the primary keys of a book and a tag
 
 
-def import_tags(table: Table, tally: ImportReport, progress: ProgressCallback) -> TagIds:
+def import_tags(
+    table: Table, tally: ImportReport, progress: ProgressCallback, atomic: Atomic = transaction.atomic
+) -> TagIds:
     """Add missing tags. Names that differ only in case or Unicode form are one tag, and so are aliases of a tag
     (``catalog.tags.aliases``).
     """
@@ -38,7 +41,7 @@ def import_tags(table: Table, tally: ImportReport, progress: ProgressCallback) -
                 tally.dirt.note(wrong, table.name, line)
             elif number is not None:
                 names[number] = name
-        with transaction.atomic():
+        with atomic():
             ids = _get_or_create_tag_ids(list(dict.fromkeys(names.values())), tally)
         found |= {number: ids[name] for number, name in names.items()}
         tally.read["tags"] += len(batch)
@@ -69,7 +72,9 @@ def _get_or_create_tag_ids(names: Sequence[str], tally: ImportReport) -> dict[st
     return ids
 
 
-def import_taggings(table: Table, tags: TagIds, tally: ImportReport, progress: ProgressCallback) -> None:
+def import_taggings(
+    table: Table, tags: TagIds, tally: ImportReport, progress: ProgressCallback, atomic: Atomic = transaction.atomic
+) -> None:
     """Add tags to the existing books, each with its number of readers.
 
     If several tags of the file are one tag here, their counts are added up. They are written last, because the rows of
@@ -84,11 +89,11 @@ def import_taggings(table: Table, tags: TagIds, tally: ImportReport, progress: P
             if pair in counts:
                 tally.dirt.note("one tag twice on one book", table.name, line)
             counts[pair] = min(MAX_COUNT, counts.get(pair, 0) + count)
-        _add_taggings(pairs, tally)
+        _add_taggings(pairs, tally, atomic)
         tally.read["taggings"] += len(batch)
         progress("taggings", len(batch))
     for some in split_batches(merged.items(), BATCH_SIZE):
-        _add_taggings(dict(some), tally)
+        _add_taggings(dict(some), tally, atomic)
 
 
 def _read_taggings(
@@ -114,8 +119,8 @@ def _read_taggings(
             yield line, (books[book], tags[tag]), count
 
 
-def _add_taggings(counts: dict[Pair, int], tally: ImportReport) -> None:
+def _add_taggings(counts: dict[Pair, int], tally: ImportReport, atomic: Atomic) -> None:
     if counts:
         # The rows of a batch are one transaction, so a killed import leaves whole batches.
-        with transaction.atomic():
+        with atomic():
             tally.added["taggings"] += add_counted_taggings(counts)

@@ -31,6 +31,18 @@ def read_lists(keys: Collection[str], limit: int) -> dict[str, list[Member]]:
     return found
 
 
+def read_heaviest(keys: Collection[str]) -> dict[str, int]:
+    """Return the highest weight in each list. Empty lists are left out.
+
+    The index finds it at once. ``read_lists`` also sorts members of equal weight, which may be a whole list.
+    """
+    with _open_cursor() as cursor:
+        source, values = arrays.list_values(keys, "text")
+        heaviest = "SELECT p.weight FROM search_posting p WHERE p.key = k.value ORDER BY p.weight DESC LIMIT 1"
+        cursor.execute(f"SELECT k.value, ({heaviest}) FROM {source}", values)
+        return {key: weight for key, weight in cursor.fetchall() if weight is not None}
+
+
 def change_lists(remove: Iterable[Entry], add: Iterable[Entry]) -> None:
     """Remove entries, then add entries or update their weights."""
     with _open_cursor() as cursor:

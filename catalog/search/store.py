@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from django.db.models import Model
 
 from catalog.search import entries
-from catalog.search.lists import Entry, change_lists, read_lists
+from catalog.search.lists import Entry, change_lists, read_heaviest
 from catalog.search.models import Document, Posting, Term
 from mirror.conf import database, setting
 
@@ -157,9 +157,8 @@ def _weigh_terms(terms: Sequence[str]) -> dict[str, TermRecord]:
         return {}
     keys = [f"{kind}:{term}" for term in terms for kind in entries.WORD_LISTS]
     found: dict[str, TermRecord] = {}
-    for key, heaviest in read_lists(keys, 1).items():
+    for key, weight in read_heaviest(keys).items():
         term = key[2:]
-        _, weight = heaviest[0]
         if term not in found or found[term].weight < weight:
             found[term] = TermRecord(term, weight)
     return found

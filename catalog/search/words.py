@@ -66,6 +66,9 @@ def normalise(text: str) -> str:
     """
     # Decomposed, so that the marks are characters of their own and can be left out.
     decomposed = unicodedata.normalize("NFKD", fold(text))
+    if decomposed.isascii():
+        # It has no marks. An index asks for each name several times.
+        return decomposed.translate(_spellings)
     return "".join(c for c in decomposed if not unicodedata.combining(c)).translate(_spellings)
 
 

@@ -2,10 +2,11 @@
 
 from common.database import open_file, pairs, request_priority
 from common.database.conflicts import repeat_after_conflict
-from common.database.slices import SLICE_SIZE, split_slices
+from common.database.slices import SLICE_SIZE, Atomic, split_slices
 
 __all__ = [
     "SLICE_SIZE",
+    "Atomic",
     "open_file",
     "pairs",
     "repeat_after_conflict",

@@ -4,17 +4,19 @@ On SQLite a request waits for the current slice only, because requests write bef
 (``request_priority``). The relay also writes between slices. On PostgreSQL short statements share the processor.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Final, TypeVar
 
 SLICE_SIZE: Final = 500  # rows in a transaction: some 20 ms
 
+Atomic = Callable[[], AbstractContextManager[None]]  # opens the transaction of a slice, possibly one of a bulk load
 Row = TypeVar("Row")
 
 
-def split_slices(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Yield the rows in order, in lists of up to ``SLICE`` for one transaction each."""
+def split_slices(rows: Iterable[Row], size: int = SLICE_SIZE) -> Iterator[list[Row]]:
+    """Yield the rows in order, in lists of up to ``size`` for one transaction each."""
     left = iter(rows)
-    while some := list(islice(left, SLICE_SIZE)):
+    while some := list(islice(left, size)):
         yield some

@@ -25,6 +25,7 @@ Operation = Literal["insert", "update", "delete", "truncate", "row"]
 MARK: Final = "/* mirror: made after each migrate */"  # identifies the triggers of this application
 LONGEST_NAME: Final = 63  # in bytes; PostgreSQL truncates longer names
 WHOLE: Final = changes.WHOLE
+BULK_LOAD: Final = "bulk load"  # the mark of a transaction that loads rows in bulk
 COLUMN: Final = "column "  # precedes the name of a column that has a stamp; no trigger is called so
 
 
@@ -184,6 +185,17 @@ class Capture(ABC):
                 cursor.execute(statement)
 
     @abstractmethod
+    def begin_bulk_load(self, tables: Collection[str]) -> None:
+        """Let inserts into these tables append changes of everything, until ``end_bulk_load`` in this transaction.
+
+        Only those of this transaction: no other one is concerned, and a rollback ends it.
+        """
+
+    @abstractmethod
+    def end_bulk_load(self) -> None:
+        """Let inserts of this transaction append changes of their rows again."""
+
+    @abstractmethod
     def lock(self) -> None:
         """Exclude other installations until the end of the transaction."""
 
@@ -253,6 +265,15 @@ def inserts() -> dict[str, list[Insert]]:
             insert = _build_insert(mirror.name, watch)
             by_table[watch.table][insert] = None
     return {table: list(found) for table, found in by_table.items()}
+
+
+def find_loaded(tables: Collection[str]) -> list[str]:
+    """Return the mirrors that an INSERT into one of these tables concerns."""
+    concerned: set[str] = set()
+    for table, found in inserts().items():
+        if table in tables:
+            concerned.update(insert.mirror for insert in found if insert.inserts)
+    return [mirror.name for mirror in registry.all_mirrors() if mirror.name in concerned]
 
 
 def own_tables() -> list[str]:

@@ -14,7 +14,7 @@ none on the outbox, and with a search path of its own, so that a writer cannot m
 operators.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -31,7 +31,7 @@ from mirror.capture.plan import (
     trigger_name,
     truncate,
 )
-from mirror.capture.postgres_texts import IGNORE, NOTIFY, Texts
+from mirror.capture.postgres_texts import IGNORE, LOADED_TABLES, NOTIFY, Texts
 
 SEARCH_PATH: Final = "pg_catalog, pg_temp"
 # pg_trigger.tgtype of an AFTER ... FOR EACH STATEMENT trigger (bits as in PostgreSQL's pg_trigger.h)
@@ -114,6 +114,10 @@ STAMPS: Final = """
      WHERE a.attrelid IN (SELECT tgrelid FROM ours) AND a.attnum > 0 AND NOT a.attisdropped
     HAVING count(*) > 0
 """
+# The functions know their table by its oid. The setting ends with the transaction, also by a rollback to a savepoint.
+BEGIN_BULK_LOAD: Final = """
+    SELECT set_config(%s, string_agg(to_regclass(name)::oid::text, ','), true) FROM unnest(%s::text[]) AS loaded(name)
+"""
 # A trigger fires for ordinary writes; in sessions with session_replication_role = replica; in both.
 ORDINARY, REPLICA, ALWAYS = "O", "R", "A"
 ENABLE: Final = {ORDINARY: "ENABLE", REPLICA: "ENABLE REPLICA", ALWAYS: "ENABLE ALWAYS"}
@@ -159,6 +163,15 @@ class Shape(NamedTuple):
 
 class PostgresCapture(Capture):
     """Definitions are compared by their rows in the system catalogs."""
+
+    def begin_bulk_load(self, tables: Collection[str]) -> None:
+        with self.connection.cursor() as cursor:
+            names = list(map(self.quote, tables))
+            cursor.execute(BEGIN_BULK_LOAD, [LOADED_TABLES, names])
+
+    def end_bulk_load(self) -> None:
+        with self.connection.cursor() as cursor:
+            cursor.execute("SELECT set_config(%s, '', true)", [LOADED_TABLES])
 
     def lock(self) -> None:
         self.run(["SELECT pg_advisory_xact_lock(hashtext('mirror.capture.install'))"])

@@ -5,12 +5,13 @@ appends a change of everything instead, so the mirror becomes cold. If it cannot
 and the next check of the triggers finds the reason. Other errors, such as a full disk, stop the write.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from mirror.capture.plan import MARK, WHOLE, Insert, Operation, literal
 
 CHANNEL: Final = "mirror_change"
+LOADED_TABLES: Final = "mirror.loaded_tables"  # a setting of a transaction: oids of tables that it loads in bulk
 # PostgreSQL commits notifying transactions one after another, each with its write to disk. So one of several
 # simultaneous transactions notifies, and no other waits for it. A prepared transaction must not notify.
 NOTIFY: Final = f"""BEGIN {MARK}
@@ -44,8 +45,10 @@ class Texts:
         """Return a function for these statements."""
         mirrors = dict.fromkeys(insert.mirror for insert in inserts)
         changes = "\nUNION ALL\n".join(self.select(insert, operation) for insert in inserts)
-        lines = [
-            f"BEGIN {MARK}",
+        lines = [f"BEGIN {MARK}"]
+        if operation == "insert":
+            lines.append(self._append_bulk_load(mirrors))
+        lines += [
             # One statement for all mirrors, because each one also fires the trigger that notifies the relay.
             f"INSERT INTO {self.outbox} (mirror, source, key)",
             changes,
@@ -66,6 +69,20 @@ class Texts:
             "END",
         ]
         return "\n".join(lines)
+
+    def _append_bulk_load(self, mirrors: Iterable[str]) -> str:
+        """Return the statements for a bulk load, which make the mirrors cold in place of naming its rows.
+
+        They depend on the setting alone, and append the change with the rows. So no row is missed, whatever sets it.
+        """
+        tables = f"string_to_array(current_setting({literal(LOADED_TABLES)}, true), ',')"
+        values = ", ".join(f"({literal(mirror)})" for mirror in mirrors)
+        return (
+            f"IF TG_RELID::text = ANY ({tables}) THEN"
+            f" INSERT INTO {self.outbox} (mirror, source, key) SELECT loaded.mirror, '', {literal(WHOLE)}"
+            f" FROM (VALUES {values}) AS loaded(mirror) WHERE EXISTS (SELECT FROM new_rows);"
+            " RETURN NULL; END IF;"
+        )
 
     def _advance_sequence(self) -> str:
         sequence = f"pg_get_serial_sequence({literal(self.outbox)}, 'id')"

@@ -6,10 +6,22 @@ this.
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
-from mirror.capture.plan import MARK, Capture, Definition, Insert, Operation, Relation, Trigger
+from mirror.capture.plan import (
+    BULK_LOAD,
+    MARK,
+    WHOLE,
+    Capture,
+    Definition,
+    Insert,
+    Operation,
+    Relation,
+    Trigger,
+    find_loaded,
+    literal,
+)
 
 # table_xinfo, because table_info omits generated columns
 COLUMNS: Final = """
@@ -28,6 +40,22 @@ UUID_GROUPS: Final = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))  # beginning a
 
 class SqliteCapture(Capture):
     """Definitions are compared by the text in ``sqlite_master``, which is the CREATE statement."""
+
+    def begin_bulk_load(self, tables: Collection[str]) -> None:
+        # A trigger knows neither its transaction nor other statements of it. So the change comes first, with a mark
+        # for which the triggers look.
+        outbox = self.quote(self.outbox)
+        with self.connection.cursor() as cursor:
+            cursor.executemany(
+                f"INSERT INTO {outbox} (mirror, source, key, error) VALUES (%s, '', %s, %s)",
+                [(name, WHOLE, BULK_LOAD) for name in find_loaded(tables)],
+            )
+
+    def end_bulk_load(self) -> None:
+        with self.connection.cursor() as cursor:
+            cursor.execute(
+                f"UPDATE {self.quote(self.outbox)} SET error = '' WHERE applied_at IS NULL AND error = %s", [BULK_LOAD]
+            )
 
     def lock(self) -> None:
         """Do nothing: a writing transaction excludes all others."""
@@ -88,7 +116,7 @@ class SqliteCapture(Capture):
         if operation == "delete":
             return f"{head} {old} WHERE {old} IS NOT NULL;"
         if operation == "insert":
-            return f"{head} {new} WHERE {new} IS NOT NULL;"
+            return f"{head} {new} WHERE {new} IS NOT NULL AND {self._is_not_loading(insert)};"
         condition = f"{new} IS NOT NULL"
         if insert.compared:
             condition += f" AND ({self._compare_rows(insert.compared)})"
@@ -97,6 +125,17 @@ class SqliteCapture(Capture):
             return statement
         # If the key itself changed, there is a change of the old key as well.
         return f"{statement} {head} {old} WHERE ({self._compare_rows(insert.columns)}) AND {old} IS NOT NULL;"
+
+    def _is_not_loading(self, insert: Insert) -> str:
+        """Return the condition that no change of everything with the mark of a bulk load is pending.
+
+        SQLite has one writer at a time, so the mark is that of the present transaction. If it were ever left behind,
+        the pending change would still cover every row that is written before it is applied.
+        """
+        return (
+            f"NOT EXISTS (SELECT 1 FROM {self.quote(self.outbox)} WHERE applied_at IS NULL"
+            f" AND mirror = {literal(insert.mirror)} AND key = {literal(WHOLE)} AND error = {literal(BULK_LOAD)})"
+        )
 
     def _compare_rows(self, columns: Sequence[str]) -> str:
         """Return the condition that a row differs in one of these columns."""

@@ -170,9 +170,6 @@ class Owned:
 
 def is_empty(mirror: Mirror, redis: RedisClient) -> bool:
     """Return whether Redis has no key of this mirror, and therefore no strays."""
-    if mirror.is_in_sql:
-        # Its strays are in SQL.
-        return False
     owned = Owned(mirror)
     with Session(redis) as session:
         for found in keys(session):

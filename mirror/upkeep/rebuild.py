@@ -14,7 +14,7 @@ from mirror import registry
 from mirror.comparison import scan
 from mirror.conf import setting
 from mirror.declare import values
-from mirror.declare.mirrors import Mirror
+from mirror.declare.mirrors import Mirror, TableMirror
 from mirror.kinds import kind_of
 from mirror.models import State
 from mirror.outbox import changes, spread
@@ -73,6 +73,11 @@ def order(mirror: Mirror) -> tuple[bool, int]:
     return not mirror.is_in_sql, len(registry.all_ahead(mirror.name))
 
 
+def name_lease(mirror: str) -> str:
+    """Return the name of the lease under which a mirror is rebuilt."""
+    return f"rebuild:{mirror}"
+
+
 def rebuild_if_cold(name: str, progress: ProgressCallback = ignore) -> int:
     """Rebuild a mirror for the sweep. Return the number of rows.
 
@@ -93,7 +98,7 @@ def _rebuild_one(mirror: Mirror, redis: RedisClient, progress: ProgressCallback,
     cold_ones = marker.list_cold(redis, registry.ahead(mirror.name))
     if cold_ones:
         return Rebuilt(mirror.name, skipped=True, waits=tuple(cold_ones))
-    with few_collections(), lease(redis, f"rebuild:{mirror.name}") as is_mine:
+    with few_collections(), lease(redis, name_lease(mirror.name)) as is_mine:
         if not is_mine or (if_cold and marker.is_warm(redis, mirror.name)):
             return Rebuilt(mirror.name, skipped=True)
         for _ in range(STARTS):
@@ -182,7 +187,7 @@ class _Run:
         cold.apply_whole(self.mirror, self.redis)
         self.sources = list(spread.pending_sources().filter(mirror=self.mirror.name).values_list("id", flat=True))
         # Without any entry there are no strays to look for at the end.
-        empty = "empty" if scan.is_empty(self.mirror, self.redis) else "kept"
+        empty = "empty" if self._is_empty() else "kept"
         self.token = f"{self._make_prefix()}{uuid.uuid4().hex[:12]}:{empty}"
         name = self.mirror.name
         with Session(self.redis) as session:
@@ -192,6 +197,12 @@ class _Run:
         self.state.rebuild_cursor = None
         self.state.rebuild_rows = 0
         self.state.save(using=changes.using())
+
+    def _is_empty(self) -> bool:
+        """Return whether nothing of the mirror is stored."""
+        if isinstance(self.mirror, TableMirror):
+            return not self.mirror.stored_after(None, 1)
+        return scan.is_empty(self.mirror, self.redis)
 
     def _note_progress(self, pks: list[str]) -> None:
         self.state.rebuild_cursor = pks[-1]

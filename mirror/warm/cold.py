@@ -29,10 +29,12 @@ def make_all_cold(names: Iterable[str], redis: RedisClient) -> None:
 
 def apply_whole(mirror: Mirror, redis: RedisClient) -> int:
     """Apply the pending changes of everything: make the mirror cold, then mark them. Return their number."""
-    changes = outbox.pending_of(mirror.name, [outbox.WHOLE]).get(outbox.WHOLE, [])
-    if changes:
+    total = 0
+    # Each time the outbox returns a limited number, and a bulk load appends one change for each statement.
+    while changes := outbox.pending_of(mirror.name, [outbox.WHOLE]).get(outbox.WHOLE, []):
         # Asked first: if the incarnation changes after it, a replay makes the changes pending again.
         now = incarnation(redis, ask=True)
         make_cold(mirror.name, redis)
         chains.mark({mirror.name: changes}, now)
-    return len(changes)
+        total += len(changes)
+    return total

@@ -79,7 +79,7 @@ def check(redis: RedisClient) -> Reasons:
     lost = _accept_stamps(found, intact)
     if reasons.keys() - _watch.reasons.keys():
         logger.error("Changes are not captured, SQL answers: %s", "; ".join(map(str, faults)))
-    names = _add_dependents(lost) | reasons.keys()
+    names = registry.add_dependents(lost) | reasons.keys()
     if names:
         cold.make_all_cold(names, redis)
     _watch.reasons = reasons
@@ -100,26 +100,15 @@ def reasons(states: Iterable[State] | None = None) -> Reasons:
 
 
 def _explain_outdated(names: Iterable[str]) -> Reasons:
-    return dict.fromkeys(_add_dependents(names), (layouts.REASON,))
+    return dict.fromkeys(registry.add_dependents(names), (layouts.REASON,))
 
 
 def _group_by_mirror(faults: Iterable[install.Fault]) -> Reasons:
     texts: dict[str, list[str]] = defaultdict(list)
     for fault in faults:
-        for name in _add_dependents(fault.mirrors):
+        for name in registry.add_dependents(fault.mirrors):
             texts[name].append(str(fault))
     return {name: tuple(found) for name, found in texts.items()}
-
-
-def _add_dependents(names: Iterable[str]) -> set[str]:
-    """Return these mirrors and those that depend on them."""
-    lost = set(names)
-    found = set()
-    for mirror in registry.all_mirrors():
-        required = registry.all_ahead(mirror.name) | {mirror.name}
-        if not lost.isdisjoint(required):
-            found.add(mirror.name)
-    return found
 
 
 def _accept_stamps(found: Capture, stamps: Mapping[str, str]) -> list[str]:

@@ -2,11 +2,11 @@
 
 A book that a reader wants to read becomes a view; a rated book becomes a purchase.
 
-invented     prices, stock and times: made up, but equal in every run
+synthetic    prices, stock and times: made up, but equal in every run
 files        to_read.csv and ratings.csv, with tolerance for bad rows
 products     a product for each book
 history      readers, views, orders and shelves
-put          insert many rows of a model in one statement
+bulk         inserts many rows of a model in one statement
 
 The import only adds missing rows, in slices, while the site runs. An interrupted import can be continued.
 """

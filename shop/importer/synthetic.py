@@ -7,6 +7,7 @@ view is on its first day, and the purchase follows, mostly within a week of the 
 """
 
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
@@ -24,6 +25,7 @@ def _hash_to_number(*what: object) -> int:
     return int.from_bytes(blake2b(repr(what).encode(), digest_size=8).digest(), "big")
 
 
+@lru_cache(maxsize=20_000)
 def invent_price(book: int) -> int:
     """Return the price of the book with this number, in cents: 499 to 3449."""
     return 499 + 50 * (_hash_to_number("price", book) % 60)
@@ -35,9 +37,21 @@ def invent_stock(book: int) -> int:
     return number if number > 1 else 0
 
 
+# One row asks for several times of the same pair, and rows come ordered by reader.
+@lru_cache(maxsize=16)
 def _invent_spell_start(user: int, book: int) -> datetime:
-    count = 1 + _hash_to_number("spells", user) % MAX_SPELLS
-    day = _hash_to_number("day", user, _hash_to_number("spell", user, book) % count) % SPREAD_DAYS
+    spell = _hash_to_number("spell", user, book) % _invent_spell_count(user)
+    return _invent_spell_day(user, spell)
+
+
+@lru_cache(maxsize=16)
+def _invent_spell_count(user: int) -> int:
+    return 1 + _hash_to_number("spells", user) % MAX_SPELLS
+
+
+@lru_cache(maxsize=16 * MAX_SPELLS)
+def _invent_spell_day(user: int, spell: int) -> datetime:
+    day = _hash_to_number("day", user, spell) % SPREAD_DAYS
     return HISTORY_END - MAX_DELAY - timedelta(days=1 + day)
 
 
@@ -46,6 +60,7 @@ def invent_view_time(user: int, book: int) -> datetime:
     return _invent_spell_start(user, book) + timedelta(seconds=_hash_to_number("look", user, book) % DAY_SECONDS)
 
 
+@lru_cache(maxsize=16)
 def invent_purchase_time(user: int, book: int) -> datetime:
     """Return the time at which a reader bought a book, after the view."""
     number = _hash_to_number("buy", user, book)

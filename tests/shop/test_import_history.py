@@ -13,7 +13,7 @@ from accounts.models import User
 from catalog.models import Book, ShelfEntry
 from mirror.models import Change
 from shop.importer import history, synthetic
-from shop.importer.bulk import bulk_insert
+from shop.importer.bulk import insert_rows
 from shop.importer.synthetic import HISTORY_END
 from shop.models import Order, OrderLine, OrderState, Product, View
 from tests.support.catalog.goodbooks import books_csv, write
@@ -95,18 +95,19 @@ def test_an_interrupted_import_is_continued(tmp_path: Path, capsys: Capture, mon
     files(tmp_path, pairs(*rows), pairs(*rows))
     calls = Counter[str]()
 
-    def stopped(model: Any, values: Any) -> int:
+    def stopped(model: Any, columns: Any, values: Any) -> int:
         calls[model.__name__] += 1
         if calls["OrderLine"] == 2:
             raise KeyboardInterrupt
-        return bulk_insert(model, values)
+        return insert_rows(model, columns, values)
 
-    monkeypatch.setattr(history, "bulk_insert", stopped)
+    monkeypatch.setattr(history, "ROWS_PER_TRANSACTION", 500)
+    monkeypatch.setattr(history, "insert_rows", stopped)
     with pytest.raises(SystemExit):
         load(tmp_path, capsys)
     assert View.objects.count() == len(rows)
     assert 0 < Order.objects.count() == OrderLine.objects.count() < len(rows)
-    monkeypatch.setattr(history, "bulk_insert", bulk_insert)
+    monkeypatch.setattr(history, "insert_rows", insert_rows)
     capsys.readouterr()
     assert load(tmp_path, capsys)["added"]["views"] == 0
     assert Order.objects.count() == OrderLine.objects.count() == len(rows)
@@ -136,20 +137,21 @@ def test_a_partly_filled_shelf_is_completed_and_keeps_its_entries(
     files(tmp_path, pairs(*rows), pairs(*rows[::2]))
     calls = Counter[str]()
 
-    def stopped(model: Any, values: Any) -> int:
+    def stopped(model: Any, columns: Any, values: Any) -> int:
         calls[model.__name__] += 1
         if calls["ShelfEntry"] == 2:
             raise KeyboardInterrupt
-        return bulk_insert(model, values)
+        return insert_rows(model, columns, values)
 
-    monkeypatch.setattr(history, "bulk_insert", stopped)
+    monkeypatch.setattr(history, "ROWS_PER_TRANSACTION", 500)
+    monkeypatch.setattr(history, "insert_rows", stopped)
     with pytest.raises(SystemExit):
         load(tmp_path, capsys)
     capsys.readouterr()
     begun = ShelfEntry.objects.count()
     assert 0 < begun < len(rows)
     ShelfEntry.objects.filter(pk=ShelfEntry.objects.earliest("pk").pk).update(stars=2)
-    monkeypatch.setattr(history, "bulk_insert", bulk_insert)
+    monkeypatch.setattr(history, "insert_rows", insert_rows)
     assert load(tmp_path, capsys)["added"]["shelved"] == len(rows) - begun
     assert ShelfEntry.objects.filter(stars=2).count() == 1
     assert ShelfEntry.objects.exclude(stars=None).count() == len(rows[::2])

@@ -71,11 +71,20 @@ def _load_books_once(folder: str) -> None:
         call_command("import_goodbooks", source)
     else:
         call_command("demo_books")
-    # Without Redis, SQL serves the pages, and a later rebuild follows.
-    with suppress(SystemExit):
-        call_command("mirror", "rebuild")
+    _rebuild_cold()
     here.append(source)
     notes.write_note("loaded", loaded)
+
+
+def _rebuild_cold() -> None:
+    """Rebuild the mirrors that the import has not rebuilt itself."""
+    from mirror.status import statuses
+
+    cold = [status.mirror for status in statuses() if not status.warm]
+    # Without Redis, SQL serves the pages, and a later rebuild follows. No names would stand for all mirrors.
+    if cold:
+        with suppress(SystemExit):
+            call_command("mirror", "rebuild", *cold)
 
 
 def _load_shop_once(folder: str) -> None:

@@ -1,11 +1,15 @@
 """``manage.py import_goodbooks``: import books and a made-up shop history from a folder in goodbooks-10k format."""
 
 import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
+from django.db import transaction
+from django.db.models import Model
 
 from accounts.models import User
 from catalog.importer import (
@@ -21,7 +25,9 @@ from catalog.importer import (
 )
 from catalog.models import Author, Book, ShelfEntry, Tag, Tagging
 from catalog.tags import update_statistics
+from common.database import Atomic
 from mirror.management import FOUND, OK, Progress, ReportingCommand
+from mirror.upkeep import bulk_load
 from shop.importer import files
 from shop.importer.history import PrimaryKeys, import_purchases, import_readers, import_shelves, import_views
 from shop.importer.products import import_products
@@ -29,9 +35,9 @@ from shop.models import Order, OrderLine, Product, View
 
 CATALOGUE: Final = ("books", "authors", "tags", "taggings")
 HISTORY: Final = ("products", "readers", "views", "purchases", "shelved")
-FILLED_MODELS: Final = (
-    Book, Author, Tag, Book.authors.through, Tagging, Product, User, View, Order, OrderLine, ShelfEntry,
-)  # fmt: skip
+MIN_LOADED_ROWS: Final = 1000  # fewer are not worth a rebuild
+CATALOGUE_MODELS: Final = (Book, Author, Tag, Book.authors.through, Tagging)
+FILLED_MODELS: Final = (*CATALOGUE_MODELS, Product, User, View, Order, OrderLine, ShelfEntry)
 
 
 class Command(ReportingCommand):
@@ -100,9 +106,10 @@ class _Import:
 
     def catalogue(self, progress: Progress) -> None:
         """Import books, authors, tags and the tags of books."""
-        import_books(self.books, self.limit, self.tally, progress)
-        numbers = import_tags(self.tags, self.tally, progress)
-        import_taggings(self.links, numbers, self.tally, progress)
+        with _load_new(CATALOGUE_MODELS, self.limit or self.books.lines()) as atomic:
+            import_books(self.books, self.limit, self.tally, progress, atomic)
+            numbers = import_tags(self.tags, self.tally, progress, atomic)
+            import_taggings(self.links, numbers, self.tally, progress, atomic)
 
     def read_history(self, progress: Progress) -> None:
         """Read the lists of wanted and rated books."""
@@ -123,12 +130,29 @@ class _Import:
         """Write products, readers, views, purchases and shelves."""
         added = self.tally.added
         import_products(self.numbers, self.tally, progress)
-        users, added["readers"] = import_readers(self.readers, partial(progress, "readers"))
+        with _load_new([User], len(self.readers)) as atomic:
+            users, added["readers"] = import_readers(self.readers, partial(progress, "readers"), atomic)
         known = PrimaryKeys(users, self.numbers)
         for kind, write in (("views", import_views), ("purchases", import_purchases)):
             added[kind] = write(self.pairs[kind], known, partial(progress, kind))
         told = partial(progress, "shelved")
-        added["shelved"] = import_shelves(self.pairs["views"], self.pairs["purchases"], known, told)
+        wanted, rated = self.pairs["views"], self.pairs["purchases"]
+        with _load_new([ShelfEntry], len(wanted) + len(rated)) as atomic:
+            added["shelved"] = import_shelves(wanted, rated, known, told, atomic)
+
+
+@contextmanager
+def _load_new(models: Sequence[type[Model]], rows: int) -> Generator[Atomic, None, None]:
+    """Yield the transactions for adding up to ``rows`` rows of the first of these models, and rows of the others.
+
+    They belong to a bulk load if the table may double at least: its rebuild then costs less than changes of the rows.
+    """
+    present = models[0]._base_manager.count()
+    if rows < 2 * present or rows < MIN_LOADED_ROWS:
+        yield transaction.atomic
+        return
+    with bulk_load(*models) as load:
+        yield load.atomic
 
 
 def _as_dict(work: _Import, kinds: tuple[str, ...], seconds: float) -> dict[str, Any]:
