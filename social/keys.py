@@ -28,6 +28,16 @@ def pulls(user_id: int | str) -> str:
     return f"uid:{{{user_id}}}:pulls"
 
 
+def likers(post_id: int | str) -> str:
+    """Set: ids of the users that like a post. Life: as the likes. Owner: LikeMirror."""
+    return f"likers:{{{post_id}}}"
+
+
+def likes(user_id: int | str) -> str:
+    """Set: ids of the posts that a user likes. Life: as the likes. Owner: LikeMirror."""
+    return f"uid:{{{user_id}}}:likes"
+
+
 def shuns(user_id: int | str) -> str:
     """Set: ids of users that a user has muted or blocked, or that have blocked the user. Life: as these rows.
     Owner: ShunMirror.

@@ -1,4 +1,4 @@
-"""Posts with their mentions and hashtags, and follows, blocks and mutes."""
+"""Posts with their mentions, hashtags and likes, and follows, blocks and mutes."""
 
 import uuid
 from typing import Self
@@ -105,6 +105,27 @@ class Hashtag(models.Model):
 
     def __str__(self) -> str:
         return f"#{self.name}"
+
+
+class Like(models.Model):
+    """A reader likes a post."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("reader"), on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    post = models.ForeignKey(
+        Post, verbose_name=_("post"), on_delete=models.CASCADE, related_name="likes", db_index=False
+    )
+    created_at = models.DateTimeField(_("since"), default=timezone.now)
+
+    class Meta:
+        verbose_name = _("like")
+        verbose_name_plural = _("likes")
+        constraints = [models.UniqueConstraint(fields=["user", "post"], name="social_like_once")]
+        indexes = [models.Index(fields=["post", "user"], name="social_likers")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} ♥ {self.post_id}"
 
 
 class Follow(models.Model):

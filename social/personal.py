@@ -1,7 +1,7 @@
 """The personal data that this application keeps."""
 
 from accounts.personal import make_part, register
-from social.models import Block, Follow, Mention, Mute, Post, Pulled
+from social.models import Block, Follow, Like, Mention, Mute, Post, Pulled
 
 
 def register_parts() -> None:
@@ -10,6 +10,7 @@ def register_parts() -> None:
     columns = ["id", "text", "book_id", "book__title", "created_at", "is_hidden"]
     register(make_part("posts", Post, "user", columns))
     register(make_part("mentions", Mention, "user", ["post_id", "name", "post__created_at"]))
+    register(make_part("likes", Like, "user", ["post_id", "post__user__username", "created_at"]))
     register(make_part("following", Follow, "follower", ["followee__username", "created_at"]))
     register(make_part("followers", Follow, "followee", ["follower__username", "created_at"]))
     register(make_part("blocks", Block, "blocker", ["blocked__username", "created_at"]))

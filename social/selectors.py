@@ -14,7 +14,7 @@ from social.relations import blocks
 from social.timelines import pages
 from social.timelines.feeds import AuthorFeed, EagerFeed
 from social.timelines.home import HomeFeed
-from social.timelines.pages import PostPage, read_records
+from social.timelines.pages import PostPage, read_posts, read_records
 
 MAX_NEW_POSTS = 100  # new posts that are counted at most
 
@@ -65,7 +65,7 @@ def get_post(post_id: int, viewer: int | None) -> PostRecord | None:
 
     Posts of a muted author are returned, as on the author's page. Takes 1 round trip, 2 with a viewer.
     """
-    found = read_records([post_id]) if 0 < post_id <= MAX_ID else []
+    found = read_posts([post_id], viewer) if 0 < post_id <= MAX_ID else []
     if not found or viewer is None:
         return found[0] if found else None
     author = found[0]["user"]["id"]

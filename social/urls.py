@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from social.views import follows, lists, people, posts, shelves, timelines
+from social.views import follows, likes, lists, people, posts, shelves, timelines
 
 app_name = "social"
 urlpatterns = [
@@ -12,6 +12,8 @@ urlpatterns = [
     path("posts/", posts.posts, name="posts"),
     path("posts/<int:pk>/", posts.one_post, name="post"),
     path("posts/<int:pk>/delete/", posts.delete, name="delete_post"),
+    path("posts/<int:pk>/like/", likes.like, {"is_liked": True}, name="like"),
+    path("posts/<int:pk>/unlike/", likes.like, {"is_liked": False}, name="unlike"),
     path("tags/<hashtag>/", lists.hashtag_posts, name="hashtag"),
     path("mentions/", lists.mentions, name="mentions"),
     path("books/<int:pk>/posts/", lists.book_posts, name="book_posts"),

@@ -11,9 +11,23 @@ from social.models import Mention, Post
 
 
 class PostRecord(RawRecord):
-    """The record of a post: id, user (id, name), time, text, book (id, title), mentions."""
+    """The record of a post: id, user (id, name), time, text, book (id, title), mentions.
 
-    __slots__ = ()
+    likes: the number of likes. is_liked: whether the viewer likes it. Both are structures of their own, which
+    ``read_posts`` reads beside the record, so that a like changes no record.
+    """
+
+    __slots__ = ("is_liked", "likes")
+
+    def __init__(self, raw: bytes) -> None:
+        super().__init__(raw)
+        self.likes = 0
+        self.is_liked = False
+
+    @property
+    def json(self) -> Record:
+        """Return the post as pages in JSON show it."""
+        return {**self.fields, "likes": self.likes, "is_liked": self.is_liked}
 
 
 class PostRow(NamedTuple):

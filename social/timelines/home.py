@@ -20,7 +20,7 @@ from social import keys
 from social.mirrors.windows import ACTIVE_SECONDS
 from social.queries.home import find_home_posts
 from social.queries.records import PostRecord
-from social.timelines.pages import Chunk, Feed, read_records
+from social.timelines.pages import Chunk, Feed, read_posts
 
 MIRRORS: Final = ("timeline", "post", "follow", "shun")
 RENEW_BELOW_SECONDS: Final = ACTIVE_SECONDS - 24 * 3600  # a window that expires sooner than this is renewed
@@ -118,9 +118,9 @@ class HomeFeed(Feed):
 
     def read_records(self, ids: Sequence[int]) -> list[PostRecord]:
         if not self._needs_renewal:
-            return read_records(ids)
+            return read_posts(ids, self.viewer)
         with mirror.together() as reads:
-            records = reads(read_records, ids)
+            records = reads(read_posts, ids, self.viewer)
             # No reader: this writes, in the round trip of the records.
             reads(mirror.answer, mirror.Question(["timeline"], self._queue_renewal, bool, lambda: False))
         return records.value

@@ -2,7 +2,6 @@
 
 from typing import Any, Final
 
-import orjson
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
@@ -33,7 +32,7 @@ from social.models import Post
 from social.queries.records import PostRecord
 from social.selectors import get_post
 from social.services.posts import create_post, delete_post, get_post_by_key
-from social.timelines.pages import read_records
+from social.timelines.pages import read_posts
 from social.views.draft import Draft, is_json_body
 
 HOME: Final = "social:home"
@@ -67,7 +66,7 @@ def one_post(request: HttpRequest, pk: int) -> HttpResponse:
     """Show one post. The template gets ``post``, a ``PostRecord``."""
     found = _post_or_404(request, pk)
     if wants_json(request):
-        response = json_response(orjson.Fragment(found.raw))
+        response = json_response(found.json)
     else:
         may = request.user.is_authenticated and request.user.is_staff and request.user.has_perm("social.delete_post")
         response = render(request, "social/one_post.html", {"post": found, "may_delete": may})
@@ -121,7 +120,7 @@ def _create_post(user_id: int, draft: Draft) -> Post:
 def _respond_created(request: HttpRequest, draft: Draft, made: Post) -> HttpResponse:
     """Answer with the new post. htmx gets it for the top of the list, with an empty form."""
     if _uses_json(request):
-        response = json_response(orjson.Fragment(_read_record(made).raw), 201)
+        response = json_response(_read_record(made).json, 201)
         response.headers["Location"] = reverse("social:post", args=[made.pk])
         return response
     if is_partial(request):
@@ -137,7 +136,7 @@ def _respond_created(request: HttpRequest, draft: Draft, made: Post) -> HttpResp
 def _read_record(made: Post) -> PostRecord:
     """Return the record from SQL, since Redis may not have it yet. 404 if the post is already hidden."""
     with read_from_sql():
-        found = read_records([made.pk])
+        found = read_posts([made.pk], made.user_id)
     if not found:
         raise Http404
     return found[0]

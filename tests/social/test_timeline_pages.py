@@ -71,7 +71,7 @@ def test_pages_show_the_timelines(reader: Client, path: str) -> None:
 def test_the_json_consists_of_the_records(reader: Client, path: str) -> None:
     first = found(reader, path)
     assert first.keys() == {"results", "next", "newest"}
-    assert first["results"][0].keys() == {"id", "user", "time", "text", "book", "mentions"}
+    assert first["results"][0].keys() == {"id", "user", "time", "text", "book", "mentions", "likes", "is_liked"}
     second = found(reader, first["next"])
     assert second["next"] is None
     assert [post["id"] for post in first["results"] + second["results"]] == newest_first(list(Post.objects.all()))

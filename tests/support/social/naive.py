@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from accounts.models import User
-from social.models import Block, Follow, Hashtag, Mention, Mute, Post
+from social.models import Block, Follow, Hashtag, Like, Mention, Mute, Post
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,11 @@ class Facts:
     apart: set[tuple[int, int]]  # (viewer, author), because of a block or a mute
     tagged: set[tuple[str, int]]
     mentioned: set[tuple[int, int]]
+    likes: set[tuple[int, int]]
+
+    def likes_of(self, post: int, me: int) -> tuple[int, bool]:
+        """Return the number of likes of a post, and whether the reader likes it."""
+        return sum(liked == post for _, liked in self.likes), (me, post) in self.likes
 
     def home(self, me: int) -> list[int]:
         """Return the reader's own posts and those of followed authors."""
@@ -66,4 +71,5 @@ def facts() -> Facts:
         apart=mutes | blocked,
         tagged=set(Hashtag.objects.values_list("name", "post_id")),
         mentioned=set(Mention.objects.values_list("user_id", "post_id")),
+        likes=set(Like.objects.values_list("user_id", "post_id")),
     )
