@@ -119,7 +119,13 @@ def _add_foot(context: Context, post: PostRecord, me: int | None) -> SafeString:
         next_address = context.get("next_address") or context["request"].get_full_path()
         button = button.replace(TOKEN_PLACE, str(context["csrf_input"])).replace(NEXT_PLACE, escape(next_address))
     link = _make_delete_link(card.id) if card.author == me else ""
-    return mark_safe(f'{card.html}<div class="post-foot">{button}{link}</div>')
+    return mark_safe(f'{card.html}<div class="post-foot">{_render_replies(card.id, post.replies)}{button}{link}</div>')
+
+
+@remember_rendered(MAX_BYTES)
+def _render_replies(post_id: int, replies: int) -> str:
+    """Return the link to a post's replies, with their number."""
+    return render_to_string("social/_replies.html", {"id": post_id, "replies": replies})
 
 
 @remember_rendered(MAX_BYTES)

@@ -1,4 +1,4 @@
-"""Creating and deleting posts, and the page of one post, in HTML and (``Accept: application/json``) in JSON."""
+"""Creating and deleting posts, in HTML and (``Accept: application/json``) in JSON."""
 
 from typing import Any, Final
 
@@ -8,10 +8,9 @@ from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods
 
 from accounts.ratelimit import count_at_rates, count_event, give_back
 from accounts.views import describe_wait
@@ -41,14 +40,17 @@ HOME: Final = "social:home"
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def posts(request: HttpRequest) -> HttpResponse:
-    """POST ``text`` (``book``, ``key``, ``next``), as a form or a JSON object. GET redirects to the home timeline."""
+    """POST ``text`` (``book``, ``parent``, ``key``, ``next``), as a form or a JSON object.
+
+    GET redirects to the home timeline.
+    """
     if request.method != "POST":
         return redirect_to_view(HOME)
     if not request.user.is_authenticated:
         return require_login(request, reverse(HOME))
     draft = Draft.read(request)
     try:
-        draft.check()
+        draft.check(request.user.pk)
         made = draft.key and get_post_by_key(request.user.pk, draft.key)
         if made:
             done_before(request)
@@ -59,19 +61,6 @@ def posts(request: HttpRequest) -> HttpResponse:
     except ValidationError as error:
         return _respond_refused(request, draft, error)
     return _respond_created(request, draft, made)
-
-
-@require_safe
-def one_post(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show one post. The template gets ``post``, a ``PostRecord``."""
-    found = _post_or_404(request, pk)
-    if wants_json(request):
-        response = json_response(found.json)
-    else:
-        may = request.user.is_authenticated and request.user.is_staff and request.user.has_perm("social.delete_post")
-        response = render(request, "social/one_post.html", {"post": found, "may_delete": may})
-    patch_vary_headers(response, ["Accept"])
-    return response
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -110,7 +99,7 @@ def _seconds_to_wait(user_id: int) -> int:
 def _create_post(user_id: int, draft: Draft) -> Post:
     """Create the post. A refused text counts as an attempt, because cleaning it takes time, but not as a post."""
     try:
-        return create_post(user_id, draft.text, book_id=draft.book_id, key=draft.key)
+        return create_post(user_id, draft.text, book_id=draft.book_id, parent_id=draft.parent_id, key=draft.key)
     except ValidationError:
         for _most, seconds in settings.POST_RATES:
             give_back(f"post-{seconds}", user_id)
@@ -130,6 +119,9 @@ def _respond_created(request: HttpRequest, draft: Draft, made: Post) -> HttpResp
             "next_address": get_next_address(request, reverse(HOME)),
         }
         return render(request, "social/_posted.html", shown)
+    if draft.parent is not None:
+        # Not to the thread, in which the reply may be on a later page.
+        return redirect_to_view("social:post", made.pk)
     return redirect_to(get_next_address(request, reverse(HOME)))
 
 
@@ -163,6 +155,7 @@ def _render_form_again(request: HttpRequest, draft: Draft, error: str, status: i
         "text": draft.text,
         "error": error,
         "book": draft.book,
+        "parent": draft.parent,
         "next_address": get_next_address(request, reverse(HOME)),
     }
     template = "social/_composer.html" if is_partial(request) else "social/write.html"

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
@@ -245,6 +246,22 @@ class Town(RuleBasedStateMachine):
                 return is_new
 
             self.asks(me, say)
+
+    @action
+    def reply(self, a: int, b: int) -> None:
+        if (me := self.person(a)) and (found := self.some_post(b)):
+            with suppress(ValidationError):
+                self.asks(me, lambda: bool(posts.create_post(me, self.name(), parent_id=found.pk)))
+
+    @action
+    def import_replies(self, a: int, b: int) -> None:
+        authors = [who for n in range(b + 1) if (who := self.person(a + n))]
+        parents = [self.some_post(n) for n in range(len(authors))]
+        Post.objects.bulk_create(
+            Post(user_id=who, text=self.name(), parent_id=to.pk, parent_author_id=to.user_id)
+            for who, to in zip(authors, parents, strict=True)
+            if to
+        )
 
     @action
     def import_posts(self, a: int, b: int) -> None:
