@@ -13,6 +13,11 @@ def posts_of(user_id: int | str) -> str:
     return f"uid:{{{user_id}}}:posts"
 
 
+def replies(post_id: int | str) -> str:
+    """Sorted set: ids of the direct replies to a post, by id. Life: as the replies. Owner: PostMirror."""
+    return f"replies:{{{post_id}}}"
+
+
 def following(user_id: int | str) -> str:
     """Set: ids of the users that a user follows. Life: as the follows. Owner: FollowMirror."""
     return f"uid:{{{user_id}}}:following"
@@ -26,6 +31,16 @@ def followers(user_id: int | str) -> str:
 def pulls(user_id: int | str) -> str:
     """Set: ids of the pulled authors that a user follows. Life: as the follows. Owner: FollowMirror."""
     return f"uid:{{{user_id}}}:pulls"
+
+
+def likers(post_id: int | str) -> str:
+    """Set: ids of the users that like a post. Life: as the likes. Owner: LikeMirror."""
+    return f"likers:{{{post_id}}}"
+
+
+def likes(user_id: int | str) -> str:
+    """Set: ids of the posts that a user likes. Life: as the likes. Owner: LikeMirror."""
+    return f"uid:{{{user_id}}}:likes"
 
 
 def shuns(user_id: int | str) -> str:

@@ -1,4 +1,4 @@
-"""Posts with their mentions and hashtags, and follows, blocks and mutes."""
+"""Posts with their mentions, hashtags and likes, and follows, blocks and mutes."""
 
 import uuid
 from typing import Self
@@ -49,6 +49,20 @@ class Post(models.Model):
     is_hidden = models.BooleanField(_("hidden"), default=False, db_default=False, help_text=_("Hidden by staff."))
     # True if the author had too many followers for a fan-out: their timelines pull the post when they are read.
     is_pulled = models.BooleanField(_("pulled"), default=False, db_default=False, editable=False)
+    # Of a reply. No foreign keys: a reply outlives the posts above it, and its page shows placeholders for them.
+    parent_id = models.BigIntegerField(_("reply to"), null=True, blank=True, editable=False)
+    ancestors = models.CharField(
+        _("posts above"), max_length=400, blank=True, default="", db_default="", editable=False
+    )  # ids of the nearest 20, the parent last, separated by blanks
+    parent_author = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("reply to a post by"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="+",
+    )
     # The form contains this key, so that a repeated submission creates only one post.
     key = models.CharField(_("key"), max_length=64, default=new_key, editable=False)
 
@@ -64,6 +78,7 @@ class Post(models.Model):
         indexes = [
             models.Index(fields=["user", "-id"], name="social_post_of_user"),
             models.Index(fields=["book", "-id"], name="social_post_of_book"),
+            models.Index(fields=["parent_id", "id"], name="social_post_replies", condition=Q(parent_id__isnull=False)),
         ]
 
     def __str__(self) -> str:
@@ -105,6 +120,27 @@ class Hashtag(models.Model):
 
     def __str__(self) -> str:
         return f"#{self.name}"
+
+
+class Like(models.Model):
+    """A reader likes a post."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("reader"), on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    post = models.ForeignKey(
+        Post, verbose_name=_("post"), on_delete=models.CASCADE, related_name="likes", db_index=False
+    )
+    created_at = models.DateTimeField(_("since"), default=timezone.now)
+
+    class Meta:
+        verbose_name = _("like")
+        verbose_name_plural = _("likes")
+        constraints = [models.UniqueConstraint(fields=["user", "post"], name="social_like_once")]
+        indexes = [models.Index(fields=["post", "user"], name="social_likers")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} ♥ {self.post_id}"
 
 
 class Follow(models.Model):

@@ -1,15 +1,22 @@
 """The personal data that this application keeps."""
 
+from django.db import transaction
+
 from accounts.personal import make_part, register
-from social.models import Block, Follow, Mention, Mute, Post, Pulled
+from common.database import SLICE_SIZE, repeat_after_conflict
+from social.models import Block, Follow, Like, Mention, Mute, Post, Pulled
 
 
 def register_parts() -> None:
     """Register posts and the relations of a reader in both directions."""
     other = "It is another person's decision, and not shown to the person it is about."
-    columns = ["id", "text", "book_id", "book__title", "created_at", "is_hidden"]
+    columns = ["id", "text", "book_id", "book__title", "parent_id", "created_at", "is_hidden"]
     register(make_part("posts", Post, "user", columns))
+    register(
+        make_part("replies", Post, "parent_author", erase=_forget_replied, reason="They are other people's posts.")
+    )
     register(make_part("mentions", Mention, "user", ["post_id", "name", "post__created_at"]))
+    register(make_part("likes", Like, "user", ["post_id", "post__user__username", "created_at"]))
     register(make_part("following", Follow, "follower", ["followee__username", "created_at"]))
     register(make_part("followers", Follow, "followee", ["follower__username", "created_at"]))
     register(make_part("blocks", Block, "blocker", ["blocked__username", "created_at"]))
@@ -17,3 +24,12 @@ def register_parts() -> None:
     register(make_part("mutes", Mute, "user", ["muted__username", "created_at"]))
     register(make_part("muted_by", Mute, "muted", reason=other))
     register(make_part("pulled", Pulled, "user", reason="It says how posts are delivered, not what the person did."))
+
+
+@repeat_after_conflict
+def _forget_replied(user_id: int) -> bool:
+    """Leave the replies to a user's posts without the user, a slice at a time. Return whether more may be left."""
+    with transaction.atomic():
+        ids = list(Post.objects.filter(parent_author=user_id).values_list("pk", flat=True)[:SLICE_SIZE])
+        Post.objects.filter(pk__in=ids).update(parent_author=None)
+    return len(ids) == SLICE_SIZE

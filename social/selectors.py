@@ -14,7 +14,8 @@ from social.relations import blocks
 from social.timelines import pages
 from social.timelines.feeds import AuthorFeed, EagerFeed
 from social.timelines.home import HomeFeed
-from social.timelines.pages import PostPage, read_records
+from social.timelines.pages import PostPage, read_posts, read_records
+from social.timelines.threads import Cursor, Thread, read_thread
 
 MAX_NEW_POSTS = 100  # new posts that are counted at most
 
@@ -65,12 +66,18 @@ def get_post(post_id: int, viewer: int | None) -> PostRecord | None:
 
     Posts of a muted author are returned, as on the author's page. Takes 1 round trip, 2 with a viewer.
     """
-    found = read_records([post_id]) if 0 < post_id <= MAX_ID else []
+    found = read_posts([post_id], viewer) if 0 < post_id <= MAX_ID else []
     if not found or viewer is None:
         return found[0] if found else None
     author = found[0]["user"]["id"]
     is_cut_off = blocks.find_blocked_and_muted(viewer, [author]) and blocks.has_block_between(viewer, author)
     return None if is_cut_off else found[0]
+
+
+def get_thread(post_id: int, viewer: int | None, cursor: Cursor) -> Thread | None:
+    """Return the thread of a post; None if it is not visible and has no visible replies."""
+    thread = read_thread(post_id, viewer, cursor) if 0 < post_id <= MAX_ID else None
+    return thread if thread and (thread.post or thread.branches) else None
 
 
 def count_new_posts(user_id: int, since: int, seen: Collection[int] = ()) -> int:

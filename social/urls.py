@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from social.views import follows, lists, people, posts, shelves, timelines
+from social.views import follows, likes, lists, people, posts, shelves, threads, timelines
 
 app_name = "social"
 urlpatterns = [
@@ -10,8 +10,10 @@ urlpatterns = [
     path("home/new/", timelines.new_posts_bar, name="new_posts"),
     path("global/", timelines.global_posts, name="global"),
     path("posts/", posts.posts, name="posts"),
-    path("posts/<int:pk>/", posts.one_post, name="post"),
+    path("posts/<int:pk>/", threads.one_post, name="post"),
     path("posts/<int:pk>/delete/", posts.delete, name="delete_post"),
+    path("posts/<int:pk>/like/", likes.like, {"is_liked": True}, name="like"),
+    path("posts/<int:pk>/unlike/", likes.like, {"is_liked": False}, name="unlike"),
     path("tags/<hashtag>/", lists.hashtag_posts, name="hashtag"),
     path("mentions/", lists.mentions, name="mentions"),
     path("books/<int:pk>/posts/", lists.book_posts, name="book_posts"),

@@ -15,8 +15,8 @@ Atomic = Callable[[], AbstractContextManager[None]]  # opens the transaction of 
 Row = TypeVar("Row")
 
 
-def split_slices(rows: Iterable[Row], size: int = SLICE_SIZE) -> Iterator[list[Row]]:
-    """Yield the rows in order, in lists of up to ``size`` for one transaction each."""
+def split_slices(rows: Iterable[Row], size: int | None = None) -> Iterator[list[Row]]:
+    """Yield the rows in order, in lists of up to ``size`` (None: SLICE_SIZE) for one transaction each."""
     left = iter(rows)
-    while some := list(islice(left, size)):
+    while some := list(islice(left, size or SLICE_SIZE)):
         yield some

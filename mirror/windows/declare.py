@@ -20,13 +20,14 @@ class Reached(NamedTuple):
 
     owner: the window's owner. member: the row's id. source: the row's author, as a member of the sets in
     ``WindowMirror.sources``, or "" to skip them. shown: whether the row belongs in the window; otherwise it is
-    removed.
+    removed. also: a second author that the sets must allow (of the post that the row replies to), or "".
     """
 
     owner: str
     member: int
     source: str
     shown: bool
+    also: str = ""
 
 
 class WindowMirror(Mirror):

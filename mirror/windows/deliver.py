@@ -224,7 +224,7 @@ def _list_calls(mirror: WindowMirror, reached: Sequence[Reached], token: str | N
         keys = [mirror.record_key(owner), *mirror.sources(owner)]
         args: list[Any] = [mirror.length]
         for one in delivered:
-            args += (one.member, one.source, "1" if one.shown else "0")
+            args += (one.member, one.source, one.also, "1" if one.shown else "0")
         if token is None:
             yield _Call(script.command(keys, args), ())
         else:

@@ -1,8 +1,8 @@
 -- Deliver rows to a window. Return 1 if the window exists. A key of another type counts as cold; verify reports it.
 -- KEYS: window, set of the authors to show, set of the authors to leave out; on a cluster also the fence of the window's
 -- drains, and the claims.
--- ARGV: maximum number of rows in a window; then for each row: id, author ('': skip the sets), '1' to add or '0' to
--- remove it; on a cluster also the token of the claims. Without a claim, LOST is returned: another process has newer rows.
+-- ARGV: maximum number of rows in a window; then for each row: id, author ('': skip the sets), a second author ('': none),
+-- '1' to add or '0' to remove it; on a cluster also the token of the claims. Without a claim, LOST is returned: another process has newer rows.
 local window, length = KEYS[1], tonumber(ARGV[1])
 local sentinel = redis.pcall('ZSCORE', window, '0')
 if type(sentinel) ~= 'string' then
@@ -11,7 +11,7 @@ end
 
 local last = #ARGV
 if KEYS[5] then
-  for a = 2, last - 1, 3 do
+  for a = 2, last - 1, 4 do
     if redis.call('HGET', KEYS[5], ARGV[a]) ~= ARGV[last] then
       return redis.status_reply('LOST')
     end
@@ -32,20 +32,23 @@ local function touch(id, stays)
   end
 end
 
+local function allows(author)
+  return redis.pcall('SISMEMBER', KEYS[2], author) == 1 and redis.pcall('SISMEMBER', KEYS[3], author) == 0
+end
+
 local cut, floor, added, removed = sentinel == '-1', nil, 0, 0
 if cut then
   floor = tonumber(redis.call('ZRANGE', window, 1, 1)[1])
 end
-for a = 2, last, 3 do
+for a = 2, last, 4 do
   local id, source = ARGV[a], ARGV[a + 1]
-  if ARGV[a + 2] == '0' then
+  if ARGV[a + 3] == '0' then
     if redis.call('ZREM', window, id) == 0 then
       touch(id, false)
     else
       removed = removed + 1
     end
-  elseif source == '' or (redis.pcall('SISMEMBER', KEYS[2], source) == 1
-      and redis.pcall('SISMEMBER', KEYS[3], source) == 0) then
+  elseif source == '' or (allows(source) and (ARGV[a + 2] == '' or allows(ARGV[a + 2]))) then
     if cut and (not floor or tonumber(id) < floor) then
       touch(id, false) -- SQL may have rows between it and the floor
     elseif redis.call('ZADD', window, id, id) == 0 then

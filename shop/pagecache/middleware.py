@@ -12,7 +12,7 @@ from prometheus_client import Counter
 from accounts.sessions import SessionStore
 from common.middleware import name_view
 from mirror.middleware import COOKIE as BEHIND
-from mirror.read import NOTHING, fetch, known
+from mirror.read import NOTHING, Prefetched, fetch, known
 from mirror.redis import RedisPipeline
 from shop.book_views import counting_ahead, popularity, visits
 from shop.pagecache import readers, rendering, store
@@ -67,12 +67,13 @@ class ReadAhead:
 
         def beside(pipe: RedisPipeline) -> None:
             nonlocal is_counted
-            # Once the user is known, because the view is the user's.
-            if book_id is not None and reader.is_known:
+            if book_id is not None:
                 is_counted = counting_ahead.queue_view(pipe, request, book_id, reader.digest, reader.user)
 
         page = readers.name_page(request)
-        ahead = fetch(reader.reads, readers.get_planned_reads(page, reader), beside)
+        plan = readers.get_planned_reads(page, reader)
+        # Without a plan nothing is asked, because an error page needs no session, but the reads are recorded.
+        ahead = Prefetched([], []) if plan is None else fetch(reader.reads, plan, beside)
         if ahead is None:
             return self.get_response(request)
         with known(ahead):

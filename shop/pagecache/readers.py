@@ -57,10 +57,10 @@ def name_page(http: HttpRequest) -> str:
     return f"{form} {http.get_full_path()}"
 
 
-def get_planned_reads(page: str, reader: Reader) -> list[Asked]:
-    """Return the reads that this page is likely to make for this reader."""
+def get_planned_reads(page: str, reader: Reader) -> list[Asked] | None:
+    """Return the reads that this page is likely to make for this reader, or None if that is unknown."""
     plan = _plans.get(page) if reader.is_known else None
-    return [_replace_in_reads(asked, PLACES, _make_key_parts(reader)) for asked in plan] if plan else []
+    return None if plan is None else [_replace_in_reads(asked, PLACES, _make_key_parts(reader)) for asked in plan]
 
 
 def remember_visit(page: str, reader: Reader, http: HttpRequest, asked: Sequence[Asked] | None) -> None:

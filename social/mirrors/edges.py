@@ -1,4 +1,4 @@
-"""Mirrors of follows, blocks and mutes. The key "5:7" names the edge from user 5 to user 7."""
+"""Mirrors of follows, likes, blocks and mutes. The key "5:7" names the edge from user 5 to user 7 (a like: post 7)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from common.ids import parse_id, parse_ids
 from mirror import Contribution, EdgeMirror, Member, SetOf, SqlMembers, Watch
 from mirror.conf import database, setting
 from social import keys
-from social.models import Block, Follow, Mute, Pulled
+from social.models import Block, Follow, Like, Mute, Pulled
 
 
 def split_key(pk: str) -> tuple[str, str]:
@@ -33,6 +33,9 @@ _SELECT_FOLLOWS = """
       JOIN social_follow f ON f.follower_id = k.a AND f.followee_id = k.b
       JOIN accounts_user x ON x.id = k.a AND x.is_active
       JOIN accounts_user y ON y.id = k.b AND y.is_active
+"""
+_SELECT_LIKES = """
+    SELECT l.user_id, l.post_id FROM k JOIN social_like l ON l.user_id = k.a AND l.post_id = k.b
 """
 _SELECT_SHUNNED = """
     SELECT k.a, k.b FROM k
@@ -129,6 +132,39 @@ class FollowMirror(EdgeMirror):
     def present(self, pk: str, value: Any) -> Iterable[Contribution]:
         found = tuple(self.entries(pk))
         return found if value else found[:2]
+
+
+def find_likers(values: Mapping[str, str]) -> SqlMembers:
+    """Return the users that like a post."""
+    return SqlMembers(Like.objects.using(database()).filter(post_id__in=parse_ids([values["owner"]])), "user_id")
+
+
+def find_liked_posts(values: Mapping[str, str]) -> SqlMembers:
+    """Return the posts that a user likes."""
+    return SqlMembers(Like.objects.using(database()).filter(user_id__in=parse_ids([values["owner"]])), "post_id")
+
+
+@mirror.register
+class LikeMirror(EdgeMirror):
+    """Each post's likers, whose number is the post's number of likes, and each reader's liked posts.
+
+    Likes count as long as they exist, also those of inactive users and of users that the author has blocked since.
+    """
+
+    name = "like"
+    model = Like
+    indexes = (
+        SetOf(keys.likers("{{owner}}"), owner="{member}:{owner}", sql=find_likers),
+        SetOf(keys.likes("{{owner}}"), owner="{owner}:{member}", sql=find_liked_posts),
+    )
+    watches = (Watch(Like, ("user_id", "post_id")),)
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, bool]:
+        return {f"{a}:{b}": True for a, b in pairs.query_pairs(_SELECT_LIKES, _parse_keys(pks))}
+
+    def entries(self, pk: str) -> Iterable[Contribution]:
+        reader, post = split_key(pk)
+        return (Member(keys.likers(post), reader), Member(keys.likes(reader), post))
 
 
 def select_shunned(viewer: int) -> QuerySet[Any, Any]:

@@ -40,16 +40,26 @@ def find_posts_of(values: Mapping[str, str]) -> SqlMembers:
     )
 
 
+def find_replies_to(values: Mapping[str, str]) -> SqlMembers:
+    """Return the visible direct replies to a post."""
+    return SqlMembers(
+        Post.objects.using(database()).shown().filter(parent_id__in=parse_ids([values["parent"]])), "pk", "id"
+    )
+
+
 @mirror.register
 class PostMirror(Mirror[PostRecord]):
-    """The records of posts and each author's sorted set of posts, without hidden posts and inactive authors."""
+    """The records of posts, each author's posts and each post's replies, without hidden posts and inactive authors."""
 
     name = "post"
     model = Post
     key = keys.post("{pk}")
     strict = True
     record_class = PostRecord
-    indexes = (Ranking(keys.posts_of("{{author}}"), score="id", sql=find_posts_of),)
+    indexes = (
+        Ranking(keys.posts_of("{{author}}"), score="id", sql=find_posts_of),
+        Ranking(keys.replies("{{parent}}"), score="id", sql=find_replies_to),
+    )
     watches = (
         Watch(Post),
         Watch(Mention, "post_id"),
@@ -64,7 +74,9 @@ class PostMirror(Mirror[PostRecord]):
         return build_record(row)
 
     def index(self, pk: str, record: Record) -> Iterable[Contribution]:
-        return (Scored(keys.posts_of(record["user"]["id"]), str(record["id"]), record["id"]),)
+        yield Scored(keys.posts_of(record["user"]["id"]), pk, record["id"])
+        if record["reply_to"]:
+            yield Scored(keys.replies(record["reply_to"]["id"]), pk, record["id"])
 
     def rows_behind(self, record: Record) -> Iterable[tuple[type[Model], Any]]:
         return ((User, record["user"]["id"]),)

@@ -6,6 +6,9 @@ each author's posts from that id upwards. So the query stays fast for a reader o
 with a million posts. ``author IN (...) ORDER BY id DESC LIMIT 24`` depends on the planner: with 220,000 posts on
 PostgreSQL, a page with 2,000 follows takes 3 to 16 ms with it and 60 to 95 ms here, but a window of 400 posts for them
 up to 320 ms instead of 93, and one author's 20,000 posts up to 30 ms instead of 1.2.
+
+A reply is on the timeline of a follower who also follows the author of the parent, as on Mastodon: a reply to a post by
+somebody else would lack its context. Replies to the reader and to the author's own posts are on it, too.
 """
 
 from collections import defaultdict
@@ -23,6 +26,8 @@ POSTS_PER_PROBE: Final = 4
 _POSTS: Final = """
       FROM social_post AS p
      WHERE p.user_id = s.author AND NOT p.is_hidden AND ({which}) AND p.id < {below} AND p.id >= {lowest}
+       AND (p.parent_id IS NULL OR p.user_id = s.key OR p.parent_author_id = p.user_id
+            OR (s.key, p.parent_author_id) IN (SELECT x.key, x.author FROM sources AS x))
      ORDER BY p.id DESC LIMIT {limit}
 """
 _HOME: Final = """

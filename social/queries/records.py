@@ -11,9 +11,23 @@ from social.models import Mention, Post
 
 
 class PostRecord(RawRecord):
-    """The record of a post: id, user (id, name), time, text, book (id, title), mentions."""
+    """The record of a post: id, user (id, name), time, text, book (id, title), reply_to, mentions.
 
-    __slots__ = ()
+    likes, replies: their numbers. is_liked: whether the viewer likes it. They are structures of their own, which
+    ``read_posts`` reads beside the record, so that a like changes no record.
+    """
+
+    __slots__ = ("is_liked", "likes", "replies")
+
+    def __init__(self, raw: bytes) -> None:
+        super().__init__(raw)
+        self.likes = self.replies = 0
+        self.is_liked = False
+
+    @property
+    def json(self) -> Record:
+        """Return the post as pages in JSON show it."""
+        return {**self.fields, "likes": self.likes, "is_liked": self.is_liked, "replies": self.replies}
 
 
 class PostRow(NamedTuple):
@@ -26,10 +40,16 @@ class PostRow(NamedTuple):
     user_name: str
     book_id: int | None
     book_title: str | None
+    parent_id: int | None
+    parent_author_id: int | None
+    ancestors: str
     mentions: Sequence[str]
 
 
-POST_COLUMNS = ("pk", "text", "created_at", "user_id", "user__username", "book_id", "book__title")
+POST_COLUMNS = (
+    "pk", "text", "created_at", "user_id", "user__username", "book_id", "book__title", "parent_id", "parent_author_id",
+    "ancestors",
+)  # fmt: skip
 
 
 def load_posts(ids: Sequence[int]) -> Mapping[str, PostRow]:
@@ -43,13 +63,28 @@ def load_posts(ids: Sequence[int]) -> Mapping[str, PostRow]:
     return {str(pk): PostRow._make((pk, *columns, mentions.get(pk, ()))) for pk, *columns in rows}
 
 
+def find_replied_author(post: PostRecord) -> int | None:
+    """Return the author of the post that a reply to somebody else replies to, 0 if unknown; None for other posts."""
+    reply = post["reply_to"]
+    return None if reply is None or reply["user"] == post["user"]["id"] else reply["user"] or 0
+
+
 def build_record(row: PostRow) -> Record:
-    """Return the record of ``post:<id>``. ``time`` is ISO 8601, UTC; ``mentions`` has names as spelled in the text."""
+    """Return the record of ``post:<id>``. ``time`` is ISO 8601, UTC; ``mentions`` has names as spelled in the text.
+
+    ``reply_to`` has the parent's id, its author's id (None after the deletion of the account), and the ids of the
+    posts above, the parent last.
+    """
+    reply_to = None
+    if row.parent_id is not None:
+        above = list(map(int, row.ancestors.split()))
+        reply_to = {"id": row.parent_id, "user": row.parent_author_id, "above": above}
     return {
         "id": row.id,
         "user": {"id": row.user_id, "name": row.user_name},
         "time": row.created_at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         "text": row.text,
         "book": None if row.book_id is None else {"id": row.book_id, "title": row.book_title},
+        "reply_to": reply_to,
         "mentions": list(row.mentions),
     }

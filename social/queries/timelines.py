@@ -3,16 +3,23 @@
 The query for home timelines is ``queries.home.find_home_posts``.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
+
+from django.db import connections
 
 from common.ids import parse_ids
 from mirror.conf import database
+from mirror.utils import arrays
 from social.models import Post
+from social.queries.windows import IS_VISIBLE
+
+_FIRST_REPLIES: Final = f"FROM social_post p WHERE p.parent_id = k.value AND {IS_VISIBLE} ORDER BY p.id LIMIT {{limit}}"
 
 
 def find_posts(below: int | None, limit: int) -> list[int]:
-    """Return the next ids of all posts."""
-    return _find_ids(below, limit)
+    """Return the next ids of all posts without replies."""
+    return _find_ids(below, limit, parent_id=None)
 
 
 def find_posts_about(book: str, below: int | None, limit: int) -> list[int]:
@@ -33,6 +40,18 @@ def find_posts_tagged(hashtag: str, below: int | None, limit: int) -> list[int]:
 def find_posts_mentioning(user: str, below: int | None, limit: int) -> list[int]:
     """Return the next ids of posts that mention a user."""
     return _find_ids(below, limit, mentions__user_id__in=parse_ids([user]))
+
+
+def find_first_replies(posts: Sequence[int], limit: int) -> dict[int, list[int]]:
+    """Return the ids of the first ``limit`` direct replies to each of these posts, oldest first."""
+    found: dict[int, list[int]] = {}
+    source, values = arrays.list_values(posts, "bigint")
+    replies = arrays.join_found("social_post", _FIRST_REPLIES.format(limit=int(limit)), "t")
+    with connections[database()].cursor() as cursor:
+        cursor.execute(f"SELECT k.value, t.id FROM {source} {replies} ORDER BY 1, 2", values)
+        for parent, pk in cursor.fetchall():
+            found.setdefault(parent, []).append(pk)
+    return found
 
 
 def _find_ids(below: int | None, limit: int, **wanted: Any) -> list[int]:

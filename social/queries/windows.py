@@ -17,21 +17,21 @@ from mirror.conf import setting
 from mirror.utils import arrays
 from social.models import Follow, Hashtag, Mention, Post
 
-_IS_VISIBLE = "NOT p.is_hidden AND EXISTS (SELECT 1 FROM accounts_user u WHERE u.id = p.user_id AND u.is_active)"
+IS_VISIBLE = "NOT p.is_hidden AND EXISTS (SELECT 1 FROM accounts_user u WHERE u.id = p.user_id AND u.is_active)"
 _POSTS_ABOUT_BOOK = f"""
-    FROM social_post p WHERE p.book_id = k.value AND {_IS_VISIBLE} ORDER BY p.id DESC LIMIT {{limit}}
+    FROM social_post p WHERE p.book_id = k.value AND {IS_VISIBLE} ORDER BY p.id DESC LIMIT {{limit}}
 """
 _POSTS_ABOUT_AUTHOR = f"""
     FROM catalog_book_authors l JOIN social_post p ON p.book_id = l.book_id
-     WHERE l.author_id = k.value AND {_IS_VISIBLE} ORDER BY p.id DESC LIMIT {{limit}}
+     WHERE l.author_id = k.value AND {IS_VISIBLE} ORDER BY p.id DESC LIMIT {{limit}}
 """
 _POSTS_MENTIONING = f"""
     FROM social_mention m JOIN social_post p ON p.id = m.post_id
-     WHERE m.user_id = k.value AND {_IS_VISIBLE} ORDER BY m.post_id DESC LIMIT {{limit}}
+     WHERE m.user_id = k.value AND {IS_VISIBLE} ORDER BY m.post_id DESC LIMIT {{limit}}
 """
 _POSTS_TAGGED = f"""
     FROM social_hashtag h JOIN social_post p ON p.id = h.post_id
-     WHERE h.name = k.value AND {_IS_VISIBLE} ORDER BY h.post_id DESC LIMIT {{limit}}
+     WHERE h.name = k.value AND {IS_VISIBLE} ORDER BY h.post_id DESC LIMIT {{limit}}
 """
 
 
@@ -48,8 +48,8 @@ def _query_each_key(one: str, keys: Sequence[Any], limit: int, kind: str = "bigi
 
 
 def find_newest_posts(limit: int) -> list[int]:
-    """Return the ids of the newest posts on the site."""
-    return _find_newest_ids(_posts().shown(), limit)
+    """Return the ids of the newest posts on the site, without replies."""
+    return _find_newest_ids(_posts().shown().filter(parent_id=None), limit)
 
 
 def find_newest_about_books(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
@@ -75,14 +75,22 @@ def find_newest_tagged(names: Sequence[str], limit: int) -> Mapping[str, Sequenc
 def find_reached_timelines(rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
     """Return the home timelines that these posts ("id:author") concern: the authors' own, then followers' by user id.
 
-    ``after`` is the last follower's id of the previous call. A pulled post concerns only its author's timeline.
+    ``after`` is the last follower's id of the previous call. A pulled post concerns only its author's timeline. The
+    script refuses a reply to an author whom the follower does not follow.
     Inactive authors need no check here: they are in no reader's set of followed users, and a status change recomputes
     the windows.
     """
     posts = [(ends[0], ends[1]) for row in rows if len(ends := parse_ids(row.split(":"))) == 2]
     # Deleted and hidden posts are not found here. They are delivered to all followers, as removals.
     there = _posts().filter(pk__in=[pk for pk, _ in posts], is_hidden=False)
-    pulled = dict(there.values_list("pk", "is_pulled"))
+    pulled: dict[int, bool] = {}
+    replied: dict[int, int] = {}  # the author of the parent, for replies to others; 0 after the account's deletion
+    for pk, author, is_pulled, parent, other in there.values_list(
+        "pk", "user_id", "is_pulled", "parent_id", "parent_author_id"
+    ):
+        pulled[pk] = is_pulled
+        if parent is not None and other != author:
+            replied[pk] = other or 0
     by_author: dict[int, list[int]] = defaultdict(list)
     found: list[Reached] = []
     for pk, author in posts:
@@ -94,7 +102,10 @@ def find_reached_timelines(rows: Sequence[str], after: str | None, limit: int) -
     if after is not None:
         follows = follows.filter(follower_id__gt=int(after))
     for follower, author in follows.order_by("follower_id").values_list("follower_id", "followee_id")[:limit]:
-        found += (Reached(str(follower), pk, str(author), pk in pulled) for pk in by_author[author])
+        for pk in by_author[author]:
+            other = replied.get(pk, follower)
+            also = "" if other == follower else str(other)
+            found.append(Reached(str(follower), pk, str(author), pk in pulled, also))
     return found
 
 

@@ -18,22 +18,32 @@ from social.content.cleaning import MAX_INPUT_CODE_POINTS, clean, too_long_error
 from social.content.mentions import find_mentions
 from social.content.tokens import find_hashtags
 from social.models import Hashtag, Mention, Post, new_key
+from social.relations.blocks import has_block_between
 from social.timelines.pulling import is_pulled_now
 
 MAX_HASHTAGS: Final = 20  # per post
+MAX_ANCESTORS: Final = 20  # posts above a reply that its page shows
 _key_pattern = re.compile(r"[\w.:-]{1,64}", re.ASCII)
 
 
 @repeat_after_conflict
 def create_post(
-    user_id: int, text: str, *, book_id: int | None = None, key: str | None = None, created_at: datetime | None = None
+    user_id: int,
+    text: str,
+    *,
+    book_id: int | None = None,
+    parent_id: int | None = None,
+    key: str | None = None,
+    created_at: datetime | None = None,
 ) -> Post:
-    """Create a post, optionally about a book. Return the existing post if the user already has one with this key.
+    """Create a post, about a book or as a reply. Return the existing post if the user already has one with this key.
 
-    Raises ValidationError by field (text, book, key).
+    Raises ValidationError by field (text, book, parent, key).
     """
     text, key = clean_text(text), check_key(key) if key else new_key()
     made = Post(user_id=user_id, text=text, book_id=book_id, key=key, created_at=created_at or timezone.now())
+    if parent_id is not None:
+        _set_parent(made, parent_id)
     try:
         with transaction.atomic():
             _save_post(made)
@@ -94,6 +104,20 @@ def check_key(key: str) -> str:
 def missing_book_error() -> ValidationError:
     """Return the error for a post about a missing book."""
     return ValidationError({"book": _("Book not found.")})
+
+
+def missing_parent_error() -> ValidationError:
+    """Return the error for a reply to a post that its author does not see."""
+    return ValidationError({"parent": _("Post not found.")})
+
+
+def _set_parent(made: Post, parent_id: int) -> None:
+    """Make a post a reply. Raises ValidationError if its author does not see the parent."""
+    parent = Post.objects.shown().filter(pk=parent_id).first()
+    if parent is None or has_block_between(made.user_id, parent.user_id):
+        raise missing_parent_error()
+    above = [*parent.ancestors.split(), str(parent_id)][-MAX_ANCESTORS:]
+    made.parent_id, made.parent_author_id, made.ancestors = parent_id, parent.user_id, " ".join(above)
 
 
 def _save_post(made: Post) -> None:

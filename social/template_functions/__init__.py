@@ -6,6 +6,7 @@ from typing import Any, Final
 from social.template_functions import book_posts, posts
 
 FUNCTIONS: Final[Mapping[str, Any]] = {
+    "bare_post": posts.bare_post,
     "composer_about": posts.composer_about,
     "max_characters": posts.max_characters,
     "post_card": posts.post_card,

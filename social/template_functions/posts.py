@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import orjson
 from django.http import HttpRequest
 from django.template.loader import render_to_string
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 from jinja2 import pass_context
@@ -22,14 +22,11 @@ from common.rendered import remember_rendered
 from social.content.cleaning import MAX_CHARACTERS
 from social.content.html import to_html
 from social.models import new_key
+from social.queries.records import PostRecord
 
 MAX_BYTES: Final = 8_000_000  # of remembered cards, and of remembered forms; each takes about 2 kB
-
-
-class Record(Protocol):
-    """The record of a post, with its JSON bytes."""
-
-    raw: bytes
+# Stands for the address of the page with a button. Readers do not know it, so no name contains it.
+NEXT_PLACE = secrets.token_hex(16)
 
 
 class Page(Protocol):
@@ -40,25 +37,31 @@ class Page(Protocol):
 
 
 class Card(NamedTuple):
-    """A rendered post, without the parts that only its author sees."""
+    """A rendered post, without its likes and the parts that only its author sees."""
 
     id: int
     author: int
     html: SafeString
 
 
-def post_cards(page: Page, viewer: Any = None) -> list[SafeString]:
+@pass_context
+def post_cards(context: Context, page: Page, viewer: Any = None) -> list[SafeString]:
     """Return one card for each post of a page.
 
     ``viewer`` is a user or a user's id; None means a visitor without a login.
     """
-    me = getattr(viewer, "pk", viewer)
-    return [_add_delete_link(get_card(post.raw), me) for post in page.posts]
+    return [_add_foot(context, post, getattr(viewer, "pk", viewer)) for post in page.posts]
 
 
-def post_card(post: Record, viewer: Any = None) -> SafeString:
+@pass_context
+def post_card(context: Context, post: PostRecord, viewer: Any = None) -> SafeString:
     """Return the card of one post."""
-    return _add_delete_link(get_card(post.raw), getattr(viewer, "pk", viewer))
+    return _add_foot(context, post, getattr(viewer, "pk", viewer))
+
+
+def bare_post(post: PostRecord) -> SafeString:
+    """Return the card of one post without buttons."""
+    return get_card(post.raw).html
 
 
 @pass_context
@@ -108,8 +111,29 @@ def get_card(raw: bytes) -> Card:
     return Card(post["id"], post["user"]["id"], render_to_string("social/_post.html", shown))
 
 
-def _add_delete_link(card: Card, me: int | None) -> SafeString:
-    if card.author != me:
-        return card.html
+def _add_foot(context: Context, post: PostRecord, me: int | None) -> SafeString:
+    card = get_card(post.raw)
+    button = _render_like(card.id, post["user"]["name"], post.likes, post.is_liked, me is not None)
+    if me is not None:
+        next_address = context.get("next_address") or context["request"].get_full_path()
+        button = button.replace(FIELD_PLACE, str(context["csrf_input"])).replace(NEXT_PLACE, escape(next_address))
+    link = _make_delete_link(card.id) if card.author == me else ""
+    return mark_safe(f'{card.html}<div class="post-foot">{_render_replies(card.id, post.replies)}{button}{link}</div>')
+
+
+@remember_rendered(MAX_BYTES)
+def _render_replies(post_id: int, replies: int) -> str:
+    """Return the link to a post's replies, with their number."""
+    return render_to_string("social/_replies.html", {"id": post_id, "replies": replies})
+
+
+@remember_rendered(MAX_BYTES)
+def _render_like(post_id: int, name: str, likes: int, is_liked: bool, is_reader: bool) -> str:
+    """Return the button with a post's likes, with the places of the token and the next address."""
+    shown = {"id": post_id, "name": name, "likes": likes, "is_liked": is_liked, "is_reader": is_reader}
+    return render_to_string("social/_like.html", {**shown, "csrf_input": FIELD_PLACE, "next_address": NEXT_PLACE})
+
+
+def _make_delete_link(post_id: int) -> SafeString:
     link = '<p class="post-own"><a href="{}">{}</a></p>'
-    return mark_safe(card.html + format_html(link, make_path("social:delete_post", card.id), gettext("Delete")))
+    return format_html(link, make_path("social:delete_post", post_id), gettext("Delete"))

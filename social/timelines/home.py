@@ -17,10 +17,12 @@ from mirror.redis import RedisPipeline
 from mirror.utils import Bounded
 from mirror.windows import window
 from social import keys
+from social.mirrors.edges import FollowMirror
 from social.mirrors.windows import ACTIVE_SECONDS
 from social.queries.home import find_home_posts
-from social.queries.records import PostRecord
-from social.timelines.pages import Chunk, Feed, read_records
+from social.queries.records import PostRecord, find_replied_author
+from social.relations.blocks import find_blocked_and_muted
+from social.timelines.pages import Chunk, Feed, read_posts
 
 MIRRORS: Final = ("timeline", "post", "follow", "shun")
 RENEW_BELOW_SECONDS: Final = ACTIVE_SECONDS - 24 * 3600  # a window that expires sooner than this is renewed
@@ -57,6 +59,7 @@ class HomeFeed(Feed):
     _is_redis_exhausted: bool = field(default=False, init=False)
     _needs_renewal: bool = field(default=False, init=False)
     _blocked_and_muted: frozenset[int] | None = field(default=frozenset(), init=False)  # None: too many
+    _pulled: frozenset[int] = field(default=frozenset(), init=False)  # the authors whose posts were pulled
 
     def read_chunk(self, below: int, limit: int) -> Chunk:
         found = None if self._is_redis_exhausted else self._read_from_redis(below, limit)
@@ -87,6 +90,7 @@ class HomeFeed(Feed):
             # are of the same moment.
             if authors == expected:
                 self._blocked_and_muted = frozenset(map(int, shunned)) if len(shunned) <= MAX_BLOCKS_AND_MUTES else None
+                self._pulled = frozenset(authors)
                 self._needs_renewal = 0 <= found.life < RENEW_BELOW_SECONDS
                 own = self._make_own_chunk(found, limit)
                 return own and _merge_chunks([own, *_parse_pulled_chunks(posts, limit)])
@@ -118,9 +122,9 @@ class HomeFeed(Feed):
 
     def read_records(self, ids: Sequence[int]) -> list[PostRecord]:
         if not self._needs_renewal:
-            return read_records(ids)
+            return read_posts(ids, self.viewer)
         with mirror.together() as reads:
-            records = reads(read_records, ids)
+            records = reads(read_posts, ids, self.viewer)
             # No reader: this writes, in the round trip of the records.
             reads(mirror.answer, mirror.Question(["timeline"], self._queue_renewal, bool, lambda: False))
         return records.value
@@ -135,8 +139,25 @@ class HomeFeed(Feed):
         """
         excluded = self._blocked_and_muted
         if excluded is None:
-            return super().exclude_blocked_and_muted(posts)
-        return [post for post in posts if post["user"]["id"] not in excluded] if excluded else posts
+            posts = super().exclude_blocked_and_muted(posts)
+        elif excluded:
+            posts = [post for post in posts if post["user"]["id"] not in excluded]
+        return self._exclude_pulled_replies(posts)
+
+    def _exclude_pulled_replies(self, posts: list[PostRecord]) -> list[PostRecord]:
+        """Drop replies by pulled authors to readers whom the viewer does not follow. A window has none of them.
+
+        Takes 1 round trip if there are replies to others.
+        """
+        pulled = {post["id"]: find_replied_author(post) for post in posts if post["user"]["id"] in self._pulled}
+        others = {author for author in pulled.values() if author not in (None, self.viewer)}
+        if not others:
+            return posts
+        with mirror.together() as reads:
+            followed = reads(FollowMirror.filter_members, keys.following(self.viewer), others)
+            shunned = reads(find_blocked_and_muted, self.viewer, others)
+        refused = others - (followed.value - shunned.value)
+        return [post for post in posts if pulled.get(post["id"]) not in refused]
 
 
 def _parse_pulled_chunks(replies: Sequence[Any], limit: int) -> list[Chunk]:

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+import mirror
 from common.ids import MAX_ID, parse_id
 from social.mirrors.posts import PostMirror
 from social.queries.records import PostRecord
 from social.relations import blocks
+from social.timelines.tallies import read_tallies
 
 PAGE_SIZE = 20  # posts
 # Ids that a page's first step scans beyond its size: one detects a next page, the others replace skipped ids.
@@ -59,8 +61,8 @@ class Feed:
         raise NotImplementedError
 
     def read_records(self, ids: Sequence[int]) -> list[PostRecord]:
-        """Return the records of these posts, as the function of that name does."""
-        return read_records(ids)
+        """Return these posts, as ``read_posts`` does."""
+        return read_posts(ids, self.viewer)
 
     def exclude_blocked_and_muted(self, posts: list[PostRecord]) -> list[PostRecord]:
         """Return the posts without those of muted, blocked and blocking authors."""
@@ -90,3 +92,16 @@ def parse_cursor(text: str | None) -> int | None:
 def read_records(ids: Sequence[int]) -> list[PostRecord]:
     """Return the records of the visible posts among ``ids``, in their order. Takes 1 round trip or 2 queries."""
     return list(PostMirror.get_many(ids).values())
+
+
+def read_posts(ids: Sequence[int], viewer: int | None) -> list[PostRecord]:
+    """Return the visible posts among ``ids``, with their numbers of likes and replies.
+
+    Takes 1 round trip, or 4 queries and 1 more with a viewer.
+    """
+    with mirror.together() as reads:
+        records = reads(read_records, ids)
+        tallies = reads(read_tallies, ids, viewer)
+    for post in records.value:
+        post.likes, post.replies, post.is_liked = tallies.value[post["id"]]
+    return records.value

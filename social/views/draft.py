@@ -13,7 +13,9 @@ from catalog.selectors import get_book
 from common.ids import parse_id
 from common.text import clean_parameter
 from common.web import JSON_TYPE
-from social.services.posts import check_input_length, check_key, missing_book_error
+from social.queries.records import PostRecord
+from social.selectors import get_post
+from social.services.posts import check_input_length, check_key, missing_book_error, missing_parent_error
 
 
 def is_json_body(request: HttpRequest) -> bool:
@@ -23,13 +25,23 @@ def is_json_body(request: HttpRequest) -> bool:
 
 @dataclass
 class Draft:
-    """A draft. ``text`` is the input, ``key`` is None if missing, and ``check`` sets ``book`` to the book's record."""
+    """A draft. ``text`` is the input, ``key`` is None if missing.
+
+    ``check`` sets ``book`` to the book's record, and ``parent`` to the record of the post that it replies to.
+    """
 
     text: str
     key: str | None
     book_given: Any
+    parent_given: Any
     errors: list[ValidationError] = field(default_factory=list)
     book: BookRecord | None = None
+    parent: PostRecord | None = None
+
+    @property
+    def parent_id(self) -> int | None:
+        """Return the id of the post that it replies to, or None."""
+        return None if self.parent is None else self.parent["id"]
 
     @property
     def book_id(self) -> int | None:
@@ -41,31 +53,36 @@ class Draft:
         """Read a draft from a form or a JSON object. ``check`` raises the errors for values of a wrong type."""
         if not is_json_body(request):
             form = request.POST
-            return cls(form.get("text", ""), form.get("key") or None, form.get("book"))
+            return cls(form.get("text", ""), form.get("key") or None, form.get("book"), form.get("parent"))
         try:
             body = orjson.loads(request.body)
         except orjson.JSONDecodeError:
             body = None
         if not isinstance(body, dict):
-            return cls("", None, None, [ValidationError({"text": _("The request body must be a JSON object.")})])
+            return cls("", None, None, None, [ValidationError({"text": _("The request body must be a JSON object.")})])
         given = {
             name: clean_parameter(name, value) if isinstance(value, str) else value for name, value in body.items()
         }
-        draft = cls(given.get("text", ""), given.get("key"), given.get("book"))
+        draft = cls(given.get("text", ""), given.get("key"), given.get("book"), given.get("parent"))
         for name in ("text", "key"):
             value = getattr(draft, name)
             if not isinstance(value, str) and (name, value) != ("key", None):
                 draft.errors.append(ValidationError({name: _("This must be text.")}))
         return draft
 
-    def check(self) -> None:
-        """Run the cheap checks and load the book. Raises ValidationError by field."""
+    def check(self, user_id: int) -> None:
+        """Run the cheap checks, and load the book and the parent. Raises ValidationError by field."""
         for error in self.errors:
             raise error
         if self.book_given not in (None, ""):
             self.book = _find_book(self.book_given)
             if self.book is None:
                 raise missing_book_error()
+        if self.parent_given not in (None, ""):
+            parent = _parse_id(self.parent_given)
+            self.parent = None if parent is None else get_post(parent, user_id)
+            if self.parent is None:
+                raise missing_parent_error()
         check_input_length(self.text)
         if self.key:
             check_key(self.key)
@@ -73,6 +90,10 @@ class Draft:
 
 def _find_book(given: Any) -> BookRecord | None:
     """Return the record of the book with that id; None if it does not exist or the id is invalid."""
-    # True is a number for Python, and would be the book 1.
-    pk = None if isinstance(given, bool) else parse_id(str(given))
+    pk = _parse_id(given)
     return None if pk is None else get_book(pk)
+
+
+def _parse_id(given: Any) -> int | None:
+    # True is a number for Python, and would be the row 1.
+    return None if isinstance(given, bool) else parse_id(str(given))

@@ -1,27 +1,23 @@
-"""Creating and deleting posts, and the page of one post, in HTML and (``Accept: application/json``) in JSON."""
+"""Creating and deleting posts, in HTML and (``Accept: application/json``) in JSON."""
 
 from typing import Any, Final
 
-import orjson
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods
 
 from accounts.ratelimit import count_at_rates, count_event, give_back
 from accounts.views import describe_wait
-from common.public_pages import public_page
 from common.web import (
     get_next_address,
     get_user_id,
     get_viewer_id,
-    get_visitor,
     is_partial,
     json_response,
     personal_page,
@@ -36,7 +32,7 @@ from social.models import Post
 from social.queries.records import PostRecord
 from social.selectors import get_post
 from social.services.posts import create_post, delete_post, get_post_by_key
-from social.timelines.pages import read_records
+from social.timelines.pages import read_posts
 from social.views.draft import Draft, is_json_body
 
 HOME: Final = "social:home"
@@ -45,14 +41,17 @@ HOME: Final = "social:home"
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def posts(request: HttpRequest) -> HttpResponse:
-    """POST ``text`` (``book``, ``key``, ``next``), as a form or a JSON object. GET redirects to the home timeline."""
+    """POST ``text`` (``book``, ``parent``, ``key``, ``next``), as a form or a JSON object.
+
+    GET redirects to the home timeline.
+    """
     if request.method != "POST":
         return redirect_to_view(HOME)
     if not request.user.is_authenticated:
         return require_login(request, reverse(HOME))
     draft = Draft.read(request)
     try:
-        draft.check()
+        draft.check(request.user.pk)
         made = draft.key and get_post_by_key(request.user.pk, draft.key)
         if made:
             done_before(request)
@@ -63,22 +62,6 @@ def posts(request: HttpRequest) -> HttpResponse:
     except ValidationError as error:
         return _respond_refused(request, draft, error)
     return _respond_created(request, draft, made)
-
-
-@require_safe
-@public_page()
-def one_post(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show one post. The template gets ``post``, a ``PostRecord``."""
-    found = _post_or_404(request, pk)
-    if wants_json(request):
-        response = json_response(orjson.Fragment(found.raw))
-    else:
-        # Without a session, the user is not asked for, and the page can be stored.
-        is_staff = get_visitor(request) is not None and request.user.is_staff
-        may = is_staff and request.user.has_perm("social.delete_post")
-        response = render(request, "social/one_post.html", {"post": found, "may_delete": may})
-    patch_vary_headers(response, ["Accept"])
-    return response
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -117,7 +100,7 @@ def _seconds_to_wait(user_id: int) -> int:
 def _create_post(user_id: int, draft: Draft) -> Post:
     """Create the post. A refused text counts as an attempt, because cleaning it takes time, but not as a post."""
     try:
-        return create_post(user_id, draft.text, book_id=draft.book_id, key=draft.key)
+        return create_post(user_id, draft.text, book_id=draft.book_id, parent_id=draft.parent_id, key=draft.key)
     except ValidationError:
         for _most, seconds in settings.POST_RATES:
             give_back(f"post-{seconds}", user_id)
@@ -127,7 +110,7 @@ def _create_post(user_id: int, draft: Draft) -> Post:
 def _respond_created(request: HttpRequest, draft: Draft, made: Post) -> HttpResponse:
     """Answer with the new post. htmx gets it for the top of the list, with an empty form."""
     if _uses_json(request):
-        response = json_response(orjson.Fragment(_read_record(made).raw), 201)
+        response = json_response(_read_record(made).json, 201)
         response.headers["Location"] = reverse("social:post", args=[made.pk])
         return response
     if is_partial(request):
@@ -137,13 +120,16 @@ def _respond_created(request: HttpRequest, draft: Draft, made: Post) -> HttpResp
             "next_address": get_next_address(request, reverse(HOME)),
         }
         return render(request, "social/_posted.html", shown)
+    if draft.parent is not None:
+        # Not to the thread, in which the reply may be on a later page.
+        return redirect_to_view("social:post", made.pk)
     return redirect_to(get_next_address(request, reverse(HOME)))
 
 
 def _read_record(made: Post) -> PostRecord:
     """Return the record from SQL, since Redis may not have it yet. 404 if the post is already hidden."""
     with read_from_sql():
-        found = read_records([made.pk])
+        found = read_posts([made.pk], made.user_id)
     if not found:
         raise Http404
     return found[0]
@@ -170,6 +156,7 @@ def _render_form_again(request: HttpRequest, draft: Draft, error: str, status: i
         "text": draft.text,
         "error": error,
         "book": draft.book,
+        "parent": draft.parent,
         "next_address": get_next_address(request, reverse(HOME)),
     }
     template = "social/_composer.html" if is_partial(request) else "social/write.html"

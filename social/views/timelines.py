@@ -3,7 +3,6 @@
 from typing import Any, Final
 from urllib.parse import urlencode
 
-import orjson
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -91,7 +90,7 @@ def _vary_on_format(response: HttpResponse) -> HttpResponse:
 def build_page_json(page: PostPage, path: str) -> dict[str, Any]:
     """Return a page of the timeline at ``path`` as a value for JSON."""
     return {
-        "results": [orjson.Fragment(post.raw) for post in page.posts],
+        "results": [post.json for post in page.posts],
         "next": f"{path}?after={page.after}" if page.after else None,
         "newest": page.newest,
     }

@@ -30,7 +30,7 @@ from mirror.relay.drains import drain_all
 from mirror.verify.runs import verify
 from shop.models import Order, OrderState, View
 from shop.services.carts import add_copies
-from social.models import Block, Follow, Mention, Mute, Post
+from social.models import Block, Follow, Like, Mention, Mute, Post
 from social.services.posts import create_post
 from tests.support.accounts.factors import add_app, present_code
 from tests.support.accounts.mail import deliver_emails
@@ -104,7 +104,8 @@ class Life:
         posts = [create_post(quill.pk, f"Line {n} for @other #{NAME}") for n in range(3)]
         theirs = create_post(other.pk, "Good morning")
         Mention.objects.create(post=theirs, user=quill, name=NAME)
-        assert posts
+        for liker, post in ((quill, theirs), (quill, posts[0]), (other, posts[0])):
+            Like.objects.create(user=liker, post=post)
         for one, two in ((quill, other), (other, quill)):
             Follow.objects.create(follower=one, followee=two)
             Block.objects.create(blocker=one, blocked=two)

@@ -134,7 +134,7 @@ def test_batches_are_bounded_and_have_one_command_per_window(monkeypatch: pytest
     assert [command[2:6] for command in calls] == [
         (3, feed().record_key(str(owner)), *feed().sources(str(owner))) for owner in range(20)
     ]
-    assert [command[7:] for command in calls] == [(1, "5", "1", 2, "6", "1")] * 2 + [(1, "5", "1")] * 18
+    assert [command[7:] for command in calls] == [(1, "5", "", "1", 2, "6", "", "1")] * 2 + [(1, "5", "", "1")] * 18
 
 
 class TestWhatFails:

@@ -23,7 +23,7 @@ from tests.support.warm_mirrors import rebuild
 ACCEPT: tuple[dict[str, str], ...] = ({}, {"Accept": "application/json"}, {"HX-Request": "true"})
 TAG = "swords"
 # Views that change data, or answer visitors and both readers alike.
-CHANGING = {"block", "delete_post"}
+CHANGING = {"block", "delete_post", "like", "unlike"}
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

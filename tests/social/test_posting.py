@@ -88,6 +88,10 @@ def test_json_is_answered_with_the_record(client: Client, alice: User, as_json: 
         "text": "Of #Emma, says @alice",
         "book": {"id": book.pk, "title": "Emma"},
         "mentions": ["alice"],
+        "reply_to": None,
+        "likes": 0,
+        "replies": 0,
+        "is_liked": False,
     }
     assert client.get(f"/posts/{made.pk}/", headers={"Accept": JSON}).json()["text"] == said["text"]
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
@@ -25,8 +26,8 @@ from mirror.relay import drains, hints
 from mirror.upkeep import rebuild, sweeper
 from mirror.windows import push, window
 from social import bulk, selectors
-from social.models import Block, Follow, Hashtag, Mention, Mute, Post, new_key
-from social.services import people, posts
+from social.models import Block, Follow, Hashtag, Like, Mention, Mute, Post, new_key
+from social.services import likes, people, posts
 from social.timelines import pulling
 from tests.support import state_machines
 from tests.support.servers.cluster import open_state
@@ -247,6 +248,22 @@ class Town(RuleBasedStateMachine):
             self.asks(me, say)
 
     @action
+    def reply(self, a: int, b: int) -> None:
+        if (me := self.person(a)) and (found := self.some_post(b)):
+            with suppress(ValidationError):
+                self.asks(me, lambda: bool(posts.create_post(me, self.name(), parent_id=found.pk)))
+
+    @action
+    def import_replies(self, a: int, b: int) -> None:
+        authors = [who for n in range(b + 1) if (who := self.person(a + n))]
+        parents = [self.some_post(n) for n in range(len(authors))]
+        Post.objects.bulk_create(
+            Post(user_id=who, text=self.name(), parent_id=to.pk, parent_author_id=to.user_id)
+            for who, to in zip(authors, parents, strict=True)
+            if to
+        )
+
+    @action
     def import_posts(self, a: int, b: int) -> None:
         now = Post._meta.get_field("created_at").get_default()
         authors = [self.person(n) for n in range(a, a + b + 1)]
@@ -274,8 +291,9 @@ class Town(RuleBasedStateMachine):
     def delete_by_raw_sql(self, a: int, b: int) -> None:
         if found := self.some_post(a):
             with connection.cursor() as cursor:
-                for table, column in (("mention", "post_id"), ("hashtag", "post_id"), ("post", "id")):
-                    cursor.execute(f"DELETE FROM social_{table} WHERE {column} = %s", [found.pk])
+                for table in ("like", "mention", "hashtag"):
+                    cursor.execute(f"DELETE FROM social_{table} WHERE post_id = %s", [found.pk])
+                cursor.execute("DELETE FROM social_post WHERE id = %s", [found.pk])
 
     @action
     def hide(self, a: int, b: int) -> None:
@@ -307,6 +325,23 @@ class Town(RuleBasedStateMachine):
             if b % 2:
                 Mention.objects.create(post=found, user_id=self.person(b), name="y")
                 Hashtag.objects.create(post=found, name=TAGS[b % 2])
+
+    @action
+    def like(self, a: int, b: int) -> None:
+        if (me := self.person(a)) and (found := self.some_post(b)):
+            with suppress(likes.NoSuchPost):
+                self.asks(me, lambda: likes.like_post(me, found.pk))
+
+    @action
+    def unlike(self, a: int, b: int) -> None:
+        if (me := self.person(a)) and (found := pick(list(Like.objects.filter(user_id=me).order_by("pk")), b)):
+            self.asks(me, lambda: likes.unlike_post(me, found.post_id))
+
+    @action
+    def import_likes(self, a: int, b: int) -> None:
+        wanted = [(self.person(a + n), self.some_post(n)) for n in range(b + 1)]
+        made = [Like(user_id=me, post=post) for me, post in wanted if me and post]
+        Like.objects.bulk_create(made, ignore_conflicts=True)
 
     # --- follows, blocks and mutes
 

@@ -112,9 +112,12 @@ cache:<digest> | 0
 cache:<digest>:lock | 0
 post:<post_id> | posts
 uid:{<user_id>}:posts | readers | posts
+replies:{<post_id>} | posts | 1 | uid:{<user_id>}:posts
 uid:{<user_id>}:following | readers | followed
 uid:{<user_id>}:followers | readers | followers
 uid:{<user_id>}:pulls | active | 3 | uid:{<user_id>}:following
+likers:{<post_id>} | posts | 4 | uid:{<user_id>}:following
+uid:{<user_id>}:likes | readers | posts | uid:{<user_id>}:following
 uid:{<user_id>}:shuns | active | 3 | uid:{<user_id>}:following
 uid:{<user_id>}:timeline | active | 400
 uid:{<user_id>}:mentions | active | 20

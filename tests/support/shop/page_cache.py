@@ -28,6 +28,7 @@ MIRRORS = [
     "recommendation",
     "shun",
     "post",
+    "like",
     "book_posts",
     "shelf_entry",
 ]

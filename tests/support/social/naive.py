@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from accounts.models import User
-from social.models import Block, Follow, Hashtag, Mention, Mute, Post
+from social.models import Block, Follow, Hashtag, Like, Mention, Mute, Post
 
 
 @dataclass(frozen=True)
@@ -19,14 +19,30 @@ class Facts:
     apart: set[tuple[int, int]]  # (viewer, author), because of a block or a mute
     tagged: set[tuple[str, int]]
     mentioned: set[tuple[int, int]]
+    likes: set[tuple[int, int]]
+
+    def likes_of(self, post: int, me: int) -> tuple[int, bool]:
+        """Return the number of likes of a post, and whether the reader likes it."""
+        return sum(liked == post for _, liked in self.likes), (me, post) in self.likes
+
+    def replies_to(self, post: int) -> list[int]:
+        """Return the ids of the visible replies to a post."""
+        return self._ids(p for p in self.posts if p.parent_id == post)
 
     def home(self, me: int) -> list[int]:
         """Return the reader's own posts and those of followed authors."""
-        return self._ids(p for p in self.posts if self._is_mine_to_read(me, p.user_id))
+        return self._ids(p for p in self.posts if self._is_mine_to_read(me, p.user_id) and self._has_context(me, p))
+
+    def _has_context(self, me: int, post: Post) -> bool:
+        """Return whether a post is no reply, by the reader, or a reply to somebody whose posts are on the timeline."""
+        other = post.parent_author_id
+        if post.parent_id is None or me == post.user_id or other == post.user_id:
+            return True
+        return other is not None and self._is_mine_to_read(me, other) and (other == me or other in self.active)
 
     def everything(self, me: int | None) -> list[int]:
-        """Return the posts of all authors that the reader may see."""
-        return self._ids(p for p in self.posts if (me, p.user_id) not in self.apart)
+        """Return the posts of all authors that the reader may see, without replies."""
+        return self._ids(p for p in self.posts if (me, p.user_id) not in self.apart and p.parent_id is None)
 
     def profile(self, author: int, me: int | None) -> list[int]:
         """Return one author's posts, empty across a block; a mute does not hide a profile."""
@@ -66,4 +82,5 @@ def facts() -> Facts:
         apart=mutes | blocked,
         tagged=set(Hashtag.objects.values_list("name", "post_id")),
         mentioned=set(Mention.objects.values_list("user_id", "post_id")),
+        likes=set(Like.objects.values_list("user_id", "post_id")),
     )

@@ -61,9 +61,9 @@ def read_pages(timeline: Timeline) -> list[PostPage]:
     return found
 
 
-def raw_posts(found: Iterable[PostPage]) -> list[list[bytes]]:
-    """Return the raw bytes of the posts on each page."""
-    return [[post.raw for post in page.posts] for page in found]
+def raw_posts(found: Iterable[PostPage]) -> list[list[tuple[Any, ...]]]:
+    """Return the raw bytes and the numbers of the posts on each page."""
+    return [[(post.raw, post.likes, post.is_liked, post.replies) for post in page.posts] for page in found]
 
 
 def read_all_ids(timeline: Timeline) -> list[int]:

@@ -20,14 +20,14 @@ from mirror.outbox import spread
 from mirror.relay import drains, send
 from mirror.windows import deliver, push, window
 from social.mirrors.windows import TimelineMirror
-from social.models import Block, Follow, Hashtag, Mention, Mute, Post, Pulled
+from social.models import Block, Follow, Hashtag, Like, Mention, Mute, Post, Pulled
 from social.timelines import pages
 from social.timelines.pages import PostPage
 
 WINDOW, PAGE, FEW = 5, 3, 2
 WINDOWS = ("timeline", "global", "book_posts", "mentions", "hashtag")
-MIRRORS = ("post", "follow", "shun", *WINDOWS)
-EMPTIED = (Mention, Hashtag, Post, Follow, Block, Mute, Pulled, Change)
+MIRRORS = ("post", "follow", "like", "shun", *WINDOWS)
+EMPTIED = (Like, Mention, Hashtag, Post, Follow, Block, Mute, Pulled, Change)
 Page = Callable[[int | None], PostPage]
 TIMELINE: TimelineMirror = registry.get("timeline")  # type: ignore[assignment]
 

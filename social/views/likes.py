@@ -1,0 +1,41 @@
+"""Liking posts: forms with one button each, which return to the page in ``next``."""
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_POST
+
+from accounts.ratelimit import count_at_rates
+from accounts.views import render_too_often
+from common.paths import make_path
+from common.web import get_next_address, get_user_id, is_partial, json_response, redirect_to, require_login, wants_json
+from social.selectors import get_post
+from social.services.likes import NoSuchPost, like_post, unlike_post
+
+
+@require_POST
+def like(request: HttpRequest, pk: int, *, is_liked: bool) -> HttpResponse:
+    """Like the post, or remove the like. htmx gets the new button, JSON the new state and whether it changed."""
+    page = make_path("social:post", pk)
+    if not request.user.is_authenticated:
+        return require_login(request, page)
+    user_id, next_address = get_user_id(request), get_next_address(request, page)
+    if is_liked and (seconds := count_at_rates("like", user_id, settings.LIKE_RATES)):
+        return render_too_often(request, seconds, next_address)
+    try:
+        is_changed = like_post(user_id, pk) if is_liked else unlike_post(user_id, pk)
+    except NoSuchPost as error:
+        raise Http404 from error
+    post = get_post(pk, user_id)
+    if post is None:
+        raise Http404
+    if wants_json(request):
+        return json_response(
+            {"post": {"id": pk, "likes": post.likes, "is_liked": post.is_liked}, "is_changed": is_changed}
+        )
+    if is_partial(request):
+        shown = {"id": pk, "name": post["user"]["name"], "likes": post.likes, "is_liked": post.is_liked}
+        shown |= {"is_reader": True, "is_part": True, "next_address": next_address}
+        return render(request, "social/_like.html", shown)
+    # The anchor of the button, so that the page is not at its top again.
+    return redirect_to(f"{next_address.partition('#')[0]}#like-{pk}")
