@@ -1,4 +1,4 @@
-"""Posts with their mentions, hashtags and likes, and follows, blocks and mutes."""
+"""Posts with their former versions, mentions, hashtags and likes, and follows, blocks and mutes."""
 
 import uuid
 from typing import Self
@@ -46,6 +46,7 @@ class Post(models.Model):
         db_index=False,
     )
     created_at = models.DateTimeField(_("posted"), default=timezone.now)
+    edited_at = models.DateTimeField(_("edited"), null=True, blank=True, editable=False)
     is_hidden = models.BooleanField(_("hidden"), default=False, db_default=False, help_text=_("Hidden by staff."))
     # True if the author had too many followers for a fan-out: their timelines pull the post when they are read.
     is_pulled = models.BooleanField(_("pulled"), default=False, db_default=False, editable=False)
@@ -80,6 +81,21 @@ class Post(models.Model):
             models.Index(fields=["book", "-id"], name="social_post_of_book"),
             models.Index(fields=["parent_id", "id"], name="social_post_replies", condition=Q(parent_id__isnull=False)),
         ]
+
+    def __str__(self) -> str:
+        return self.text[:60]
+
+
+class PostVersion(models.Model):
+    """A former text of an edited post."""
+
+    post = models.ForeignKey(Post, verbose_name=_("post"), on_delete=models.CASCADE, related_name="versions")
+    text = models.TextField(_("text"))
+    written_at = models.DateTimeField(_("written"))
+
+    class Meta:
+        verbose_name = _("former version")
+        verbose_name_plural = _("former versions")
 
     def __str__(self) -> str:
         return self.text[:60]

@@ -4,13 +4,15 @@ from django.db import transaction
 
 from accounts.personal import make_part, register
 from common.database import SLICE_SIZE, repeat_after_conflict
-from social.models import Block, Follow, Like, Mention, Mute, Post, Pulled
+from social.models import Block, Follow, Like, Mention, Mute, Post, PostVersion, Pulled
 
 
 def register_parts() -> None:
     """Register posts and the relations of a reader in both directions."""
     other = "It is another person's decision, and not shown to the person it is about."
-    columns = ["id", "text", "book_id", "book__title", "parent_id", "created_at", "is_hidden"]
+    columns = ["id", "text", "book_id", "book__title", "parent_id", "created_at", "edited_at", "is_hidden"]
+    # Before the posts, with which they are deleted.
+    register(make_part("former_versions", PostVersion, "post__user", ["post_id", "text", "written_at"]))
     register(make_part("posts", Post, "user", columns))
     register(
         make_part("replies", Post, "parent_author", erase=_forget_replied, reason="They are other people's posts.")

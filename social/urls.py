@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from social.views import follows, likes, lists, people, posts, shelves, threads, timelines
+from social.views import edits, follows, likes, lists, people, posts, shelves, threads, timelines
 
 app_name = "social"
 urlpatterns = [
@@ -12,6 +12,8 @@ urlpatterns = [
     path("posts/", posts.posts, name="posts"),
     path("posts/<int:pk>/", threads.one_post, name="post"),
     path("posts/<int:pk>/delete/", posts.delete, name="delete_post"),
+    path("posts/<int:pk>/edit/", edits.edit, name="edit_post"),
+    path("posts/<int:pk>/history/", edits.history, name="post_history"),
     path("posts/<int:pk>/like/", likes.like, {"is_liked": True}, name="like"),
     path("posts/<int:pk>/unlike/", likes.like, {"is_liked": False}, name="unlike"),
     path("tags/<hashtag>/", lists.hashtag_posts, name="hashtag"),

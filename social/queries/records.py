@@ -11,7 +11,7 @@ from social.models import Mention, Post
 
 
 class PostRecord(RawRecord):
-    """The record of a post: id, user (id, name), time, text, book (id, title), reply_to, mentions.
+    """The record of a post: id, user (id, name), time, edited, text, book (id, title), reply_to, mentions.
 
     likes, replies: their numbers. is_liked: whether the viewer likes it. They are structures of their own, which
     ``read_posts`` reads beside the record, so that a like changes no record.
@@ -36,6 +36,7 @@ class PostRow(NamedTuple):
     id: int
     text: str
     created_at: datetime
+    edited_at: datetime | None
     user_id: int
     user_name: str
     book_id: int | None
@@ -47,8 +48,8 @@ class PostRow(NamedTuple):
 
 
 POST_COLUMNS = (
-    "pk", "text", "created_at", "user_id", "user__username", "book_id", "book__title", "parent_id", "parent_author_id",
-    "ancestors",
+    "pk", "text", "created_at", "edited_at", "user_id", "user__username", "book_id", "book__title",
+    "parent_id", "parent_author_id", "ancestors",
 )  # fmt: skip
 
 
@@ -70,8 +71,9 @@ def find_replied_author(post: PostRecord) -> int | None:
 
 
 def build_record(row: PostRow) -> Record:
-    """Return the record of ``post:<id>``. ``time`` is ISO 8601, UTC; ``mentions`` has names as spelled in the text.
+    """Return the record of ``post:<id>``.
 
+    ``time`` and ``edited`` are ISO 8601, UTC; ``mentions`` has names as spelled in the text.
     ``reply_to`` has the parent's id, its author's id (None after the deletion of the account), and the ids of the
     posts above, the parent last.
     """
@@ -82,9 +84,14 @@ def build_record(row: PostRow) -> Record:
     return {
         "id": row.id,
         "user": {"id": row.user_id, "name": row.user_name},
-        "time": row.created_at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "time": _write_time(row.created_at),
+        "edited": row.edited_at and _write_time(row.edited_at),
         "text": row.text,
         "book": None if row.book_id is None else {"id": row.book_id, "title": row.book_title},
         "reply_to": reply_to,
         "mentions": list(row.mentions),
     }
+
+
+def _write_time(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

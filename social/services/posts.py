@@ -1,4 +1,4 @@
-"""Services that create, hide and delete posts."""
+"""Services that create, edit, hide and delete posts."""
 
 import re
 from datetime import datetime
@@ -17,7 +17,7 @@ from mirror.relay import hint
 from social.content.cleaning import MAX_INPUT_CODE_POINTS, clean, too_long_error
 from social.content.mentions import find_mentions
 from social.content.tokens import find_hashtags
-from social.models import Hashtag, Mention, Post, new_key
+from social.models import Hashtag, Mention, Post, PostVersion, new_key
 from social.relations.blocks import has_block_between
 from social.timelines.pulling import is_pulled_now
 
@@ -61,6 +61,31 @@ def create_post(
 def get_post_by_key(user_id: int, key: str) -> Post | None:
     """Return the user's post with this key, or None."""
     return Post.objects.filter(user_id=user_id, key=key).first()
+
+
+@repeat_after_conflict
+def edit_post(post_id: int, text: str, *, by: int) -> bool:
+    """Replace the text of an own post and keep the former one. Return False if the post or a change is missing.
+
+    Mentions and hashtags become those of the new text. Raises ValidationError for the field ``text``.
+    """
+    text = clean_text(text)
+    with transaction.atomic():
+        # Locked: of two edits at the same time, the later one keeps the text of the earlier one.
+        post = Post.objects.select_for_update().filter(pk=post_id, user_id=by).first()
+        # The second of two clicks changes nothing.
+        if post is None or post.text == text:
+            return False
+        PostVersion.objects.create(post=post, text=post.text, written_at=post.edited_at or post.created_at)
+        post.text, post.edited_at = text, timezone.now()
+        post.save(update_fields=["text", "edited_at"])
+        # Bulk deletions send no signals either.
+        hint("hashtag", "", list(post.hashtags.values_list("name", flat=True)))
+        hint("mentions", "", [str(pk) for pk in post.mentions.values_list("user_id", flat=True)])
+        post.hashtags.all().delete()
+        post.mentions.all().delete()
+        _save_names(post)
+    return True
 
 
 @repeat_after_conflict
@@ -124,6 +149,11 @@ def _save_post(made: Post) -> None:
     # Decided once, for this post: a later switch of the author moves no older posts.
     made.is_pulled = is_pulled_now(made.user_id)
     made.save(force_insert=True)
+    _save_names(made)
+
+
+def _save_names(made: Post) -> None:
+    """Save the hashtags and the mentions in the text of a post that has none."""
     names = find_hashtags(made.text)[:MAX_HASHTAGS]
     Hashtag.objects.bulk_create(Hashtag(post=made, name=name) for name in names)
     # Bulk inserts send no signals, so the windows are named here.

@@ -9,6 +9,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "bare_post": posts.bare_post,
     "composer_about": posts.composer_about,
     "max_characters": posts.max_characters,
+    "plain_text": posts.plain_text,
     "post_card": posts.post_card,
     "post_cards": posts.post_cards,
     "post_key": posts.post_key,

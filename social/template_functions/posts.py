@@ -91,6 +91,11 @@ def _render_composer(book_id: int, title: str, next_address: str) -> tuple[str, 
     return before, between, after
 
 
+def plain_text(text: str) -> SafeString:
+    """Return a former text of a post as HTML. It mentions no one any more."""
+    return to_html(text)
+
+
 def max_characters() -> int:
     """Return the maximum number of characters in a post."""
     return MAX_CHARACTERS
@@ -117,8 +122,8 @@ def _add_foot(context: Context, post: PostRecord, me: int | None) -> SafeString:
     if me is not None:
         next_address = context.get("next_address") or context["request"].get_full_path()
         button = button.replace(FIELD_PLACE, str(context["csrf_input"])).replace(NEXT_PLACE, escape(next_address))
-    link = _make_delete_link(card.id) if card.author == me else ""
-    return mark_safe(f'{card.html}<div class="post-foot">{_render_replies(card.id, post.replies)}{button}{link}</div>')
+    links = _make_own_links(card.id) if card.author == me else ""
+    return mark_safe(f'{card.html}<div class="post-foot">{_render_replies(card.id, post.replies)}{button}{links}</div>')
 
 
 @remember_rendered(MAX_BYTES)
@@ -134,6 +139,7 @@ def _render_like(post_id: int, name: str, likes: int, is_liked: bool, is_reader:
     return render_to_string("social/_like.html", {**shown, "csrf_input": FIELD_PLACE, "next_address": NEXT_PLACE})
 
 
-def _make_delete_link(post_id: int) -> SafeString:
-    link = '<p class="post-own"><a href="{}">{}</a></p>'
-    return format_html(link, make_path("social:delete_post", post_id), gettext("Delete"))
+def _make_own_links(post_id: int) -> SafeString:
+    links = '<p class="post-own"><a href="{}">{}</a> <a href="{}">{}</a></p>'
+    edit, delete = (make_path(f"social:{verb}_post", post_id) for verb in ("edit", "delete"))
+    return format_html(links, edit, gettext("Edit"), delete, gettext("Delete"))

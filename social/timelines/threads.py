@@ -144,6 +144,7 @@ def _exclude_shunned(viewer: int | None, posts: Iterable[PostRecord]) -> set[int
 def _find_cursors(places: Sequence[int], cursor: Cursor) -> tuple[int | None, int | None]:
     """Return the cursors of the earlier and the later page. places: the ids of this page, and one more if it exists."""
     ids = sorted(places[:REPLIES_PER_PAGE])
+    # Without a look at the other side: the page behind an outdated cursor may be empty, but leads back.
     goes_on = len(places) > REPLIES_PER_PAGE
     if cursor.is_before:
         return (ids[0] if goes_on else None), (ids[-1] if ids else max(0, cursor.pk - 1))

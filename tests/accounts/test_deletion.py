@@ -31,7 +31,7 @@ from mirror.verify.runs import verify
 from shop.models import Order, OrderState, View
 from shop.services.carts import add_copies
 from social.models import Block, Follow, Like, Mention, Mute, Post
-from social.services.posts import create_post
+from social.services.posts import create_post, edit_post
 from tests.support.accounts.factors import add_app, present_code
 from tests.support.accounts.mail import deliver_emails
 from tests.support.accounts.sessions import PASSWORD, log_in, read_digest, read_token
@@ -103,6 +103,8 @@ class Life:
         quill, other = self.quill, self.other
         posts = [create_post(quill.pk, f"Line {n} for @other #{NAME}") for n in range(3)]
         theirs = create_post(other.pk, "Good morning")
+        create_post(other.pk, "A reply", parent_id=posts[1].pk)
+        assert edit_post(posts[2].pk, f"Another line about {NAME}", by=quill.pk)
         Mention.objects.create(post=theirs, user=quill, name=NAME)
         for liker, post in ((quill, theirs), (quill, posts[0]), (other, posts[0])):
             Like.objects.create(user=liker, post=post)
@@ -189,7 +191,7 @@ def test_no_personal_data_of_a_deleted_user_remains(life: Life, redis: Redis, fo
     assert remains(life, redis, folder) == []
     assert verify() == []
     assert User.objects.filter(pk=life.other.pk).exists()
-    assert Post.objects.count() == 1
+    assert Post.objects.count() == 2
 
 
 def test_orders_are_kept_without_personal_data(life: Life, clock: Clock) -> None:

@@ -23,7 +23,7 @@ from tests.support.warm_mirrors import rebuild
 ACCEPT: tuple[dict[str, str], ...] = ({}, {"Accept": "application/json"}, {"HX-Request": "true"})
 TAG = "swords"
 # Views that change data, or answer visitors and both readers alike.
-CHANGING = {"block", "delete_post", "like", "unlike"}
+CHANGING = {"block", "delete_post", "edit_post", "like", "unlike"}
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -114,7 +114,18 @@ def test_pages_show_both_readers_without_the_block(town: Town, way: str) -> None
     for viewer in (town.blocked, town.blocker):
         found = walk(town, viewer, way)
         spoken = {name for name, texts in found.items() if any(words(town.other(viewer)) in text for text in texts)}
-        assert spoken == {"home", "global", "post", "hashtag", "mentions", "book_posts", "person", "front", "book"}
+        assert spoken == {
+            "home",
+            "global",
+            "post",
+            "post_history",
+            "hashtag",
+            "mentions",
+            "book_posts",
+            "person",
+            "front",
+            "book",
+        }
         named = {name for name, texts in found.items() if any(town.other(viewer).username in text for text in texts)}
         assert named >= spoken | {"people", "followers", "following", "leaderboard"}
 

@@ -88,6 +88,7 @@ def test_json_is_answered_with_the_record(client: Client, alice: User, as_json: 
         "text": "Of #Emma, says @alice",
         "book": {"id": book.pk, "title": "Emma"},
         "mentions": ["alice"],
+        "edited": None,
         "reply_to": None,
         "likes": 0,
         "replies": 0,

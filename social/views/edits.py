@@ -1,0 +1,69 @@
+"""Editing an own post, and its former versions, in HTML and (``Accept: application/json``) in JSON."""
+
+from typing import Final
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accounts.ratelimit import count_at_rates
+from accounts.views import render_too_often
+from common.paths import make_path
+from common.web import get_user_id, json_response, personal_page, redirect_to_view, wants_json
+from mirror.conf import setting
+from social.models import PostVersion
+from social.queries.records import PostRecord
+from social.selectors import get_post
+from social.services.posts import edit_post
+from social.views.draft import Draft, is_json_body
+
+MAX_VERSIONS: Final = 100  # newest former versions on the page
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@personal_page
+def edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """GET: show the form. POST ``text``, as a form or a JSON object: edit the post."""
+    post = _post_or_404(request, pk)
+    if post["user"]["id"] != request.user.pk:
+        raise Http404
+    if request.method != "POST":
+        return render(request, "social/edit.html", {"post": post, "text": post["text"]})
+    draft, user_id = Draft.read(request), get_user_id(request)
+    try:
+        draft.check(user_id)
+        if seconds := count_at_rates("edit", user_id, settings.POST_RATES):
+            return render_too_often(request, seconds, make_path("social:post", pk))
+        edit_post(pk, draft.text, by=user_id)
+    except ValidationError as error:
+        message = error.messages[0]
+        if wants_json(request) or is_json_body(request):
+            return json_response({"error": {"field": next(iter(error.message_dict)), "message": message}}, 400)
+        return render(request, "social/edit.html", {"post": post, "text": draft.text, "error": message}, status=400)
+    if wants_json(request) or is_json_body(request):
+        return json_response(_post_or_404(request, pk).json)
+    return redirect_to_view("social:post", pk)
+
+
+@require_safe
+def history(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show a post and its former versions, newest first, to everyone who sees the post."""
+    post = _post_or_404(request, pk)
+    versions = PostVersion.objects.using(setting("DATABASE")).filter(post_id=pk).order_by("-pk")[:MAX_VERSIONS]
+    if wants_json(request):
+        lines = [{"text": version.text, "time": version.written_at} for version in versions]
+        response = json_response({"post": post.json, "versions": lines})
+    else:
+        response = render(request, "social/history.html", {"post": post, "versions": versions})
+    patch_vary_headers(response, ["Accept"])
+    return response
+
+
+def _post_or_404(request: HttpRequest, pk: int) -> PostRecord:
+    found = get_post(pk, request.user.pk)
+    if found is None:
+        raise Http404
+    return found
