@@ -36,6 +36,8 @@ class Post(models.Model):
         db_index=False,
     )
     text = models.TextField(_("text"))
+    # If it has one, pages show the text only to those who open it.
+    note = models.CharField(_("content note"), max_length=100, blank=True, default="", db_default="")
     book = models.ForeignKey(
         Book,
         verbose_name=_("book"),

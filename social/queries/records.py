@@ -11,7 +11,7 @@ from social.models import Mention, Post
 
 
 class PostRecord(RawRecord):
-    """The record of a post: id, user (id, name), time, edited, text, book (id, title), reply_to, mentions.
+    """The record of a post: id, user (id, name), time, edited, text, note, book (id, title), reply_to, mentions.
 
     likes, replies: their numbers. is_liked: whether the viewer likes it. They are structures of their own, which
     ``read_posts`` reads beside the record, so that a like changes no record.
@@ -35,6 +35,7 @@ class PostRow(NamedTuple):
 
     id: int
     text: str
+    note: str
     created_at: datetime
     edited_at: datetime | None
     user_id: int
@@ -48,7 +49,7 @@ class PostRow(NamedTuple):
 
 
 POST_COLUMNS = (
-    "pk", "text", "created_at", "edited_at", "user_id", "user__username", "book_id", "book__title",
+    "pk", "text", "note", "created_at", "edited_at", "user_id", "user__username", "book_id", "book__title",
     "parent_id", "parent_author_id", "ancestors",
 )  # fmt: skip
 
@@ -87,6 +88,7 @@ def build_record(row: PostRow) -> Record:
         "time": _write_time(row.created_at),
         "edited": row.edited_at and _write_time(row.edited_at),
         "text": row.text,
+        "note": row.note,
         "book": None if row.book_id is None else {"id": row.book_id, "title": row.book_title},
         "reply_to": reply_to,
         "mentions": list(row.mentions),

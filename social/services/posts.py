@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from catalog.models import Book
 from common.database import repeat_after_conflict
+from common.text import remove_invisible
 from mirror.relay import hint
 from social.content.cleaning import MAX_INPUT_CODE_POINTS, clean, too_long_error
 from social.content.mentions import find_mentions
@@ -22,6 +23,7 @@ from social.relations.blocks import has_block_between
 from social.timelines.pulling import is_pulled_now
 
 MAX_HASHTAGS: Final = 20  # per post
+MAX_NOTE_LENGTH: Final = 100  # characters
 MAX_ANCESTORS: Final = 20  # posts above a reply that its page shows
 _key_pattern = re.compile(r"[\w.:-]{1,64}", re.ASCII)
 
@@ -31,6 +33,7 @@ def create_post(
     user_id: int,
     text: str,
     *,
+    note: str = "",
     book_id: int | None = None,
     parent_id: int | None = None,
     key: str | None = None,
@@ -38,10 +41,14 @@ def create_post(
 ) -> Post:
     """Create a post, about a book or as a reply. Return the existing post if the user already has one with this key.
 
-    Raises ValidationError by field (text, book, parent, key).
+    note: what the text is about, for readers who may not want to see it. Raises ValidationError by field (text, note,
+    book, parent, key).
     """
+    note = clean_note(note)
     text, key = clean_text(text), check_key(key) if key else new_key()
-    made = Post(user_id=user_id, text=text, book_id=book_id, key=key, created_at=created_at or timezone.now())
+    made = Post(
+        user_id=user_id, text=text, note=note, book_id=book_id, key=key, created_at=created_at or timezone.now()
+    )
     if parent_id is not None:
         _set_parent(made, parent_id)
     try:
@@ -111,6 +118,15 @@ def clean_text(text: str) -> str:
         return clean(text)
     except ValidationError as error:
         raise ValidationError({"text": error}) from None
+
+
+def clean_note(note: str) -> str:
+    """Return a content note as one line, cleaned for storage. Raises ValidationError for the field ``note``."""
+    note = " ".join(remove_invisible(note).split())
+    if len(note) > MAX_NOTE_LENGTH:
+        message = _("The content note has %(count)d characters. The maximum is %(most)d.")
+        raise ValidationError({"note": message % {"count": len(note), "most": MAX_NOTE_LENGTH}})
+    return note
 
 
 def check_input_length(text: str) -> None:

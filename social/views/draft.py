@@ -31,6 +31,7 @@ class Draft:
     """
 
     text: str
+    note: str
     key: str | None
     book_given: Any
     parent_given: Any
@@ -53,18 +54,21 @@ class Draft:
         """Read a draft from a form or a JSON object. ``check`` raises the errors for values of a wrong type."""
         if not is_json_body(request):
             form = request.POST
-            return cls(form.get("text", ""), form.get("key") or None, form.get("book"), form.get("parent"))
+            text, note = form.get("text", ""), form.get("note", "")
+            return cls(text, note, form.get("key") or None, form.get("book"), form.get("parent"))
         try:
             body = orjson.loads(request.body)
         except orjson.JSONDecodeError:
             body = None
         if not isinstance(body, dict):
-            return cls("", None, None, None, [ValidationError({"text": _("The request body must be a JSON object.")})])
+            error = ValidationError({"text": _("The request body must be a JSON object.")})
+            return cls("", "", None, None, None, [error])
         given = {
             name: clean_parameter(name, value) if isinstance(value, str) else value for name, value in body.items()
         }
-        draft = cls(given.get("text", ""), given.get("key"), given.get("book"), given.get("parent"))
-        for name in ("text", "key"):
+        text, note = given.get("text", ""), given.get("note", "")
+        draft = cls(text, note, given.get("key"), given.get("book"), given.get("parent"))
+        for name in ("text", "note", "key"):
             value = getattr(draft, name)
             if not isinstance(value, str) and (name, value) != ("key", None):
                 draft.errors.append(ValidationError({name: _("This must be text.")}))

@@ -41,7 +41,7 @@ HOME: Final = "social:home"
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def posts(request: HttpRequest) -> HttpResponse:
-    """POST ``text`` (``book``, ``parent``, ``key``, ``next``), as a form or a JSON object.
+    """POST ``text`` (``note``, ``book``, ``parent``, ``key``, ``next``), as a form or a JSON object.
 
     GET redirects to the home timeline.
     """
@@ -100,7 +100,9 @@ def _seconds_to_wait(user_id: int) -> int:
 def _create_post(user_id: int, draft: Draft) -> Post:
     """Create the post. A refused text counts as an attempt, because cleaning it takes time, but not as a post."""
     try:
-        return create_post(user_id, draft.text, book_id=draft.book_id, parent_id=draft.parent_id, key=draft.key)
+        return create_post(
+            user_id, draft.text, note=draft.note, book_id=draft.book_id, parent_id=draft.parent_id, key=draft.key
+        )
     except ValidationError:
         for _most, seconds in settings.POST_RATES:
             give_back(f"post-{seconds}", user_id)
@@ -154,6 +156,7 @@ def _render_form_again(request: HttpRequest, draft: Draft, error: str, status: i
     """Render the form again with the input and the error."""
     shown: dict[str, Any] = {
         "text": draft.text,
+        "note": draft.note,
         "error": error,
         "book": draft.book,
         "parent": draft.parent,

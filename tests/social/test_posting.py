@@ -89,6 +89,7 @@ def test_json_is_answered_with_the_record(client: Client, alice: User, as_json: 
         "book": {"id": book.pk, "title": "Emma"},
         "mentions": ["alice"],
         "edited": None,
+        "note": "",
         "reply_to": None,
         "likes": 0,
         "replies": 0,
