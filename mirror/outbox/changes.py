@@ -129,8 +129,7 @@ def pending_of_mirrors(names: Collection[str], limit: int) -> list[tuple[str, st
 
 def quarantined(limit: int) -> list[tuple[str, str, str]]:
     """Return up to ``limit`` quarantined changes: mirror, source, key."""
-    changes = Change.objects.using(using()).quarantined()
-    return list(changes.values_list("mirror", "source", "key").distinct()[:limit])
+    return [(mirror, source, key) for mirror, source, key in _fetch(queries.find_quarantined(limit))]
 
 
 def pending_at_all(mirror: str, limit: int) -> list[Pending]:

@@ -82,6 +82,12 @@ def find_pending_of_mirrors(names: Collection[str], limit: int) -> Query:
     return Query(f"SELECT c.mirror, c.source, c.key FROM {source} {found}", [*values, limit])
 
 
+def find_quarantined(limit: int) -> Query:
+    """Find up to ``limit`` quarantined changes: mirror, source, key."""
+    quarantined = "applied_at IS NULL AND quarantined_at IS NOT NULL"
+    return Query(f"SELECT DISTINCT mirror, source, key FROM mirror_change WHERE {quarantined} LIMIT %s", [limit])
+
+
 def find_awaited(
     columns: str,
     condition: str,

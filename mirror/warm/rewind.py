@@ -22,12 +22,21 @@ from mirror.redis.keys import prefix
 from mirror.redis.session import Command, Session
 from mirror.redis.types import RedisClient
 from mirror.utils import moments
+from mirror.utils.queries import KeyedQuery, Keys, fetch_all
 from mirror.warm import cold
 
 logger = logging.getLogger("mirror")
 APPLIED: Final = "applied"
 WITNESS: Final = "witness"
 _checked: Final[set[str]] = set()  # the databases that this process has checked
+
+
+def _select_times(pks: Keys) -> Any:
+    newest = Change.objects.order_by("-id").values("id")[:1]
+    return Change.objects.filter(Q(id__in=pks) | Q(id=Subquery(newest))).order_by().values_list("id", "created_at")
+
+
+_times: Final = KeyedQuery(Change._meta.get_field("id"), _select_times)  # of given changes and the newest one
 
 
 def remember(database: str, ids: Iterable[int]) -> Command:
@@ -157,8 +166,9 @@ def _read_history(reply: Any) -> Iterator[_Remembered]:
 
 def _read_sql(witness: int) -> tuple[int, str]:
     """Return the highest id in the outbox (0 without any), and the time of the change with the id ``witness``."""
-    outbox = Change.objects.using(changes.using())
-    newest = outbox.order_by("-id").values("id")[:1]
-    times = dict(outbox.filter(Q(id=witness) | Q(id=Subquery(newest))).values_list("id", "created_at"))
+    using = changes.using()
+    (found,) = fetch_all([_times.write([witness], using)], using)
+    rows: Any = _times.convert(found, using)
+    times = dict(rows)
     witness_time = times[witness].isoformat() if witness in times else ""
     return max(times, default=0), witness_time
