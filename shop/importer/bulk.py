@@ -34,7 +34,7 @@ def insert_rows(model: type[Model], columns: Sequence[str], rows: Iterable[Row])
     given = [by_column.pop(column) for column in columns]
     others = list(by_column.values())
     defaults = [field.get_db_prep_save(field.get_default(), connection) for field in others]
-    converters = {number: _make_converter(field) for number, field in enumerate(given) if isinstance(field, DateField)}
+    converters = _list_converters(given)
     values: list[Row] = []
     for row in rows:
         cells = [*row, *defaults]
@@ -50,12 +50,18 @@ def _list_fields(model: type[Model]) -> "list[Field[Any, Any]]":
     return [field for field in fields if not isinstance(field, AutoField) and not field.generated]
 
 
-def _make_converter(field: "DateField[Any, Any]") -> Callable[[Any], Any]:
-    """Return the function from a date or time, or None, to its form in the database."""
-    is_time = isinstance(field, DateTimeField)
-    adapt = connection.ops.adapt_datetimefield_value if is_time else connection.ops.adapt_datefield_value
+def _list_converters(fields: "Sequence[Field[Any, Any]]") -> dict[int, Callable[[Any], Any]]:
+    """Return the functions from a date or time, or None, to its form in the database, by number of the column."""
     # A row often has the same time in several columns, and many rows have the same date.
-    return lru_cache(maxsize=1000)(adapt)
+    adapt_date = lru_cache(maxsize=1000)(connection.ops.adapt_datefield_value)
+    adapt_time = lru_cache(maxsize=1000)(connection.ops.adapt_datetimefield_value)
+    found: dict[int, Callable[[Any], Any]] = {}
+    for number, field in enumerate(fields):
+        if isinstance(field, DateTimeField):
+            found[number] = adapt_time
+        elif isinstance(field, DateField):
+            found[number] = adapt_date
+    return found
 
 
 def _insert(model: type[Model], fields: "Sequence[Field[Any, Any]]", values: Sequence[Row]) -> int:
