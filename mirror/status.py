@@ -27,7 +27,7 @@ from mirror.warm import marker, rewind, triggers
 from mirror.windows import count as window_count
 from mirror.windows.count import Count
 
-__all__ = ["NO_WRITE", "Status", "accepts_writes", "statuses", "warm_mirrors"]
+__all__ = ["NO_WRITE", "Status", "accepts_writes", "list_cold", "statuses", "warm_mirrors"]
 NO_WRITE = "SETRANGE", naming.heartbeat(), 0, ""  # changes nothing, but is refused like every write
 UNKNOWN_WARM = None  # Redis could not be asked
 
@@ -97,6 +97,11 @@ def rows_of(name: str) -> int | None:
     None: the rows belong to no single table and would have to be counted one by one.
     """
     return kind_of(registry.get(name)).count_rows()
+
+
+def list_cold() -> list[str]:
+    """Return the names of the mirrors for which SQL answers; all of them while Redis is away."""
+    return [status.mirror for status in statuses(count_rows=False) if not status.warm]
 
 
 def statuses(*, count_rows: bool = True) -> list[Status]:

@@ -78,13 +78,12 @@ def _load_books_once(folder: str) -> None:
 
 def _rebuild_cold() -> None:
     """Rebuild the mirrors that the import has not rebuilt itself."""
-    from mirror.status import statuses
+    from mirror.status import list_cold
 
-    cold = [status.mirror for status in statuses() if not status.warm]
-    # Without Redis, SQL serves the pages, and a later rebuild follows. No names would stand for all mirrors.
-    if cold:
-        with suppress(SystemExit):
-            call_command("mirror", "rebuild", *cold)
+    # Without Redis, SQL serves the pages, and a later rebuild follows. No names would stand for all mirrors, but those
+    # of tables that imports leave alone are cold before the first rebuild.
+    with suppress(SystemExit):
+        call_command("mirror", "rebuild", *list_cold())
 
 
 def _load_shop_once(folder: str) -> None:
