@@ -115,9 +115,10 @@ def _extract_from_page(text: str) -> Iterator[tuple[int, Message | None]]:
     """Yield the messages of a template of Jinja2."""
     parsed = Environment(extensions=["jinja2.ext.i18n"]).parse(text)
     for call in parsed.find_all(nodes.Call):
-        if isinstance(call.node, nodes.Name) and call.node.name in ARGUMENTS_BY_FUNCTION:
+        called = call.node
+        if isinstance(called, nodes.Name) and called.name in ARGUMENTS_BY_FUNCTION:
             values = [argument.value if isinstance(argument, nodes.Const) else None for argument in call.args]
-            yield call.lineno, _make_message(call.node.name, values)
+            yield call.lineno, _make_message(called.name, values)
 
 
 def _parse_call(text: str) -> ast.Call | None:

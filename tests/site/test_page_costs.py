@@ -39,9 +39,9 @@ Cost = tuple[int, int]  # round trips, SQL statements
 @pytest.mark.slow(10)
 @pytest.mark.only_on("sqlite")  # counts of SQL are the same on PostgreSQL except for savepoints
 def test_pages_cost_as_listed(settings: Settings) -> None:
-    start, ticks = clock.now(), count()
+    began_at, ticks = clock.now(), count()
     # A page with a countdown lives for a second, and each request has a time of its own.
-    settings.CLOCK = lambda: start + timedelta(microseconds=next(ticks))
+    settings.CLOCK = lambda: began_at + timedelta(microseconds=next(ticks))
     rows = [_format_row(*found) for found in sorted(_measure(MatrixWorld()))]
     text = LIST.read_text()
     start = ROW.search(text)
