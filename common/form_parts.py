@@ -12,6 +12,7 @@ from typing import Final
 from django.http import HttpRequest
 from django.middleware.csrf import get_token
 from django.template.loader import render_to_string
+from django.urls import get_script_prefix
 from django.utils.functional import lazy
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -26,15 +27,15 @@ _FIELD_OF_REQUEST: Final = "_csrf_field"
 
 def render_for(request: HttpRequest, template: str, facts: Mapping[str, Hashable]) -> SafeString:
     """Return a template rendered with these facts, with the visitor's token in its forms."""
-    pieces = _render_pieces(template, tuple(facts.items()))
+    pieces = _render_pieces(template, get_script_prefix(), tuple(facts.items()))
     if len(pieces) == 1:
         return pieces[0]
     return mark_safe(get_csrf_field(request).join(pieces))
 
 
 @remember_rendered(MAX_BYTES, measure=lambda pieces: sum(map(len, pieces)))
-def _render_pieces(template: str, facts: tuple[tuple[str, Hashable], ...]) -> list[SafeString]:
-    """Return the text around the fields of the token."""
+def _render_pieces(template: str, script_prefix: str, facts: tuple[tuple[str, Hashable], ...]) -> list[SafeString]:
+    """Return the text around the fields of the token. script_prefix: of the links in the text."""
     text = render_to_string(template, {**dict(facts), "csrf_input": FIELD_PLACE})
     return list(map(mark_safe, text.split(FIELD_PLACE)))
 

@@ -51,12 +51,14 @@ def render_header(context: Context) -> SafeString:
     match = request.resolver_match
     is_on_shelves = match is not None and match.app_name == "shelves"
     is_reader = get_visitor(request) is not None
-    return _render_header(_find_here(request), str(context.get("search_query") or ""), is_reader, is_on_shelves)
+    here = get_script_prefix(), _find_here(request)
+    return _render_header(here, str(context.get("search_query") or ""), is_reader, is_on_shelves)
 
 
 @remember_rendered(MAX_BYTES)
-def _render_header(here: str, search_query: str, is_reader: bool, is_on_shelves: bool) -> SafeString:
-    shown = {"here": here, "search_query": search_query, "is_reader": is_reader, "is_on_shelves": is_on_shelves}
+def _render_header(here: tuple[str, str], search_query: str, is_reader: bool, is_on_shelves: bool) -> SafeString:
+    """Return the beginning of the header. here: the script prefix and the path of the current page."""
+    shown = {"here": here[1], "search_query": search_query, "is_reader": is_reader, "is_on_shelves": is_on_shelves}
     return render_to_string("partials/frame_header.html", shown)
 
 
@@ -88,10 +90,12 @@ def find_way_back(request: HttpRequest) -> str:
 def render_footer(context: Context) -> SafeString:
     """Return the footer."""
     request: HttpRequest = context["request"]
-    return _render_footer(_find_here(request), get_theme(request), request.get_full_path())
+    here = get_script_prefix(), _find_here(request)
+    return _render_footer(here, get_theme(request), request.get_full_path())
 
 
 @remember_rendered(MAX_BYTES)
-def _render_footer(here: str, chosen_theme: str, address: str) -> SafeString:
-    shown = {"here": here, "chosen_theme": chosen_theme, "address": address}
+def _render_footer(here: tuple[str, str], chosen_theme: str, address: str) -> SafeString:
+    """Return the footer. here: the script prefix and the path of the current page."""
+    shown = {"here": here[1], "chosen_theme": chosen_theme, "address": address}
     return render_to_string("partials/frame_footer.html", shown)

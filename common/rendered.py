@@ -7,13 +7,19 @@ in the bytes of Redis is such an argument: a changed record is another argument,
 import threading
 from collections.abc import Callable, Hashable
 from typing import Any, Final, Generic, ParamSpec, TypeVar
+from weakref import WeakSet
 
 from django.conf import settings
+from django.core.signals import setting_changed
+from django.dispatch import receiver
 from django.utils.translation import get_language
 
 P = ParamSpec("P")
 T = TypeVar("T")
 LARGEST_SHARE: Final = 16  # a part that takes more than this fraction of the memory is not remembered
+
+
+_all: Final["WeakSet[Rendered[Any, Any]]"] = WeakSet()
 
 
 class Rendered(Generic[P, T]):
@@ -28,6 +34,7 @@ class Rendered(Generic[P, T]):
         self._parts: dict[Hashable, tuple[T, int]] = {}
         self._bytes = 0
         self._writing = threading.Lock()
+        _all.add(self)
 
     def __call__(self, *arguments: P.args, **named: P.kwargs) -> T:
         """Return the result of the function. The arguments must be hashable."""
@@ -55,6 +62,13 @@ class Rendered(Generic[P, T]):
             while self._bytes > self._max_bytes:
                 _, dropped = self._parts.pop(next(iter(self._parts)))
                 self._bytes -= dropped
+
+
+@receiver(setting_changed)
+def _clear_all(**kwargs: Any) -> None:
+    """Forget all parts when a test replaces a setting, which parts may show."""
+    for rendered in _all:
+        rendered.clear()
 
 
 def _measure_argument(value: Any) -> int:

@@ -112,8 +112,12 @@ class _Visit:
             return store.find_or_render(self.digest, None, self._is_current, self._render)
         if page is not None and is_checked and page.is_fresh and book_id is None:
             return page
-        # Only the most viewed books have stored pages, which bounds the cache.
-        ahead = fetch(NOTHING if page is None or is_checked else page.reads.asked, (), self._queue_count)
+        # Only the most viewed books have stored pages, which bounds the cache. The view is counted in the same round
+        # trip if the book was there before.
+        add = self._queue_rank if page is None else self._queue_rank_and_count
+        ahead = fetch(NOTHING if page is None or is_checked else page.reads.asked, (), add)
+        if ahead is None:
+            self._is_counted = False
         if ahead is None or (book_id is not None and not popularity.is_popular(ahead.beside[0])):
             return None
         if page is None:
@@ -124,11 +128,15 @@ class _Visit:
         may_stay = (is_current or (copy is not None and copy.age < PREVIOUS_SECONDS)) and not page.is_expired
         return store.find_or_render(self.digest, page if may_stay else None, self._is_current, self._render)
 
-    def _queue_count(self, pipe: RedisPipeline) -> None:
-        """Read the rank of a book, and count the view."""
+    def _queue_rank(self, pipe: RedisPipeline) -> None:
         book_id = self.asked.target.book_id
         if book_id is not None:
             popularity.queue_rank(pipe, book_id)
+
+    def _queue_rank_and_count(self, pipe: RedisPipeline) -> None:
+        self._queue_rank(pipe)
+        book_id = self.asked.target.book_id
+        if book_id is not None:
             self._is_counted = counting_ahead.queue_view(pipe, self.asked.http, book_id)
 
     def _is_current(self, page: StoredPage) -> bool:

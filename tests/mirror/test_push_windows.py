@@ -280,7 +280,7 @@ def test_repeated_delivery_still_breaks_watches(readers: list[Writer], redis: Re
             redis.zrem(key, str(note))
         pipe = redis.pipeline()
         pipe.watch(key)
-        rows = (note, str(readers[0].pk), "1" if shown else "0")
+        rows = (note, str(readers[0].pk), "", "1" if shown else "0")
         sets = feed().sources(str(readers[1].pk))
         assert deliver.script(redis, [key, *sets], [FEED, *rows]) == 1
         pipe.multi()

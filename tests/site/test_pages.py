@@ -9,6 +9,7 @@ from common import clock
 from common.middleware.policy import ADMIN_DIRECTIVES
 from mirror.redis.recorder import record
 from shop.book_views import decay
+from shop.pagecache import middleware
 from shop.rowcache.daemon import run_once
 from social.models import Post
 from tests.support.accounts.people import make_people, warm_users
@@ -33,7 +34,9 @@ def test_anonymous_pages_use_neither_sql_nor_redis(client: Client, path: str) ->
 
 
 @pytest.mark.django_db(transaction=True)
-def test_anonymous_front_page_takes_one_round_trip(client: Client, settings: Settings) -> None:
+def test_anonymous_front_page_takes_one_round_trip(
+    client: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings.SHOP_SALE_ROW_SECONDS = 600.0  # the row stays fresh for the whole test
     now = clock.now()
     settings.CLOCK = lambda: now  # a page with a countdown lives for a second
@@ -42,11 +45,13 @@ def test_anonymous_front_page_takes_one_round_trip(client: Client, settings: Set
     product = make_product("Programming Erlang", price=1250)
     make_sale(product, price=900)
     warm_users()
-    rebuild(["post", "global", "book", "product", "sale"])
+    rebuild(["post", "like", "global", "book", "product", "sale"])
     decay.rebuild_popularity()
     client.get(f"/books/{product.pk}/")
     run_once()
-    client.get("/")
+    monkeypatch.setattr(middleware, "REFUSED_SECONDS", 0.0)  # the first request of a process also asks SQL
+    for _ in range(2):
+        client.get("/")
     with record() as seen:
         page = client.get("/").content.decode()
     assert (seen.round_trips, seen.sql) == (1, [])
