@@ -21,7 +21,7 @@ from mirror.declare.mirrors import Mirror
 from mirror.declare.watches import Family
 from mirror.kinds import kind_of
 from mirror.outbox import changes as outbox
-from mirror.redis import naming
+from mirror.redis import naming, recorder
 from mirror.redis.circuit_breaker import Breaker
 from mirror.redis.clients import breaker
 from mirror.redis.session import get_pool
@@ -154,9 +154,10 @@ def _find_pending(rows: Sequence[Rows]) -> list[Changed]:
     if not exact or database.open():
         return []
     try:
-        found = outbox.pending_among(exact)
-        for name in mirrors_of_sets:
-            found += _find_pending_edges(name)
+        with recorder.checks():
+            found = outbox.pending_among(exact)
+            for name in mirrors_of_sets:
+                found += _find_pending_edges(name)
     except DatabaseError as error:
         database.failed()
         text = "SQL did not say what is pending, Redis is believed: %s"

@@ -48,7 +48,8 @@ class Recording:
     """The recorded ``commands`` in order, ``round_trips``, ``sql`` (text, seconds) and seconds spent in time-outs.
 
     replies: commands of pipelines, each with its reply as Redis sent it. generations: of the mirrors that ``read`` has
-    read, by name. fallbacks: the number of reads that were left to SQL.
+    read, by name. fallbacks: the number of reads that were left to SQL. checks: the number of statements in ``sql``
+    that only asked whether Redis is right.
     """
 
     round_trips: int = 0
@@ -58,6 +59,7 @@ class Recording:
     replies: list[tuple[tuple[Any, ...], Any]] = field(default_factory=list)
     generations: dict[str, str] = field(default_factory=dict)
     fallbacks: int = 0
+    checks: int = 0
 
     def keys(self) -> list[str]:
         """Return the keys of all commands in order, without duplicates."""
@@ -90,6 +92,7 @@ class Recording:
         return found
 
 
+_is_checking: ContextVar[bool] = ContextVar("checking", default=False)
 _recordings: ContextVar[tuple[Recording, ...]] = ContextVar("recordings", default=())
 
 
@@ -121,6 +124,16 @@ def read_from(mirrors: Sequence[str], generations: Sequence[str] | None) -> None
             recording.generations.update(zip(mirrors, generations, strict=True))
 
 
+@contextmanager
+def checks() -> Generator[None, None, None]:
+    """Count the SQL statements in the block as checks."""
+    token = _is_checking.set(True)
+    try:
+        yield
+    finally:
+        _is_checking.reset(token)
+
+
 def timed_out(seconds: float) -> None:
     """Record that Redis or the broker did not answer within this time."""
     for recording in _recordings.get():
@@ -138,6 +151,7 @@ def record() -> Generator[Recording, None, None]:
             return execute(sql, params, many, context)
         finally:
             recording.sql.append((sql, time.perf_counter() - start))
+            recording.checks += _is_checking.get()
 
     token = _recordings.set((*_recordings.get(), recording))
     try:

@@ -113,4 +113,4 @@ def find_refusal_reason(http: HttpRequest, response: HttpResponse) -> str | None
 
 
 def _describe_other_sources(seen: Recording) -> str:
-    return "it asked SQL" if seen.sql else "it asked Redis for more than a reads can ask again"
+    return "it asked SQL" if len(seen.sql) > seen.checks else "it asked Redis for more than a reads can ask again"
