@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from mirror.outbox.identity import database_identity
 from mirror.read import doubt
-from mirror.redis import naming, quick
+from mirror.redis import naming, quick, recorder
 from mirror.redis.clients import client, try_redis
 from mirror.redis.types import RedisClient, RedisPipeline
 from mirror.relay import send, sql_only
@@ -212,6 +212,7 @@ def fetch(
     for group, reading in zip(groups, readings, strict=True):
         if reading is not None:
             ahead.learn(group, reading)
+        recorder.read_from(group.mirrors, reading and reading.generations)
     return ahead
 
 

@@ -7,6 +7,7 @@ from redis import Redis
 
 from catalog.mirrors import BookMirror
 from catalog.models import Book
+from mirror import together
 from mirror.read import PastReads, fetch, read
 from mirror.redis import Recording, client, record
 from mirror.relay.drains import drain_all
@@ -62,6 +63,17 @@ def test_it_is_equal_in_another_process(book: Book) -> None:
     other = PastReads.from_json(orjson.loads(orjson.dumps(reads.to_json())))
     assert other == reads
     assert is_current(other)
+
+
+def test_reads_together_name_their_mirrors(book: Book) -> None:
+    """Otherwise nobody would ask whether these mirrors are warm and right."""
+    with record() as seen, together() as reads:
+        reads(BookMirror.get, book.pk)
+        reads(BookMirror.get_many, [book.pk])
+    past = PastReads.of(seen)
+    assert past is not None
+    assert past.asked.mirrors == ("book",)
+    assert is_current(past)
 
 
 def test_a_rebuilt_mirror_answers_differently(book: Book) -> None:
