@@ -89,7 +89,8 @@ def test_the_start_of_a_sale_shows_without_any_write(product: Product, made: Mad
         get_page(client, page_path(product))
     for client in (Client(), alice):
         wait_until(partial(shows, client, page_path(product), "€9.90"), "the price of the sale")
-    assert len(made) == 2
+    # Once more if a request came in the few milliseconds between the end of the page's life and the sale.
+    assert len(made) in (2, 3)
 
 
 def test_changed_code_has_its_own_pages(product: Product, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
