@@ -62,6 +62,7 @@ UNFOLD: Final[dict[str, Any]] = {
                     _build_item(_("Carts"), "shopping_cart", "shop.cart"),
                     _build_item(_("Views"), "visibility", "shop.view"),
                     _build_item(_("Recommendations"), "recommend", "shop.recommendation"),
+                    _build_item(_("Stock alerts"), "notification_add", "shop.stockalert"),
                 ],
             },
             {
@@ -72,6 +73,7 @@ UNFOLD: Final[dict[str, Any]] = {
                     _build_item(_("Blocks"), "block", "social.block"),
                     _build_item(_("Mutes"), "volume_off", "social.mute"),
                     _build_item(_("Pulled authors"), "campaign", "social.pulled"),
+                    _build_item(_("Notifications"), "notifications", "notifications.notification"),
                 ],
             },
             {
