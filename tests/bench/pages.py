@@ -110,17 +110,23 @@ def _load() -> list[str]:
     from accounts.models import User
     from mirror.relay.drains import drain_all
     from mirror.upkeep.rebuild import rebuild
+    from shop.book_views import decay
     from tests.bench.demo_data import load_demo
+    from tests.support.social.timelines import warm_up
 
     call_command("migrate", verbosity=0)
     load_demo()
     found = []
-    for user in User.objects.filter(is_active=True, is_staff=False).order_by("pk")[:READERS]:
+    readers = list(User.objects.filter(is_active=True, is_staff=False).order_by("pk")[:READERS])
+    for user in readers:
         client = Client()
         client.force_login(user)
         found.append("; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items()))
     rebuild()
     drain_all()
+    # What the workers of a site do: without it, SQL answers.
+    decay.rebuild_popularity()
+    warm_up(*readers)
     return found
 
 
