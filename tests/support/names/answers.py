@@ -39,8 +39,10 @@ class _Visit:
             "shop pk": str(world.order.pk),
             "social pk": str(world.post.pk),
             "social:book_posts pk": "1",
+            "social:book_feed pk": "1",
             "author pk": author,
             "social:author_posts pk": author,
+            "social:author_feed pk": author,
             "section": "books",
         }
         self.alice, self.reader, self.stranger = Client(), Client(), Client()
