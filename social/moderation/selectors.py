@@ -4,7 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Min, QuerySet
 
 from social.moderation.models import Action, Appeal, Case, Decision, Report
 
@@ -65,9 +65,10 @@ def count_open_work() -> OpenWork:
     return OpenWork(cases, Appeal.objects.filter(decided_at=None).count())
 
 
-def find_oldest_open() -> datetime | None:
-    """Return when the oldest open case was opened."""
-    return Case.objects.filter(closed_at=None).order_by("opened_at").values_list("opened_at", flat=True).first()
+def read_open_cases() -> tuple[int, datetime | None]:
+    """Return the number of open cases, and when the oldest one was opened. One statement."""
+    found = Case.objects.filter(closed_at=None).aggregate(Count("pk"), Min("opened_at"))
+    return found["pk__count"], found["opened_at__min"]
 
 
 def read_reporter_histories(user_ids: Collection[int]) -> dict[int, ReporterHistory]:

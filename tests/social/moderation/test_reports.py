@@ -102,8 +102,10 @@ def test_readers_hashtags_and_tags_are_reported(dispute: Dispute) -> None:
         assert send(client, kind, target).status_code == 302
     cases = {case.kind: (case.target, case.author) for case in Case.objects.all()}
     assert cases == {
-        Kind.READER: (str(dispute.alice.pk), dispute.alice), Kind.HASHTAG: ("moss", None), Kind.TAG: ("young adult", None)
-    }  # fmt: skip
+        Kind.READER: (str(dispute.alice.pk), dispute.alice),
+        Kind.HASHTAG: ("moss", None),
+        Kind.TAG: ("young adult", None),
+    }
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from celery import current_app
 from django.contrib.auth.models import Group, Permission
+from django.core import mail
 from django.core.mail import EmailMultiAlternatives
 from django.test import Client
 
@@ -72,9 +74,6 @@ def enter(user: User) -> Client:
 
 def deliver() -> list[EmailMultiAlternatives]:
     """Send the emails that wait, as a worker would, and return them."""
-    from celery import current_app
-    from django.core import mail
-
     before = len(mail.outbox)
     current_app.loader.import_default_modules()
     for name, args in take_hinted_tasks(start="moderation."):
