@@ -105,6 +105,7 @@ def _find_posts(case: Case) -> list[ShownPost]:
 def _find_thread(post_id: int) -> list[ShownPost]:
     """Return the reported post, hidden or not, between the nearest posts above it and its first replies."""
     posts = Post.objects.select_related("user")
+    # From SQL and not as readers see it: staff decide about hidden posts, and those of suspended authors, as well.
     post = posts.filter(pk=post_id).first()
     above = post.ancestors.split()[-MAX_ABOVE:] if post else []
     replies = posts.filter(parent_id=post_id).order_by("pk")[:MAX_ABOVE]

@@ -64,6 +64,7 @@ def send_email(about: str, pk: int, language: str) -> int:
 def render_email(about: str, email: Email, language: str) -> EmailMessage:
     """Return an unsent email, rendered from ``moderation/mails/<about>``."""
     context = {"site": settings.SITE_URL, "name": email.name, "path": email.path, **email.values}
+    # The language comes from the broker, to which other programs may write.
     codes = dict(settings.LANGUAGES)
     with override(language if language in codes else settings.LANGUAGE_CODE):
         subject = render_to_string(f"moderation/mails/{about}_subject.txt", context)

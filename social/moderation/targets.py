@@ -63,6 +63,7 @@ def _find_reader(pk: int | None, viewer: int | None) -> Target | None:
 
 def _find_hashtag(written: str) -> Target | None:
     name = fold_hashtag(written)
+    # A hashtag without visible posts would open a case about nothing.
     if name is None or not get_posts_tagged(name, None).posts:
         return None
     return Target(Kind.HASHTAG, name, f"#{name}", f"#{name}", None, make_path("social:hashtag", name))

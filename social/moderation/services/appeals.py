@@ -49,6 +49,7 @@ def may_decide_appeal(appeal: Appeal, staff: User) -> bool:
     """
     decision = appeal.decision
     reporter = appeal.report.reporter_id if appeal.report else None
+    # Also not as the reporter: a member of staff may have reported the post as a reader.
     if not staff.has_perm(PERMISSION) or staff.pk in (decision.case.author_id, reporter):
         return False
     return decision.staff_id != staff.pk or not _find_deciders().exclude(pk=staff.pk).exists()
@@ -73,6 +74,7 @@ def decide_appeal(appeal_id: int, outcome: Outcome, answer: str, *, by: User) ->
             raise NotAllowed
         appeal.outcome, appeal.answer, appeal.staff, appeal.decided_at = outcome, answer, by, clock.now()
         appeal.save(update_fields=["outcome", "answer", "staff", "decided_at"])
+        # A reporter's appeal leaves the decision as it is, because its author has not been heard about another one.
         if outcome == Outcome.GRANTED and appeal.report is None:
             reverse_decision(appeal.decision)
         elif outcome == Outcome.GRANTED:

@@ -77,6 +77,7 @@ def decide_case(case_id: int, ruling: Ruling, *, by: User) -> Decision:
             made.ends_at = clock.now() + timedelta(days=ruling.days)
         made.save()
         _carry_out(made, by)
+        # After the effects: while one of them is refused, the case stays open.
         case.closed_at = clock.now()
         case.save(update_fields=["closed_at"])
         _queue_emails(made)
@@ -108,6 +109,7 @@ def _carry_out(decision: Decision, by: User) -> None:
                 raise AccountAlreadyInactive from error
         case Action.CLOSE_ACCOUNT:
             assert case.author is not None
+            # With the grace period, in which an appeal may still keep the account.
             request_deletion(case.author, by_staff=True)
 
 
@@ -118,6 +120,7 @@ def _hide_post(post_id: int) -> None:
 
 
 def _set_tag_hidden(name: str, *, is_hidden: bool) -> None:
+    # Saved, not updated by a query: only signals of saved rows send a hint.
     tag = Tag.objects.select_for_update().filter(name=name).first()
     if tag is not None and tag.hidden != is_hidden:
         tag.hidden = is_hidden
@@ -149,7 +152,7 @@ def reverse_decision(decision: Decision) -> None:
 
 def reopen_case(case: Case) -> None:
     """Open a case again for a new decision, unless a newer one of its target is open. Needs a transaction."""
-    # Locked in the order of ids, as every other transaction locks only one of them.
+    # The constraint allows one open case of a target, which then has the new reports as well.
     is_open = Case.objects.filter(kind=case.kind, target=case.target, closed_at=None).exists()
     if not is_open:
         case.closed_at = None

@@ -28,6 +28,7 @@ def report_target(target: Target, reporter: Reporter, reason: Reason, details: s
         case, _is_new = Case.objects.select_for_update().get_or_create(
             kind=target.kind, target=target.key, closed_at=None, defaults={"author_id": target.author}
         )
+        # Visitors are not compared: an address would open the report of its owner to everyone who knows it.
         if reporter.user_id is not None:
             found = case.reports.filter(reporter=reporter.user_id).first()
             if found is not None:

@@ -86,6 +86,7 @@ def _respond(
     request: HttpRequest, template: str, context: dict[str, Any], decision: Decision | None, report: Report | None
 ) -> HttpResponse:
     """Show the page with the appeal or its form, or appeal (POST)."""
+    # Asked again by the service: this only decides whether the form is shown.
     can_appeal = decision is not None and may_appeal(decision, report)
     form = AppealForm(request.POST if request.method == "POST" else None)
     status = 200

@@ -35,6 +35,7 @@ def report(request: HttpRequest, kind: str, target: str) -> HttpResponse:
     form = ReportForm(request.POST if request.method == "POST" else None, is_reader=viewer is not None)
     if request.method != "POST":
         return _render_form(request, found, form)
+    # Before the validation, so that probing is limited as well.
     if seconds := _count_report(request, viewer, form.data.get("email", "")):
         return render_too_often(request, seconds, found.url)
     if not form.is_valid():

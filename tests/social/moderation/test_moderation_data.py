@@ -82,7 +82,7 @@ def test_decisions_outlive_the_staff(dispute: Dispute, settings: Settings) -> No
 
 
 def test_decided_cases_are_deleted_after_a_year_unless_an_appeal_is_open(dispute: Dispute, settings: Settings) -> None:
-    appeal = dispute.appeal()
+    appeal = dispute.appeal(Action.WARN)
     open_case = dispute.report().case
     set_days(settings, 364)
     assert delete_old_cases() == 0

@@ -61,7 +61,7 @@ def make_report(
 
 
 def decide(case: Case, action: Action, by: User, **fields: Any) -> Decision:
-    given = {"basis": Basis.TERMS, "facts": "The post insults readers.", "days": 7}
+    given: dict[str, Any] = {"basis": Basis.TERMS, "facts": "The post insults readers.", "days": 7}
     return decide_case(case.pk, Ruling(action, **(given | fields)), by=by)
 
 
