@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from django.db.models import Count, Min, QuerySet
 
+from mirror.admin import count_rows
 from social.moderation.models import Action, Appeal, Case, Decision, Report
 
 MAX_LISTED: Final = 100  # reports and decisions on a reader's page
@@ -61,8 +62,8 @@ def find_last_decision(case: Case) -> Decision | None:
 
 def count_open_work() -> OpenWork:
     """Return the numbers of open cases and appeals."""
-    cases = Case.objects.filter(closed_at=None).count()
-    return OpenWork(cases, Appeal.objects.filter(decided_at=None).count())
+    cases = count_rows(Case.objects.filter(closed_at=None))
+    return OpenWork(cases, count_rows(Appeal.objects.filter(decided_at=None)))
 
 
 def read_open_cases() -> tuple[int, datetime | None]:

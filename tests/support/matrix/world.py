@@ -156,7 +156,7 @@ class MatrixWorld:
             "social:author_posts pk": (author,),
             "shop pk": (self.order.pk,),
             "moderation:report kind": ("post",),
-            "moderation:report target": (self.shown.pk,),
+            "moderation:report target": (Post.objects.filter(user=self.other)[0].pk,),
             "moderation:report_status key": (self.report.key,),
             "moderation:decision key": (self.decision.key,),
             "social pk": (self.hidden.pk, self.shown.pk),
