@@ -112,7 +112,9 @@ class Case(models.Model):
             models.UniqueConstraint(fields=["kind", "target"], condition=Q(closed_at=None), name="moderation_open_once")
         ]
         indexes = [
-            models.Index(fields=["-severity", "opened_at", "id"], condition=Q(closed_at=None), name="moderation_queue"),
+            models.Index(
+                fields=["-severity", "opened_at", "-id"], condition=Q(closed_at=None), name="moderation_queue"
+            ),
             models.Index(fields=["kind", "target", "-id"], name="moderation_of_target"),
             models.Index(fields=["author", "-id"], name="moderation_of_author"),
             models.Index(fields=["closed_at"], name="moderation_closed"),
@@ -211,7 +213,9 @@ class Appeal(models.Model):
             ),
             models.UniqueConstraint(fields=["decision", "report"], name="moderation_appeal_once"),
         ]
-        indexes = [models.Index(fields=["made_at", "id"], condition=Q(decided_at=None), name="moderation_open_appeals")]
+        indexes = [
+            models.Index(fields=["made_at", "-id"], condition=Q(decided_at=None), name="moderation_open_appeals")
+        ]
 
     def __str__(self) -> str:
         return str(_("appeal %(number)d")) % {"number": self.pk}
