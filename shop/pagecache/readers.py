@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from django.conf import settings
 from django.http import HttpRequest
 
+from accounts.sessions import list_user_reads
 from accounts.sessions import rows as session_rows
 from catalog import keys as catalog_keys
 from common.web import wants_json
@@ -72,10 +73,15 @@ def name_page(http: HttpRequest) -> str:
 
 
 def get_planned_reads(page: str, reader: Reader) -> list[Asked] | None:
-    """Return the reads that this page is likely to make for this reader, or None if that is unknown."""
-    plan = _plans.get(page) if reader.is_known else None
-    if plan is None:
+    """Return the reads that this page is likely to make for this reader, or None if that is unknown.
+
+    Of a page that is not known, these are the reads for the header of each page.
+    """
+    if not reader.is_known:
         return None
+    plan = _plans.get(page)
+    if plan is None:
+        return None if reader.user is None else list_user_reads(reader.user)
     parts = _make_key_parts(reader)
     return [*plan.shared, *(_replace_in_reads(asked, PLACES, parts) for asked in plan.own)]
 
