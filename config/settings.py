@@ -68,6 +68,7 @@ INSTALLED_APPS = [
     "catalog.search",
     "shop",
     "social",
+    "social.moderation",
     "loginlog",
     "demo",
 ]

@@ -25,6 +25,7 @@ urlpatterns = [
     path("loginlog/", include("loginlog.urls")),
     path("shop/", include("shop.urls")),
     path("", include("social.urls")),
+    path("", include("social.moderation.urls")),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", metrics, name="metrics"),

@@ -18,6 +18,7 @@ QUOTE_CHARACTERS: Final = 140
 
 def register_kinds() -> None:
     """Register the kinds, and hide blocked and muted readers."""
+    # Asked again when the page is shown: a block may be younger than the notification's last drain.
     register_hidden(find_blocked_and_muted)
     register(Kind("mention", _("Someone mentions you"), _("%(people)s mentioned you."), _find_posts))
     register(Kind("reply", _("Someone replies to your post"), _("%(people)s replied to your post."), _find_posts))

@@ -9,7 +9,7 @@ import math
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -87,11 +87,16 @@ def drain_all(
         return _drain_pending(deadline, redis, tried, until)
     unspread: set[int] = set()
     total = 0
+    skipped: Collection[str] = ()
     # A pass may append changes: spread ones, and those of chained mirrors. So passes end when one finds nothing.
     while not deadline.passed():
         slices = _spread_some(deadline, unspread)
-        applied = _drain_pending(deadline, redis, tried)
+        applied = _drain_pending(deadline, redis, tried, skipped=skipped)
         total += applied
+        if seconds is not None:
+            # The first pass of a sweep is enough for changes that nobody waits for: while a key changes all the time
+            # (the likes of a post), each pass would compute it again.
+            skipped = registry.list_unawaited()
         if not slices and not applied:
             break
     if seconds is None:
@@ -146,8 +151,13 @@ def _isolate_sources(group: Sequence[Change], error: Exception) -> set[int]:
     return failed
 
 
-def _drain_pending(deadline: Deadline, redis: RedisClient, tried: Tried, until: float = math.inf) -> int:
-    """Make one pass over the pending changes, in the order of their ids. Return the number of applied changes."""
+def _drain_pending(
+    deadline: Deadline, redis: RedisClient, tried: Tried, until: float = math.inf, *, skipped: Collection[str] = ()
+) -> int:
+    """Make one pass over the pending changes, in the order of their ids. Return the number of applied changes.
+
+    skipped: the mirrors with changes that are left.
+    """
     # Several batches of each mirror, because the changes of mirrors alternate.
     limit = 4 * int(setting("BATCH"))
     total = 0
@@ -158,6 +168,8 @@ def _drain_pending(deadline: Deadline, redis: RedisClient, tried: Tried, until: 
             break
         after = last
         for name, pks in keys.items():
+            if name in skipped:
+                continue
             fresh = [pk for pk in pks if (name, pk) not in tried]
             applied, _ = drain_keys(name, fresh, deadline, redis=redis, tried=tried)
             total += applied

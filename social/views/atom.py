@@ -154,6 +154,7 @@ def shelf_feed(request: HttpRequest, name: str, shelf: str) -> HttpResponse:
     found = _find_profile(name)
     if found is None or found.name != name:
         return redirect_to_spelling(request, found, f"shelves/{shelf}/feed/")
+    # Also for the owner: the address of a feed may be given to any program.
     summary = get_shelf_summary(found.id, get_today().year)
     if shelf not in summary.shown_to({Privacy.PUBLIC}):
         raise Http404

@@ -1,6 +1,6 @@
 """The mode of a mirror decides when its changes are drained; in every mode a reader sees their own writes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pytest
 from django.db import transaction
@@ -257,3 +257,21 @@ def test_nobody_waits_for_a_mirror_that_is_left_to_the_relay(
     assert not arrived(redis)
     drains.drain_all()
     assert arrived(redis)
+
+
+def test_a_sweep_drains_such_a_mirror_once(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    choose(monkeypatch, "relay")
+    create()
+    mirror = registry.get("t'odd")
+    load = mirror.load
+
+    def load_and_write(pks: Sequence[str]) -> Mapping[str, object]:
+        Odd.objects.get_or_create(code="b")
+        return load(pks)
+
+    monkeypatch.setattr(mirror, "load", load_and_write)
+    drains.drain_all(5.0)
+    assert arrived(redis)
+    assert not redis.exists(mirror.record_key("b"))
+    drains.drain_all(5.0)
+    assert redis.exists(mirror.record_key("b"))

@@ -44,6 +44,8 @@ class _Visit:
             "social:author_posts pk": author,
             "social:author_feed pk": author,
             "section": "books",
+            "kind": "post",
+            "target": str(world.post.pk),
         }
         self.alice, self.reader, self.stranger = Client(), Client(), Client()
         self.alice.force_login(world.staff)
@@ -105,6 +107,7 @@ class _Visit:
         self._post(self.stranger, f"/posts/{self.world.post.pk}/delete/", {})
         self._post(self.reader, f"/posts/{self.world.post.pk}/delete/", {})
         self._post(self.alice, f"/shop/orders/{self.world.open.pk}/cancel/", {})
+        self._post(self.alice, f"/report/reader/{self.world.readers[1].pk}/", {"reason": "spam"})
 
     def _provoke_errors(self) -> None:
         """Provoke responses with status 400, 403, 404, 409 and 429."""
@@ -112,6 +115,7 @@ class _Visit:
             self._get(self.alice, url)
         self._post(self.alice, "/shop/cart/", {"product": "1", "quantity": "x"})
         self._post(self.alice, "/posts/", {"text": ""})
+        self._post(self.alice, f"/report/reader/{self.world.readers[1].pk}/", {})
         self._get(self.reader, "/loginlog/report/")
         self._record("POST", Client(enforce_csrf_checks=True).post("/shop/cart/", headers=JSON))
         for url in ("/books/999999/", "/posts/999999/", "/shop/orders/99999/", "/u/nobody/", "/nowhere/"):
