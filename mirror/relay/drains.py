@@ -37,7 +37,7 @@ SWEEP_BUDGET_SECONDS: Final = 5.0  # time that a sweep may spend on each of its 
 # 1,000 logins by 50 threads had 20,303 conflicts on the list of last logins, and have 3 with this limit.
 HASTY = 3
 SLICES = 10  # slices of a source's rows (``spread.SLICE``) before other pending changes are drained
-Tried = set[tuple[str, str]]  # mirror and key of what failed, which is not drained a second time
+Tried = set[tuple[str, str]]  # mirror and key of rows that are not drained a second time, mostly failed ones
 
 
 _summaries_lock = threading.Lock()
@@ -87,16 +87,13 @@ def drain_all(
         return _drain_pending(deadline, redis, tried, until)
     unspread: set[int] = set()
     total = 0
-    skipped: Collection[str] = ()
+    # While a key changes all the time (the likes of a post), a sweep computes it once, unless a request waits for it.
+    once: Collection[str] = () if seconds is None else registry.list_unawaited()
     # A pass may append changes: spread ones, and those of chained mirrors. So passes end when one finds nothing.
     while not deadline.passed():
         slices = _spread_some(deadline, unspread)
-        applied = _drain_pending(deadline, redis, tried, skipped=skipped)
+        applied = _drain_pending(deadline, redis, tried, once=once)
         total += applied
-        if seconds is not None:
-            # The first pass of a sweep is enough for changes that nobody waits for: while a key changes all the time
-            # (the likes of a post), each pass would compute it again.
-            skipped = registry.list_unawaited()
         if not slices and not applied:
             break
     if seconds is None:
@@ -152,11 +149,11 @@ def _isolate_sources(group: Sequence[Change], error: Exception) -> set[int]:
 
 
 def _drain_pending(
-    deadline: Deadline, redis: RedisClient, tried: Tried, until: float = math.inf, *, skipped: Collection[str] = ()
+    deadline: Deadline, redis: RedisClient, tried: Tried, until: float = math.inf, *, once: Collection[str] = ()
 ) -> int:
     """Make one pass over the pending changes, in the order of their ids. Return the number of applied changes.
 
-    skipped: the mirrors with changes that are left.
+    once: the mirrors with keys that are drained once at most.
     """
     # Several batches of each mirror, because the changes of mirrors alternate.
     limit = 4 * int(setting("BATCH"))
@@ -168,10 +165,10 @@ def _drain_pending(
             break
         after = last
         for name, pks in keys.items():
-            if name in skipped:
-                continue
             fresh = [pk for pk in pks if (name, pk) not in tried]
             applied, _ = drain_keys(name, fresh, deadline, redis=redis, tried=tried)
+            if name in once:
+                tried.update((name, pk) for pk in fresh)
             total += applied
     return total
 
