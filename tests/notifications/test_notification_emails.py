@@ -271,7 +271,7 @@ def test_one_click_ends_the_emails(readers: list[User], post: Post, moved: Clock
     assert headers["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
     path = headers["List-Unsubscribe"].removeprefix(f"<{SITE}").removesuffix(">")
     client = Client(enforce_csrf_checks=True)  # a mail program has neither cookies nor a token
-    assert '<button class="button">Unsubscribe</button>' in client.get(path).content.decode()
+    assert '<button class="button">Stop</button>' in client.get(path).content.decode()
     assert services.get_ways(alice.pk)["like"] == Way.EMAIL
     assert client.post(path, {"List-Unsubscribe": "One-Click"}).status_code == 200
     ways = services.get_ways(alice.pk)
